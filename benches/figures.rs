@@ -6,12 +6,12 @@ mod ground;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ground::Ground;
-use ragcheck::cassette::{self, Cassette, Pool, Redactor, Request};
-use ragcheck::gate::{Evaluator, TrialResult};
-use ragcheck::plan::{Plan, PlannedTrial};
-use ragcheck::provider::wire::openai_chat;
-use ragcheck::report::{Format, Html, TimelineBuilder, View};
-use ragcheck::trace::Trace;
+use ragcheck::internals::cassette::{self, Cassette, Pool, Redactor, Request};
+use ragcheck::internals::gate::{Evaluator, TrialResult};
+use ragcheck::internals::plan::{Plan, PlannedTrial};
+use ragcheck::internals::provider::wire::openai_chat;
+use ragcheck::internals::report::{Format, Html, TimelineBuilder, View};
+use ragcheck::internals::trace::Trace;
 use serde_json::{Value, json};
 use std::hint::black_box;
 use std::path::Path;
@@ -120,11 +120,11 @@ fn scoring(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
 }
 
 fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
-    let evaluation = ragcheck::gate::evaluate(plan, traces.iter().cloned().map(Ok)).expect("a sound plan");
+    let evaluation = ragcheck::internals::gate::evaluate(plan, traces.iter().cloned().map(Ok)).expect("a sound plan");
     let conversations = || {
         let mut builder = TimelineBuilder::default();
         for (trace, result) in traces.iter().zip(&evaluation.trials) {
-            builder.add(Some(trace), ragcheck::report::Beside::default(), &TrialResult::from(&result));
+            builder.add(Some(trace), ragcheck::internals::report::Beside::default(), &TrialResult::from(&result));
         }
         builder.finish()
     };

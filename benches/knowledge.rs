@@ -13,8 +13,8 @@
     reason = "measured figures"
 )]
 
-use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase, Passage};
-use ragcheck::platform::clock::{VirtualClock, block_on};
+use ragcheck::internals::knowledge::{Corpus, Embedded, KnowledgeBase, Passage};
+use ragcheck::internals::platform::clock::{VirtualClock, block_on};
 use std::process::Command;
 use std::time::{Duration, Instant};
 

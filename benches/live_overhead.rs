@@ -8,13 +8,13 @@
 #![allow(clippy::disallowed_methods, reason = "it makes and reads files of its own")]
 
 use axum::{Router, routing::post};
-use ragcheck::cassette::Redactor;
-use ragcheck::platform::clock::{Clock, PausableClock, RealClock};
-use ragcheck::provider::chat::{ChatRequest, Message, Role, ToolChoice, ToolDefinition};
-use ragcheck::provider::wire::openai_chat;
-use ragcheck::provider::{ChatClient, ChatModel, RetryPolicy};
-use ragcheck::settings::{Auth, PaceLimits};
-use ragcheck::transport::{Budget, LimitTransport, LiveTransport, Pace, RecordTransport, Service, Target, Transport};
+use ragcheck::internals::cassette::Redactor;
+use ragcheck::internals::platform::clock::{Clock, PausableClock, RealClock};
+use ragcheck::internals::provider::chat::{ChatRequest, Message, Role, ToolChoice, ToolDefinition};
+use ragcheck::internals::provider::wire::openai_chat;
+use ragcheck::internals::provider::{ChatClient, ChatModel, RetryPolicy};
+use ragcheck::internals::settings::{Auth, PaceLimits};
+use ragcheck::internals::transport::{Budget, LimitTransport, LiveTransport, Pace, RecordTransport, Service, Target, Transport};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;

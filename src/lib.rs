@@ -4,8 +4,7 @@
 //! The command line does what a library user can do: load a suite, run it, read its verdicts.
 //!
 //! ```
-//! use ragcheck::gate::Verdict;
-//! use ragcheck::suite::{RunOptions, Suite};
+//! use ragcheck::{RunOptions, Suite, Verdict};
 //!
 //! let reports = tempfile::tempdir()?;
 //! let suite = Suite::load(".".as_ref(), &["scenarios/context.yaml".into()], None)?;
@@ -19,8 +18,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! It replays recordings ([`suite::Mode::Replay`], the default): no network, no keys, the same bytes each time. The run
-//! folder that it writes is read again by [`suite::evaluation::score`](fn@suite::evaluation::score), which needs nothing else.
+//! It replays recordings ([`Mode::Replay`], the default): no network, no keys, the same bytes each time. The run
+//! folder that it writes is read again by [`score`], which needs nothing else.
 //!
 //! Three layers: *input* (`scenario`, `plan`) makes trials; *execution* (`transport` to `trial`) turns a trial into a
 //! trace; *verdict* (`metric` to `report`) reads traces. Execution and verdict never import each other; `suite` joins
@@ -30,28 +29,41 @@
 #![cfg_attr(not(test), warn(unreachable_pub))]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make and read files of their own"))]
 
-pub mod cassette;
-pub mod cli;
-pub mod compare;
-pub mod flow;
-pub mod gate;
-pub mod grader;
-pub mod history;
-pub mod knowledge;
-pub mod metric;
-pub mod plan;
-pub mod platform;
-pub mod provider;
-pub mod report;
-pub mod scenario;
-pub mod serve;
-pub mod settings;
-pub mod simulator;
-pub mod stats;
-pub mod suite;
-pub mod trace;
-pub mod transport;
-pub mod trial;
+mod cassette;
+mod cli;
+mod compare;
+mod flow;
+mod gate;
+mod grader;
+mod history;
+#[cfg(not(front_door_only))]
+#[doc(hidden)]
+pub mod internals;
+mod knowledge;
+mod metric;
+mod plan;
+mod platform;
+mod provider;
+mod report;
+mod scenario;
+mod serve;
+mod settings;
+mod simulator;
+mod stats;
+mod suite;
+mod trace;
+mod transport;
+mod trial;
+
+#[doc(hidden)]
+pub use cli::{look_at_stdout, main as command_line};
+pub use gate::{Evaluation, Verdict};
+pub use plan::Selection;
+pub use suite::evaluation::{EvaluatedRun, score};
+pub use suite::{
+    FinishedRun, GradedRun, GradingOptions, ImportedRun, Mode, Progress, RunOptions, Suite, SuiteError, grade, import,
+};
+pub use trace::{Event, Lane, Trace, What, read_traces, write_trace};
 
 /// The tables that scenarios are loaded with: what flows and metrics declare about themselves.
 pub fn catalogues() -> settings::catalogue::Catalogues {

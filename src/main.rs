@@ -14,9 +14,9 @@ static LOOK: extern "C" fn() = look;
 
 #[cfg(target_os = "linux")]
 extern "C" fn look() {
-    ragcheck::cli::look_at_stdout();
+    ragcheck::look_at_stdout();
 }
 
 fn main() -> std::process::ExitCode {
-    ragcheck::cli::main()
+    ragcheck::command_line()
 }

@@ -3,9 +3,9 @@
 #[path = "../../examples/scale/generate/mod.rs"]
 mod generate;
 
-use ragcheck::plan::Plan;
-use ragcheck::trace::Trace;
-use ragcheck::trial::TrialRunner;
+use ragcheck::internals::plan::Plan;
+use ragcheck::internals::trace::Trace;
+use ragcheck::internals::trial::TrialRunner;
 
 /// A project of recorded trials.
 pub struct Ground {

@@ -59,7 +59,7 @@ impl Suite {
     }
 
     /// What was read.
-    pub fn loaded(&self) -> &Arc<Loaded> {
+    pub(crate) fn loaded(&self) -> &Arc<Loaded> {
         &self.loaded
     }
 
@@ -69,7 +69,7 @@ impl Suite {
     ///
     /// # Errors
     /// When nothing is selected, or the selection names what does not exist.
-    pub fn plan(&self, selection: &Selection, seed: u64) -> Result<(Plan, Option<RecordedPasses>), SuiteError> {
+    pub(crate) fn plan(&self, selection: &Selection, seed: u64) -> Result<(Plan, Option<RecordedPasses>), SuiteError> {
         let recorded = evaluation::recorded_passes(&self.loaded, selection)?;
         let passes = recorded.as_ref().map(|recorded| recorded.most);
         Ok((self.plan_passes(selection, seed, passes)?, recorded))
@@ -79,7 +79,7 @@ impl Suite {
     ///
     /// # Errors
     /// When nothing is selected, or the selection names what does not exist.
-    pub fn plan_passes(&self, selection: &Selection, seed: u64, passes: Option<u32>) -> Result<Plan, SuiteError> {
+    pub(crate) fn plan_passes(&self, selection: &Selection, seed: u64, passes: Option<u32>) -> Result<Plan, SuiteError> {
         let plan = plan::build(&self.loaded, &Selection { passes, ..selection.clone() }, seed)?;
         if plan.trials.is_empty() { Err(SuiteError::NothingSelected) } else { Ok(plan) }
     }

@@ -1,11 +1,11 @@
 //! Recorded traffic of real providers, read by our dialects and compared with a plain reading of the JSON.
 
 use crate::trajectories::unzipped;
-use ragcheck::cassette::{Cassette, Drift, Exchange, Header, Outcome, Redactor};
-use ragcheck::provider::chat::Finish;
-use ragcheck::provider::wire::openai_chat;
-use ragcheck::provider::{Failure, chat_client, perplexity_agent};
-use ragcheck::transport::HttpResponse;
+use ragcheck::internals::cassette::{Cassette, Drift, Exchange, Header, Outcome, Redactor};
+use ragcheck::internals::provider::chat::Finish;
+use ragcheck::internals::provider::wire::openai_chat;
+use ragcheck::internals::provider::{Failure, chat_client, perplexity_agent};
+use ragcheck::internals::transport::HttpResponse;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

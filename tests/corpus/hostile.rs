@@ -5,7 +5,7 @@
 
 use super::published;
 use super::trajectories::unzipped;
-use ragcheck::flow::tools::guard;
+use ragcheck::internals::flow::tools::guard;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

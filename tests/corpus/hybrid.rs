@@ -5,13 +5,13 @@
 
 use crate::published;
 use crate::retrieval::{Collection, Figure, collection, difference, gain, mean, of_each, recall, unchanged};
-use ragcheck::knowledge::{
+use ragcheck::internals::knowledge::{
     BATCH, Corpus, Declared, Passage, Row, Search, Vectors, embedded_text, prepare, store, vector_file,
 };
-use ragcheck::platform::clock::{BoxFuture, Clock, RealClock};
-use ragcheck::provider::{Access, Embedder, RetryPolicy};
-use ragcheck::settings::{Auth, KnowledgeBaseSettings};
-use ragcheck::transport::{HttpRequest, HttpResponse, LiveTransport, Service, Target, Transport, TransportError};
+use ragcheck::internals::platform::clock::{BoxFuture, Clock, RealClock};
+use ragcheck::internals::provider::{Access, Embedder, RetryPolicy};
+use ragcheck::internals::settings::{Auth, KnowledgeBaseSettings};
+use ragcheck::internals::transport::{HttpRequest, HttpResponse, LiveTransport, Service, Target, Transport, TransportError};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -241,7 +241,7 @@ fn every_body_that_is_sent_to_qdrant_fits_its_openapi_document() {
     vectors.add(&corpus.passages[0], &[0.6, 0.8]).expect("fits");
     let rows = vectors.of(&corpus).expect("all");
     let row = &Row::of(&corpus, &rows)[0];
-    let bodies = ragcheck::knowledge::qdrant_bodies(row);
+    let bodies = ragcheck::internals::knowledge::qdrant_bodies(row);
     assert_eq!(bodies.len(), 7);
     for (name, body) in bodies {
         let mut schema = nullable(&document);

@@ -3,8 +3,8 @@
 //! computes it reaches over the same index and the same words. The folder comes from `RAGCHECK_CORPUS`.
 
 use crate::published;
-use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase, Passage, tokenize};
-use ragcheck::platform::clock::{VirtualClock, block_on};
+use ragcheck::internals::knowledge::{Corpus, Embedded, KnowledgeBase, Passage, tokenize};
+use ragcheck::internals::platform::clock::{VirtualClock, block_on};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 use sha2::{Digest, Sha256};

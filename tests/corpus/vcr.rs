@@ -2,8 +2,8 @@
 //! reading of the file.
 
 use crate::{part, published};
-use ragcheck::cassette::{Cassette, Outcome, blobs_dir};
-use ragcheck::provider::wire::{self};
+use ragcheck::internals::cassette::{Cassette, Outcome, blobs_dir};
+use ragcheck::internals::provider::wire::{self};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;

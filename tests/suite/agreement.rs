@@ -1,7 +1,7 @@
 //! What one room may not read of another and both must know: the two agree.
 
 use proptest::prelude::*;
-use ragcheck::flow::tool_rag::tools::index_keywords;
+use ragcheck::internals::flow::tool_rag::tools::index_keywords;
 use ragcheck::{knowledge, metric};
 
 #[test]

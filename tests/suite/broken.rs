@@ -3,7 +3,7 @@
 //! it. `UPDATE=1` renews.
 
 use super::project::copy;
-use ragcheck::cli::check::check;
+use ragcheck::internals::cli::check::check;
 use std::fs;
 use std::path::{Path, PathBuf};
 

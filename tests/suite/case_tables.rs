@@ -2,9 +2,9 @@
 //! they would fill.
 
 use super::project::copy;
-use ragcheck::cli::schema;
-use ragcheck::plan::{self, Selection};
-use ragcheck::scenario::{self, Case, Loaded};
+use ragcheck::internals::cli::schema;
+use ragcheck::internals::plan::{self, Selection};
+use ragcheck::internals::scenario::{self, Case, Loaded};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ fn project(cases: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn load(cases: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Loaded) {
     let folder = project(cases, files);
-    let loaded = scenario::load(folder.path(), &[PathBuf::from("scenarios/made.yaml")], None, &ragcheck::catalogues());
+    let loaded = scenario::load(folder.path(), &[PathBuf::from("scenarios/made.yaml")], None, &ragcheck::internals::catalogues());
     (folder, loaded.unwrap_or_else(|told| panic!("{told:#?}")))
 }
 
@@ -119,7 +119,7 @@ fn values_of_json_lines_may_be_whole_expectations_and_are_held_against_the_schem
     assert_eq!(made, cases("\n  - {case: a, ask: One?, expect: {within: 10s}}\n", &[]));
     let folder =
         project(template, &[("t.jsonl", "{\"id\": \"a\", \"ask\": \"One?\", \"expect\": {\"wthin\": \"10s\"}}\n")]);
-    let told = ragcheck::cli::check::check(folder.path(), &[], None, None).text(false);
+    let told = ragcheck::internals::cli::check::check(folder.path(), &[], None, None).text(false);
     assert!(told.contains("unknown key `wthin`") && told.contains("made.yaml:7:66"), "{told}");
 }
 
@@ -159,20 +159,20 @@ fn a_case_that_multiplies_its_table_is_refused_before_it_fills_the_memory() {
         "  - {{table: t.csv, case: \"{{{{ id }}}}\", ask: One?, expect: {{answer: {{contains: [{cells}]}}}}}}\n"
     );
     let folder = project(&template, &[("t.csv", &format!("id,big\na,{}\n", "x".repeat(100_000)))]);
-    let told = ragcheck::cli::check::check(folder.path(), &[], None, None).text(false);
+    let told = ragcheck::internals::cli::check::check(folder.path(), &[], None, None).text(false);
     assert!(told.contains("larger than 16 MiB together") && told.contains("--limit scenarios-size=32MiB"), "{told}");
     let rows: Vec<String> = (0..10_001).map(|row| format!("r{row}")).collect();
     let folder = project(
         "  - {table: t.csv, case: \"{{ id }}\", ask: One?, expect: {within: 10s}}\n",
         &[("t.csv", &format!("id\n{}\n", rows.join("\n")))],
     );
-    let told = ragcheck::cli::check::check(folder.path(), &[], None, None).text(false);
+    let told = ragcheck::internals::cli::check::check(folder.path(), &[], None, None).text(false);
     assert!(told.contains("more than 10000 cases") && told.contains("--limit cases=20000"), "{told}");
     let folder = project(
         "  - {table: t.csv, case: \"{{ id }}\", ask: One?, expect: {within: 10s}}\n",
         &[("t.csv", &format!("id,q\na,{}\n", "x".repeat(5 << 20)))],
     );
-    let told = ragcheck::cli::check::check(folder.path(), &[], None, None).text(false);
+    let told = ragcheck::internals::cli::check::check(folder.path(), &[], None, None).text(false);
     assert!(told.contains("larger than 4 MiB"), "{told}");
 }
 
@@ -183,7 +183,7 @@ fn of_ten_thousand_wrong_rows_a_hundred_are_listed_and_a_mistake_of_the_template
         "  - {table: t.csv, case: \"{{ id }}\", ask: One?, expect: {answer: {matches: [\"{{ q }}\", \"a)\"]}}}\n",
         &[("t.csv", &format!("id,q\n{}\n", rows.join("\n")))],
     );
-    let checked = ragcheck::cli::check::check(folder.path(), &[], None, None);
+    let checked = ragcheck::internals::cli::check::check(folder.path(), &[], None, None);
     let in_table = checked.diagnostics.iter().filter(|one| one.file.ends_with("t.csv")).count();
     let in_scenario = checked
         .diagnostics

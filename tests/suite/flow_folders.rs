@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ragcheck::flow::FLOWS;
+use ragcheck::internals::flow::FLOWS;
 
 fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path)
@@ -52,7 +52,7 @@ fn turns_end_with_errors_that_their_flow_declares() {
     let mut seen = BTreeSet::new();
     for trace in project.traces() {
         let named = trace["lane"]["flow"].as_str().expect("a flow");
-        let Some(flow) = ragcheck::flow::by_name(named).filter(|flow| !flow.description().errors.is_empty()) else {
+        let Some(flow) = ragcheck::internals::flow::by_name(named).filter(|flow| !flow.description().errors.is_empty()) else {
             continue;
         };
         for event in trace["events"].as_array().expect("events") {
@@ -68,7 +68,7 @@ fn turns_end_with_errors_that_their_flow_declares() {
 fn every_file_of_a_knowledge_server_is_a_kind_of_server_that_addresses_can_name() {
     let files: BTreeSet<String> = entries(&source("knowledge/server")).iter().map(|path| name(path)).collect();
     let named: BTreeSet<String> =
-        ragcheck::catalogues().servers.iter().map(|entry| entry.scheme.replace('-', "_")).collect();
+        ragcheck::internals::catalogues().servers.iter().map(|entry| entry.scheme.replace('-', "_")).collect();
     assert_eq!(files, named.into_iter().chain(["mod".to_owned()]).collect());
 }
 

@@ -137,7 +137,7 @@ fn names(path: &Path) -> u64 {
 /// The statements that make a keyword index as this build makes it.
 fn keywords(root: &Path) -> String {
     let file = root.join("made.sqlite");
-    ragcheck::knowledge::KeywordIndex::in_file(&file).list().expect("a keyword index");
+    ragcheck::internals::knowledge::KeywordIndex::in_file(&file).list().expect("a keyword index");
     let made = rusqlite::Connection::open(&file).expect("opens");
     let number = |pragma: &str| made.query_row(pragma, [], |row| row.get::<_, i64>(0)).expect("a number");
     let (application, version) = (number("PRAGMA application_id"), number("PRAGMA user_version"));

@@ -1,9 +1,9 @@
 //! `check` and `list` as a person sees them: what is recorded, what is not, and what would run.
 
-use ragcheck::cassette::{Cassette, Header, Redactor};
-use ragcheck::cli::{check, list};
-use ragcheck::plan::{self, Selection};
-use ragcheck::scenario;
+use ragcheck::internals::cassette::{Cassette, Header, Redactor};
+use ragcheck::internals::cli::{check, list};
+use ragcheck::internals::plan::{self, Selection};
+use ragcheck::internals::scenario;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ fn a_recorded_lane_is_listed_as_such_and_the_others_are_noted_with_their_command
     assert!(text.contains("8 of 8 lanes of `remembers` have no recording"), "{text}");
     assert!(text.ends_with("0 errors, 4 notes in 3 files\n"), "{text}");
 
-    let loaded = scenario::load(&root(), &[], None, &ragcheck::catalogues()).expect("a sound project");
+    let loaded = scenario::load(&root(), &[], None, &ragcheck::internals::catalogues()).expect("a sound project");
     let selection = Selection { only: vec!["one-turn".into()], ..Selection::default() };
     let plan = plan::build(&loaded, &selection, 1).expect("a plan");
     let rows = list::rows(&loaded, &plan, Some(cassettes.path()));
@@ -64,7 +64,7 @@ sound     one-turn  tool-rag.forced.2        1  no
 
 #[test]
 fn the_lines_of_cases_and_the_prompts_of_variants_are_resolved() {
-    let loaded = scenario::load(&root(), &["scenarios/sound.yaml".into()], None, &ragcheck::catalogues())
+    let loaded = scenario::load(&root(), &["scenarios/sound.yaml".into()], None, &ragcheck::internals::catalogues())
         .expect("a sound project");
     let source = &loaded.scenarios[0];
     let text = fs::read_to_string(root().join(&source.file)).expect("the scenario");
@@ -89,7 +89,7 @@ fn two_files_with_one_scenario_name_are_an_error() {
         fs::create_dir_all(folder.path().join(file).parent().expect("a folder")).expect("a folder");
         fs::copy(root().join(file), folder.path().join(file)).expect("a copy");
     }
-    let mistakes = scenario::load(folder.path(), &["a".into(), "b".into()], None, &ragcheck::catalogues())
+    let mistakes = scenario::load(folder.path(), &["a".into(), "b".into()], None, &ragcheck::internals::catalogues())
         .expect_err("two of one name");
     let codes: Vec<_> = mistakes.iter().map(|diagnostic| diagnostic.code).collect();
     assert_eq!(codes, ["duplicate-scenario"], "{mistakes:?}");

@@ -267,5 +267,5 @@ fn grades_decide_a_gate_only_by_the_rubric_and_model_whose_agreement_with_people
 /// The text with a digest that fits it, as if it had been measured so.
 fn resealed(text: &str) -> String {
     let (body, _) = text.rsplit_once(",\n  \"digest\"").expect("a digest");
-    ragcheck::trace::seal(&format!("{body}\n}}")).0 + "\n"
+    ragcheck::internals::trace::seal(&format!("{body}\n}}")).0 + "\n"
 }

@@ -2,7 +2,7 @@
 //!
 //! A writer is this test binary itself, called again for one ignored test with its task in the environment.
 
-use ragcheck::knowledge::{ExternalRecord, KeywordIndex};
+use ragcheck::internals::knowledge::{ExternalRecord, KeywordIndex};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;

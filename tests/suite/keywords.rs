@@ -3,7 +3,7 @@
 
 use super::project::Project;
 use jiff::{SignedDuration, Timestamp};
-use ragcheck::knowledge::{ExternalRecord, KeywordIndex};
+use ragcheck::internals::knowledge::{ExternalRecord, KeywordIndex};
 use serde_json::Value;
 
 /// An index as a served agent leaves it: one old answer, one of today, a keyword of both, one that was used.

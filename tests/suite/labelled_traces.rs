@@ -1,9 +1,9 @@
 //! Traces that people labelled, in `tests/labelled/`: what an expectation or a metric must make of each, and why.
 
-use ragcheck::plan::Plan;
-use ragcheck::suite::evaluation::EvaluationBuilder;
-use ragcheck::suite::import;
-use ragcheck::trace::Trace;
+use ragcheck::internals::plan::Plan;
+use ragcheck::internals::suite::evaluation::EvaluationBuilder;
+use ragcheck::internals::suite::import;
+use ragcheck::internals::trace::Trace;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;

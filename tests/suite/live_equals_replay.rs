@@ -4,8 +4,8 @@
 //! the recorded one, byte for byte where bytes count, is turned away and the traces differ.
 
 use super::project::Project;
-use ragcheck::cassette::{self, Cassette, Outcome, Redactor};
-use ragcheck::provider::wire::{openai_chat, perplexity_agent};
+use ragcheck::internals::cassette::{self, Cassette, Outcome, Redactor};
+use ragcheck::internals::provider::wire::{openai_chat, perplexity_agent};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -3,8 +3,8 @@
 //! Each format is changed at random (seeded): bits, bytes, cuts, repeats. A few changes of each here, 1,000 in .ci/slow.
 
 use super::project::Project;
-use ragcheck::cassette::{Cassette, StoppingDesign};
-use ragcheck::suite::evaluation::score;
+use ragcheck::internals::cassette::{Cassette, StoppingDesign};
+use ragcheck::internals::suite::evaluation::score;
 use ragcheck::{history, knowledge};
 use std::path::Path;
 

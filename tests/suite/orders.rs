@@ -17,7 +17,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Outcome {
 
 #[test]
 fn the_example_is_sound_and_every_lane_has_its_recording() {
-    let checked = ragcheck::cli::check::check(&example(), &[], None, None);
+    let checked = ragcheck::internals::cli::check::check(&example(), &[], None, None);
     assert!(checked.diagnostics.is_empty(), "{}", checked.text(false));
 }
 

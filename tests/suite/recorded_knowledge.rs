@@ -2,13 +2,13 @@
 //! attempts, and an explained miss for what was never asked.
 
 use bytes::Bytes;
-use ragcheck::cassette::{self, Cassette, Header, Redactor};
-use ragcheck::knowledge::{
+use ragcheck::internals::cassette::{self, Cassette, Header, Redactor};
+use ragcheck::internals::knowledge::{
     DEFAULT_KB, Found, KnowledgeBase, KnowledgeSource, KnowledgeSources, Passage, Search, SearchError,
 };
-use ragcheck::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
-use ragcheck::provider::{Access, ErrorKind, Failure, ProviderError, RetryPolicy};
-use ragcheck::transport::{
+use ragcheck::internals::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
+use ragcheck::internals::provider::{Access, ErrorKind, Failure, ProviderError, RetryPolicy};
+use ragcheck::internals::transport::{
     HttpRequest, HttpResponse, Profile, RecordTransport, ReplayTransport, Service, Transport, TransportError,
 };
 use serde_json::{Value, json};

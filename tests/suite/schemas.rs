@@ -1,6 +1,6 @@
 //! The committed JSON Schemas are those of the types, and what is sound is valid against them. `UPDATE=1` renews.
 
-use ragcheck::cli::schema;
+use ragcheck::internals::cli::schema;
 use std::fs;
 use std::path::Path;
 
@@ -87,7 +87,7 @@ fn a_scenario_that_loads_is_valid_against_its_schema_and_a_misspelt_flow_is_not(
     compiler.add_resource("schema://scenario/", document).expect("an address");
     let index = compiler.compile("schema://scenario/", &mut schemas).expect("a schema");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken/project");
-    let loaded = ragcheck::scenario::load(&root, &[], None, &ragcheck::catalogues()).expect("a sound project");
+    let loaded = ragcheck::internals::scenario::load(&root, &[], None, &ragcheck::internals::catalogues()).expect("a sound project");
     let mut scenario = serde_json::to_value(&loaded.scenarios[0].scenario).expect("JSON");
     if let Err(error) = schemas.validate(&scenario, index) {
         panic!("{error:#}");

@@ -1,10 +1,10 @@
 //! What the project ships is sound: scenarios, criteria, behaviours, and their size.
 
-use ragcheck::cli::check;
-use ragcheck::knowledge::{Corpus, Embedded, KnowledgeBase};
-use ragcheck::plan::{self, Selection};
-use ragcheck::platform::clock::{VirtualClock, block_on};
-use ragcheck::scenario::SequenceStep;
+use ragcheck::internals::cli::check;
+use ragcheck::internals::knowledge::{Corpus, Embedded, KnowledgeBase};
+use ragcheck::internals::plan::{self, Selection};
+use ragcheck::internals::platform::clock::{VirtualClock, block_on};
+use ragcheck::internals::scenario::SequenceStep;
 use ragcheck::{scenario, simulator};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn sound(paths: &[PathBuf], criteria: &str) -> scenario::Loaded {
     let criteria = Path::new(criteria);
     let checked = check::check(&root(), paths, Some(criteria), None);
     assert_eq!(checked.exit_code(), 0, "{}", checked.text(false));
-    scenario::load(&root(), paths, Some(criteria), &ragcheck::catalogues()).expect("no mistakes")
+    scenario::load(&root(), paths, Some(criteria), &ragcheck::internals::catalogues()).expect("no mistakes")
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn the_shipped_behaviours_load_and_every_fault_that_they_know_is_declared_by_a_c
     }
     let text = std::fs::read_to_string(root().join("fixtures/simulator/fernlight.yaml")).expect("the behaviour");
     let loaded =
-        scenario::load(&root(), &[], Some(Path::new("scenarios/success-criteria.yaml")), &ragcheck::catalogues())
+        scenario::load(&root(), &[], Some(Path::new("scenarios/success-criteria.yaml")), &ragcheck::internals::catalogues())
             .expect("no mistakes");
     let plan = plan::build(&loaded, &Selection::default(), 1).expect("a plan");
     let cases = || plan.scenarios.iter().flat_map(|scenario| &scenario.cases).map(|planned| &planned.case);

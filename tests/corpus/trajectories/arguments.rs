@@ -7,9 +7,9 @@
 
 use super::unzipped;
 use crate::published;
-use ragcheck::gate::{Verdict, evaluate};
-use ragcheck::scenario::expect::{ArgumentPattern, CallExpectation, CallPattern, Expectation};
-use ragcheck::suite::import::messages;
+use ragcheck::internals::gate::{Verdict, evaluate};
+use ragcheck::internals::scenario::expect::{ArgumentPattern, CallExpectation, CallPattern, Expectation};
+use ragcheck::internals::suite::import::messages;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

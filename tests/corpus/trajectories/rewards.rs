@@ -1,9 +1,9 @@
 //! tau-bench's airline conversations: 50 tasks of 4 trials, with the rates that its authors published.
 
 use super::unzipped;
-use ragcheck::gate::{Evaluation, Verdict, evaluate};
-use ragcheck::suite::import::{Imported, messages};
-use ragcheck::trace::{ToolOutcome, What};
+use ragcheck::internals::gate::{Evaluation, Verdict, evaluate};
+use ragcheck::internals::suite::import::{Imported, messages};
+use ragcheck::internals::trace::{ToolOutcome, What};
 
 const FILE: &str = "tau-bench/gpt-4o-airline.json.gz";
 

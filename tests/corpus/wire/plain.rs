@@ -1,7 +1,7 @@
 //! A plain reading of the documents: JSON pointers and loops, none of the library's own code.
 
-use ragcheck::provider::chat::Role;
-use ragcheck::provider::wire::{Dialect, gemini};
+use ragcheck::internals::provider::chat::Role;
+use ragcheck::internals::provider::wire::{Dialect, gemini};
 use serde_json::Value;
 
 #[derive(Debug, Default)]

@@ -2,8 +2,8 @@
 //! say the same.
 
 use super::{Exchange, corpus, exchanges, plain};
-use ragcheck::provider::chat::{ChatRequest, Message, Role};
-use ragcheck::provider::wire::{self, Dialect, embeddings, gemini};
+use ragcheck::internals::provider::chat::{ChatRequest, Message, Role};
+use ragcheck::internals::provider::wire::{self, Dialect, embeddings, gemini};
 use serde_json::Value;
 
 /// Whether the request reads as it plainly says, and is written again as it was.

@@ -2,9 +2,9 @@
 
 use super::requests::equal;
 use super::{Exchange, corpus, exchanges, plain, streams};
-use ragcheck::provider::ErrorKind;
-use ragcheck::provider::chat::{ChatResponse, Finish};
-use ragcheck::provider::wire::{Dialect, embeddings, error_kind, error_message};
+use ragcheck::internals::provider::ErrorKind;
+use ragcheck::internals::provider::chat::{ChatResponse, Finish};
+use ragcheck::internals::provider::wire::{Dialect, embeddings, error_kind, error_message};
 use serde_json::Value;
 
 /// Whether the response, streamed or not, reads as it plainly says, or its error has a kind.
@@ -61,11 +61,11 @@ pub fn compare(dialect: &'static dyn Dialect, body: &Value, plain: &plain::Respo
 
 /// The reply as the next message: its words, and every signature, are in the request that it becomes part of.
 fn sent_back(dialect: &'static dyn Dialect, response: &ChatResponse, body: &Value) -> Result<(), String> {
-    let request = ragcheck::provider::chat::ChatRequest {
+    let request = ragcheck::internals::provider::chat::ChatRequest {
         model: "m".to_owned(),
         messages: vec![response.to_message()],
         tools: Vec::new().into(),
-        tool_choice: ragcheck::provider::chat::ToolChoice::Auto,
+        tool_choice: ragcheck::internals::provider::chat::ToolChoice::Auto,
         temperature: None,
         max_tokens: None,
         seed: None,
@@ -86,7 +86,7 @@ fn sent_back(dialect: &'static dyn Dialect, response: &ChatResponse, body: &Valu
     Ok(())
 }
 
-fn texts(messages: &[ragcheck::provider::chat::Message]) -> String {
+fn texts(messages: &[ragcheck::internals::provider::chat::Message]) -> String {
     messages.iter().map(|message| message.content.as_str()).collect()
 }
 

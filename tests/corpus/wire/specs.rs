@@ -1,8 +1,8 @@
 //! What the flows send validates against the providers' own schemas.
 
 use super::{corpus, unzipped};
-use ragcheck::provider::chat::{ChatRequest, Message, Role, ToolCall, ToolChoice, ToolDefinition};
-use ragcheck::provider::wire::{Dialect, anthropic_messages, gemini, openai_chat, openai_responses};
+use ragcheck::internals::provider::chat::{ChatRequest, Message, Role, ToolCall, ToolChoice, ToolDefinition};
+use ragcheck::internals::provider::wire::{Dialect, anthropic_messages, gemini, openai_chat, openai_responses};
 use serde_json::{Value, json};
 
 /// Requests as a flow makes them: each choice, with and without tools, in the first turn and after results.

@@ -3,10 +3,10 @@
 use super::requests::equal;
 use super::{corpus, exchanges, plain, responses};
 use crate::published;
-use ragcheck::provider::wire::{
+use ragcheck::internals::provider::wire::{
     Dialect, WireError, anthropic_messages, gemini, openai_chat, openai_responses, perplexity_sonar,
 };
-use ragcheck::transport::sse;
+use ragcheck::internals::transport::sse;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -258,7 +258,7 @@ fn files_of_chunks_add_up_and_documents_beside_them_are_read() {
                 if body.get("error").is_some_and(Value::is_object) {
                     errors += 1;
                     let status = u16::try_from(body["error"]["code"].as_u64().unwrap_or(400)).expect("a status");
-                    let kind = ragcheck::provider::wire::error_kind(status, &text);
+                    let kind = ragcheck::internals::provider::wire::error_kind(status, &text);
                     let wanted = if text.contains("insufficient_quota") {
                         "quota"
                     } else if status == 429 {

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 #[test]
 fn the_shipped_example_is_sound_and_its_recordings_hold_no_key() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/fastapi-agent");
-    let checked = ragcheck::cli::check::check(&example, &[], None, None);
+    let checked = ragcheck::internals::cli::check::check(&example, &[], None, None);
     assert!(checked.diagnostics.is_empty(), "{}", checked.text(false));
     let mut found = Vec::new();
     super::holding(&example.join("cassettes"), "example-key", &mut found);

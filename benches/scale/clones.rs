@@ -5,8 +5,8 @@
 //! traces. One trial in [`FAILING`] ends in an error.
 
 use crate::generate::{self, Size};
-use ragcheck::plan::{Plan, PlannedCase, PlannedTrial, trial_seed};
-use ragcheck::trace::{self, Lane, Trace, TurnOutcome, What};
+use ragcheck::internals::plan::{Plan, PlannedCase, PlannedTrial, trial_seed};
+use ragcheck::internals::trace::{self, Lane, Trace, TurnOutcome, What};
 use rayon::prelude::*;
 use std::error::Error;
 use std::fs::{self, File};
@@ -59,7 +59,7 @@ fn multiply(plan: &mut Plan, traces: usize) -> Vec<(PlannedTrial, usize)> {
     let repeat = traces.div_ceil(copies * SOURCES);
     let (mut trials, mut source) = (Vec::new(), 0);
     for (place, scenario) in plan.scenarios.iter_mut().enumerate() {
-        for PlannedCase { table, line, case } in std::mem::take(&mut scenario.cases) {
+        for PlannedCase { table, line, case, input } in std::mem::take(&mut scenario.cases) {
             for copy in 0..copies {
                 let mut case = case.clone();
                 case.case = format!("{}-{copy:02}", case.case);
@@ -73,7 +73,7 @@ fn multiply(plan: &mut Plan, traces: usize) -> Vec<(PlannedTrial, usize)> {
                     let trial = PlannedTrial { id, scenario: place, case: scenario.cases.len(), lane, seed };
                     trials.push((trial, source));
                 }
-                scenario.cases.push(PlannedCase { table: table.clone(), line, case });
+                scenario.cases.push(PlannedCase { table: table.clone(), line, case, input: input.clone() });
             }
             source += 1;
         }

@@ -10,11 +10,11 @@ mod words;
 
 pub use project::{Size, write};
 
-use ragcheck::plan::{self, Plan, PlannedTrial, Selection};
-use ragcheck::platform::clock::{Clock, VirtualClock, block_on};
-use ragcheck::scenario;
-use ragcheck::trace::{ToolOutcome, TrialEnd, What};
-use ragcheck::trial::TrialRunner;
+use ragcheck::internals::plan::{self, Plan, PlannedTrial, Selection};
+use ragcheck::internals::platform::clock::{Clock, VirtualClock, block_on};
+use ragcheck::internals::scenario;
+use ragcheck::internals::trace::{ToolOutcome, TrialEnd, What};
+use ragcheck::internals::trial::TrialRunner;
 use rayon::prelude::*;
 use script::Script;
 use std::path::Path;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// In words, when the project cannot be loaded.
 pub fn load(root: &Path) -> Result<(TrialRunner, Plan), String> {
     let loaded =
-        scenario::load(root, &[], None, &ragcheck::catalogues()).map_err(|mistakes| format!("{mistakes:?}"))?;
+        scenario::load(root, &[], None, &ragcheck::internals::catalogues()).map_err(|mistakes| format!("{mistakes:?}"))?;
     let mut plan = plan::build(&loaded, &Selection::default(), 0).map_err(|mistakes| format!("{mistakes:?}"))?;
     let runner = TrialRunner::new(Arc::new(loaded), &plan).map_err(|why| why.to_string())?;
     plan.machines = runner.machines();

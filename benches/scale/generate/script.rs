@@ -3,8 +3,8 @@
 
 use super::words::Words;
 use bytes::Bytes;
-use ragcheck::platform::clock::{BoxFuture, Clock};
-use ragcheck::transport::{HttpRequest, HttpResponse, SIMULATOR_HEADER, Service, Transport, TransportError};
+use ragcheck::internals::platform::clock::{BoxFuture, Clock};
+use ragcheck::internals::transport::{HttpRequest, HttpResponse, SIMULATOR_HEADER, Service, Transport, TransportError};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;

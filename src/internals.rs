@@ -1,0 +1,104 @@
+//! What the benches and tests of this repository use beside the front door. No promise is made about any of it: it
+//! changes without notice.
+//!
+//! `.ci/run` compiles the library once with `--cfg front_door_only`, which leaves this module out: what the compiler
+//! then calls unused has no caller in the program.
+#![allow(missing_docs, reason = "documented where they are declared")]
+
+pub use crate::catalogues;
+
+pub mod cassette {
+    pub use crate::cassette::{
+        Cassette, Drift, Exchange, Header, Outcome, Pool, Redactor, Request, StoppingDesign, blobs_dir, key, path,
+    };
+}
+
+pub mod cli {
+    pub use crate::cli::{check, list, schema};
+}
+
+pub mod flow {
+    pub use crate::flow::{FLOWS, by_name};
+    pub mod tools {
+        pub use crate::flow::tools::guard;
+    }
+    pub mod tool_rag {
+        pub mod tools {
+            pub use crate::flow::tool_rag::tools::index_keywords;
+        }
+    }
+}
+
+pub mod gate {
+    pub use crate::gate::{Evaluation, Evaluator, TrialResult, Verdict, evaluate};
+}
+
+pub mod knowledge {
+    pub use crate::knowledge::{
+        BATCH, Corpus, DEFAULT_KB, Declared, Embedded, ExternalRecord, Found, KeywordIndex, KnowledgeBase,
+        KnowledgeSource, KnowledgeSources, Passage, Row, Search, SearchError, Vectors, embedded_text, prepare,
+        qdrant_bodies, store, tokenize, vector_file,
+    };
+}
+
+pub mod plan {
+    pub use crate::plan::{Plan, PlannedCase, PlannedTrial, Selection, build, trial_seed};
+}
+
+pub mod platform {
+    pub mod clock {
+        pub use crate::platform::clock::{BoxFuture, Clock, PausableClock, RealClock, VirtualClock, block_on};
+    }
+}
+
+pub mod provider {
+    pub use crate::provider::{
+        Access, ChatClient, ChatModel, Embedder, ErrorKind, Failure, ProviderError, RetryPolicy, chat, chat_client,
+        perplexity_agent,
+    };
+    pub mod wire {
+        pub use crate::provider::wire::{
+            Dialect, WireError, anthropic_messages, by_name, dialects, embeddings, error_kind, error_message, gemini,
+            openai_chat, openai_responses, perplexity_agent, perplexity_sonar,
+        };
+    }
+}
+
+pub mod report {
+    pub use crate::report::{Beside, Format, Html, TimelineBuilder, View};
+}
+
+pub mod scenario {
+    pub use crate::scenario::{Case, Loaded, SequenceStep, expect, load};
+}
+
+pub mod settings {
+    pub use crate::settings::{Auth, KnowledgeBaseSettings, PaceLimits};
+}
+
+pub mod suite {
+    pub mod evaluation {
+        pub use crate::suite::evaluation::{EvaluationBuilder, score};
+    }
+    pub mod import {
+        pub use crate::suite::import::{Imported, messages};
+    }
+}
+
+pub mod trace {
+    pub use crate::trace::{Arm, Lane, PLAN, TRACES, ToolOutcome, Trace, TrialEnd, TurnOutcome, What, seal, write_trace};
+}
+
+pub mod transport {
+    pub use crate::transport::{
+        Budget, HttpRequest, HttpResponse, LimitTransport, LiveTransport, Pace, Profile, RecordTransport,
+        ReplayTransport, SIMULATOR_HEADER, Service, Target, Transport, TransportError, sse,
+    };
+}
+
+pub mod trial {
+    pub use crate::trial::TrialRunner;
+    pub mod proxy {
+        pub use crate::trial::proxy::Proxy;
+    }
+}
