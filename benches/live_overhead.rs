@@ -14,7 +14,9 @@ use ragcheck::internals::provider::chat::{ChatRequest, Message, Role, ToolChoice
 use ragcheck::internals::provider::wire::openai_chat;
 use ragcheck::internals::provider::{ChatClient, ChatModel, RetryPolicy};
 use ragcheck::internals::settings::{Auth, PaceLimits};
-use ragcheck::internals::transport::{Budget, LimitTransport, LiveTransport, Pace, RecordTransport, Service, Target, Transport};
+use ragcheck::internals::transport::{
+    Budget, LimitTransport, LiveTransport, Pace, RecordTransport, Service, Target, Transport,
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;

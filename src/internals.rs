@@ -33,12 +33,20 @@ pub mod gate {
     pub use crate::gate::{Evaluation, Evaluator, TrialResult, Verdict, evaluate};
 }
 
+pub mod history {
+    pub use crate::history::{append, doubtful, load};
+}
+
 pub mod knowledge {
     pub use crate::knowledge::{
         BATCH, Corpus, DEFAULT_KB, Declared, Embedded, ExternalRecord, Found, KeywordIndex, KnowledgeBase,
         KnowledgeSource, KnowledgeSources, Passage, Row, Search, SearchError, Vectors, embedded_text, prepare,
         qdrant_bodies, store, tokenize, vector_file,
     };
+}
+
+pub mod metric {
+    pub use crate::metric::generic;
 }
 
 pub mod plan {
@@ -76,6 +84,10 @@ pub mod settings {
     pub use crate::settings::{Auth, KnowledgeBaseSettings, PaceLimits};
 }
 
+pub mod simulator {
+    pub use crate::simulator::load;
+}
+
 pub mod suite {
     pub mod evaluation {
         pub use crate::suite::evaluation::{EvaluationBuilder, score};
@@ -86,7 +98,9 @@ pub mod suite {
 }
 
 pub mod trace {
-    pub use crate::trace::{Arm, Lane, PLAN, TRACES, ToolOutcome, Trace, TrialEnd, TurnOutcome, What, seal, write_trace};
+    pub use crate::trace::{
+        Arm, Lane, PLAN, TRACES, ToolOutcome, Trace, TrialEnd, TurnOutcome, What, seal, write_trace,
+    };
 }
 
 pub mod transport {

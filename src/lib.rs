@@ -28,7 +28,6 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(unreachable_pub))]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make and read files of their own"))]
-
 mod cassette;
 mod cli;
 mod compare;

@@ -1,6 +1,6 @@
 //! What the benchmarks stand on: a generated project with recordings, in a folder that goes when they end.
 
-#[path = "../../examples/scale/generate/mod.rs"]
+#[path = "../scale/generate/mod.rs"]
 mod generate;
 
 use ragcheck::internals::plan::Plan;

@@ -47,7 +47,7 @@ pub fn key(request: Request<'_>, redactor: &Redactor) -> String {
 }
 
 /// The body as a cassette keeps it: redacted, and without the members that do not count.
-pub fn stored_body(profile: &Profile, body: &Value, redactor: &Redactor) -> Value {
+pub(crate) fn stored_body(profile: &Profile, body: &Value, redactor: &Redactor) -> Value {
     let mut body = redactor.redact_value(body);
     for pointer in profile.drop {
         // What is left empty goes as well, as in the canonical form.
@@ -71,7 +71,7 @@ pub(super) fn canonical(value: &Value) -> Vec<u8> {
 }
 
 /// Lower-case hex, cut to `digits`.
-pub fn hex(bytes: &[u8], digits: usize) -> String {
+pub(crate) fn hex(bytes: &[u8], digits: usize) -> String {
     let mut text = hex::encode(bytes);
     text.truncate(digits);
     text

@@ -24,7 +24,7 @@ pub(super) const APART: [&str; 8] =
     ["model", "messages", "input", "contents", "instructions", "system", "systemInstruction", "tools"];
 
 /// The drift hashes of a stored body.
-pub fn drift(body: &Value) -> Drift {
+pub(crate) fn drift(body: &Value) -> Drift {
     let short = |form: Vec<u8>| hex(&Sha256::digest(form), 16);
     let system = system_prompts(body);
     let parameters: Map<String, Value> = body

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 /// Makes the keys of the requests of one conversation; they are those of each request alone.
 #[derive(Debug, Default)]
-pub struct Keys {
+pub(crate) struct Keys {
     /// The last form; empty where it held a secret.
     last: Form,
     /// The hash of the last form up to each of its ends.
@@ -22,7 +22,7 @@ pub struct Keys {
 
 impl Keys {
     /// The key of a request: the first 32 hex digits of SHA-256 over its canonical form.
-    pub fn of(&mut self, request: Request<'_>, redactor: &Redactor) -> String {
+    pub(crate) fn of(&mut self, request: Request<'_>, redactor: &Redactor) -> String {
         if !self.redactor.knows_the_same_as(redactor) {
             *self = Self { redactor: redactor.clone(), ..Self::default() };
         }

@@ -9,19 +9,19 @@ use std::time::Duration;
 
 /// Durations of local stages of one trial, by the stage's name, first in first out.
 #[derive(Debug)]
-pub struct LocalTimes {
+pub(crate) struct LocalTimes {
     replaying: bool,
     stages: Mutex<BTreeMap<String, VecDeque<Duration>>>,
 }
 
 impl LocalTimes {
     /// Collects what [`LocalTimes::note`] is told.
-    pub fn recording() -> Self {
+    pub(crate) fn recording() -> Self {
         Self { replaying: false, stages: Mutex::default() }
     }
 
     /// Gives out what was recorded.
-    pub fn replaying(stages: BTreeMap<String, Vec<Duration>>) -> Self {
+    pub(crate) fn replaying(stages: BTreeMap<String, Vec<Duration>>) -> Self {
         let stages = stages.into_iter().map(|(name, times)| (name, times.into())).collect();
         Self { replaying: true, stages: Mutex::new(stages) }
     }
@@ -31,24 +31,24 @@ impl LocalTimes {
     }
 
     /// The recorded time of the next `stage`, zero when there is none left; `None` means "measure it yourself".
-    pub fn take(&self, stage: &str) -> Option<Duration> {
+    pub(crate) fn take(&self, stage: &str) -> Option<Duration> {
         self.replaying.then(|| self.lock().get_mut(stage).and_then(VecDeque::pop_front).unwrap_or_default())
     }
 
     /// Notes how long a `stage` took; without effect in replay.
-    pub fn note(&self, stage: &str, took: Duration) {
+    pub(crate) fn note(&self, stage: &str, took: Duration) {
         if !self.replaying {
             self.lock().entry(stage.to_owned()).or_default().push_back(took);
         }
     }
 
     /// What was collected so far, or what is left.
-    pub fn stages(&self) -> BTreeMap<String, Vec<Duration>> {
+    pub(crate) fn stages(&self) -> BTreeMap<String, Vec<Duration>> {
         self.lock().iter().map(|(name, times)| (name.clone(), times.iter().copied().collect())).collect()
     }
 
     /// What was collected, or what is left.
-    pub fn into_stages(self) -> BTreeMap<String, Vec<Duration>> {
+    pub(crate) fn into_stages(self) -> BTreeMap<String, Vec<Duration>> {
         self.stages()
     }
 }

@@ -15,7 +15,7 @@ const SECRET: &str = "a secret stands in what is sent, and recordings hold none:
 
 /// A miss in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Explanation {
+pub(crate) struct Explanation {
     /// One line: what kind of difference it is.
     pub message: String,
     /// The same text for the same cause, whatever the trial.
@@ -27,7 +27,7 @@ pub struct Explanation {
 /// Explains why `request` to `service` found nothing, the pool having answered `taken`.
 ///
 /// `unused` are the exchanges that are left; `rerecord` is the command that records the lane again.
-pub fn explain(
+pub(crate) fn explain(
     cassette: &Cassette,
     service: &str,
     request: Request<'_>,

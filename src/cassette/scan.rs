@@ -22,7 +22,7 @@ const LONGEST_BLOCK: usize = 64 << 20;
 
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Find {
+pub(crate) struct Find {
     /// The line where it begins, from 1.
     pub line: usize,
     /// What it is, in words without its value.
@@ -30,7 +30,7 @@ pub struct Find {
 }
 
 /// The secrets of a text, by line; equal ones of a line once.
-pub fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
+pub(crate) fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
     let mut found: Vec<(usize, String)> =
         redactor.finds(text).into_iter().map(|(place, what)| (place.start, what)).collect();
     for run in ENCODED.iter().flat_map(|runs| runs.find_iter(text)) {

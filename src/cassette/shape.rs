@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Types by path, over some answers, with the number of answers that have the path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     answers: usize,
     paths: BTreeMap<String, (BTreeSet<&'static str>, usize)>,
 }
 
 /// One thing in which answers differ from those recorded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
+pub(crate) enum Change {
     /// A member that no recorded answer has.
     New {
         /// Where.
@@ -50,14 +50,14 @@ pub enum Change {
 
 impl Change {
     /// Whether it says that the service changed, and not only that it said something else.
-    pub fn counts(&self) -> bool {
+    pub(crate) fn counts(&self) -> bool {
         !matches!(self, Self::Unseen { .. })
     }
 }
 
 impl Shape {
     /// Adds one answer: its document, or the events of its stream.
-    pub fn add(&mut self, documents: &[Value]) {
+    pub(crate) fn add(&mut self, documents: &[Value]) {
         let mut seen = BTreeMap::new();
         for document in documents {
             walk(document, String::new(), &mut seen);
@@ -71,14 +71,14 @@ impl Shape {
     }
 
     /// Answers that were added.
-    pub fn answers(&self) -> usize {
+    pub(crate) fn answers(&self) -> usize {
         self.answers
     }
 
     /// What is other in `self` than it was: `asked` are the recorded answers to the same requests, `all` all that are
     /// recorded of that service, so that what some answer had before is not new. Below a member that is new or gone,
     /// nothing more is told.
-    pub fn changes(&self, asked: &Self, all: &Self) -> Vec<Change> {
+    pub(crate) fn changes(&self, asked: &Self, all: &Self) -> Vec<Change> {
         let mut changes = Vec::new();
         if self.answers == 0 {
             return changes;

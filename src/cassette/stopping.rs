@@ -66,7 +66,7 @@ pub enum StoppingError {
 }
 
 /// The file of a scenario's design below the cassettes.
-pub fn stopping_path(cassettes: &Path, scenario: &str) -> PathBuf {
+pub(crate) fn stopping_path(cassettes: &Path, scenario: &str) -> PathBuf {
     cassettes.join(scenario).join("stopping.json")
 }
 

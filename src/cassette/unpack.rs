@@ -5,11 +5,11 @@ use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::io::Read;
 
 /// Longest body of a response, in bytes, packed or not; longer ones are refused.
-pub const LONGEST_BODY: usize = 16 << 20;
+pub(crate) const LONGEST_BODY: usize = 16 << 20;
 
 /// Why a body cannot be unpacked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UnpackError {
+pub(crate) enum UnpackError {
     /// It is not what its header says.
     #[error("is broken {packing}: {message}")]
     Broken {
@@ -34,7 +34,7 @@ pub enum UnpackError {
 ///
 /// # Errors
 /// [`UnpackError`].
-pub fn unpack(bytes: Vec<u8>, headers: &[(String, String)]) -> Result<Vec<u8>, UnpackError> {
+pub(crate) fn unpack(bytes: Vec<u8>, headers: &[(String, String)]) -> Result<Vec<u8>, UnpackError> {
     let packing = headers.iter().find(|(name, _)| name == "content-encoding").map(|(_, value)| value.trim());
     let broken = |packing: &'static str| move |message: String| UnpackError::Broken { packing, message };
     if bytes.starts_with(&[0x1f, 0x8b]) {

@@ -26,7 +26,7 @@ static TAGGED: LazyLock<Option<Regex>> =
 
 /// Why a file is no foreign cassette.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum VcrError {
+pub(crate) enum VcrError {
     /// It begins as JSON and is none.
     #[error("not JSON: {0}")]
     NotJson(String),
@@ -43,7 +43,7 @@ pub enum VcrError {
 
 /// Why an interaction was not taken over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// Its request says not where it went.
     #[error("it has no `uri`")]
     NoAddress,
@@ -86,7 +86,7 @@ pub enum Refusal {
 
 /// Where a request of a foreign recording went, in our words.
 #[derive(Debug, Clone)]
-pub struct Route {
+pub(crate) struct Route {
     /// The service: `model`, `search`, or `other` for an address of no known dialect.
     pub service: String,
     /// How requests of its dialect are matched.
@@ -97,7 +97,7 @@ pub struct Route {
 
 /// What was read from one foreign cassette.
 #[derive(Debug, Default)]
-pub struct Imported {
+pub(crate) struct Imported {
     /// The exchanges, in the order of the file.
     pub exchanges: Vec<Exchange>,
     /// Who answered, by service: host and model.
@@ -116,7 +116,7 @@ pub struct Imported {
 ///
 /// # Errors
 /// [`VcrError`] when the text is no such cassette.
-pub fn import_vcr(text: &str, route: &dyn Fn(&str) -> Route, redactor: &Redactor) -> Result<Imported, VcrError> {
+pub(crate) fn import_vcr(text: &str, route: &dyn Fn(&str) -> Route, redactor: &Redactor) -> Result<Imported, VcrError> {
     let document = parse(text)?;
     let Some(interactions) = document.get("interactions").and_then(Value::as_array) else {
         return Err(VcrError::NoInteractions { har: document.get("log").is_some() });

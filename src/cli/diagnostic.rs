@@ -17,18 +17,18 @@ use std::fmt::Write as _;
 const WIDTH: usize = 120;
 
 /// All diagnostics, a blank line between them; colours as ANSI codes when `styled`.
-pub fn text(diagnostics: &[Diagnostic], styled: bool) -> String {
+pub(crate) fn text(diagnostics: &[Diagnostic], styled: bool) -> String {
     let shown: Vec<String> = diagnostics.iter().map(|diagnostic| one(diagnostic, styled)).collect();
     shown.join("\n")
 }
 
 /// All diagnostics as a JSON list, one object each.
-pub fn json(diagnostics: &[Diagnostic]) -> String {
+pub(crate) fn json(diagnostics: &[Diagnostic]) -> String {
     serde_json::to_string_pretty(diagnostics).unwrap_or_default()
 }
 
 /// `2 errors, 1 note in 7 files`.
-pub fn summary(diagnostics: &[Diagnostic], files: usize) -> String {
+pub(crate) fn summary(diagnostics: &[Diagnostic], files: usize) -> String {
     let count = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
     let errors = plural(count(Severity::Error), "error");
     let notes = plural(count(Severity::Note), "note");

@@ -10,7 +10,7 @@ mod cassette;
 pub mod check;
 mod compare;
 mod decidable;
-pub mod diagnostic;
+pub(crate) mod diagnostic;
 mod estimate;
 mod exit;
 mod explain;
@@ -37,12 +37,12 @@ mod select;
 mod serve;
 mod show;
 mod simulate;
-pub mod starter;
+pub(crate) mod starter;
 mod touched;
 mod watch;
 mod workflow_commands;
 
-pub use exit::Exit;
+pub(crate) use exit::Exit;
 pub use output::look_at_stdout;
 
 use crate::{platform::bounds, platform::files, platform::secrets, scenario, trial};

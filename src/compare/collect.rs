@@ -16,7 +16,7 @@ pub(super) const NO_GATE: &str = "none";
 
 /// What judging found out about one trial that could be run.
 #[derive(Debug, Clone)]
-pub struct Seen<'a> {
+pub(crate) struct Seen<'a> {
     /// Whether it met everything its case expects.
     pub passed: bool,
     /// The first thing that it did not meet.
@@ -28,7 +28,7 @@ pub struct Seen<'a> {
 }
 
 /// Adds up trials; the order in which they come changes nothing.
-pub struct Collector<'p> {
+pub(crate) struct Collector<'p> {
     plan: &'p Plan,
     criteria: Vec<Asked<'p>>,
     settings: BTreeMap<(usize, String), Setting>,
@@ -60,7 +60,7 @@ struct Case {
 
 impl<'p> Collector<'p> {
     /// A collector for that plan; `metric` gives the metric of a criterion as written.
-    pub fn new<'m>(plan: &'p Plan, metric: impl Fn(&str) -> Option<&'m dyn Metric>) -> Self {
+    pub(crate) fn new<'m>(plan: &'p Plan, metric: impl Fn(&str) -> Option<&'m dyn Metric>) -> Self {
         let whole = plan.criteria.criteria.iter().map(|criterion| (None, criterion));
         let gates = plan.scenarios.iter().enumerate();
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
@@ -98,7 +98,7 @@ impl<'p> Collector<'p> {
     }
 
     /// Adds one trial that could be run; one that the plan does not have is passed over.
-    pub fn add(&mut self, trace: &Trace, seen: &Seen<'_>) {
+    pub(crate) fn add(&mut self, trace: &Trace, seen: &Seen<'_>) {
         let Some(place) = self.plan.trials.place_of(&trace.trial) else { return };
         let Some(trial) = self.plan.trials.at(place) else { return };
         let planned = &self.plan.scenarios[trial.scenario].cases[trial.case].case;
@@ -146,7 +146,7 @@ impl<'p> Collector<'p> {
 
     /// The summary, once every trial that could be run has been added. A run until decided needed no trial beyond its
     /// last pass, `passes`; `part` says of what the run is a part.
-    pub fn finish(self, label: &str, passes: Option<u32>, part: &str) -> Summary {
+    pub(crate) fn finish(self, label: &str, passes: Option<u32>, part: &str) -> Summary {
         let stopped = self.plan.stopping.zip(passes).filter(|(stopping, passes)| *passes < stopping.max_passes);
         let asked = self.criteria;
         let cases = self.cases.into_values().map(|mut case| {

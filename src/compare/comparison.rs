@@ -5,14 +5,14 @@ use super::{Difference, Figure, Flip, PairedCase, PromptChange};
 use serde::{Deserialize, Serialize};
 
 /// Version of a comparison as JSON.
-pub const COMPARISON_VERSION: u32 = 1;
+pub(crate) const COMPARISON_VERSION: u32 = 1;
 
 /// A change of turn times below this share is no regression, however sure: networks vary by as much.
-pub const TIME_MARGIN: f64 = 0.10;
+pub(crate) const TIME_MARGIN: f64 = 0.10;
 
 /// Repetitions of each case on both sides from which a flip between live runs is seldom luck: over 30 cases that pass 95
 /// times in 100, .3 % of comparisons have one; over such that pass 90 times, 2.2 %.
-pub const LIVE_REPETITIONS: u64 = 3;
+pub(crate) const LIVE_REPETITIONS: u64 = 3;
 
 /// What the comparison of one criterion comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

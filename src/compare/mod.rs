@@ -28,14 +28,16 @@ mod usage;
 mod variant_figures;
 mod variants;
 
-pub use collect::{Collector, Seen};
-pub use comparison::{COMPARISON_VERSION, Comparison, Finding, LIVE_REPETITIONS, Row, Scale, Side, TIME_MARGIN};
-pub use differences::{Difference, PromptChange};
-pub use error::CompareError;
-pub use flips::{Flip, PairedCase};
-pub use summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
-pub use usage::Usage;
-pub use variants::{
+pub(crate) use collect::{Collector, Seen};
+pub(crate) use comparison::{COMPARISON_VERSION, Comparison, Finding, LIVE_REPETITIONS, Row, Scale, Side, TIME_MARGIN};
+pub(crate) use differences::{Difference, PromptChange};
+pub(crate) use error::CompareError;
+pub(crate) use flips::{Flip, PairedCase};
+pub(crate) use summary::{
+    BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome,
+};
+pub(crate) use usage::Usage;
+pub(crate) use variants::{
     Beside, Cell, Figure, InCase, Unit, VARIANTS_VERSION, Variant, Variants, compare_pair, compare_variants,
 };
 
@@ -49,7 +51,7 @@ const LIVE: &str = "LIVE";
 ///
 /// # Errors
 /// When there is nothing to compare, or live figures beside replayed ones.
-pub fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareError> {
+pub(crate) fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareError> {
     let opened = open(a, b, margin)?;
     // One was opened, so one is closed.
     close(vec![opened]).pop().ok_or_else(|| CompareError::NothingInCommon("nothing to compare".into()))

@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Version of a baseline file.
-pub const BASELINE_VERSION: u32 = 2;
+pub(crate) const BASELINE_VERSION: u32 = 2;
 
 /// The key of the row that counts trials that met everything their case expects.
-pub const CASES: &str = "cases";
+pub(crate) const CASES: &str = "cases";
 
 /// What one run, or one variant of it, showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of a comparison of variants as JSON.
-pub const VARIANTS_VERSION: u32 = 1;
+pub(crate) const VARIANTS_VERSION: u32 = 1;
 
 /// What a figure is a number of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ pub struct Figure {
 
 /// One variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Variant {
+pub(crate) struct Variant {
     /// Its name.
     pub name: String,
     /// The agents that it runs.
@@ -74,7 +74,7 @@ pub struct Variant {
 
 /// What one variant did in one case.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct InCase {
+pub(crate) struct InCase {
     /// Trials that met everything the case expects, and trials run.
     pub passed: (u64, u64),
     /// Calls of the model a query.
@@ -97,7 +97,7 @@ pub struct InCase {
 
 /// One case under every variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Beside {
+pub(crate) struct Beside {
     /// `scenario/case`.
     pub case: String,
     /// In the order of the variants.
@@ -106,7 +106,7 @@ pub struct Beside {
 
 /// All variants of a run compared, as plain data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Variants {
+pub(crate) struct Variants {
     /// Format version.
     pub version: u32,
     /// The run.
@@ -141,7 +141,7 @@ pub struct Variants {
 ///
 /// # Errors
 /// When a variant is not there, there are not two of them, or no case was run under every one.
-pub fn compare_variants(run: &Summary, named: &[String], margin: f64) -> Result<Variants, CompareError> {
+pub(crate) fn compare_variants(run: &Summary, named: &[String], margin: f64) -> Result<Variants, CompareError> {
     let known: BTreeSet<&str> = run.cases.iter().map(|case| case.variant.as_str()).collect();
     let mut names: Vec<String> = Vec::new();
     for name in named {
@@ -232,7 +232,7 @@ fn others(run: &Summary, names: &[String], known: &BTreeSet<&str>, margin: f64) 
 ///
 /// # Errors
 /// As [`compare_variants`].
-pub fn compare_pair(run: &Summary, a: &str, b: &str, margin: f64) -> Result<Comparison, CompareError> {
+pub(crate) fn compare_pair(run: &Summary, a: &str, b: &str, margin: f64) -> Result<Comparison, CompareError> {
     let mut found = compare_variants(run, &[a.to_owned(), b.to_owned()], margin)?;
     let variant = a.to_owned();
     let mut pair = found.pairs.pop().ok_or(CompareError::OneVariant { run: run.label.clone(), variant })?;

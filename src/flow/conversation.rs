@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The newest version of a stored conversation that this build writes and reads.
-pub const CONVERSATION_VERSION: u32 = 3;
+pub(crate) const CONVERSATION_VERSION: u32 = 3;
 /// The version before: with a tenant and without what tools know of the user.
 const WITH_TENANT: u32 = 2;
 

@@ -36,7 +36,7 @@ impl ConversationState {
 }
 
 /// `role:digest`, the digest being the first 12 hex digits of SHA-256 over the content.
-pub fn digest(role: Role, content: &str) -> String {
+pub(crate) fn digest(role: Role, content: &str) -> String {
     format!("{}:{}", role.as_str(), hex::encode(&Sha256::digest(content.as_bytes())[..6]))
 }
 

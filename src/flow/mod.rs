@@ -22,23 +22,23 @@
 
 mod context;
 mod conversation;
-pub mod external;
+pub(crate) mod external;
 mod frame;
 mod history;
 mod machine;
-pub mod managed_rag;
+pub(crate) mod managed_rag;
 mod observer;
-pub mod prompts;
-pub mod react;
-pub mod reply;
+pub(crate) mod prompts;
+pub(crate) mod react;
+pub(crate) mod reply;
 mod retries;
 mod settings;
 mod store;
-pub mod template;
-pub mod tool_rag;
-pub mod tools;
+pub(crate) mod template;
+pub(crate) mod tool_rag;
+pub(crate) mod tools;
 mod turn;
-pub mod two_stage;
+pub(crate) mod two_stage;
 
 #[cfg(test)]
 mod plain_tests;
@@ -48,13 +48,13 @@ mod retrieve_then_read;
 #[cfg(test)]
 mod scripted;
 
-pub use context::{AgentContext, Stages};
-pub use conversation::{CONVERSATION_VERSION, ConversationState, FlowState, StateError};
-pub use history::digest;
-pub use observer::{Observer, Status};
-pub use prompts::{PromptError, PromptText, Prompts};
-pub use settings::{Services, Settings};
-pub use store::{MemoryStore, SessionStore, StoreError};
+pub(crate) use context::{AgentContext, Stages};
+pub(crate) use conversation::{CONVERSATION_VERSION, ConversationState, FlowState, StateError};
+pub(crate) use history::digest;
+pub(crate) use observer::{Observer, Status};
+pub(crate) use prompts::{PromptError, PromptText, Prompts};
+pub(crate) use settings::{Services, Settings};
+pub(crate) use store::{MemoryStore, SessionStore, StoreError};
 
 use crate::platform::clock::BoxFuture;
 use crate::settings::catalogue::{FlowEntry, ToolEntry};
@@ -164,7 +164,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Flow> {
 }
 
 /// What a flow declares about itself.
-pub fn entry(flow: &dyn Flow) -> FlowEntry {
+pub(crate) fn entry(flow: &dyn Flow) -> FlowEntry {
     let &Description { name, tools, prompts, criteria, errors, tenants, managed_retrieval, .. } = flow.description();
     let tool = |tool: &&tools::Declaration| ToolEntry { name: tool.name, arguments: tool.arguments(), role: tool.role };
     FlowEntry {
@@ -180,12 +180,12 @@ pub fn entry(flow: &dyn Flow) -> FlowEntry {
 }
 
 /// The roles of a flow's tools.
-pub fn roles(flow: &dyn Flow) -> Roles {
+pub(crate) fn roles(flow: &dyn Flow) -> Roles {
     flow.description().tools.iter().map(|tool| (tool.name.to_owned(), tool.role)).collect()
 }
 
 /// What every flow declares about itself, that of agents elsewhere last.
-pub fn entries() -> Vec<FlowEntry> {
+pub(crate) fn entries() -> Vec<FlowEntry> {
     FLOWS.iter().map(|(_, flow)| entry(*flow)).chain([external::entry()]).collect()
 }
 

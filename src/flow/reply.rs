@@ -5,7 +5,7 @@ use crate::trace::{Answer, SourceRef, TurnOutcome};
 use serde_json::{Value, json};
 
 /// The whole body for a turn that ended so: the flow's reply or [`failed`], with `session_id`.
-pub fn body(flow: &dyn Flow, conversation: &ConversationState, outcome: &TurnOutcome) -> Value {
+pub(crate) fn body(flow: &dyn Flow, conversation: &ConversationState, outcome: &TurnOutcome) -> Value {
     let mut body = match outcome {
         TurnOutcome::Answered(answer) => flow.reply(conversation, answer),
         TurnOutcome::Failed { kind, message } => failed(kind, message),
@@ -15,7 +15,7 @@ pub fn body(flow: &dyn Flow, conversation: &ConversationState, outcome: &TurnOut
 }
 
 /// `{error: {kind, message}}`.
-pub fn failed(kind: &str, message: &str) -> Value {
+pub(crate) fn failed(kind: &str, message: &str) -> Value {
     json!({"error": {"kind": kind, "message": message}})
 }
 

@@ -44,7 +44,7 @@ pub trait SessionStore: Send + Sync + std::fmt::Debug {
 
 /// The store of a trial: in memory, with declared faults.
 #[derive(Debug, Default)]
-pub struct MemoryStore {
+pub(crate) struct MemoryStore {
     held: Mutex<Held>,
 }
 

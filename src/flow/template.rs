@@ -25,7 +25,7 @@ pub enum Value<'v> {
 
 /// A text with placeholders, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template(Vec<Part>);
+pub(crate) struct Template(Vec<Part>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
@@ -36,7 +36,7 @@ enum Part {
 
 /// Why a text is no template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateError {
+pub(crate) enum TemplateError {
     /// A placeholder that does not end.
     #[error("line {line}: `{open}` without `{close}`")]
     Open {
@@ -100,7 +100,7 @@ impl Template {
     ///
     /// # Errors
     /// What is no placeholder, does not end, or names what is not known.
-    pub fn parse(source: &str, known: &[&str]) -> Result<Self, TemplateError> {
+    pub(crate) fn parse(source: &str, known: &[&str]) -> Result<Self, TemplateError> {
         let (mut parts, mut begun, mut rest) = (Vec::new(), Vec::<Begun>::new(), source);
         let (mut count, mut trims) = (0, false);
         loop {
@@ -169,7 +169,7 @@ impl Template {
     }
 
     /// The text with these values, without white space at its ends. A name without a value is left out.
-    pub fn fill(&self, values: &[(&str, Value<'_>)]) -> String {
+    pub(crate) fn fill(&self, values: &[(&str, Value<'_>)]) -> String {
         let mut text = String::new();
         write(&self.0, values, &mut text);
         text.trim().to_owned()

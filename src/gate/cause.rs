@@ -111,7 +111,7 @@ static VARYING: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
 });
 
 /// What a note says without what differs from unit to unit.
-pub fn reason(note: &str) -> String {
+pub(crate) fn reason(note: &str) -> String {
     let mut text = note.to_owned();
     for (pattern, to) in VARYING.iter() {
         if let std::borrow::Cow::Owned(changed) = pattern.replace_all(&text, *to) {

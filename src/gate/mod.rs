@@ -43,25 +43,25 @@ mod scope_tests;
 #[cfg(test)]
 mod tests;
 
-pub use cause::{Cause, reason};
-pub use draws::{Draws, Redrawn};
-pub use error::EvaluationError;
+pub(crate) use cause::{Cause, reason};
+pub(crate) use draws::{Draws, Redrawn};
+pub(crate) use error::EvaluationError;
 pub use evaluator::{Evaluator, evaluate};
-pub use examine::{Examined, Examiner};
-pub use grades::ItemGrades;
-pub use latency::{Edge, FirstToken, Latency, Quantile};
-pub use results::{TrialResults, TrialRows};
-pub use row::{LaneRow, TrialRow};
-pub use spending::{Spending, Spent};
-pub use stopped::{Sequential, Stopped};
-pub use unshown::Unshown;
+pub(crate) use examine::{Examined, Examiner};
+pub(crate) use grades::ItemGrades;
+pub(crate) use latency::{Edge, FirstToken, Latency, Quantile};
+pub(crate) use results::{TrialResults, TrialRows};
+pub(crate) use row::{LaneRow, TrialRow};
+pub(crate) use spending::{Spending, Spent};
+pub(crate) use stopped::{Sequential, Stopped};
+pub(crate) use unshown::Unshown;
 
 use crate::metric::Check;
 use crate::trace::{Lane, Mode};
 use serde::{Deserialize, Serialize};
 
 /// Version of `run.json`.
-pub const RUN_VERSION: u32 = 1;
+pub(crate) const RUN_VERSION: u32 = 1;
 
 /// The five verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ const COLUMNS: [&str; 10] =
 ///
 /// # Errors
 /// When writing fails.
-pub fn write_csv(out: &mut dyn Write, grades: &[Grade]) -> io::Result<()> {
+pub(crate) fn write_csv(out: &mut dyn Write, grades: &[Grade]) -> io::Result<()> {
     let mut rows = ::csv::Writer::from_writer(out);
     rows.write_record(COLUMNS)?;
     for one in grades {

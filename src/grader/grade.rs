@@ -32,7 +32,7 @@ pub struct Graded {
 }
 
 /// Grades contents by one rubric.
-pub struct Grader {
+pub(crate) struct Grader {
     rubric: Rubric,
     around: String,
     access: ModelAccess,
@@ -45,7 +45,7 @@ pub struct Grader {
 impl Grader {
     /// A grader whose recordings lie below `cassettes` of the project at `root`; `rerecord` is the command that makes
     /// the missing ones, for messages.
-    pub fn new(rubric: Rubric, access: ModelAccess, root: &Path, cassettes: &str, rerecord: String) -> Self {
+    pub(crate) fn new(rubric: Rubric, access: ModelAccess, root: &Path, cassettes: &str, rerecord: String) -> Self {
         let text = serde_json::to_string(&rubric).unwrap_or_default();
         let around = hex(&Sha256::digest(text.as_bytes()), 64);
         let folder = root.join(cassettes).join(FOLDER);
@@ -53,22 +53,22 @@ impl Grader {
     }
 
     /// The rubric.
-    pub fn rubric(&self) -> &Rubric {
+    pub(crate) fn rubric(&self) -> &Rubric {
         &self.rubric
     }
 
     /// SHA-256, in hex, of the rubric and its model's settings.
-    pub fn digest(&self) -> &str {
+    pub(crate) fn digest(&self) -> &str {
         &self.around
     }
 
     /// The way to the model.
-    pub fn access(&self) -> &ModelAccess {
+    pub(crate) fn access(&self) -> &ModelAccess {
         &self.access
     }
 
     /// The hash that names a content's recording.
-    pub fn hash(&self, content: &Content) -> String {
+    pub(crate) fn hash(&self, content: &Content) -> String {
         content.hash(&self.around)
     }
 
@@ -76,7 +76,7 @@ impl Grader {
     ///
     /// # Errors
     /// That there is none or that it does not fit, explained.
-    pub fn replay(&self, task: &GradingTask) -> Result<Graded, TrialError> {
+    pub(crate) fn replay(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let path = self.path(&self.hash(&task.content));
         if !path.exists() {
             return Err(self.missing(task));
@@ -88,7 +88,7 @@ impl Grader {
     ///
     /// # Errors
     /// Why the provider gave nothing.
-    pub async fn live(&self, task: &GradingTask) -> Result<Graded, TrialError> {
+    pub(crate) async fn live(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
         let (clock, transport) = self.access.live(seed(&hash)).map_err(|why| provider(&why.to_string()))?;
         let client = self.access.client(transport, clock, seed(&hash));
@@ -101,7 +101,7 @@ impl Grader {
     ///
     /// # Errors
     /// Why the provider gave nothing, or why the recording cannot be used; an earlier one is then as it was.
-    pub async fn record(&self, task: &GradingTask) -> Result<Graded, TrialError> {
+    pub(crate) async fn record(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
         let (clock, transport) = self.access.live(seed(&hash)).map_err(|why| provider(&why.to_string()))?;
         self.record_with(task, clock, transport).await
@@ -111,7 +111,7 @@ impl Grader {
     ///
     /// # Errors
     /// As [`Grader::record`].
-    pub async fn record_with(
+    pub(crate) async fn record_with(
         &self,
         task: &GradingTask,
         clock: Arc<dyn Clock>,
@@ -202,7 +202,7 @@ impl Grader {
     }
 
     /// The folders that its recordings go into.
-    pub fn folders(&self) -> [PathBuf; 2] {
+    pub(crate) fn folders(&self) -> [PathBuf; 2] {
         [self.folder.clone(), self.blobs()]
     }
 

@@ -16,9 +16,9 @@ mod table;
 mod tally;
 mod tasks;
 
-pub use csv::write_csv;
-pub use grade::{Graded, Grader};
-pub use reply::ItemGrade;
-pub use table::table;
-pub use tally::{Beside, Row, Tally};
-pub use tasks::{Content, GradingTask, Scope, tasks};
+pub(crate) use csv::write_csv;
+pub(crate) use grade::{Graded, Grader};
+pub(crate) use reply::ItemGrade;
+pub(crate) use table::table;
+pub(crate) use tally::{Beside, Row, Tally};
+pub(crate) use tasks::{Content, GradingTask, Scope, tasks};

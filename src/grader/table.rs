@@ -6,7 +6,7 @@ use crate::stats::rate::wilson;
 use std::fmt::Write as _;
 
 /// One line an item, then what people said where they did; `rated` tells whether the run has human ratings.
-pub fn table(rows: &[Row], rated: bool) -> String {
+pub(crate) fn table(rows: &[Row], rated: bool) -> String {
     let width = rows.iter().map(|row| name(row).len()).max().unwrap_or(0).max(4);
     let mut out = format!("{:width$}  {:>5}  {:>7}  {:18}  no verdict\n", "item", "turns", "pass", "95 % (Wilson)");
     for row in rows {

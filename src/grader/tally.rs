@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// What one item came to over all graded turns.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub(crate) struct Row {
     /// The item; `None` for all items together.
     pub item: Option<String>,
     /// Turns that pass.
@@ -31,7 +31,7 @@ pub struct Row {
 
 /// Verdicts of the judge beside ratings of people, by trial.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Beside {
+pub(crate) struct Beside {
     /// Trials with both.
     pub table: Confusion,
     /// Trials that only the judge looked at.
@@ -42,20 +42,20 @@ pub struct Beside {
 
 /// Grades of a run.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     turns: Vec<(String, Vec<GradeValue>)>,
 }
 
 impl Tally {
     /// Adds one graded turn.
-    pub fn add(&mut self, task: &GradingTask, graded: &Graded) {
+    pub(crate) fn add(&mut self, task: &GradingTask, graded: &Graded) {
         self.turns.push((task.trial.clone(), graded.items.iter().map(|item| item.grade).collect()));
     }
 
     /// How far each item of `rubric` agrees with `ratings`: of the trials that are `alone` in having one answer, which was
     /// graded and came to a verdict, since a rating is of a whole trial. `alone` gives the case of such a trial: ratings of
     /// one case are one cluster, whatever flow, variant and repetition they are of.
-    pub fn agreement<C: Ord>(
+    pub(crate) fn agreement<C: Ord>(
         &self,
         rubric: &Rubric,
         ratings: &BTreeMap<String, bool>,
@@ -74,7 +74,7 @@ impl Tally {
     }
 
     /// One row for each item of `rubric` and one for all of them, set beside `ratings` where there are any.
-    pub fn rows(&self, rubric: &Rubric, ratings: Option<&BTreeMap<String, bool>>) -> Vec<Row> {
+    pub(crate) fn rows(&self, rubric: &Rubric, ratings: Option<&BTreeMap<String, bool>>) -> Vec<Row> {
         let items = rubric.items.iter().enumerate();
         let mut rows: Vec<Row> = items
             .map(|(place, item)| {

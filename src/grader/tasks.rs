@@ -68,7 +68,7 @@ pub struct GradingTask {
 
 /// The turns of `trace` that `scope` asks for; none of a trial that is a control or could not be run. A passage is shown as
 /// `whole` has it, or shortened.
-pub fn tasks(plan: &Plan, trace: &Trace, scope: Scope, whole: &Passages) -> Vec<GradingTask> {
+pub(crate) fn tasks(plan: &Plan, trace: &Trace, scope: Scope, whole: &Passages) -> Vec<GradingTask> {
     if trace.lane.arm == Arm::Control || trace.end != TrialEnd::Completed {
         return Vec::new();
     }

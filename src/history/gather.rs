@@ -26,7 +26,7 @@ pub enum NoPoint {
 
 /// Notes what a run's traces say of where they come from; the order does not matter.
 #[derive(Debug, Default)]
-pub struct Gather {
+pub(crate) struct Gather {
     trials: BTreeMap<String, String>,
     lanes: BTreeSet<String>,
     modes: BTreeSet<Mode>,
@@ -39,7 +39,7 @@ pub struct Gather {
 
 impl Gather {
     /// Notes one trial.
-    pub fn add(&mut self, trace: &Trace) {
+    pub(crate) fn add(&mut self, trace: &Trace) {
         if trace.end != TrialEnd::Completed {
             self.errors += 1;
             return;
@@ -59,7 +59,7 @@ impl Gather {
     }
 
     /// The identity of what was noted: of a run's point, and of every replay of what it recorded.
-    pub fn identity(&self) -> String {
+    pub(crate) fn identity(&self) -> String {
         digest(&mut self.trials.iter().map(|(trial, parts)| format!("{trial}\u{1f}{parts}")))
     }
 
@@ -67,7 +67,7 @@ impl Gather {
     ///
     /// # Errors
     /// Why a run is none: nothing was run, a trial is in ERROR, it was imported, or live and replayed trials are mixed.
-    pub fn finish(
+    pub(crate) fn finish(
         self,
         evaluation: &Evaluation,
         now: &str,

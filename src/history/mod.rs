@@ -11,26 +11,29 @@ mod gather;
 mod store;
 mod trend;
 
-pub use gather::{Gather, NoPoint};
-pub use store::{EDITED, HistoryError, NO_DIGEST, append, doubtful, load, merge};
-pub use trend::{Change, Line, RECENT, Series, Shown, Unit, series};
+pub(crate) use gather::{Gather, NoPoint};
+pub use store::append;
+pub use store::doubtful;
+pub use store::load;
+pub(crate) use store::{EDITED, HistoryError, NO_DIGEST, merge};
+pub(crate) use trend::{Change, Line, RECENT, Series, Shown, Unit, series};
 
 use crate::trace::Mode;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of a point.
-pub const POINT_VERSION: u32 = 1;
+pub(crate) const POINT_VERSION: u32 = 1;
 
 /// The label that says how many trials were run again; figures are of first draws.
 const RUN_AGAIN: &str = "run again";
 
 /// The file of a project's history, unless another is named.
-pub const HISTORY: &str = "history.jsonl";
+pub(crate) const HISTORY: &str = "history.jsonl";
 
 /// What one run showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub(crate) struct Point {
     /// Format version.
     pub version: u32,
     /// The identity of what was run: a live run's own, or that of its recordings.
@@ -76,7 +79,7 @@ impl Point {
 
 /// What must be equal for two points to be compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Conditions {
+pub(crate) struct Conditions {
     /// `REPLAYED` for a recording, which keeps the times that it was recorded with, or `LIVE`.
     pub mode: String,
     /// The models that were asked for.
@@ -91,7 +94,7 @@ pub struct Conditions {
 
 /// One criterion's rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rate {
+pub(crate) struct Rate {
     /// The criterion's id, `scenario/id` for a scenario's own gate.
     pub key: String,
     /// Its metric.
@@ -106,7 +109,7 @@ pub struct Rate {
 
 /// The times of turns, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Times {
+pub(crate) struct Times {
     /// Turns that ended.
     pub n: u64,
     /// Median, nearest rank.

@@ -65,9 +65,9 @@ pub fn load(path: &Path) -> Result<Vec<Point>, HistoryError> {
 }
 
 /// What is said of a line that was edited by hand after it was written.
-pub const EDITED: &str = "EDITED BY HAND";
+pub(crate) const EDITED: &str = "EDITED BY HAND";
 /// What is said of one that an older build wrote, or whose digest was taken away.
-pub const NO_DIGEST: &str = "no digest";
+pub(crate) const NO_DIGEST: &str = "no digest";
 
 /// The lines of a file (from 1) of which it is not known that they are as they were written, with why.
 ///
@@ -155,7 +155,7 @@ pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
 ///
 /// # Errors
 /// When a file is missing or cannot be read or written; `path` is then as it was.
-pub fn merge(path: &Path, others: &[PathBuf]) -> Result<(usize, usize), HistoryError> {
+pub(crate) fn merge(path: &Path, others: &[PathBuf]) -> Result<(usize, usize), HistoryError> {
     let mut lines = read(path)?;
     let before = lines.len();
     let mut known: BTreeSet<String> = lines.iter().map(|line| line.point.id.clone()).collect();

@@ -20,14 +20,14 @@ const TIMES: usize = 5;
 const SAME: f64 = 0.01;
 
 /// A change that began so many points ago is what [`Line::detectable`] is about.
-pub const RECENT: usize = 6;
+pub(crate) const RECENT: usize = 6;
 
 /// The length of history, in points, that [`LEVEL`] is for; longer ones are given less at each place.
 const LENGTH: f64 = 50.0;
 
 /// Points under equal conditions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub(crate) struct Series {
     /// Under which.
     pub conditions: Conditions,
     /// Its points by time.
@@ -38,7 +38,7 @@ pub struct Series {
 
 /// A point of a series, without its figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub(crate) struct Shown {
     /// The identity of what was run.
     pub id: String,
     /// When (RFC 3339, UTC).
@@ -53,7 +53,7 @@ pub struct Shown {
 
 /// What a line's values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// A rate of 0 to 1.
     Rate,
     /// Microseconds.
@@ -62,7 +62,7 @@ pub enum Unit {
 
 /// One figure over the points of a series.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub(crate) struct Line {
     /// The criterion, or `turn p95`.
     pub name: String,
     /// Its target; empty for a time without one.
@@ -84,7 +84,7 @@ pub struct Line {
 
 /// A change that lasts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Change {
+pub(crate) struct Change {
     /// Index, into the series' points, of the first point after it.
     pub point: usize,
     /// Mean before.
@@ -96,7 +96,7 @@ pub struct Change {
 }
 
 /// The series of a history: that of the oldest point first.
-pub fn series(points: &[Point]) -> Vec<Series> {
+pub(crate) fn series(points: &[Point]) -> Vec<Series> {
     let mut sorted: Vec<&Point> = points.iter().collect();
     sorted.sort_by(|one, other| (&one.at, &one.id).cmp(&(&other.at, &other.id)));
     let mut order: Vec<&Conditions> = Vec::new();

@@ -25,7 +25,7 @@ const ABBREVIATION: std::ops::RangeInclusive<usize> = 3..=6;
 
 /// What an answer speaks of: its words, in their order and in their stems.
 #[derive(Debug, Clone)]
-pub struct Concepts<'t> {
+pub(crate) struct Concepts<'t> {
     texts: Vec<&'t str>,
     stems: BTreeSet<String>,
     /// Made when a keyword repeats none of the stems.
@@ -41,7 +41,7 @@ struct Close {
 
 impl<'t> Concepts<'t> {
     /// Those of several texts.
-    pub fn of(texts: impl IntoIterator<Item = &'t str>) -> Self {
+    pub(crate) fn of(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let texts: Vec<&str> = texts.into_iter().collect();
         let stems = texts.iter().flat_map(|text| tokenize::stems(text)).collect();
         Self { texts, stems, close: OnceCell::new() }
@@ -49,7 +49,7 @@ impl<'t> Concepts<'t> {
 
     /// Whether a word of `keyword` is one of these, in another form or spelling, or an abbreviation of several; or the
     /// other way round.
-    pub fn share(&self, keyword: &str) -> bool {
+    pub(crate) fn share(&self, keyword: &str) -> bool {
         let stems = tokenize::stems(keyword);
         // Most keywords repeat a word of their answer, which is found without comparing letters.
         if stems.iter().any(|stem| self.stems.contains(stem)) {

@@ -4,7 +4,7 @@ use crate::platform::secrets;
 
 /// At most `most` characters from the beginning of `text`: up to the last end of a sentence in the second half of
 /// them, else up to the last space, with an ellipsis for what is left out. A text that is short enough comes back whole.
-pub fn excerpt(text: &str, most: usize) -> String {
+pub(crate) fn excerpt(text: &str, most: usize) -> String {
     if text.char_indices().nth(most).is_none() {
         return text.to_owned();
     }

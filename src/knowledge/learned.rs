@@ -39,7 +39,7 @@ impl ExternalRecord {
 }
 
 /// The id of a user's question: `question:` and 128 bits of SHA-256 over the session, the turn and the words.
-pub fn question_id(session: &str, conversation: u32, turn: u32, question: &str) -> String {
+pub(crate) fn question_id(session: &str, conversation: u32, turn: u32, question: &str) -> String {
     format!("question:{}", digest_of([session, &conversation.to_string(), &turn.to_string(), question].into_iter()))
 }
 

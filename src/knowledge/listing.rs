@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// A knowledge base's passages by id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listing {
+pub(crate) struct Listing {
     /// The corpus's hash.
     hash: String,
     /// Passage id, and 16 hex digits over its title and text.
@@ -20,7 +20,7 @@ pub struct Listing {
 
 /// What became of one passage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub(crate) enum Change {
     /// It is new.
     Added(String),
     /// Its title or text is another.
@@ -44,7 +44,7 @@ impl fmt::Display for Change {
 
 impl Listing {
     /// The passages of a corpus.
-    pub fn of(corpus: &Corpus) -> Self {
+    pub(crate) fn of(corpus: &Corpus) -> Self {
         let digest = |title: &str, text: &str| hash_of([title, text]);
         let passages = corpus.passages.iter();
         let passages = passages.map(|passage| (passage.id.clone(), digest(&passage.title, &passage.text))).collect();
@@ -52,7 +52,7 @@ impl Listing {
     }
 
     /// What changed since `before`, by id.
-    pub fn since(&self, before: &Self) -> Vec<Change> {
+    pub(crate) fn since(&self, before: &Self) -> Vec<Change> {
         let new: Vec<_> = self.passages.iter().filter(|(id, _)| !before.passages.contains_key(*id)).collect();
         let mut gone: Vec<_> = before.passages.iter().filter(|(id, _)| !self.passages.contains_key(*id)).collect();
         let mut changes = Vec::new();
@@ -73,7 +73,7 @@ impl Listing {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn save(&self, file: &Path) -> Result<(), KnowledgeError> {
+    pub(crate) fn save(&self, file: &Path) -> Result<(), KnowledgeError> {
         let unwritable = |error| KnowledgeError::Read { path: file.to_owned(), error };
         let text = serde_json::to_vec(self).map_err(|why| unwritable(why.into()))?;
         crate::platform::files::replace(file, text).map_err(unwritable)
@@ -83,7 +83,7 @@ impl Listing {
     ///
     /// # Errors
     /// When there is one that cannot be read.
-    pub fn read(file: &Path) -> Result<Option<Self>, KnowledgeError> {
+    pub(crate) fn read(file: &Path) -> Result<Option<Self>, KnowledgeError> {
         let unreadable = |error| KnowledgeError::Read { path: file.to_owned(), error };
         match crate::platform::files::read(file) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -7,7 +7,7 @@
 //! index run to their end before they return.
 
 mod base;
-pub mod character_references;
+pub(crate) mod character_references;
 mod concept;
 mod documents;
 mod embedded;
@@ -31,21 +31,37 @@ pub mod tokenize;
 mod upkeep;
 mod vectors;
 
-pub use base::{
-    DEFAULT_KB, Found, KnowledgeBase, KnowledgeBases, KnowledgeSource, KnowledgeSources, Search, SearchError,
-};
-pub use concept::Concepts;
-pub use documents::{Corpus, Document, NAMES, Passage, Place};
+pub use base::DEFAULT_KB;
+pub use base::Found;
+pub use base::KnowledgeBase;
+pub(crate) use base::KnowledgeBases;
+pub use base::KnowledgeSource;
+pub use base::KnowledgeSources;
+pub use base::Search;
+pub use base::SearchError;
+pub(crate) use concept::Concepts;
+pub use documents::Corpus;
+pub use documents::Passage;
+pub(crate) use documents::{Document, NAMES, Place};
 pub use embedded::Embedded;
-pub use excerpt::excerpt;
-pub use found::FoundPassages;
-pub use keyword_index::{Indexed, KeywordIndex};
-pub use learned::{ExternalRecord, KeywordEntry, LearnedHit, Provenance, question_id};
-pub use listing::{Change, Listing};
+pub(crate) use excerpt::excerpt;
+pub(crate) use found::FoundPassages;
+pub(crate) use keyword_index::Indexed;
+pub use keyword_index::KeywordIndex;
+pub use learned::ExternalRecord;
+pub(crate) use learned::{KeywordEntry, LearnedHit, Provenance, question_id};
+pub(crate) use listing::{Change, Listing};
 pub use prepare::{Declared, prepare};
-pub use server::{BATCH, Collection, Row, Store, known_profile, qdrant_bodies, server_auth, servers, store};
-pub use upkeep::{PruneRule, Pruned, Upkeep};
-pub use vectors::{PassageVectors, VectorError, Vectors, file_of as vector_file, text_of as embedded_text};
+pub use server::BATCH;
+pub use server::Row;
+pub use server::qdrant_bodies;
+pub use server::store;
+pub(crate) use server::{Collection, Store, known_profile, server_auth, servers};
+pub(crate) use upkeep::{PruneRule, Pruned, Upkeep};
+pub use vectors::Vectors;
+pub use vectors::file_of as vector_file;
+pub use vectors::text_of as embedded_text;
+pub(crate) use vectors::{PassageVectors, VectorError};
 
 use crate::platform::bounds::Bound;
 use std::path::PathBuf;

@@ -24,7 +24,7 @@ use std::fmt::Write;
 
 /// Compiled regular expressions and JSON Schemas of one case, by their text: compiled once, used by all its trials.
 #[derive(Debug, Default)]
-pub struct Patterns {
+pub(crate) struct Patterns {
     regexes: BTreeMap<String, Result<Regex, regex::Error>>,
     schemas: BTreeMap<String, Result<JsonSchema, SchemaError>>,
     mistakes: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Patterns {
 
 impl Patterns {
     /// Compiles everything that the case's expectations hold. What does not compile fails the checks that need it.
-    pub fn of(case: &ResolvedCase) -> Self {
+    pub(crate) fn of(case: &ResolvedCase) -> Self {
         let mut patterns = Self::default();
         for expectation in case.turns().filter_map(|turn| turn.expect.as_ref()).chain(case.expect.as_ref()) {
             patterns.add(expectation);
@@ -42,7 +42,7 @@ impl Patterns {
     }
 
     /// How much work it is to compile what the case's expectations hold, see [`expression_work`].
-    pub fn work(case: &ResolvedCase) -> u64 {
+    pub(crate) fn work(case: &ResolvedCase) -> u64 {
         let mut work = 0_u64;
         let expectations = case.turns().filter_map(|turn| turn.expect.as_ref()).chain(case.expect.as_ref());
         for expectation in expectations {
@@ -101,7 +101,7 @@ impl Patterns {
     }
 
     /// What did not compile, in words; empty when all did.
-    pub fn mistakes(&self) -> &[String] {
+    pub(crate) fn mistakes(&self) -> &[String] {
         &self.mistakes
     }
 

@@ -7,7 +7,7 @@ use super::{Metric, REGISTERED};
 use crate::settings::catalogue::{MetricEntry, ResolvedMetric};
 
 /// One metric: its entry, and how it is made of its parameters.
-pub struct Registered {
+pub(crate) struct Registered {
     /// What criteria write.
     pub entry: MetricEntry,
     /// The metric with these parameters.
@@ -17,14 +17,14 @@ pub struct Registered {
 /// A criterion names a metric that no file registers, although the table had it: a bug.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("nothing computes the metric `{0}`")]
-pub struct NotComputed(String);
+pub(crate) struct NotComputed(String);
 
 fn all() -> impl Iterator<Item = &'static Registered> {
     REGISTERED.iter().copied().flatten()
 }
 
 /// The entries of all metrics, in the order of the documentation.
-pub fn entries() -> Vec<&'static MetricEntry> {
+pub(crate) fn entries() -> Vec<&'static MetricEntry> {
     all().map(|metric| &metric.entry).collect()
 }
 
@@ -32,7 +32,7 @@ pub fn entries() -> Vec<&'static MetricEntry> {
 ///
 /// # Errors
 /// [`NotComputed`] for a name that is not in [`entries`].
-pub fn resolve(asked: &ResolvedMetric) -> Result<Box<dyn Metric>, NotComputed> {
+pub(crate) fn resolve(asked: &ResolvedMetric) -> Result<Box<dyn Metric>, NotComputed> {
     let name = asked.entry.name;
     let found = all().find(|metric| metric.entry.name == name);
     found.map(|metric| (metric.make)(asked)).ok_or_else(|| NotComputed(name.to_owned()))

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 type Checked = (String, Held);
 
 /// Checks everything that the case of `view` expects; `patterns` are that case's, compiled.
-pub fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
+pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     if view.trial.lane.arm == Arm::Control {
         return vec![control(view)];
     }

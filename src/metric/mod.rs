@@ -6,14 +6,14 @@
 mod assignment;
 mod calls;
 mod case_pass_rate;
-pub mod catalogue;
+pub(crate) mod catalogue;
 mod citation_provenance;
 mod citation_validity;
 mod combined_sources;
 mod context_preservation;
 mod control_validity;
 mod evidence;
-pub mod expectation;
+pub(crate) mod expectation;
 mod first_attempt_rate;
 mod forced_calls;
 pub mod generic;
@@ -26,26 +26,26 @@ mod learned;
 mod managed_answers;
 mod mandatory_call_rate;
 mod nugget_recall;
-pub mod offer;
+pub(crate) mod offer;
 mod order_violation_rate;
 mod pass_of_k;
-pub mod provenance;
+pub(crate) mod provenance;
 mod refusal_rate;
 mod refusal_words;
 mod retry_recovery;
 #[cfg(test)]
 pub(crate) mod sample;
 mod satisfaction;
-pub mod stages;
+pub(crate) mod stages;
 mod state_machine_conformance;
-pub mod taken;
+pub(crate) mod taken;
 mod tenant_isolation;
 mod text_match;
 mod tools;
 mod trajectory;
 mod trajectory_session;
 mod turn_success_rate;
-pub mod turns;
+pub(crate) mod turns;
 mod verbatim_query_rate;
 
 #[cfg(test)]
@@ -96,9 +96,9 @@ metrics! {
     trajectory,
 }
 
-pub use calls::Patterns;
-pub use tools::Tools;
-pub use turns::TurnView;
+pub(crate) use calls::Patterns;
+pub(crate) use tools::Tools;
+pub(crate) use turns::TurnView;
 
 use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, ResolvedCase};
 use crate::scenario::Target;

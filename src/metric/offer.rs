@@ -9,7 +9,7 @@ use crate::trace::{Trace, TrialError, TrialErrorKind};
 
 /// Tools that the case names and the agent neither was offered nor called.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct NotOffered {
+pub(crate) struct NotOffered {
     /// Those of which calls are expected.
     pub expected: Vec<String>,
     /// Those that may not be called: true, and worth a note.
@@ -17,7 +17,7 @@ pub struct NotOffered {
 }
 
 /// The tools that `case` names and the agent of `trace` did not have; none where its offer is not known.
-pub fn not_offered(case: &ResolvedCase, trace: &Trace) -> NotOffered {
+pub(crate) fn not_offered(case: &ResolvedCase, trace: &Trace) -> NotOffered {
     let mut missing = NotOffered::default();
     if trace.offered.is_none() {
         return missing;
@@ -55,7 +55,7 @@ fn each_tool(expect: &Expectation, visit: &mut dyn FnMut(&str, bool)) {
 
 impl NotOffered {
     /// Why the trial cannot be judged; `None` when nothing is expected of a tool that the agent did not have.
-    pub fn error(&self, trace: &Trace) -> Option<TrialError> {
+    pub(crate) fn error(&self, trace: &Trace) -> Option<TrialError> {
         if self.expected.is_empty() {
             return None;
         }
@@ -65,7 +65,7 @@ impl NotOffered {
     }
 
     /// That what may not be called could not be; `None` when every such tool was offered.
-    pub fn note(&self, trace: &Trace) -> Option<String> {
+    pub(crate) fn note(&self, trace: &Trace) -> Option<String> {
         (!self.forbidden.is_empty()).then(|| format!("{}, and not {}", offer(trace), quoted(&self.forbidden)))
     }
 }

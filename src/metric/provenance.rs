@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What one answer cites.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Provenance {
+pub(crate) struct Provenance {
     /// For each source of the answer, in order, what gave it first: `search_docs, turn 1`; empty for one that
     /// was never given.
     pub given_by: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Provenance {
 }
 
 /// The provenance of every answer of a trace, by conversation and turn.
-pub fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
+pub(crate) fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
     let mut found = BTreeMap::new();
     let mut talks: BTreeMap<u32, ConversationView<'_>> = BTreeMap::new();
     let mut externals: Vec<External<'_>> = Vec::new();

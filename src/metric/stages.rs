@@ -56,7 +56,7 @@ impl From<Stage> for String {
 
 /// The time of one turn that got an answer, in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TurnTime {
+pub(crate) struct TurnTime {
     /// From the user's words to the answer.
     pub took_us: u64,
     /// The same by stage: the sum is `took_us`.
@@ -64,7 +64,7 @@ pub struct TurnTime {
 }
 
 /// The times of the turns that got an answer, by conversation and turn.
-pub fn turn_times(trace: &Trace) -> Vec<TurnTime> {
+pub(crate) fn turn_times(trace: &Trace) -> Vec<TurnTime> {
     let mut open: BTreeMap<(u32, u32), Vec<Span<Stage>>> = BTreeMap::new();
     let mut times: BTreeMap<(u32, u32), TurnTime> = BTreeMap::new();
     for event in &trace.events {
@@ -102,7 +102,7 @@ pub fn turn_times(trace: &Trace) -> Vec<TurnTime> {
 }
 
 /// Times from asking the model to the first word or call of its answer, in microseconds: of streams alone.
-pub fn first_tokens(trace: &Trace) -> impl Iterator<Item = u64> {
+pub(crate) fn first_tokens(trace: &Trace) -> impl Iterator<Item = u64> {
     trace.events.iter().filter_map(|event| match &event.what {
         What::ModelCalled(called) => called.first_token_us,
         _ => None,

@@ -13,7 +13,7 @@ use crate::trace::{Reply, SearchResult, ToolResult, TrialError, TrialErrorKind, 
 
 /// `provider/model` of the services of a variant, as prices name them, as far as the plan knows: the model, the search
 /// service, managed retrieval.
-pub fn services(plan: &Plan, scenario: usize, variant: &str) -> [Option<String>; 3] {
+pub(crate) fn services(plan: &Plan, scenario: usize, variant: &str) -> [Option<String>; 3] {
     let found = plan.scenarios.get(scenario).and_then(|scenario| scenario.variant(variant)?.settings.as_ref());
     let Some(settings) = found else { return [None, None, None] };
     let search = settings.search.as_ref().map(SearchSettings::price_name);
@@ -21,13 +21,13 @@ pub fn services(plan: &Plan, scenario: usize, variant: &str) -> [Option<String>;
 }
 
 /// The prices of services in the plan, in their order; `None` for one that nobody priced.
-pub fn prices<'p>(plan: &'p Plan, services: &[Option<String>; 3]) -> [Option<&'p Price>; 3] {
+pub(crate) fn prices<'p>(plan: &'p Plan, services: &[Option<String>; 3]) -> [Option<&'p Price>; 3] {
     services.each_ref().map(|name| name.as_ref().and_then(|name| plan.prices.get(name)))
 }
 
 /// What some events took.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Taken {
+pub(crate) struct Taken {
     /// Calls of the model, failed ones included.
     pub model_calls: u32,
     /// Completions.
@@ -49,13 +49,13 @@ pub struct Taken {
 }
 
 /// A sum of tokens with more of them: known as long as all of them are, and 64 bits hold it.
-pub fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
+pub(crate) fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
     sum?.checked_add(more?)
 }
 
 impl Taken {
     /// Adds up events; `prices` are of the model, the search service and managed retrieval.
-    pub fn of<'e>(events: impl IntoIterator<Item = &'e What>, prices: [Option<&Price>; 3]) -> Self {
+    pub(crate) fn of<'e>(events: impl IntoIterator<Item = &'e What>, prices: [Option<&Price>; 3]) -> Self {
         let mut taken = Self {
             model_calls: 0,
             completions: 0,
@@ -171,7 +171,7 @@ fn cost(taken: &Taken, limit: f64, unpriced: &[&str]) -> Held {
 
 /// Why a trial of which everything else holds is an ERROR: something that it expects cannot be told, so that it neither
 /// holds nor fails.
-pub fn not_measured(checks: &[super::Check]) -> Option<TrialError> {
+pub(crate) fn not_measured(checks: &[super::Check]) -> Option<TrialError> {
     let mut failing = checks.iter().filter(|check| !check.passed).peekable();
     let first = failing.peek().copied()?.clone();
     let why = first.unknown?;

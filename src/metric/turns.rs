@@ -28,7 +28,7 @@ pub struct TurnView<'a> {
 }
 
 /// The turns of a trace, by conversation and turn.
-pub fn turns<'a>(case: &'a ResolvedCase, trace: &'a Trace) -> Vec<TurnView<'a>> {
+pub(crate) fn turns<'a>(case: &'a ResolvedCase, trace: &'a Trace) -> Vec<TurnView<'a>> {
     let alone = case.is_single();
     let mut names: Vec<&str> = case.conversations().map(|one| one.name.as_str()).collect();
     let mut turns: BTreeMap<(u32, u32), TurnView<'a>> = BTreeMap::new();

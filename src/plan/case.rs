@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The name of the conversation of a case that is nothing but one.
-pub const ONLY: &str = "main";
+pub(crate) const ONLY: &str = "main";
 
 /// A case, its conversations in steps, with its scenario's `covers` and `excluded_from`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

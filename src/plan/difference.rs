@@ -12,7 +12,7 @@ const LONG: usize = 80;
 const IGNORED: [&str; 2] = ["id", "digest"];
 
 /// Where two plans (the JSON of `plan.json`) differ, at most a few; none when they are the same.
-pub fn differences(before: &Value, now: &Value) -> Vec<String> {
+pub(crate) fn differences(before: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare(before, now, &mut Vec::new(), &mut found);
     if found.len() > TOLD {

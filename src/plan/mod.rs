@@ -8,10 +8,10 @@ mod stored;
 mod trials;
 
 pub use build::{Selection, build, trial_seed};
-pub use case::{ONLY, ResolvedCase};
-pub use difference::differences;
-pub use order::interleaved;
-pub use trials::{Planned, Trials};
+pub(crate) use case::{ONLY, ResolvedCase};
+pub(crate) use difference::differences;
+pub(crate) use order::interleaved;
+pub(crate) use trials::{Planned, Trials};
 
 use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
@@ -31,14 +31,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// | 3 | trials may be runs of repeats, see [`Trials`] |
 /// | 4 | variants resolved, each with its flow; cases in steps of conversations |
 /// | 5 | criteria count units or conversations: an older build would judge a number of units that is an outcome as if it were planned |
-pub const PLAN_VERSION: u32 = 5;
+pub(crate) const PLAN_VERSION: u32 = 5;
 
 /// Plans of more trials than this are written as runs of repeats.
 const LISTED: usize = 20_000;
 
 /// The error probability that a run until decided spends on passing a gate whose rate is too low, each gate for itself,
 /// and on failing any gate whose rate is high enough, all gates together.
-pub const STOPPING_ALPHA: f64 = 0.05;
+pub(crate) const STOPPING_ALPHA: f64 = 0.05;
 
 /// Everything that judging needs beside the traces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The places of `trials` in the order in which a live run begins them; empty when that is the order of the plan, as it
 /// is where no scenario has several variants.
-pub fn interleaved(trials: &[PlannedTrial], seed: u64) -> Vec<u32> {
+pub(crate) fn interleaved(trials: &[PlannedTrial], seed: u64) -> Vec<u32> {
     let mut variants: BTreeMap<usize, BTreeSet<(&str, &str)>> = BTreeMap::new();
     for trial in trials {
         variants.entry(trial.scenario).or_default().insert((&trial.lane.flow, &trial.lane.variant));

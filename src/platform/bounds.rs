@@ -194,7 +194,7 @@ impl Bound {
 ///
 /// # Errors
 /// [`BoundError`], for people.
-pub fn set(text: &str) -> Result<(), BoundError> {
+pub(crate) fn set(text: &str) -> Result<(), BoundError> {
     let (name, amount) = text.split_once('=').ok_or_else(|| BoundError::NoPair(text.to_owned()))?;
     let bound = Bound::ALL.into_iter().find(|bound| bound.name() == name.trim());
     let bound = bound.ok_or_else(|| BoundError::Unknown { name: name.trim().to_owned() })?;

@@ -12,7 +12,7 @@ const CONTAINER_HOSTS: [&str; 3] = ["host.docker.internal", "host.containers.int
 
 /// Why a request is not answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Stranger {
+pub(crate) enum Stranger {
     /// A page in a browser sent it.
     #[error(
         "requests from web pages are refused (Origin: {0}): a page could spend your provider's key; call from a program"
@@ -27,7 +27,7 @@ pub enum Stranger {
 ///
 /// # Errors
 /// [`Stranger`] when it may come from a web page.
-pub fn admit(host: Option<&str>, origin: Option<&str>) -> Result<(), Stranger> {
+pub(crate) fn admit(host: Option<&str>, origin: Option<&str>) -> Result<(), Stranger> {
     let shown = |text: &str| text.chars().filter(|letter| !letter.is_control()).take(100).collect();
     if let Some(origin) = origin {
         return Err(Stranger::Page(shown(origin)));
@@ -39,13 +39,13 @@ pub fn admit(host: Option<&str>, origin: Option<&str>) -> Result<(), Stranger> {
 }
 
 /// Whether a URL's host is this machine: `localhost` or a loopback address.
-pub fn is_loopback_url(url: &str) -> bool {
+pub(crate) fn is_loopback_url(url: &str) -> bool {
     let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
     host.is_some_and(|host| is_loopback(&host))
 }
 
 /// Whether a URL's host is this machine.
-pub fn is_loopback(host: &str) -> bool {
+pub(crate) fn is_loopback(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

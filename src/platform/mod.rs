@@ -3,9 +3,9 @@
 //! Nothing here knows a trace, a scenario or a service. A module belongs here when modules of several layers need it
 //! and it needs none of them.
 
-pub mod bounds;
-pub mod clock;
-pub mod files;
-pub mod loopback;
-pub mod secrets;
-pub mod yaml;
+pub(crate) mod bounds;
+pub(crate) mod clock;
+pub(crate) mod files;
+pub(crate) mod loopback;
+pub(crate) mod secrets;
+pub(crate) mod yaml;

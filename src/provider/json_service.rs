@@ -19,7 +19,7 @@ pub(super) fn profile_of_service(name: &str) -> Option<&'static Profile> {
 
 /// Why the answer of such a service cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AnswerError {
+pub(crate) enum AnswerError {
     /// It is not what the dialect says.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -52,13 +52,13 @@ pub enum AnswerError {
 
 impl AnswerError {
     /// A part that is not there.
-    pub fn lacks(what: impl Into<String>, member: &'static str) -> Self {
+    pub(crate) fn lacks(what: impl Into<String>, member: &'static str) -> Self {
         Self::Lacks { what: what.into(), member }
     }
 }
 
 /// One service, reached through the transport of one trial; the waits between retries count its calls.
-pub struct JsonService {
+pub(crate) struct JsonService {
     access: Access,
     service: Service,
     profile: &'static Profile,
@@ -68,14 +68,14 @@ pub struct JsonService {
 
 impl JsonService {
     /// The service reached through `access`, whose requests are matched by that profile.
-    pub fn new(access: &Access, service: Service, profile: &'static Profile) -> Self {
+    pub(crate) fn new(access: &Access, service: Service, profile: &'static Profile) -> Self {
         let (redactor, calls) = (Redactor::default(), AtomicU64::new(0));
         Self { access: access.clone(), service, profile, redactor, calls }
     }
 
     /// Sends one request, transport retries included, and reads its answer; the error of `read` is what is wrong with
     /// it. A body of `null` is none, and so is an answer without a body.
-    pub async fn ask<T>(
+    pub(crate) async fn ask<T>(
         &self,
         method: &'static str,
         path: String,

@@ -12,7 +12,7 @@ mod failure;
 mod fault_tests;
 mod json_service;
 mod managed_retrieval;
-pub mod observed;
+pub(crate) mod observed;
 pub mod perplexity_agent;
 mod quirks;
 mod refusals;
@@ -20,17 +20,17 @@ mod retry;
 mod stream;
 #[cfg(test)]
 mod tests;
-pub mod wire;
+pub(crate) mod wire;
 
 pub use chat_client::ChatClient;
 pub use embedder::Embedder;
-pub use json_service::{AnswerError, JsonService};
-pub use managed_retrieval::{Download, ManagedRetrieval};
-pub use perplexity_agent::PerplexityAgent;
-pub use refusals::Refusals;
+pub(crate) use json_service::{AnswerError, JsonService};
+pub(crate) use managed_retrieval::{Download, ManagedRetrieval};
+pub(crate) use perplexity_agent::PerplexityAgent;
+pub(crate) use refusals::Refusals;
 pub use retry::{Failure, RetryPolicy};
-pub use stream::ended_by;
-pub use wire::nuclia_ask::{AskAnswer, AskCitation, AskRequest, AskStatus, Paragraph};
+pub(crate) use stream::ended_by;
+pub(crate) use wire::nuclia_ask::{AskAnswer, AskCitation, AskRequest, AskStatus, Paragraph};
 
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::provider::chat::{ChatRequest, ChatResponse, Usage};

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 /// One attempt, and what it gave.
 #[derive(Debug, Clone)]
-pub struct Observed<T> {
+pub(crate) struct Observed<T> {
     /// The attempt.
     pub attempt: Attempt,
     /// What it gave.
@@ -24,17 +24,17 @@ pub struct Observed<T> {
 }
 
 /// Whether a dialect reads a request; what is only compared exactly is not read.
-pub fn is_read(request: &HttpRequest) -> bool {
+pub(crate) fn is_read(request: &HttpRequest) -> bool {
     wire::by_name(request.profile.name).is_some()
 }
 
 /// A request to a model, read; `None` when it is not what its dialect says.
-pub fn asked(request: &HttpRequest) -> Option<ChatRequest> {
+pub(crate) fn asked(request: &HttpRequest) -> Option<ChatRequest> {
     wire::by_name(request.profile.name)?.decode_request(&request.path, &request.body).ok()
 }
 
 /// The words of a request to a search service: the last thing that the user says in it.
-pub fn question(request: &HttpRequest) -> String {
+pub(crate) fn question(request: &HttpRequest) -> String {
     let words = request.body.get("query").and_then(Value::as_str).map(str::to_owned);
     let said = || {
         let asked = asked(request)?;
@@ -44,7 +44,10 @@ pub fn question(request: &HttpRequest) -> String {
 }
 
 /// A model's answer.
-pub fn completion(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<ChatResponse> {
+pub(crate) fn completion(
+    request: &HttpRequest,
+    result: &Result<HttpResponse, TransportError>,
+) -> Observed<ChatResponse> {
     let dialect = wire::by_name(request.profile.name).unwrap_or(openai_chat::DIALECT);
     let mut heard = read(request, result, |response| {
         let redactor = Redactor::default();
@@ -60,7 +63,10 @@ pub fn completion(request: &HttpRequest, result: &Result<HttpResponse, Transport
 }
 
 /// A search service's answer, streamed or not; a bare list of results is an answer without text.
-pub fn search_answer(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<SearchAnswer> {
+pub(crate) fn search_answer(
+    request: &HttpRequest,
+    result: &Result<HttpResponse, TransportError>,
+) -> Observed<SearchAnswer> {
     let dialect = wire::by_name(request.profile.name).unwrap_or(perplexity_agent::DIALECT);
     read(request, result, |response| {
         let redactor = Redactor::default();

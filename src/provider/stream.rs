@@ -18,7 +18,7 @@ pub(super) fn is_stream(response: &HttpResponse) -> bool {
 }
 
 /// The test by which the transport knows that nothing is missing from a stream.
-pub fn ended_by(dialect: &'static dyn Dialect) -> StreamEnd {
+pub(crate) fn ended_by(dialect: &'static dyn Dialect) -> StreamEnd {
     StreamEnd::new(move |body| ended(dialect, body))
 }
 

@@ -9,12 +9,12 @@
 mod against_base;
 mod charts;
 mod compact;
-pub mod comparison;
+pub(crate) mod comparison;
 mod figures;
 mod formats;
-pub mod history;
+pub(crate) mod history;
 mod page;
-pub mod runs;
+pub(crate) mod runs;
 #[cfg(test)]
 mod sample;
 mod searchable;
@@ -22,13 +22,15 @@ mod terminal;
 mod terminal_lines;
 mod terminal_table;
 mod timelines;
-pub mod variants;
+pub(crate) mod variants;
 
 pub use self::formats::html::Html;
-pub use self::formats::{formats, named, names};
-pub use self::searchable::Searchable;
-pub use self::terminal::terminal;
-pub use self::timelines::{BUDGET, Beside, Room, TimelineBuilder, Timelines};
+pub(crate) use self::formats::{formats, named, names};
+pub(crate) use self::searchable::Searchable;
+pub(crate) use self::terminal::terminal;
+pub use self::timelines::Beside;
+pub use self::timelines::TimelineBuilder;
+pub(crate) use self::timelines::{BUDGET, Room, Timelines};
 
 use crate::compare::Comparison;
 use crate::gate::Evaluation;

@@ -19,7 +19,7 @@ const LISTED: usize = 5;
 const NAMED: usize = 3;
 
 /// The result in at most `width` columns (80 to 140 suit it), with ANSI colours when `colour` is set.
-pub fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
+pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let evaluation = view.evaluation;
     let width = width.clamp(60, 160);
     let paint = Paint { colour };

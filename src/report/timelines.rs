@@ -36,7 +36,7 @@ impl<'a> Beside<'a> {
 }
 
 /// Compressed bytes that the HTML report spends on conversations by default.
-pub const BUDGET: usize = 8_000_000;
+pub(crate) const BUDGET: usize = 8_000_000;
 /// The most conversations: those of the trials that the page's table shows, which puts the same ones first.
 const MOST: usize = super::TABLE_ROWS;
 /// Trials in a block: what a browser unpacks to show one.

@@ -141,7 +141,7 @@ pub enum Per {
 }
 
 /// A gate in a scenario: a criterion on that scenario alone.
-pub type Gate = Criterion;
+pub(crate) type Gate = Criterion;
 
 /// How a criterion is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@
 
 use crate::platform::bounds::Bound;
 use crate::platform::yaml::{self, Node, Problem, ReadError};
-pub use crate::platform::yaml::{Focus, Place, Step};
+pub(crate) use crate::platform::yaml::{Focus, Place, Step};
 use serde::Serialize;
 
 /// How bad it is.
@@ -40,7 +40,7 @@ pub struct Diagnostic {
 }
 
 /// Diagnostics as plain lines for an error's message: `file:line:column: what`; the command line renders them in full.
-pub fn listed(diagnostics: &[Diagnostic]) -> String {
+pub(crate) fn listed(diagnostics: &[Diagnostic]) -> String {
     let one = |one: &Diagnostic| match (one.file.is_empty(), one.place) {
         (true, _) => one.message.clone(),
         (false, None) => format!("{}: {}", one.file, one.message),
@@ -110,7 +110,7 @@ impl Diagnostic {
 
 /// Where a check stands: a list on the stack, copied only when there is something to say.
 #[derive(Debug, Clone, Copy)]
-pub struct At<'a> {
+pub(crate) struct At<'a> {
     parent: Option<&'a At<'a>>,
     step: Option<Part<'a>>,
 }
@@ -123,22 +123,22 @@ enum Part<'a> {
 
 impl<'a> At<'a> {
     /// The document's root.
-    pub const ROOT: At<'static> = At { parent: None, step: None };
+    pub(crate) const ROOT: At<'static> = At { parent: None, step: None };
 
     /// Into a map.
     #[must_use]
-    pub fn key(&'a self, key: &'a str) -> At<'a> {
+    pub(crate) fn key(&'a self, key: &'a str) -> At<'a> {
         At { parent: Some(self), step: Some(Part::Key(key)) }
     }
 
     /// Into a list.
     #[must_use]
-    pub fn index(&'a self, index: usize) -> At<'a> {
+    pub(crate) fn index(&'a self, index: usize) -> At<'a> {
         At { parent: Some(self), step: Some(Part::Index(index)) }
     }
 
     /// The whole path.
-    pub fn path(&self) -> Vec<Step> {
+    pub(crate) fn path(&self) -> Vec<Step> {
         let mut steps = self.parent.map_or_else(Vec::new, At::path);
         match self.step {
             Some(Part::Key(key)) => steps.push(Step::Key(key.to_owned())),
@@ -151,7 +151,7 @@ impl<'a> At<'a> {
 
 /// A mistake whose place is still a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
+pub(crate) struct Mistake {
     pub(super) severity: Severity,
     pub(super) code: &'static str,
     pub(super) path: Vec<Step>,
@@ -165,7 +165,7 @@ pub struct Mistake {
 
 impl Mistake {
     /// An error at the value that `at` names.
-    pub fn at(at: At<'_>, code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn at(at: At<'_>, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
             code,
@@ -181,48 +181,48 @@ impl Mistake {
 
     /// The same, pointing at the key.
     #[must_use]
-    pub fn on_key(mut self) -> Self {
+    pub(crate) fn on_key(mut self) -> Self {
         self.focus = Focus::Key;
         self
     }
 
     /// The same, pointing into the value's text.
     #[must_use]
-    pub fn within(mut self, start: usize, length: usize) -> Self {
+    pub(crate) fn within(mut self, start: usize, length: usize) -> Self {
         self.focus = Focus::Within(start, length);
         self
     }
 
     /// The same, as a note.
     #[must_use]
-    pub fn as_note(mut self) -> Self {
+    pub(crate) fn as_note(mut self) -> Self {
         self.severity = Severity::Note;
         self
     }
 
     /// Message, label and help as one line, for where there is no file to point into.
-    pub fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let parts = [Some(&self.message), self.label.as_ref()].into_iter().flatten().chain(&self.help);
         parts.map(String::as_str).collect::<Vec<_>>().join("; ")
     }
 
     /// The same with words at the place.
     #[must_use]
-    pub fn label(mut self, label: impl Into<String>) -> Self {
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
     /// The same with a line of help.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
     }
 
     /// The same without the source line: it may hold a secret.
     #[must_use]
-    pub fn without_quote(mut self) -> Self {
+    pub(crate) fn without_quote(mut self) -> Self {
         self.quote = false;
         self
     }
@@ -250,7 +250,7 @@ impl Mistake {
 }
 
 /// Gives every mistake its place; the file is read as a tree only if there is one.
-pub fn diagnose(mistakes: Vec<Mistake>, file: &str, text: &str) -> Vec<Diagnostic> {
+pub(crate) fn diagnose(mistakes: Vec<Mistake>, file: &str, text: &str) -> Vec<Diagnostic> {
     if mistakes.is_empty() {
         return Vec::new();
     }
@@ -280,7 +280,7 @@ pub(super) fn diagnose_in(
 }
 
 /// The word that was probably meant, if one is near enough.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let bound = (word.chars().count() / 3).clamp(1, 4);
     let wanted = word.to_lowercase();
     known
@@ -295,7 +295,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// `did you mean …? known: …`, at most a dozen words.
-pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let mut shown = known.iter().take(12).copied().collect::<Vec<_>>().join(", ");
     if known.len() > 12 {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Where the agent is given its base URLs, unless the scenario names another address.
-pub const USUAL_PROXY: &str = "127.0.0.1:8101";
+pub(crate) const USUAL_PROXY: &str = "127.0.0.1:8101";
 
 /// An agent that runs elsewhere, as its scenario declares it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub(super) const PROJECT_FILE: &str = "ragcheck.yaml";
 
 /// The nearest folder upwards that holds `ragcheck.yaml`; `start` itself when there is none.
-pub fn find_root(start: &Path) -> PathBuf {
+pub(crate) fn find_root(start: &Path) -> PathBuf {
     start.ancestors().find(|folder| folder.join(PROJECT_FILE).is_file()).unwrap_or(start).to_path_buf()
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Text that does not follow the grammar; offsets count characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct GrammarError {
+pub(crate) struct GrammarError {
     /// What is wrong, for people.
     pub message: String,
     /// The words that would be right, when they are few.
@@ -34,7 +34,7 @@ impl GrammarError {
 
 /// A metric with its parameters as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MetricCall {
+pub(crate) struct MetricCall {
     /// The metric's name.
     pub name: String,
     /// Its arguments, in order.
@@ -43,7 +43,7 @@ pub struct MetricCall {
 
 /// One argument of a metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Argument {
+pub(crate) struct Argument {
     /// The parameter's name, when it is given by name.
     pub key: Option<String>,
     /// The value.
@@ -75,7 +75,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Parses `name` or `name(argument, key=value)`.
-pub fn parse_metric(text: &str) -> Result<MetricCall, GrammarError> {
+pub(crate) fn parse_metric(text: &str) -> Result<MetricCall, GrammarError> {
     let whole = text.chars().count();
     let name_end = text.find('(').unwrap_or(text.len());
     let name = text[..name_end].trim();
@@ -164,7 +164,7 @@ impl fmt::Display for Percent {
 }
 
 /// Parses `>= 95%`, `<= 5%`, `= 100%`, `>= 0.95` and `<= 10s`.
-pub fn parse_target(text: &str) -> Result<Target, GrammarError> {
+pub(crate) fn parse_target(text: &str) -> Result<Target, GrammarError> {
     let whole = text.chars().count();
     let trimmed = text.trim();
     let Some((at_least, rest)) = [(">=", Some(true)), ("<=", Some(false)), ("=", None)]
@@ -199,7 +199,7 @@ pub fn parse_target(text: &str) -> Result<Target, GrammarError> {
 
 /// Parses the floor of an invariant, which looks the way of its target (`>= 95%`, or `<= 5%` where fewer is better),
 /// as the share of good units that it asks for.
-pub fn parse_floor(text: &str, target: Target) -> Result<f64, GrammarError> {
+pub(crate) fn parse_floor(text: &str, target: Target) -> Result<f64, GrammarError> {
     let floor = parse_target(text)?;
     match floor {
         Target::AtLeastRate(rate) if !target.is_ceiling() && rate < 1.0 => Ok(rate),

@@ -74,7 +74,7 @@ pub struct CasePlace {
 
 /// What loading found, good and bad.
 #[derive(Debug)]
-pub struct Examined {
+pub(crate) struct Examined {
     /// The project, when there is no error.
     pub loaded: Option<Loaded>,
     /// Errors and notes, by file and place.
@@ -102,14 +102,14 @@ pub fn load(
 ///
 /// # Errors
 /// All mistakes in it.
-pub fn load_project(root: &Path, catalogues: &Catalogues) -> Result<Project, Vec<Diagnostic>> {
+pub(crate) fn load_project(root: &Path, catalogues: &Catalogues) -> Result<Project, Vec<Diagnostic>> {
     let mut work = Work::of(root);
     let (project, ..) = work.project(catalogues);
     if work.diagnostics.is_empty() { Ok(project) } else { Err(work.diagnostics) }
 }
 
 /// Like [`load`], keeping notes and counts beside errors.
-pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, catalogues: &Catalogues) -> Examined {
+pub(crate) fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, catalogues: &Catalogues) -> Examined {
     let mut work = Work::of(root);
     let loaded = work.load(paths, criteria, catalogues);
     let mut diagnostics = consequences_removed(work.diagnostics, &work.criteria_file);
@@ -125,7 +125,11 @@ pub fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, catalogu
 ///
 /// # Errors
 /// All mistakes of both files.
-pub fn load_rubric(root: &Path, path: &Path, catalogues: &Catalogues) -> Result<(Project, Rubric), Vec<Diagnostic>> {
+pub(crate) fn load_rubric(
+    root: &Path,
+    path: &Path,
+    catalogues: &Catalogues,
+) -> Result<(Project, Rubric), Vec<Diagnostic>> {
     let mut work = Work::of(root);
     let (project, _, _) = work.project(catalogues);
     let path = root.join(path);

@@ -124,7 +124,7 @@ impl Recordings {
 /// A price file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PriceFile {
+pub(crate) struct PriceFile {
     /// What models and search services cost, by `provider/model`.
     pub prices: BTreeMap<String, Price>,
 }

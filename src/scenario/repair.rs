@@ -73,7 +73,7 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(
 }
 
 /// The mistakes of shape in `text` as a `T`, with their places; none where it has another mistake, or none.
-pub fn mistakes_of_shape<T: DeserializeOwned + JsonSchema>(text: &str, file: &str) -> Vec<Diagnostic> {
+pub(crate) fn mistakes_of_shape<T: DeserializeOwned + JsonSchema>(text: &str, file: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if parse::<T>(text, file, "", &[], &mut found).is_some() && found.is_empty() { Vec::new() } else { found }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// An unknown name with the nearest known one, or what is wrong with a parameter, each with its place.
-pub fn resolve_metric(text: &str, metrics: &[&'static MetricEntry]) -> Result<ResolvedMetric, GrammarError> {
+pub(crate) fn resolve_metric(text: &str, metrics: &[&'static MetricEntry]) -> Result<ResolvedMetric, GrammarError> {
     let call = parse_metric(text)?;
     let Some(entry) = metrics.iter().copied().find(|entry| entry.name == call.name) else {
         let known = metrics.iter().map(|entry| entry.name);

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The plain schema of a type.
-pub fn of<T: JsonSchema>() -> Value {
+pub(crate) fn of<T: JsonSchema>() -> Value {
     schemars::schema_for!(T).to_value()
 }
 
 /// The schema of scenario files; flows, prompts and metrics are spelt out, names of tools are open.
-pub fn scenario(catalogues: &Catalogues) -> Value {
+pub(crate) fn scenario(catalogues: &Catalogues) -> Value {
     let mut schema = of::<Scenario>();
     let flows = json!(catalogues.flow_names().collect::<Vec<_>>());
     put(&mut schema, "/properties/flow/enum", flows.clone());
@@ -25,7 +25,7 @@ pub fn scenario(catalogues: &Catalogues) -> Value {
 }
 
 /// The schema of scenario files for editors: in a case, a text with columns of a table may stand for any value.
-pub fn scenario_with_columns(catalogues: &Catalogues) -> Value {
+pub(crate) fn scenario_with_columns(catalogues: &Catalogues) -> Value {
     let mut schema = scenario(catalogues);
     let Some(mut defs) = schema.get("$defs").and_then(Value::as_object).cloned() else { return schema };
     let (mut open, mut seen) = (vec!["Case".to_owned()], BTreeSet::new());
@@ -100,14 +100,14 @@ fn takes_any_text(schema: &Value, defs: &Value) -> bool {
 }
 
 /// The schema of criteria files.
-pub fn criteria(catalogues: &Catalogues) -> Value {
+pub(crate) fn criteria(catalogues: &Catalogues) -> Value {
     let mut schema = of::<Criteria>();
     put(&mut schema, "/$defs/Criterion/properties/metric/examples", metrics(catalogues));
     schema
 }
 
 /// The schema of the project file; dialects are spelt out.
-pub fn project(catalogues: &Catalogues) -> Value {
+pub(crate) fn project(catalogues: &Catalogues) -> Value {
     let mut schema = of::<Project>();
     let dialect = |one: &DialectEntry| json!({"const": one.name, "description": one.about});
     put(&mut schema, "/$defs/Provider/properties/dialect/oneOf", catalogues.dialects.iter().map(dialect).collect());
@@ -115,7 +115,7 @@ pub fn project(catalogues: &Catalogues) -> Value {
 }
 
 /// The schema of rubrics.
-pub fn rubric() -> Value {
+pub(crate) fn rubric() -> Value {
     of::<Rubric>()
 }
 

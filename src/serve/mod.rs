@@ -34,9 +34,9 @@ mod sessions;
 mod status;
 mod under_way;
 
-pub use routes::routes;
-pub use service::{Service, ServiceError, ServiceOptions};
-pub use sessions::SessionError;
+pub(crate) use routes::routes;
+pub(crate) use service::{Service, ServiceError, ServiceOptions};
+pub(crate) use sessions::SessionError;
 
 use std::future::{Future, IntoFuture};
 use std::net::SocketAddr;
@@ -51,7 +51,7 @@ const LAST_REPLIES: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// When the listener fails.
-pub async fn serve(
+pub(crate) async fn serve(
     service: Arc<Service>,
     listener: tokio::net::TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
@@ -83,11 +83,11 @@ pub async fn serve(
 ///
 /// # Errors
 /// [`NotAlone`] for an address that other machines reach.
-pub fn may_listen(address: SocketAddr, has_token: bool) -> Result<(), NotAlone> {
+pub(crate) fn may_listen(address: SocketAddr, has_token: bool) -> Result<(), NotAlone> {
     if address.ip().is_loopback() || has_token { Ok(()) } else { Err(NotAlone(address)) }
 }
 
 /// A service without a token at an address that other machines reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("other machines reach {0}: name a variable that holds a token with --token-env NAME, or listen on 127.0.0.1")]
-pub struct NotAlone(SocketAddr);
+pub(crate) struct NotAlone(SocketAddr);

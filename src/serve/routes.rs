@@ -42,7 +42,7 @@ const BEYOND_TURN: Duration = Duration::from_secs(30);
 type Shared = Arc<Service>;
 
 /// Everything that is served.
-pub fn routes(service: Shared) -> Router {
+pub(crate) fn routes(service: Shared) -> Router {
     let longest = service.longest_turn() + BEYOND_TURN;
     let limits = ServiceBuilder::new().layer(HandleErrorLayer::new(turned_away)).timeout(longest);
     let mut api = Router::new().route("/api/chat/query", post(query)).layer(limits);

@@ -27,7 +27,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// How a service is run.
 #[derive(Debug, Clone)]
-pub struct ServiceOptions {
+pub(crate) struct ServiceOptions {
     /// The folder of its state.
     pub state: PathBuf,
     /// How long an unused session lives.
@@ -43,7 +43,7 @@ pub struct ServiceOptions {
 
 /// Why a service cannot be started.
 #[derive(Debug, thiserror::Error)]
-pub enum ServiceError {
+pub(crate) enum ServiceError {
     /// Its state cannot be read or written.
     #[error("the folder of the service's state, {}, cannot be used: {error}; name another with --state", folder.display())]
     State {
@@ -67,7 +67,7 @@ pub enum ServiceError {
 }
 
 /// A flow that is served.
-pub struct Service {
+pub(crate) struct Service {
     pub(super) options: ServiceOptions,
     pub(super) counters: Counters,
     runner: TrialRunner,
@@ -95,7 +95,11 @@ impl Service {
     ///
     /// # Errors
     /// When its services cannot be asked (a key is missing, for example), or its state cannot be opened.
-    pub fn open(runner: TrialRunner, settings: PlannedTrial, options: ServiceOptions) -> Result<Self, ServiceError> {
+    pub(crate) fn open(
+        runner: TrialRunner,
+        settings: PlannedTrial,
+        options: ServiceOptions,
+    ) -> Result<Self, ServiceError> {
         let flow = runner.flow_of(&settings).ok_or(ServiceError::NoFlow)?;
         // What every question would fail by is told now.
         runner.context(&settings)?;
@@ -132,7 +136,7 @@ impl Service {
     }
 
     /// The flow's name.
-    pub fn flow(&self) -> &'static str {
+    pub(crate) fn flow(&self) -> &'static str {
         self.flow.description().name
     }
 

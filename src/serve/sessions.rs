@@ -28,7 +28,7 @@ const MOST_TURNS: u32 = 200;
 
 /// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum SessionError {
+pub(crate) enum SessionError {
     /// Nobody was given that id, or it is another tenant's.
     #[error("there is no such session: leave `session_id` out to begin one")]
     Unknown,

@@ -29,7 +29,7 @@ const UNITS: [(&str, u64); 5] =
 ///
 /// # Errors
 /// [`DurationError::Time`], for people.
-pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let text = text.trim();
     let wrong = || DurationError::Time(text.to_owned());
     let split = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
@@ -51,7 +51,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
 ///
 /// # Errors
 /// [`DurationError::Age`] or [`DurationError::Days`], for people.
-pub fn parse_age(text: &str) -> Result<Duration, DurationError> {
+pub(crate) fn parse_age(text: &str) -> Result<Duration, DurationError> {
     let text = text.trim();
     let Some(days) = text.strip_suffix('d').map(str::trim) else {
         return parse_duration(text).map_err(|_| DurationError::Age(text.to_owned()));
@@ -63,7 +63,7 @@ pub fn parse_age(text: &str) -> Result<Duration, DurationError> {
 }
 
 /// The shortest way to write a time, to the microsecond.
-pub fn print_duration(time: Duration) -> String {
+pub(crate) fn print_duration(time: Duration) -> String {
     let nanos = time.as_nanos();
     let fits = UNITS.iter().rev().find(|(_, scale)| nanos > 0 && nanos.is_multiple_of(u128::from(*scale)));
     match fits {

@@ -16,7 +16,7 @@ const LONGEST: usize = 10_000;
 ///
 /// # Errors
 /// What is wrong with it, or that it is larger than the bounds.
-pub fn expression(pattern: &str) -> Result<Regex, regex::Error> {
+pub(crate) fn expression(pattern: &str) -> Result<Regex, regex::Error> {
     if pattern.len() > LONGEST {
         return Err(regex::Error::Syntax(format!("it has more than {LONGEST} characters")));
     }
@@ -25,7 +25,7 @@ pub fn expression(pattern: &str) -> Result<Regex, regex::Error> {
 
 /// About how much work it is to compile an expression, in states of its automaton: a letter is 1, `\w` about 800, and a
 /// repetition as often as it may repeat. Found without compiling it; 1 for what is no expression.
-pub fn expression_work(pattern: &str) -> u64 {
+pub(crate) fn expression_work(pattern: &str) -> u64 {
     let within = pattern.len() <= LONGEST;
     let parsed = within.then(|| ParserBuilder::new().nest_limit(DEEPEST).build().parse(pattern).ok()).flatten();
     // Reading it takes time as well.

@@ -22,7 +22,7 @@ const LISTED: usize = 10;
 
 /// Why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, ThisError)]
-pub enum SchemaError {
+pub(crate) enum SchemaError {
     /// It refers to another place.
     #[error("`{0}` is not read here: write the schema out")]
     Reference(&'static str),
@@ -38,14 +38,14 @@ pub enum SchemaError {
 }
 
 /// A compiled schema.
-pub struct JsonSchema {
+pub(crate) struct JsonSchema {
     schemas: Schemas,
     index: SchemaIndex,
 }
 
 /// One thing that a value does not hold to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Violation {
+pub(crate) struct Violation {
     /// JSON pointer to the part of the value, empty for the whole.
     pub place: String,
     /// Whether it is only the length of a text or a list.
@@ -65,7 +65,7 @@ impl JsonSchema {
     ///
     /// # Errors
     /// What is wrong with it, or that it is larger than the bounds.
-    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+    pub(crate) fn compile(schema: &Value) -> Result<Self, SchemaError> {
         look(schema, 0)?;
         let mut found = Vec::new();
         schema_patterns(schema, &mut found);
@@ -83,12 +83,12 @@ impl JsonSchema {
     }
 
     /// Whether a value holds to the schema.
-    pub fn is_valid(&self, value: &Value) -> bool {
+    pub(crate) fn is_valid(&self, value: &Value) -> bool {
         self.schemas.validate(value, self.index).is_ok()
     }
 
     /// All that a value violates, in the order of the schema's keywords; empty for a valid one.
-    pub fn violations(&self, value: &Value) -> Vec<Violation> {
+    pub(crate) fn violations(&self, value: &Value) -> Vec<Violation> {
         let mut found = Vec::new();
         if let Err(error) = self.schemas.validate(value, self.index) {
             collect(&error, &mut found);
@@ -107,7 +107,7 @@ impl UrlLoader for Nothing {
 }
 
 /// The patterns of a schema, which are compiled with it.
-pub fn schema_patterns<'s>(schema: &'s Value, found: &mut Vec<&'s str>) {
+pub(crate) fn schema_patterns<'s>(schema: &'s Value, found: &mut Vec<&'s str>) {
     match schema {
         Value::Array(items) => items.iter().for_each(|item| schema_patterns(item, found)),
         Value::Object(members) => {

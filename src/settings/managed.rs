@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The placeholder of the user's query.
-pub const QUERY: &str = "query";
+pub(crate) const QUERY: &str = "query";
 
 /// Passages that the service may use, unless the project says otherwise.
 const TOP_K: u32 = 5;
@@ -196,7 +196,7 @@ impl ManagedRetrievalSettings {
 
 /// A piece of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TemplatePiece<'t> {
+pub(crate) enum TemplatePiece<'t> {
     /// Text as it stands.
     Text(&'t str),
     /// A placeholder, by the name between its braces.
@@ -205,7 +205,7 @@ pub enum TemplatePiece<'t> {
 
 /// The pieces of a template, in order. A placeholder is a name without white space between braces; any other brace is
 /// text.
-pub fn template_pieces(template: &str) -> Vec<TemplatePiece<'_>> {
+pub(crate) fn template_pieces(template: &str) -> Vec<TemplatePiece<'_>> {
     let (mut pieces, mut text, mut at) = (Vec::new(), 0, 0);
     while let Some(open) = template[at..].find('{').map(|open| at + open) {
         let inside = &template[open + 1..];
@@ -230,7 +230,7 @@ pub fn template_pieces(template: &str) -> Vec<TemplatePiece<'_>> {
 }
 
 /// The names of a template's placeholders, in order.
-pub fn placeholders(template: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn placeholders(template: &str) -> impl Iterator<Item = &str> {
     template_pieces(template).into_iter().filter_map(|piece| match piece {
         TemplatePiece::Placeholder(name) => Some(name),
         TemplatePiece::Text(_) => None,

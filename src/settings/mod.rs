@@ -12,7 +12,7 @@
 //!
 //! These are plain values: what they mean for a request is decided where requests are made.
 
-pub mod catalogue;
+pub(crate) mod catalogue;
 mod duration;
 mod expression;
 mod json_schema;
@@ -21,23 +21,24 @@ mod language;
 mod managed;
 mod model;
 mod optional;
-pub mod price;
+pub(crate) mod price;
 mod provider;
 
-pub use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
-pub use expression::{expression, expression_work};
-pub use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
-pub use knowledge::{
-    AddressError, EmbeddingSettings, Forget, KeywordIndexSettings, KnowledgeBaseSettings, ServerAddress,
-};
-pub use language::Language;
-pub use managed::{
+pub(crate) use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
+pub(crate) use expression::{expression, expression_work};
+pub(crate) use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
+pub use knowledge::KnowledgeBaseSettings;
+pub(crate) use knowledge::{AddressError, EmbeddingSettings, Forget, KeywordIndexSettings, ServerAddress};
+pub(crate) use language::Language;
+pub(crate) use managed::{
     AuditMetadata, ManagedRetrievalSettings, ParameterType, PromptRephrasing, QUERY, TemplateParameter, TemplatePiece,
     placeholders, template_pieces,
 };
-pub use model::{Enforcement, Limits, ModelSettings, SearchSettings};
-pub use optional::OptionalService;
-pub use provider::{Auth, PaceLimits, Provider, Quirks};
+pub(crate) use model::{Enforcement, Limits, ModelSettings, SearchSettings};
+pub(crate) use optional::OptionalService;
+pub use provider::Auth;
+pub use provider::PaceLimits;
+pub(crate) use provider::{Provider, Quirks};
 
 /// The `kb_id` that stands for the first knowledge base, whatever its own: it is searched when the model names none.
 pub const DEFAULT_KB: &str = "default_kb";

@@ -36,7 +36,7 @@ pub struct Tokens {
 }
 
 /// Prices by `provider/model`.
-pub type Prices = BTreeMap<String, Price>;
+pub(crate) type Prices = BTreeMap<String, Price>;
 
 impl Price {
     /// What it is made of, by name.
@@ -57,7 +57,7 @@ impl Price {
 }
 
 /// Dollars as people read them: cents where there are some, else three digits that count.
-pub fn dollars(amount: f64) -> String {
+pub(crate) fn dollars(amount: f64) -> String {
     if amount >= 0.995 || amount == 0.0 {
         return format!("${amount:.2}");
     }

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// One behaviour file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Behaviour {
+pub(crate) struct Behaviour {
     /// Its name: lower-case letters, digits and hyphens; sent in the header `x-ragcheck-simulator`.
     pub name: String,
     /// The seed of all chance.
@@ -54,7 +54,7 @@ pub struct Behaviour {
 /// The simulated model for embeddings: texts with the same words are near to each other.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct EmbeddingsBehaviour {
+pub(crate) struct EmbeddingsBehaviour {
     /// How long an answer takes.
     pub latency: Latency,
     /// Numbers of a vector.
@@ -67,7 +67,7 @@ pub struct EmbeddingsBehaviour {
 /// What happens with a declared latency. It always stands in the header `x-ragcheck-latency-us`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Pace {
+pub(crate) enum Pace {
     /// It is slept before the answer goes out.
     #[default]
     Real,
@@ -78,7 +78,7 @@ pub enum Pace {
 /// The simulated chat model.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ModelBehaviour {
+pub(crate) struct ModelBehaviour {
     /// How long a completion takes.
     pub latency: Latency,
     /// What the habit `slow` adds.
@@ -127,7 +127,7 @@ pub(super) struct Rates {
 /// Mistakes that are made more often, or less, where the system prompt lacks some words.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UnlessTold {
+pub(crate) struct UnlessTold {
     /// The words, letter by letter.
     pub words: String,
     /// The mistakes.
@@ -149,7 +149,7 @@ fn top_k() -> u32 {
 /// What differs where `when` holds.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub(crate) struct Rule {
     /// Where it applies.
     pub when: When,
     /// Other habits.
@@ -198,7 +198,7 @@ pub struct Rule {
 /// A call that a rule says.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ScriptedCall {
+pub(crate) struct ScriptedCall {
     /// The tool, by the agent's name.
     pub tool: String,
     /// Its arguments.
@@ -209,7 +209,7 @@ pub struct ScriptedCall {
 /// Where a rule, topic or failure applies; all that is given must hold.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct When {
+pub(crate) struct When {
     /// The user's last question, or the search query, matches.
     #[serde(default)]
     pub asks: Option<Pattern>,
@@ -221,7 +221,7 @@ pub struct When {
 
 impl When {
     /// Whether it applies.
-    pub fn holds(&self, asked: &str, caller: Caller<'_>) -> bool {
+    pub(crate) fn holds(&self, asked: &str, caller: Caller<'_>) -> bool {
         self.asks.as_ref().is_none_or(|pattern| pattern.0.is_match(asked))
             && self.fault.as_ref().is_none_or(|fault| fault == caller.fault)
     }
@@ -229,7 +229,7 @@ impl When {
 
 /// What a request says of its trial.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Caller<'a> {
+pub(crate) struct Caller<'a> {
     /// What sets it apart from others: it decides chances, and nothing else.
     pub seed: &'a str,
     /// The fault that its case declares, empty for none.
@@ -238,7 +238,7 @@ pub struct Caller<'a> {
 
 /// A regular expression, letter case ignored.
 #[derive(Debug, Clone)]
-pub struct Pattern(pub regex::Regex);
+pub(crate) struct Pattern(pub regex::Regex);
 
 impl JsonSchema for Pattern {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -269,7 +269,7 @@ impl<'de> Deserialize<'de> for Pattern {
 /// The simulated search service.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SearchBehaviour {
+pub(crate) struct SearchBehaviour {
     /// How long an answer takes.
     pub latency: Latency,
     /// What it knows; the first that fits answers.
@@ -283,7 +283,7 @@ pub struct SearchBehaviour {
 /// Something that the search service knows.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Topic {
+pub(crate) struct Topic {
     /// What it answers.
     pub when: When,
     /// The answer; `[n]` refers to the n-th result.
@@ -295,7 +295,7 @@ pub struct Topic {
 /// One page found.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Page {
+pub(crate) struct Page {
     /// Title.
     pub title: String,
     /// Address.
@@ -310,7 +310,7 @@ pub struct Page {
 /// A failure of the search service, or of the embeddings.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// Which queries fail.
     pub when: When,
     /// HTTP status of the failure.
@@ -321,7 +321,7 @@ pub struct Failure {
 
 /// How often a failure happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailTimes {
+pub(crate) enum FailTimes {
     /// So many times, then one answer.
     Count(u32),
     /// Always.
@@ -355,7 +355,7 @@ impl<'de> Deserialize<'de> for FailTimes {
 }
 
 /// The schema of behaviour files.
-pub fn schema() -> serde_json::Value {
+pub(crate) fn schema() -> serde_json::Value {
     let mut schema = schemars::schema_for!(Behaviour).to_value();
     let habits = schemars::schema_for!(Habit).to_value();
     let names = habits["oneOf"].as_array().into_iter().flatten().map(|habit| habit["const"].clone());

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 /// Draws for one purpose.
 #[derive(Debug, Clone)]
-pub struct Dice {
+pub(crate) struct Dice {
     seed: [u8; 32],
 }
 
 impl Dice {
     /// Dice for what `parts` name; lengths are hashed too, so that parts cannot run into each other.
-    pub fn new(seed: u64, parts: &[&str]) -> Self {
+    pub(crate) fn new(seed: u64, parts: &[&str]) -> Self {
         let mut hash = Sha256::new();
         hash.update(seed.to_le_bytes());
         for part in parts {
@@ -34,17 +34,17 @@ impl Dice {
     }
 
     /// A number from 0 up to, not including, 1; the same for the same label.
-    pub fn roll(&self, label: &str) -> f64 {
+    pub(crate) fn roll(&self, label: &str) -> f64 {
         self.generator(label).random::<f64>()
     }
 
     /// An index below `length`, which must not be 0.
-    pub fn pick(&self, label: &str, length: usize) -> usize {
+    pub(crate) fn pick(&self, label: &str, length: usize) -> usize {
         self.generator(label).random_range(0..length)
     }
 
     /// Eight hex digits for an id.
-    pub fn id(&self, label: &str) -> String {
+    pub(crate) fn id(&self, label: &str) -> String {
         format!("{:08x}", self.generator(label).random::<u32>())
     }
 }
@@ -52,7 +52,7 @@ impl Dice {
 /// How long replies take.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Latency {
+pub(crate) enum Latency {
     /// Always this.
     Constant(Span),
     /// Log-normal, cut off at `max`.
@@ -62,7 +62,7 @@ pub enum Latency {
 /// A log-normal distribution.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Lognormal {
+pub(crate) struct Lognormal {
     /// Half of all replies are faster.
     pub median: Span,
     /// Standard deviation of the logarithm.
@@ -73,7 +73,7 @@ pub struct Lognormal {
 
 impl Latency {
     /// One draw, in whole microseconds.
-    pub fn draw(&self, dice: &Dice) -> Duration {
+    pub(crate) fn draw(&self, dice: &Dice) -> Duration {
         match self {
             Self::Constant(span) => span.0,
             Self::Lognormal(shape) => {
@@ -89,7 +89,7 @@ impl Latency {
 
 /// A length of time as written: `900ms`, `1.5s`, `2m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span(pub Duration);
+pub(crate) struct Span(pub Duration);
 
 impl Span {
     fn parse(text: &str) -> Option<Self> {

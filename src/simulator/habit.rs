@@ -18,7 +18,7 @@ static TOOLS: LazyLock<BTreeMap<String, String>> =
 
 /// The steps of a turn, named by the role of the tool that each calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Step {
+pub(crate) enum Step {
     /// Searching the knowledge base.
     Knowledge,
     /// Asking outside.
@@ -31,26 +31,26 @@ pub enum Step {
 
 impl Step {
     /// All steps, in the order of a turn.
-    pub const ALL: [Self; 4] = [Self::Knowledge, Self::External, Self::Index, Self::Respond];
+    pub(crate) const ALL: [Self; 4] = [Self::Knowledge, Self::External, Self::Index, Self::Respond];
 
     /// The tool's name, unless a behaviour file gives the agent's own.
-    pub fn tool(self) -> &'static str {
+    pub(crate) fn tool(self) -> &'static str {
         TOOLS.iter().find(|(_, plays)| *plays == self.role()).map_or("", |(name, _)| name)
     }
 
     /// The step that calls the tool of that name.
-    pub fn of_tool(name: &str) -> Option<Self> {
+    pub(crate) fn of_tool(name: &str) -> Option<Self> {
         let plays = TOOLS.get(name)?;
         Self::ALL.into_iter().find(|step| step.role() == plays)
     }
 
     /// The step that a behaviour file means: by the role of its tool, or by the name of one in `steps.json`.
-    pub fn named(word: &str) -> Option<Self> {
+    pub(crate) fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|step| step.role() == word).or_else(|| Self::of_tool(word))
     }
 
     /// The part that its tools play.
-    pub fn role(self) -> &'static str {
+    pub(crate) fn role(self) -> &'static str {
         match self {
             Self::Knowledge => "knowledge",
             Self::External => "external",
@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for Step {
 /// What can go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Habit {
+pub(crate) enum Habit {
     /// Answers in free text instead of searching the knowledge base.
     ForgetKnowledgeBase,
     /// Asks outside before the knowledge base.
@@ -255,11 +255,11 @@ impl<'de> Deserialize<'de> for Chance {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(transparent)]
-pub struct Habits(BTreeMap<Habit, Chance>);
+pub(crate) struct Habits(BTreeMap<Habit, Chance>);
 
 impl Habits {
     /// Takes over what `other` says; it wins.
-    pub fn overlay(&mut self, other: &Self) {
+    pub(crate) fn overlay(&mut self, other: &Self) {
         self.0.extend(other.0.iter().map(|(habit, chance)| (*habit, chance.clone())));
     }
 
@@ -270,7 +270,7 @@ impl Habits {
     }
 
     /// How often the transport fails before it answers: `times`, or once by chance.
-    pub fn failures(&self, habit: Habit, step: Step, dice: &Dice) -> u32 {
+    pub(crate) fn failures(&self, habit: Habit, step: Step, dice: &Dice) -> u32 {
         match self.chance(habit, step) {
             Some(Often::Times(times)) => *times,
             Some(Often::Probability(p)) if !self.is_taken(step) => {
@@ -290,12 +290,12 @@ impl Habits {
     }
 
     /// Whether the habit is declared to show in a number of attempts, and not by chance.
-    pub fn is_declared(&self, habit: Habit) -> bool {
+    pub(crate) fn is_declared(&self, habit: Habit) -> bool {
         self.0.get(&habit).is_some_and(|chance| matches!(chance.often, Often::Times(_)))
     }
 
     /// Whether the habit shows at the attempt (from 0) at `step`. `dice` must be the same for all attempts of a turn.
-    pub fn shows(&self, habit: Habit, step: Step, attempt: u32, dice: &Dice) -> bool {
+    pub(crate) fn shows(&self, habit: Habit, step: Step, attempt: u32, dice: &Dice) -> bool {
         let (times, why) = match self.chance(habit, step) {
             Some(Often::Times(times)) => (*times, *times > 0),
             Some(Often::Probability(p)) if !self.is_taken(step) => {

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The simulated judge, as declared.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct JudgeBehaviour {
+pub(crate) struct JudgeBehaviour {
     /// The model's name by which it is asked.
     pub model: String,
     /// How long a reply takes.
@@ -38,7 +38,7 @@ pub struct JudgeBehaviour {
 /// What the judge counts: the share of the words of one part that are in another.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Looks {
+pub(crate) struct Looks {
     /// The part whose words are looked for.
     pub of: String,
     /// The part in which they are looked for.

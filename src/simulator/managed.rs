@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The simulated service.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ManagedBehaviour {
+pub(crate) struct ManagedBehaviour {
     /// The knowledge box that it has; questions to any other are refused.
     pub kb_id: String,
     /// The token that it wants; without one, any or none is taken.
@@ -36,7 +36,7 @@ pub struct ManagedBehaviour {
 /// A file of the service.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ManagedFile {
+pub(crate) struct ManagedFile {
     /// Its name.
     pub name: String,
     /// Its title.
@@ -57,7 +57,7 @@ impl ManagedFile {
 /// An answer.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ManagedReply {
+pub(crate) struct ManagedReply {
     /// When it is given.
     pub when: When,
     /// What the filter must say, as JSON.
@@ -86,7 +86,7 @@ pub struct ManagedReply {
 /// Words that rest on a passage.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ManagedCite {
+pub(crate) struct ManagedCite {
     /// The resource.
     pub resource: String,
     /// Its page, from 1; one that the file has not is a passage that was not found.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a behaviour file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum BehaviourError {
+pub(crate) enum BehaviourError {
     /// It cannot be read.
     #[error("the behaviour file {} cannot be read: {error}", .path.display())]
     Unreadable {
@@ -27,7 +27,7 @@ pub enum BehaviourError {
 
 /// One mistake in a behaviour file.
 #[derive(Debug)]
-pub struct BehaviourMistake {
+pub(crate) struct BehaviourMistake {
     /// Where, when it is about one place.
     pub place: Option<Place>,
     /// What is wrong.
@@ -36,7 +36,7 @@ pub struct BehaviourMistake {
 
 /// What is wrong in a behaviour file.
 #[derive(Debug, thiserror::Error)]
-pub enum BehaviourProblem {
+pub(crate) enum BehaviourProblem {
     /// It is not what a behaviour file looks like.
     #[error("{0}")]
     Shape(String),
@@ -55,7 +55,7 @@ fn listed(path: &Path, mistakes: &[BehaviourMistake]) -> String {
 
 /// What is wrong with a declared value.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub enum ValueError {
+pub(crate) enum ValueError {
     /// The name cannot be one.
     #[error("name `{0}`: use lower-case letters, digits and hyphens")]
     Name(String),

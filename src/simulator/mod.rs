@@ -24,10 +24,10 @@ mod situation;
 mod stream;
 mod wire;
 
-pub use behaviour::{Behaviour, Pace, schema};
+pub(crate) use behaviour::{Behaviour, Pace, schema};
 pub use load::load;
-pub use mistake::{BehaviourError, BehaviourMistake, BehaviourProblem, ValueError};
-pub use server::{FAULT_HEADER, LATENCY_HEADER, NAME_HEADER, SEED_HEADER, serve};
+pub(crate) use mistake::{BehaviourError, BehaviourMistake, BehaviourProblem, ValueError};
+pub(crate) use server::{FAULT_HEADER, LATENCY_HEADER, NAME_HEADER, SEED_HEADER, serve};
 
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ pub(super) const ANALYSE: &str = "record_failure_analysis";
 /// What a rule says of one step; what it leaves out is done in the usual way.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct StepScript {
+pub(crate) struct StepScript {
     /// Free text in place of the call.
     pub text: Option<String>,
     /// The arguments of the search, as they are.

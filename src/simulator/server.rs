@@ -27,15 +27,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Header with the behaviour's name on every response.
-pub const NAME_HEADER: &str = "x-ragcheck-simulator";
+pub(crate) const NAME_HEADER: &str = "x-ragcheck-simulator";
 /// Header with the declared latency in microseconds.
-pub const LATENCY_HEADER: &str = "x-ragcheck-latency-us";
+pub(crate) const LATENCY_HEADER: &str = "x-ragcheck-latency-us";
 /// Header of a failure that the behaviour file declares.
 pub(super) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
 /// Header with a number that sets a trial apart from others.
-pub const SEED_HEADER: &str = "x-ragcheck-seed";
+pub(crate) const SEED_HEADER: &str = "x-ragcheck-seed";
 /// Header with the fault that the trial's case declares.
-pub const FAULT_HEADER: &str = "x-ragcheck-fault";
+pub(crate) const FAULT_HEADER: &str = "x-ragcheck-fault";
 
 const LONGEST_BODY: usize = 16 * 1024 * 1024;
 
@@ -50,7 +50,7 @@ struct Server {
 ///
 /// # Errors
 /// When the address cannot be bound.
-pub async fn serve(
+pub(crate) async fn serve(
     behaviour: Behaviour,
     address: SocketAddr,
     clock: Arc<dyn Clock>,

@@ -7,7 +7,7 @@ use super::student::normal_quantile;
 
 /// Binary verdicts of a judge beside those of people, on the same answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Confusion {
+pub(crate) struct Confusion {
     /// Good for both.
     pub both: u64,
     /// Good for the judge, bad for people.
@@ -20,7 +20,7 @@ pub struct Confusion {
 
 /// Cohen's kappa with its large-sample standard error and two-sided 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Kappa {
+pub(crate) struct Kappa {
     /// Agreement beyond chance: 1 is perfect, 0 is chance.
     pub value: f64,
     /// Standard error of Fleiss, Cohen and Everitt (1969).
@@ -33,7 +33,7 @@ pub struct Kappa {
 
 impl Confusion {
     /// Counts pairs of (judge, human).
-    pub fn of(pairs: impl IntoIterator<Item = (bool, bool)>) -> Self {
+    pub(crate) fn of(pairs: impl IntoIterator<Item = (bool, bool)>) -> Self {
         let mut table = Self::default();
         for pair in pairs {
             match pair {
@@ -47,28 +47,28 @@ impl Confusion {
     }
 
     /// Answers with both verdicts.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.both + self.judge_only + self.human_only + self.neither
     }
 
     /// Share of answers with equal verdicts; `None` without answers.
-    pub fn agreement(&self) -> Option<f64> {
+    pub(crate) fn agreement(&self) -> Option<f64> {
         share(self.both + self.neither, self.total())
     }
 
     /// Share of the answers good for people that the judge finds good; `None` without such answers.
-    pub fn sensitivity(&self) -> Option<f64> {
+    pub(crate) fn sensitivity(&self) -> Option<f64> {
         share(self.both, self.both + self.human_only)
     }
 
     /// Share of the answers bad for people that the judge finds bad; `None` without such answers.
-    pub fn specificity(&self) -> Option<f64> {
+    pub(crate) fn specificity(&self) -> Option<f64> {
         share(self.neither, self.neither + self.judge_only)
     }
 
     /// Cohen's kappa (1960; oracle `statsmodels.stats.inter_rater.cohens_kappa`); `None` when both sides gave one and
     /// the same verdict throughout, where chance alone would agree.
-    pub fn kappa(&self) -> Option<Kappa> {
+    pub(crate) fn kappa(&self) -> Option<Kappa> {
         let n = self.total() as f64;
         let cell = |count: u64| count as f64 / n;
         let (yes, judge_only, human_only, no) =
@@ -90,7 +90,7 @@ impl Confusion {
     }
 
     /// Gwet's AC1 (2008), which stays sensible when one verdict is rare; `None` without answers.
-    pub fn ac1(&self) -> Option<f64> {
+    pub(crate) fn ac1(&self) -> Option<f64> {
         let n = self.total() as f64;
         let good = (2 * self.both + self.judge_only + self.human_only) as f64 / (2.0 * n);
         let chance = 2.0 * good * (1.0 - good);

@@ -37,7 +37,7 @@ const WIDTH: f64 = 1e-10;
 
 /// What a bet claims, and what it may know of the sizes of clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stakes {
+pub(crate) enum Stakes {
     /// The rate per unit, sizes being planned: half the money on least-favourable stakes, half on the largest cluster.
     Planned,
     /// The rate per unit, sizes being an outcome: the stake is on the most units that a cluster can have.
@@ -59,24 +59,24 @@ struct Pass {
 
 /// The clusters of complete passes over a suite, in their order; one pass where a run does not look before its end.
 #[derive(Debug, Clone)]
-pub struct Bet {
+pub(crate) struct Bet {
     stakes: Stakes,
     passes: Vec<Pass>,
 }
 
 impl Bet {
     /// A bet on nothing so far.
-    pub fn new(stakes: Stakes) -> Self {
+    pub(crate) fn new(stakes: Stakes) -> Self {
         Self { stakes, passes: Vec::new() }
     }
 
     /// A bet on the clusters of one pass.
-    pub fn on(stakes: Stakes, clusters: &Clusters) -> Self {
+    pub(crate) fn on(stakes: Stakes, clusters: &Clusters) -> Self {
         Self::over(stakes, [clusters])
     }
 
     /// A bet on several passes.
-    pub fn over<'c>(stakes: Stakes, passes: impl IntoIterator<Item = &'c Clusters>) -> Self {
+    pub(crate) fn over<'c>(stakes: Stakes, passes: impl IntoIterator<Item = &'c Clusters>) -> Self {
         let mut bet = Self::new(stakes);
         for pass in passes {
             bet.add(pass, 1.0);
@@ -85,7 +85,7 @@ impl Bet {
     }
 
     /// Adds a pass whose clusters count `times` times.
-    pub fn add(&mut self, clusters: &Clusters, times: f64) {
+    pub(crate) fn add(&mut self, clusters: &Clusters, times: f64) {
         let means = self.stakes == Stakes::Means;
         let kind = |(good, n, number): (u64, u64, u64)| {
             let (good, n, number) = (good as f64, n as f64, number as f64 * times);
@@ -105,7 +105,7 @@ impl Bet {
     }
 
     /// `ln e(p)`, the evidence that the rate is above `p`, for `0 < p <= 1`.
-    pub fn ln_evidence(&self, p: f64) -> f64 {
+    pub(crate) fn ln_evidence(&self, p: f64) -> f64 {
         self.ln_least(p, p)
     }
 
@@ -140,7 +140,7 @@ impl Bet {
     }
 
     /// Whether the lower bound at level `1 - alpha` reaches `p`.
-    pub fn reaches(&self, p: f64, alpha: f64) -> bool {
+    pub(crate) fn reaches(&self, p: f64, alpha: f64) -> bool {
         if p <= 0.0 {
             return true;
         }
@@ -151,7 +151,7 @@ impl Bet {
 
     /// The lower bound at level `1 - alpha`: the smallest rate against which the evidence does not suffice; 0 without a
     /// success. Evidence need not fall everywhere between planned sizes, so it is followed from 0 on.
-    pub fn lower(&self, alpha: f64) -> f64 {
+    pub(crate) fn lower(&self, alpha: f64) -> f64 {
         let (mut low, mut width, needed) = (0.0_f64, 0.5_f64, -alpha.ln());
         while low < 1.0 && width > WIDTH {
             let high = (low + width).min(1.0);
@@ -176,12 +176,12 @@ fn ln_mean(logs: &[f64]) -> f64 {
 }
 
 /// One-sided lower bound at level `1 - alpha`.
-pub fn lower_at(stakes: Stakes, clusters: &Clusters, alpha: f64) -> f64 {
+pub(crate) fn lower_at(stakes: Stakes, clusters: &Clusters, alpha: f64) -> f64 {
     Bet::on(stakes, clusters).lower(alpha)
 }
 
 /// One-sided upper bound at level `1 - alpha`: 1 less the lower bound on failures.
-pub fn upper_at(stakes: Stakes, clusters: &Clusters, alpha: f64) -> f64 {
+pub(crate) fn upper_at(stakes: Stakes, clusters: &Clusters, alpha: f64) -> f64 {
     1.0 - lower_at(stakes, &clusters.mirrored(), alpha)
 }
 

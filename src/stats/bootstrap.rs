@@ -10,7 +10,7 @@ const RESAMPLES: usize = 4_000;
 
 /// A mean with the interval that resampling gives.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Resampled {
+pub(crate) struct Resampled {
     /// Mean over all units.
     pub mean: f64,
     /// Lower end of the two-sided 95 % percentile interval.
@@ -21,7 +21,7 @@ pub struct Resampled {
 
 /// The mean of all values and its percentile interval (Efron 1979) from resampling whole clusters, the same for the
 /// same seed; `None` with fewer than two clusters that hold values, or with a value that is not finite.
-pub fn cluster_bootstrap(clusters: &[Vec<f64>], seed: u64) -> Option<Resampled> {
+pub(crate) fn cluster_bootstrap(clusters: &[Vec<f64>], seed: u64) -> Option<Resampled> {
     resample(clusters, seed, RESAMPLES)
 }
 

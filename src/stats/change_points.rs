@@ -17,7 +17,7 @@ const WEAKER: f64 = 10.0;
 
 /// A change in a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ChangePoint {
+pub(crate) struct ChangePoint {
     /// Index of the first point after the change.
     pub index: usize,
     /// Mean from the change before, or the start, up to this one.
@@ -30,14 +30,14 @@ pub struct ChangePoint {
 
 impl ChangePoint {
     /// The change relative to the mean before; `None` when that is 0.
-    pub fn relative(&self) -> Option<f64> {
+    pub(crate) fn relative(&self) -> Option<f64> {
         (self.before != 0.0).then(|| self.after / self.before - 1.0)
     }
 }
 
 /// A value of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
+pub(crate) struct Measured {
     /// What was measured.
     pub value: f64,
     /// The variance of one such measurement when nothing changes, in the unit of the value squared: the least that
@@ -47,7 +47,7 @@ pub struct Measured {
 
 /// What counts as a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rule {
+pub(crate) struct Rule {
     /// The two-sided level of the t-test.
     pub level: f64,
     /// The fewest points on each side, 2 or more: as many outliers in a row as are no change, and one.
@@ -55,7 +55,7 @@ pub struct Rule {
 }
 
 /// The changes of `series` by `rule`, in order; none when a value is not finite, so leave those out beforehand.
-pub fn change_points(series: &[Measured], rule: Rule) -> Vec<ChangePoint> {
+pub(crate) fn change_points(series: &[Measured], rule: Rule) -> Vec<ChangePoint> {
     if series.iter().any(|one| !one.value.is_finite() || !one.variance.is_finite()) {
         return Vec::new();
     }
@@ -82,7 +82,7 @@ fn measure(series: &[Measured], indexes: &[usize], at: usize) -> ChangePoint {
 
 /// The step that is found half of the time when it began `after` points before the end of `series`, which did not change
 /// before; `None` where there are too few points for any.
-pub fn detectable(series: &[Measured], after: usize, rule: Rule) -> Option<f64> {
+pub(crate) fn detectable(series: &[Measured], after: usize, rule: Rule) -> Option<f64> {
     let before = series.len().checked_sub(after).filter(|before| *before >= rule.least && after >= rule.least)?;
     let spread = moments(series).variance.sqrt();
     let (left, right) = (before as f64, after as f64);

@@ -4,7 +4,7 @@ use super::student::critical;
 
 /// A rate over clusters.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clustered {
+pub(crate) struct Clustered {
     /// Clusters with at least one unit.
     pub clusters: u64,
     /// Successes per unit, over all clusters.
@@ -21,14 +21,14 @@ impl Clustered {
     /// Two-sided 95 % interval of the rate over clusters not seen yet, by Student's t with one degree of freedom less
     /// than clusters; of no width when all clusters are alike, where the bounds of [`super::rate`] with
     /// `effective_n` are the ones to show.
-    pub fn interval(&self) -> (f64, f64) {
+    pub(crate) fn interval(&self) -> (f64, f64) {
         let half = critical(self.clusters as f64 - 1.0, 0.05) * self.standard_error;
         ((self.rate - half).max(0.0), (self.rate + half).min(1.0))
     }
 }
 
 /// Clustered figures of `(successes, units)` for each cluster; `None` with fewer than two clusters that have units.
-pub fn clustered(counts: &[(u64, u64)]) -> Option<Clustered> {
+pub(crate) fn clustered(counts: &[(u64, u64)]) -> Option<Clustered> {
     let filled = || counts.iter().filter(|(_, n)| *n > 0);
     let clusters = filled().count() as u64;
     if clusters < 2 {

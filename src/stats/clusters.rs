@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 
 /// Clusters that have at least one unit, counted by `(successes, units)`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Clusters {
+pub(crate) struct Clusters {
     counts: BTreeMap<(u64, u64), u64>,
 }
 
 impl Clusters {
     /// Adds one cluster of `n` units, `good` of them successes; an empty one is not counted.
-    pub fn add(&mut self, good: u64, n: u64) {
+    pub(crate) fn add(&mut self, good: u64, n: u64) {
         self.add_many(good, n, 1);
     }
 
     /// Adds `times` clusters alike.
-    pub fn add_many(&mut self, good: u64, n: u64, times: u64) {
+    pub(crate) fn add_many(&mut self, good: u64, n: u64, times: u64) {
         if n > 0 && times > 0 {
             *self.counts.entry((good.min(n), n)).or_default() += times;
         }
     }
 
     /// Adds the clusters of another count.
-    pub fn absorb(&mut self, other: &Self) {
+    pub(crate) fn absorb(&mut self, other: &Self) {
         for ((good, n), times) in &other.counts {
             self.add_many(*good, *n, *times);
         }
@@ -30,13 +30,13 @@ impl Clusters {
 
     /// The same clusters, failures taken for successes.
     #[must_use]
-    pub fn mirrored(&self) -> Self {
+    pub(crate) fn mirrored(&self) -> Self {
         Self { counts: self.counts.iter().map(|((good, n), times)| ((n - good, *n), *times)).collect() }
     }
 
     /// The same sizes without a failure.
     #[must_use]
-    pub fn without_failure(&self) -> Self {
+    pub(crate) fn without_failure(&self) -> Self {
         let mut all = Self::default();
         for ((_, n), times) in &self.counts {
             all.add_many(*n, *n, *times);
@@ -45,37 +45,37 @@ impl Clusters {
     }
 
     /// Successes, units and how many such clusters there are.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone {
         self.counts.iter().map(|((good, n), times)| (*good, *n, *times))
     }
 
     /// How many clusters.
-    pub fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.counts.values().sum()
     }
 
     /// Units of all clusters.
-    pub fn units(&self) -> u64 {
+    pub(crate) fn units(&self) -> u64 {
         self.iter().map(|(_, n, times)| n * times).sum()
     }
 
     /// Successes of all clusters.
-    pub fn good(&self) -> u64 {
+    pub(crate) fn good(&self) -> u64 {
         self.iter().map(|(good, _, times)| good * times).sum()
     }
 
     /// The sum of the clusters' own rates.
-    pub fn shares(&self) -> f64 {
+    pub(crate) fn shares(&self) -> f64 {
         self.iter().map(|(good, n, times)| good as f64 / n as f64 * times as f64).sum()
     }
 
     /// Units of the largest cluster; 0 without any.
-    pub fn largest(&self) -> u64 {
+    pub(crate) fn largest(&self) -> u64 {
         self.iter().map(|(_, n, _)| n).max().unwrap_or(0)
     }
 
     /// Whether no cluster has more than one unit.
-    pub fn is_single(&self) -> bool {
+    pub(crate) fn is_single(&self) -> bool {
         self.largest() <= 1
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// A piece of work with a beginning and an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span<S> {
+pub(crate) struct Span<S> {
     /// The stage that its own time counts for.
     pub stage: S,
     /// Index of the span that it is part of; `None` for the whole request.
@@ -23,7 +23,7 @@ pub struct Span<S> {
 
 /// Why spans cannot be attributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PathError {
+pub(crate) enum PathError {
     /// There is no root, or there are several.
     #[error("a request needs exactly one span without a parent, not {found}")]
     Roots {
@@ -42,7 +42,7 @@ pub enum PathError {
 
 /// Microseconds on the critical path for each stage that occurs, including those with none; the sum is the length of
 /// the root. Children are cut to their parents' times.
-pub fn attribute<S: Ord + Clone>(spans: &[Span<S>]) -> Result<BTreeMap<S, u64>, PathError> {
+pub(crate) fn attribute<S: Ord + Clone>(spans: &[Span<S>]) -> Result<BTreeMap<S, u64>, PathError> {
     let mut roots = (0..spans.len()).filter(|at| spans[*at].parent.is_none());
     let (Some(root), None) = (roots.next(), roots.next()) else {
         return Err(PathError::Roots { found: spans.iter().filter(|span| span.parent.is_none()).count() });

@@ -6,7 +6,7 @@ use super::student::normal_quantile;
 
 /// The difference between two settings on the same units.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// Rate under B minus rate under A.
     pub value: f64,
     /// Lower end of its two-sided 95 % interval.
@@ -18,7 +18,7 @@ pub struct Difference {
 /// Rate under B minus rate under A over `pairs` pairs, with the adjusted Wald interval of Agresti and Min (2005), who
 /// add half a pair to each of the four cells; `None` when the discordant pairs are more than all, or there are none
 /// at all.
-pub fn paired_difference(only_a: u64, only_b: u64, pairs: u64) -> Option<Difference> {
+pub(crate) fn paired_difference(only_a: u64, only_b: u64, pairs: u64) -> Option<Difference> {
     if pairs == 0 || only_a.checked_add(only_b).is_none_or(|discordant| discordant > pairs) {
         return None;
     }

@@ -6,46 +6,46 @@
 //! know enough are judged by [`sequential`], [`stopping`] and [`betting`], never by a bound for a fixed number. Numbers
 //! in, numbers out: nothing here knows traces, metrics or verdicts.
 
-pub mod agreement;
+pub(crate) mod agreement;
 mod beta;
-pub mod betting;
-pub mod bootstrap;
-pub mod change_points;
+pub(crate) mod betting;
+pub(crate) mod bootstrap;
+pub(crate) mod change_points;
 mod clustered;
-pub mod clusters;
+pub(crate) mod clusters;
 #[cfg(test)]
 mod coverage;
-pub mod critical_path;
-pub mod effect;
+pub(crate) mod critical_path;
+pub(crate) mod effect;
 #[cfg(test)]
 mod error_rates;
 mod least_favourable;
-pub mod operating;
+pub(crate) mod operating;
 mod paired;
-pub mod paired_shift;
-pub mod percent;
-pub mod permutation;
-pub mod population;
-pub mod power;
-pub mod prediction_powered;
-pub mod quantile;
-pub mod rate;
+pub(crate) mod paired_shift;
+pub(crate) mod percent;
+pub(crate) mod permutation;
+pub(crate) mod population;
+pub(crate) mod power;
+pub(crate) mod prediction_powered;
+pub(crate) mod quantile;
+pub(crate) mod rate;
 mod repeats;
-pub mod sample;
-pub mod sequential;
-pub mod signed_rank;
-pub mod stopping;
+pub(crate) mod sample;
+pub(crate) mod sequential;
+pub(crate) mod signed_rank;
+pub(crate) mod stopping;
 mod student;
 
-pub use clustered::{Clustered, clustered};
-pub use clusters::Clusters;
-pub use paired::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels, mcnemar_exact};
-pub use rate::{lower_bound, upper_bound};
-pub use repeats::{pass_all_of, pass_any_of};
-pub use sample::Sample;
+pub(crate) use clustered::{Clustered, clustered};
+pub(crate) use clusters::Clusters;
+pub(crate) use paired::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels, mcnemar_exact};
+pub(crate) use rate::{lower_bound, upper_bound};
+pub(crate) use repeats::{pass_all_of, pass_any_of};
+pub(crate) use sample::Sample;
 
 /// The error probability of every one-sided bound that decides a gate.
-pub const ALPHA: f64 = 0.05;
+pub(crate) const ALPHA: f64 = 0.05;
 
 /// The least number above `low` and up to `high` for which `holds`, which holds for `high`, not for `low`, and for all
 /// numbers after the first for which it does.

@@ -7,7 +7,7 @@ use super::stopping::{Decision, Rule};
 
 /// One look at the units: the rule in whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub(crate) struct Look {
     /// Units at this look.
     pub units: u64,
     /// The most failures that pass here; `None` when nothing does.
@@ -19,7 +19,7 @@ pub struct Look {
 }
 
 /// The looks of `rule` at the ends of passes of `pass` units each, up to `max_units`.
-pub fn looks(rule: &Rule, pass: u64, max_units: u64) -> Vec<Look> {
+pub(crate) fn looks(rule: &Rule, pass: u64, max_units: u64) -> Vec<Look> {
     let pass = pass.max(1);
     (1..=max_units / pass)
         .map(|number| {
@@ -54,7 +54,7 @@ fn partition(last: u64, holds: &dyn Fn(u64) -> bool) -> Option<u64> {
 
 /// What a rule does to units of one true rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Characteristics {
+pub(crate) struct Characteristics {
     /// Probability that it ever passes.
     pub pass: f64,
     /// Probability that it ever fails.
@@ -64,7 +64,7 @@ pub struct Characteristics {
 }
 
 /// The exact operating characteristics of `looks` (ascending in units) for independent units of rate `p`.
-pub fn characteristics(looks: &[Look], p: f64) -> Characteristics {
+pub(crate) fn characteristics(looks: &[Look], p: f64) -> Characteristics {
     let mut result = Characteristics { pass: 0.0, fail: 0.0, expected_units: 0.0 };
     // alive[f]: the probability of f failures so far without a decision.
     let mut alive = vec![1.0_f64];

@@ -5,13 +5,13 @@ use super::rate::binomial_cdf;
 
 /// Two-sided exact McNemar test on `only_a` and `only_b` discordant pairs; `None` without any, which is "no
 /// discordance" and not "equal".
-pub fn mcnemar_exact(only_a: u64, only_b: u64) -> Option<f64> {
+pub(crate) fn mcnemar_exact(only_a: u64, only_b: u64) -> Option<f64> {
     let pairs = only_a + only_b;
     (pairs > 0).then(|| (2.0 * binomial_cdf(only_a.min(only_b), pairs, 0.5)).min(1.0))
 }
 
 /// P-values adjusted by Holm's step-down method (1979), in the order given.
-pub fn holm(values: &[f64]) -> Vec<f64> {
+pub(crate) fn holm(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));
     let mut adjusted = vec![0.0; values.len()];
@@ -25,7 +25,7 @@ pub fn holm(values: &[f64]) -> Vec<f64> {
 
 /// For each p-value the level of the step of Holm's method that decides it, in the order given: a value is rejected
 /// exactly when it does not exceed its level. Values after the step at which the method stops have the level of that step.
-pub fn holm_levels(values: &[f64], alpha: f64) -> Vec<f64> {
+pub(crate) fn holm_levels(values: &[f64], alpha: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));
     let level = |step: usize| alpha / (values.len() - step) as f64;
@@ -39,7 +39,7 @@ pub fn holm_levels(values: &[f64], alpha: f64) -> Vec<f64> {
 
 /// The same for the method of Benjamini and Hochberg: rejected values have the level of the last one that is rejected
 /// (Benjamini and Yekutieli 2005), the others that of the step after it.
-pub fn benjamini_hochberg_levels(values: &[f64], alpha: f64) -> Vec<f64> {
+pub(crate) fn benjamini_hochberg_levels(values: &[f64], alpha: f64) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let level = |rejected: usize| rejected.min(values.len()) as f64 * alpha / values.len() as f64;
@@ -51,7 +51,7 @@ pub fn benjamini_hochberg_levels(values: &[f64], alpha: f64) -> Vec<f64> {
 
 /// P-values adjusted to the false discovery rate of Benjamini and Hochberg (1995), in the order given: for
 /// exploration, not for gates.
-pub fn benjamini_hochberg(values: &[f64]) -> Vec<f64> {
+pub(crate) fn benjamini_hochberg(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));
     let mut adjusted = vec![0.0; values.len()];

@@ -27,14 +27,14 @@ enum Subsets {
 
 /// The sign-flip test of some differences, for any shift.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PairedShift {
+pub(crate) struct PairedShift {
     subsets: Subsets,
 }
 
 impl PairedShift {
     /// The test of `differences`, each a whole number of `1/scale` where there is a `scale`; `None` when all are 0, there
     /// are none, or one is not finite.
-    pub fn new(differences: &[f64], scale: Option<u64>, seed: u64) -> Option<Self> {
+    pub(crate) fn new(differences: &[f64], scale: Option<u64>, seed: u64) -> Option<Self> {
         if differences.iter().any(|value| !value.is_finite()) || differences.iter().all(|value| *value == 0.0) {
             return None;
         }
@@ -43,7 +43,7 @@ impl PairedShift {
     }
 
     /// Whether all subsets were counted.
-    pub fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         matches!(self.subsets, Subsets::Counted { .. })
     }
 
@@ -80,12 +80,12 @@ impl PairedShift {
     }
 
     /// The two-sided p-value of no shift.
-    pub fn p(&self) -> f64 {
+    pub(crate) fn p(&self) -> f64 {
         (2.0 * self.at_most(0.0, 1.0).min(self.at_most(0.0, -1.0))).min(1.0)
     }
 
     /// The shifts between `-1` and `1` that the test does not reject at level `alpha`.
-    pub fn interval(&self, alpha: f64) -> (f64, f64) {
+    pub(crate) fn interval(&self, alpha: f64) -> (f64, f64) {
         (self.end(alpha, 1.0), -self.end(alpha, -1.0))
     }
 

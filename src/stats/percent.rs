@@ -10,7 +10,7 @@ const MOST_DECIMALS: usize = 6;
 
 /// The direction of rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rounding {
+pub(crate) enum Rounding {
     /// To the nearest, for what was observed.
     Nearest,
     /// Down, for a lower bound.
@@ -22,7 +22,7 @@ pub enum Rounding {
 /// `value` with a fixed number of decimals.
 ///
 /// What is a whole multiple of the last decimal, but for the error of binary fractions, stays what it is.
-pub fn rounded(value: f64, decimals: usize, rounding: Rounding) -> String {
+pub(crate) fn rounded(value: f64, decimals: usize, rounding: Rounding) -> String {
     let scale = 10_f64.powi(decimals as i32);
     let (scaled, nearest) = (value * scale, (value * scale).round());
     let is_whole = (scaled - nearest).abs() < 1e-9 * scaled.abs().max(1.0);
@@ -37,39 +37,39 @@ pub fn rounded(value: f64, decimals: usize, rounding: Rounding) -> String {
 }
 
 /// A share of 0 to 1 as `95.0 %`, with enough decimals that 99.99 % is not printed as 100 %, nor 0.01 % as nothing.
-pub fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     written(share, Rounding::Nearest, |reads| (reads < 100.0 || share >= 1.0) && (reads > 0.0 || share <= 0.0))
 }
 
 /// A lower bound on a share, rounded down: `97.6 %` of 0.97699.
-pub fn at_least(share: f64) -> String {
+pub(crate) fn at_least(share: f64) -> String {
     written(share, Rounding::Down, |_| true)
 }
 
 /// An upper bound on a share, rounded up: `2.4 %` of 0.02301.
-pub fn at_most(share: f64) -> String {
+pub(crate) fn at_most(share: f64) -> String {
     written(share, Rounding::Up, |_| true)
 }
 
 /// A bound on a share beside its target: rounded as given, with enough decimals that it reads on the side of `target`
 /// where it is.
-pub fn bound(share: f64, rounding: Rounding, target: f64) -> String {
+pub(crate) fn bound(share: f64, rounding: Rounding, target: f64) -> String {
     // The written figure is a decimal and the target a binary fraction: compare with that much slack.
     written(share, rounding, |reads| (reads >= target * 100.0 - 1e-9) == (share >= target))
 }
 
 /// An interval of shares, rounded outwards: `92.8 % to 98.6 %`.
-pub fn interval(low: f64, high: f64) -> String {
+pub(crate) fn interval(low: f64, high: f64) -> String {
     format!("{} to {}", at_least(low), at_most(high))
 }
 
 /// A difference of two shares in points, with its sign and without the word: `+3.9`.
-pub fn points(difference: f64) -> String {
+pub(crate) fn points(difference: f64) -> String {
     signed(difference, Rounding::Nearest)
 }
 
 /// The interval of a difference in points, rounded outwards: `[-1.3, +9.2]`.
-pub fn points_interval(low: f64, high: f64) -> String {
+pub(crate) fn points_interval(low: f64, high: f64) -> String {
     format!("[{}, {}]", signed(low, Rounding::Down), signed(high, Rounding::Up))
 }
 

@@ -6,14 +6,14 @@
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
 /// The most scenarios whose signs are enumerated.
-pub const EXACT_UP_TO: usize = 20;
+pub(crate) const EXACT_UP_TO: usize = 20;
 
 /// Draws of the Monte Carlo test.
 const DRAWS: u32 = 9_999;
 
 /// The result of a sign-flip test.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SignFlip {
+pub(crate) struct SignFlip {
     /// Mean difference.
     pub mean: f64,
     /// Two-sided p-value.
@@ -24,7 +24,7 @@ pub struct SignFlip {
 
 /// Two-sided sign-flip test of `differences` (oracle `scipy.stats.permutation_test`, `permutation_type='samples'`);
 /// `None` without differences or with one that is not finite.
-pub fn sign_flip(differences: &[f64], seed: u64) -> Option<SignFlip> {
+pub(crate) fn sign_flip(differences: &[f64], seed: u64) -> Option<SignFlip> {
     if differences.is_empty() || differences.iter().any(|value| !value.is_finite()) {
         return None;
     }

@@ -26,13 +26,13 @@ fn ln_tail(s: f64, cases: u64, p: f64) -> f64 {
 }
 
 /// Whether the lower bound at level `1 - alpha` reaches `p`, for `0 < p < 1`.
-pub fn reaches(s: f64, cases: u64, p: f64, alpha: f64) -> bool {
+pub(crate) fn reaches(s: f64, cases: u64, p: f64, alpha: f64) -> bool {
     cases > 0 && s > 0.0 && ln_tail(s.min(cases as f64), cases, p) <= alpha.ln()
 }
 
 /// One-sided lower bound at level `1 - alpha` on the mean rate of cases not seen yet, `s` being the sum of the rates
 /// of `cases` cases; 0 without a success.
-pub fn lower_at(s: f64, cases: u64, alpha: f64) -> f64 {
+pub(crate) fn lower_at(s: f64, cases: u64, alpha: f64) -> f64 {
     if cases == 0 || s <= 0.0 {
         return 0.0;
     }
@@ -52,13 +52,13 @@ pub fn lower_at(s: f64, cases: u64, alpha: f64) -> f64 {
 }
 
 /// One-sided upper bound at level `1 - alpha`, the mirror of [`lower_at`].
-pub fn upper_at(s: f64, cases: u64, alpha: f64) -> f64 {
+pub(crate) fn upper_at(s: f64, cases: u64, alpha: f64) -> f64 {
     1.0 - lower_at(cases as f64 - s, cases, alpha)
 }
 
 /// The fewest cases that, `missing` being what their rates lack of 1 in all, show a mean rate of at least `target`;
 /// `None` when no number does.
-pub fn cases_for(missing: f64, target: f64) -> Option<u64> {
+pub(crate) fn cases_for(missing: f64, target: f64) -> Option<u64> {
     super::fewest(|cases| cases as f64 > missing && lower_at(cases as f64 - missing, cases, ALPHA) >= target)
 }
 

@@ -7,7 +7,7 @@ use super::student::normal_quantile;
 
 /// The exact power of the two-sided McNemar test at level `alpha` over `pairs` pairs, of which a share of `only_a`
 /// succeeds under A alone and of `only_b` under B alone.
-pub fn mcnemar_power(pairs: u64, only_a: f64, only_b: f64, alpha: f64) -> f64 {
+pub(crate) fn mcnemar_power(pairs: u64, only_a: f64, only_b: f64, alpha: f64) -> f64 {
     let discordant = only_a + only_b;
     if discordant <= 0.0 || pairs == 0 {
         return 0.0;
@@ -40,7 +40,7 @@ fn critical_count(m: u64, alpha: f64) -> Option<u64> {
 
 /// The smallest gain that `pairs` pairs find with probability `power` when a share of `only_a` gets worse all the
 /// same; `None` when they could find none.
-pub fn smallest_visible_difference(pairs: u64, only_a: f64, power: f64, alpha: f64) -> Option<f64> {
+pub(crate) fn smallest_visible_difference(pairs: u64, only_a: f64, power: f64, alpha: f64) -> Option<f64> {
     let largest = 1.0 - 2.0 * only_a;
     let found = |gain: f64| mcnemar_power(pairs, only_a, only_a + gain, alpha) >= power;
     if largest <= 0.0 || !found(largest) {
@@ -60,13 +60,13 @@ pub fn smallest_visible_difference(pairs: u64, only_a: f64, power: f64, alpha: f
 
 /// The fewest cases that a paired test at level `alpha` can reject with, all of them differing in one direction: the
 /// smallest `n` with `2 (1/2)^n <= alpha`.
-pub fn fewest_cases(alpha: f64) -> u64 {
+pub(crate) fn fewest_cases(alpha: f64) -> u64 {
     (1.0 - alpha.max(f64::MIN_POSITIVE).log2() - 1e-9).ceil().max(1.0) as u64
 }
 
 /// What repetitions of paired scenarios have to overcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
+pub(crate) struct Spread {
     /// Variance of the true difference between scenarios.
     pub between: f64,
     /// Variance of one repetition under A.
@@ -77,7 +77,7 @@ pub struct Spread {
 
 /// The mean difference that `scenarios` scenarios of `repeats` repetitions find with probability `power`
 /// (Miller 2024, section 5); `None` without scenarios or repetitions.
-pub fn repeats_difference(spread: Spread, scenarios: u64, repeats: u64, power: f64, alpha: f64) -> Option<f64> {
+pub(crate) fn repeats_difference(spread: Spread, scenarios: u64, repeats: u64, power: f64, alpha: f64) -> Option<f64> {
     if scenarios == 0 || repeats == 0 {
         return None;
     }

@@ -12,7 +12,7 @@ const FEW: usize = 30;
 
 /// How much weight the judge has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Weight {
+pub(crate) enum Weight {
     /// None: human ratings alone.
     Nothing,
     /// Full weight: the first form of the estimate.
@@ -23,7 +23,7 @@ pub enum Weight {
 
 /// A mean with its two-sided 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     /// The estimate.
     pub value: f64,
     /// Lower end of its interval.
@@ -37,7 +37,7 @@ pub struct Estimate {
 /// Estimates the mean human rating from answers `rated` by (judge, human) and others `judged` alone (oracle
 /// `ppi_py.ppi_mean_ci`); `None` without rated answers, without judged ones when the judge has weight, or with a value
 /// that is not finite.
-pub fn estimate(rated: &[(f64, f64)], judged: &[f64], weight: Weight) -> Option<Estimate> {
+pub(crate) fn estimate(rated: &[(f64, f64)], judged: &[f64], weight: Weight) -> Option<Estimate> {
     let finite = rated.iter().all(|(judge, human)| judge.is_finite() && human.is_finite());
     if rated.is_empty() || !finite || judged.iter().any(|value| !value.is_finite()) {
         return None;

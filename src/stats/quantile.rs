@@ -4,12 +4,12 @@ use super::rate::binomial_cdf;
 use super::{ALPHA, Sample, bisect};
 
 /// The nearest-rank quantile of `sorted` (ascending), `x_(ceil(q n))`; `None` of nothing.
-pub fn nearest_rank(sorted: &[u64], q: f64) -> Option<u64> {
+pub(crate) fn nearest_rank(sorted: &[u64], q: f64) -> Option<u64> {
     rank(sorted.len() as u64, q).map(|rank| sorted[rank as usize - 1])
 }
 
 /// The rank `ceil(q n)`, counted from 1; `None` for `n` of 0.
-pub fn rank(n: u64, q: f64) -> Option<u64> {
+pub(crate) fn rank(n: u64, q: f64) -> Option<u64> {
     // 0.95 * 100 is 95.00000000000001 or 94.99999999999999 depending on the factors: forgive that much.
     let exact = (q * n as f64 - 1e-9).ceil().max(1.0) as u64;
     (n > 0).then_some(exact.min(n))
@@ -17,7 +17,7 @@ pub fn rank(n: u64, q: f64) -> Option<u64> {
 
 /// Ranks, from 1, of the order statistics that bound the `q`-quantile of `n` values from below and from above, each
 /// one-sided with 95 %; `None` where `n` is too small for a bound on that side.
-pub fn bound_ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
+pub(crate) fn bound_ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
     ranks_at(n, q, ALPHA)
 }
 
@@ -32,11 +32,11 @@ fn ranks_at(n: u64, q: f64, alpha: f64) -> (Option<u64>, Option<u64>) {
 }
 
 /// The quantiles that latency is shown at.
-pub const SHOWN: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
+pub(crate) const SHOWN: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
 /// A quantile of a sample with its bounds, in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bounded {
+pub(crate) struct Bounded {
     /// The quantile, between 0 and 1.
     pub q: f64,
     /// The nearest-rank value, for display.
@@ -49,7 +49,7 @@ pub struct Bounded {
 
 /// The quantiles [`SHOWN`] of `sorted` (ascending, timeouts as `u64::MAX` and not left out) with their bounds; empty
 /// without values.
-pub fn bounded(sorted: &[u64]) -> Vec<Bounded> {
+pub(crate) fn bounded(sorted: &[u64]) -> Vec<Bounded> {
     SHOWN.into_iter().filter_map(|q| bounded_at(sorted, q, ALPHA)).collect()
 }
 
@@ -65,12 +65,12 @@ fn bounded_at(sorted: &[u64], q: f64, alpha: f64) -> Option<Bounded> {
 /// upper bound on the share below `x` does not exceed it; shares are bounded by the bet on clusters
 /// ([`Sample::Fixed`](super::Sample)). Shares grow with `x`, so the bounds hold for all `x` at once. With one value a
 /// cluster these are the bounds of [`bounded`].
-pub fn bounded_in_clusters(values: Vec<(u64, u32)>) -> Vec<Bounded> {
+pub(crate) fn bounded_in_clusters(values: Vec<(u64, u32)>) -> Vec<Bounded> {
     in_clusters(values, &SHOWN, ALPHA)
 }
 
 /// One quantile of values in clusters, with one-sided bounds of `1 - alpha` each; `None` without values.
-pub fn quantile_in_clusters(values: Vec<(u64, u32)>, q: f64, alpha: f64) -> Option<Bounded> {
+pub(crate) fn quantile_in_clusters(values: Vec<(u64, u32)>, q: f64, alpha: f64) -> Option<Bounded> {
     in_clusters(values, &[q], alpha).pop()
 }
 

@@ -6,33 +6,33 @@ use super::beta::{inverse, regularised};
 use super::{ALPHA, fewest};
 
 /// Exact one-sided lower bound at level `1 - alpha` (Clopper and Pearson 1934); 0 without a success.
-pub fn lower_bound_at(s: f64, n: f64, alpha: f64) -> f64 {
+pub(crate) fn lower_bound_at(s: f64, n: f64, alpha: f64) -> f64 {
     if s <= 0.0 { 0.0 } else { inverse(s, n - s + 1.0, alpha) }
 }
 
 /// Exact one-sided upper bound at level `1 - alpha` (Clopper and Pearson 1934); 1 without a failure.
-pub fn upper_bound_at(s: f64, n: f64, alpha: f64) -> f64 {
+pub(crate) fn upper_bound_at(s: f64, n: f64, alpha: f64) -> f64 {
     if s >= n { 1.0 } else { inverse(s + 1.0, n - s, 1.0 - alpha) }
 }
 
 /// Exact one-sided 95 % lower bound on the rate behind `s` of `n`.
-pub fn lower_bound(s: u64, n: u64) -> f64 {
+pub(crate) fn lower_bound(s: u64, n: u64) -> f64 {
     lower_bound_at(s as f64, n as f64, ALPHA)
 }
 
 /// Exact one-sided 95 % upper bound on the rate behind `s` of `n`.
-pub fn upper_bound(s: u64, n: u64) -> f64 {
+pub(crate) fn upper_bound(s: u64, n: u64) -> f64 {
     upper_bound_at(s as f64, n as f64, ALPHA)
 }
 
 /// Exact two-sided 95 % interval (Clopper and Pearson 1934).
-pub fn interval(s: u64, n: u64) -> (f64, f64) {
+pub(crate) fn interval(s: u64, n: u64) -> (f64, f64) {
     let (s, n) = (s as f64, n as f64);
     (lower_bound_at(s, n, ALPHA / 2.0), upper_bound_at(s, n, ALPHA / 2.0))
 }
 
 /// Two-sided 95 % interval by Wilson's score (1927): for display, it undercovers where gates are decided.
-pub fn wilson(s: f64, n: f64) -> (f64, f64) {
+pub(crate) fn wilson(s: f64, n: f64) -> (f64, f64) {
     // Quantile 0.975 of the standard normal distribution.
     let z = 1.959_963_984_540_054_f64;
     let (rate, z2) = (s / n, z * z);
@@ -43,19 +43,19 @@ pub fn wilson(s: f64, n: f64) -> (f64, f64) {
 }
 
 /// `P(X <= k)` for `X` binomial with `n` trials of probability `p`.
-pub fn binomial_cdf(k: u64, n: u64, p: f64) -> f64 {
+pub(crate) fn binomial_cdf(k: u64, n: u64, p: f64) -> f64 {
     if k >= n { 1.0 } else { 1.0 - regularised(k as f64 + 1.0, (n - k) as f64, p) }
 }
 
 /// The fewest units that, with `failures` failures among them, have a lower bound of at least `target`; `None` when
 /// no number of units does (`target` of 1 or more).
-pub fn units_for(failures: u64, target: f64) -> Option<u64> {
+pub(crate) fn units_for(failures: u64, target: f64) -> Option<u64> {
     fewest(|n| n > failures && lower_bound(n - failures, n) >= target)
 }
 
 /// How many more units without a failure would lift the lower bound of `s` of `n` to `target` and the count to
 /// `min_n`; `None` when no number does.
-pub fn units_to_pass(s: u64, n: u64, target: f64, min_n: u64) -> Option<u64> {
+pub(crate) fn units_to_pass(s: u64, n: u64, target: f64, min_n: u64) -> Option<u64> {
     let needed = units_for(n - s, target)?;
     Some(needed.max(min_n).saturating_sub(n))
 }

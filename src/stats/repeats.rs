@@ -2,12 +2,12 @@
 //! Yao et al. 2024).
 
 /// `pass@k = 1 - C(n-c, k) / C(n, k)`: some of `k` repetitions succeeds, given `c` of `n`; `None` when `n < k`.
-pub fn pass_any_of(k: u64, c: u64, n: u64) -> Option<f64> {
+pub(crate) fn pass_any_of(k: u64, c: u64, n: u64) -> Option<f64> {
     Some(1.0 - choose_ratio(n.checked_sub(c)?, n, k)?)
 }
 
 /// `pass^k = C(c, k) / C(n, k)`: all of `k` repetitions succeed, given `c` of `n`; `None` when `n < k`.
-pub fn pass_all_of(k: u64, c: u64, n: u64) -> Option<f64> {
+pub(crate) fn pass_all_of(k: u64, c: u64, n: u64) -> Option<f64> {
     (c <= n).then(|| choose_ratio(c, n, k)).flatten()
 }
 

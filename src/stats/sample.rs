@@ -11,7 +11,7 @@ const FURTHEST: f64 = 1e6;
 
 /// What a rate was seen in.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Sample {
+pub(crate) enum Sample {
     /// The rate per unit, where it is planned how many units a cluster has; units of one cluster are not independent.
     Fixed(Clusters),
     /// The rate per unit, where their number is an outcome.
@@ -40,12 +40,12 @@ enum Bound<'c> {
 
 impl Sample {
     /// Conversations of equal weight, each with the share of its own units.
-    pub fn conversations(clusters: &Clusters) -> Self {
+    pub(crate) fn conversations(clusters: &Clusters) -> Self {
         Self::Means { s: clusters.shares(), number: clusters.number() }
     }
 
     /// Cases of equal weight; the rate of each is the mean of its conversations' own.
-    pub fn cases<'c>(cases: impl IntoIterator<Item = &'c Clusters>) -> Self {
+    pub(crate) fn cases<'c>(cases: impl IntoIterator<Item = &'c Clusters>) -> Self {
         let (mut s, mut number) = (0.0, 0);
         for clusters in cases.into_iter().filter(|clusters| clusters.number() > 0) {
             (s, number) = (s + clusters.shares() / clusters.number() as f64, number + 1);
@@ -54,7 +54,7 @@ impl Sample {
     }
 
     /// How many independent things were seen: what `min_n` counts.
-    pub fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         match self {
             Self::Fixed(clusters) | Self::Limited { clusters, .. } => clusters.number(),
             Self::Means { number, .. } => *number,
@@ -62,7 +62,7 @@ impl Sample {
     }
 
     /// The observed figure: the share of units, or the mean of the rates.
-    pub fn figure(&self) -> f64 {
+    pub(crate) fn figure(&self) -> f64 {
         match self {
             Self::Fixed(clusters) | Self::Limited { clusters, .. } => {
                 clusters.good() as f64 / clusters.units().max(1) as f64
@@ -86,7 +86,7 @@ impl Sample {
 
     /// One-sided lower bound at level `1 - alpha`: Clopper-Pearson where every cluster has one unit, a bet where they have
     /// more, [`population`] for means.
-    pub fn lower_at(&self, alpha: f64) -> f64 {
+    pub(crate) fn lower_at(&self, alpha: f64) -> f64 {
         match self.bound() {
             Bound::Exact(clusters) => lower_bound_at(clusters.good() as f64, clusters.units() as f64, alpha),
             Bound::Bet(stakes, clusters) => betting::lower_at(stakes, clusters, alpha),
@@ -96,7 +96,7 @@ impl Sample {
     }
 
     /// One-sided upper bound at level `1 - alpha`.
-    pub fn upper_at(&self, alpha: f64) -> f64 {
+    pub(crate) fn upper_at(&self, alpha: f64) -> f64 {
         match self.bound() {
             Bound::Exact(clusters) => upper_bound_at(clusters.good() as f64, clusters.units() as f64, alpha),
             Bound::Bet(stakes, clusters) => betting::upper_at(stakes, clusters, alpha),
@@ -107,7 +107,7 @@ impl Sample {
 
     /// How many more clusters like these (or rates of 1) without a failure would lift the lower bound to `target` and
     /// their number to `least`; `None` when no number does.
-    pub fn more_to_pass(&self, target: f64, least: u64, alpha: f64) -> Option<u64> {
+    pub(crate) fn more_to_pass(&self, target: f64, least: u64, alpha: f64) -> Option<u64> {
         let short = least.saturating_sub(self.number());
         match self.bound() {
             Bound::Exact(clusters) => units_to_pass(clusters.good(), clusters.units(), target, least),
@@ -127,7 +127,7 @@ impl Sample {
 impl Sample {
     /// How many more clusters like these, failures included (or cases at this mean rate), would lift the lower bound to
     /// `target` and their number to `least`; `None` when no number would, as the rate is no higher than the target.
-    pub fn more_at_this_rate(&self, target: f64, least: u64, alpha: f64) -> Option<u64> {
+    pub(crate) fn more_at_this_rate(&self, target: f64, least: u64, alpha: f64) -> Option<u64> {
         let seen = self.number();
         if seen == 0 {
             return None;
@@ -187,7 +187,7 @@ fn fewest_times(holds: impl Fn(f64) -> bool, furthest: f64) -> Option<f64> {
 
 /// How many clusters, of sizes like these and without a failure, show a rate per unit of at least `target`; `None` when
 /// no number does.
-pub fn clusters_for(sizes: &Clusters, target: f64, alpha: f64) -> Option<u64> {
+pub(crate) fn clusters_for(sizes: &Clusters, target: f64, alpha: f64) -> Option<u64> {
     if sizes.is_single() {
         return units_to_pass(0, 0, target, 0);
     }
@@ -197,7 +197,7 @@ pub fn clusters_for(sizes: &Clusters, target: f64, alpha: f64) -> Option<u64> {
 
 /// How many clusters like those that were seen, failures included, show a rate per unit of at least `target`; `None`
 /// when no number does, up to a thousand times as many.
-pub fn clusters_as_seen(seen: &Clusters, target: f64, alpha: f64) -> Option<u64> {
+pub(crate) fn clusters_as_seen(seen: &Clusters, target: f64, alpha: f64) -> Option<u64> {
     as_seen(Stakes::Planned, seen, target, alpha)
 }
 

@@ -14,7 +14,7 @@ const PRIOR: f64 = 0.5;
 
 /// A two-sided sequential test of a rate against a target.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Mixture {
+pub(crate) struct Mixture {
     target: f64,
     boundary: f64,
     alpha_pass: f64,
@@ -23,7 +23,7 @@ pub struct Mixture {
 
 /// Why no sequential test can be designed.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum DesignError {
+pub(crate) enum DesignError {
     /// A boundary leaves the open interval between 0 and 1.
     #[error("a sequential test needs 0 < target - margin <= target < 1, not target {target} with margin {margin}")]
     Boundary {
@@ -43,7 +43,7 @@ pub enum DesignError {
 impl Mixture {
     /// A test that passes a rate of `target - margin` or less with probability at most `alpha_pass`, and fails one of
     /// `target` or more with probability at most `alpha_fail`, however often it is looked at.
-    pub fn new(target: f64, margin: f64, alpha_pass: f64, alpha_fail: f64) -> Result<Self, DesignError> {
+    pub(crate) fn new(target: f64, margin: f64, alpha_pass: f64, alpha_fail: f64) -> Result<Self, DesignError> {
         let boundary = target - margin;
         if !(boundary > 0.0 && margin >= 0.0 && target < 1.0) {
             return Err(DesignError::Boundary { target, margin });
@@ -55,34 +55,34 @@ impl Mixture {
     }
 
     /// `ln E+` after `s` successes and `f` failures: the evidence that the rate is above `target - margin`.
-    pub fn ln_for(&self, s: u64, f: u64) -> f64 {
+    pub(crate) fn ln_for(&self, s: u64, f: u64) -> f64 {
         let tail = |s: f64, f: f64| ln_upper(s + PRIOR, f + PRIOR, self.boundary);
         mixture(s as f64, f as f64, PRIOR, self.boundary) + tail(s as f64, f as f64) - tail(0.0, 0.0)
     }
 
     /// `ln E-` after `s` successes and `f` failures: the evidence that the rate is below the target.
-    pub fn ln_against(&self, s: u64, f: u64) -> f64 {
+    pub(crate) fn ln_against(&self, s: u64, f: u64) -> f64 {
         let tail = |s: f64, f: f64| ln_lower(s + PRIOR, f + PRIOR, self.target);
         mixture(s as f64, f as f64, PRIOR, self.target) + tail(s as f64, f as f64) - tail(0.0, 0.0)
     }
 
     /// Whether the evidence suffices to pass: `E+ >= 1 / alpha_pass`.
-    pub fn passes(&self, s: u64, f: u64) -> bool {
+    pub(crate) fn passes(&self, s: u64, f: u64) -> bool {
         self.ln_for(s, f) >= -self.alpha_pass.ln()
     }
 
     /// Whether the evidence suffices to fail: `E- >= 1 / alpha_fail`.
-    pub fn fails(&self, s: u64, f: u64) -> bool {
+    pub(crate) fn fails(&self, s: u64, f: u64) -> bool {
         self.ln_against(s, f) >= -self.alpha_fail.ln()
     }
 
     /// The rate that is claimed.
-    pub fn target(&self) -> f64 {
+    pub(crate) fn target(&self) -> f64 {
         self.target
     }
 
     /// The rate above which it passes: the target less the margin.
-    pub fn boundary(&self) -> f64 {
+    pub(crate) fn boundary(&self) -> f64 {
         self.boundary
     }
 }
@@ -96,7 +96,7 @@ fn mixture(s: f64, f: f64, prior: f64, m: f64) -> f64 {
 
 /// The rates that `s` successes and `f` failures leave at level `1 - alpha`, whatever rule stopped them: those against
 /// which the untruncated mixture stays below `1/alpha` (Robbins 1970, Krichevsky and Trofimov 1981), by bisection.
-pub fn interval_at_stopping(s: u64, f: u64, alpha: f64) -> (f64, f64) {
+pub(crate) fn interval_at_stopping(s: u64, f: u64, alpha: f64) -> (f64, f64) {
     let (s, f) = (s as f64, f as f64);
     let inside = |m: f64| mixture(s, f, PRIOR, m) < -alpha.ln();
     if s + f <= 0.0 {
@@ -120,7 +120,7 @@ pub fn interval_at_stopping(s: u64, f: u64, alpha: f64) -> (f64, f64) {
 
 /// The one-sided lower bound at level `1 - alpha` that holds whenever one looks: all rates up to it are rejected by
 /// the `E+` against them. A test of [`Mixture`] passes exactly when this bound reaches its boundary.
-pub fn lower_at_stopping(s: u64, f: u64, alpha: f64) -> f64 {
+pub(crate) fn lower_at_stopping(s: u64, f: u64, alpha: f64) -> f64 {
     if s == 0 {
         return 0.0;
     }
@@ -145,7 +145,7 @@ pub fn lower_at_stopping(s: u64, f: u64, alpha: f64) -> f64 {
 }
 
 /// The mirror image of [`lower_at_stopping`]: all rates from it on are rejected by the `E-` against them.
-pub fn upper_at_stopping(s: u64, f: u64, alpha: f64) -> f64 {
+pub(crate) fn upper_at_stopping(s: u64, f: u64, alpha: f64) -> f64 {
     1.0 - lower_at_stopping(f, s, alpha)
 }
 

@@ -13,7 +13,7 @@ const PAIRED_UP_TO: usize = 1_000;
 
 /// The result of a signed-rank test.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SignedRank {
+pub(crate) struct SignedRank {
     /// The smaller of the sums of positive and of negative ranks.
     pub w: f64,
     /// Two-sided p-value.
@@ -26,7 +26,7 @@ pub struct SignedRank {
 
 /// A location with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Location {
+pub(crate) struct Location {
     /// The estimate.
     pub value: f64,
     /// The two-sided interval at the level asked for, or wider; `None` when there are too few values for one.
@@ -35,7 +35,7 @@ pub struct Location {
 
 /// Wilcoxon's two-sided signed-rank test (1945; oracle `scipy.stats.wilcoxon`): zeros are left out, ties get their
 /// mean rank and are enumerated as such; `None` when no difference is left, or one is not finite.
-pub fn wilcoxon(differences: &[f64]) -> Option<SignedRank> {
+pub(crate) fn wilcoxon(differences: &[f64]) -> Option<SignedRank> {
     if differences.iter().any(|value| !value.is_finite()) {
         return None;
     }
@@ -63,7 +63,7 @@ pub fn wilcoxon(differences: &[f64]) -> Option<SignedRank> {
 /// that interval excludes 0. Walsh averages of 0 (values of 0, and ties of opposite sign) count for both directions, so
 /// that equal pairs never make a difference surer; without them it is Wilcoxon's. `None` when all values are 0, there are
 /// none, or one is not finite.
-pub fn shift_p(values: &[f64]) -> Option<f64> {
+pub(crate) fn shift_p(values: &[f64]) -> Option<f64> {
     if values.iter().any(|value| !value.is_finite()) || values.iter().all(|value| *value == 0.0) {
         return None;
     }
@@ -90,7 +90,7 @@ pub fn shift_p(values: &[f64]) -> Option<f64> {
 
 /// The Hodges-Lehmann estimate of the centre (1963): the median of all Walsh averages, with the two-sided interval of
 /// level `1 - alpha` that inverts the signed-rank test; `None` without values, or with one that is not finite.
-pub fn hodges_lehmann(values: &[f64], alpha: f64) -> Option<Location> {
+pub(crate) fn hodges_lehmann(values: &[f64], alpha: f64) -> Option<Location> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
         return None;
     }

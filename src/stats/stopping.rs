@@ -8,7 +8,7 @@ use super::sequential::Mixture;
 
 /// What a rule says of the units so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// The rate is shown to be high enough.
     Pass,
     /// The rate is shown to be below the target.
@@ -21,7 +21,7 @@ pub enum Decision {
 
 /// How a gate decides while units come in.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Rule {
+pub(crate) enum Rule {
     /// The mixture e-process: may decide at the end of any pass.
     Mixture(Mixture),
     /// A fixed plan for strict targets, cut short when it is lost.
@@ -38,7 +38,7 @@ pub enum Rule {
 
 impl Rule {
     /// The decision after `s` successes and `f` failures, ignoring what was decided before.
-    pub fn decide(&self, s: u64, f: u64) -> Decision {
+    pub(crate) fn decide(&self, s: u64, f: u64) -> Decision {
         match self {
             Self::Mixture(mixture) if mixture.passes(s, f) => Decision::Pass,
             Self::Mixture(test) | Self::Curtailed { evidence: Some(test), .. } if test.fails(s, f) => Decision::Fail,
@@ -56,7 +56,7 @@ impl Rule {
 
 /// A rule at work over the passes of one run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Monitor {
+pub(crate) struct Monitor {
     rule: Rule,
     min_units: u64,
     seen: Seen,
@@ -65,7 +65,7 @@ pub struct Monitor {
 
 /// What a monitor has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Complete passes.
     pub passes: u64,
     /// Units that succeeded.
@@ -76,13 +76,13 @@ pub struct Seen {
 
 impl Monitor {
     /// A monitor that has seen nothing, and that passes nothing below `min_units` units.
-    pub fn new(rule: Rule, min_units: u64) -> Self {
+    pub(crate) fn new(rule: Rule, min_units: u64) -> Self {
         Self { rule, min_units, seen: Seen::default(), stopped: None }
     }
 
     /// Takes one complete pass and decides; units that were not measured are in neither number. `to_come` is the most
     /// units that further passes can bring, where that is known.
-    pub fn end_of_pass(&mut self, successes: u64, failures: u64, to_come: Option<u64>) -> Decision {
+    pub(crate) fn end_of_pass(&mut self, successes: u64, failures: u64, to_come: Option<u64>) -> Decision {
         self.seen.passes += 1;
         self.seen.successes += successes;
         self.seen.failures += failures;
@@ -111,24 +111,24 @@ impl Monitor {
     }
 
     /// The decision that stands: the first one that was not `Undecided`, or the fail that followed `CannotPass`.
-    pub fn decision(&self) -> Decision {
+    pub(crate) fn decision(&self) -> Decision {
         self.stopped.map_or(Decision::Undecided, |(decision, _)| decision)
     }
 
     /// What had been seen when the decision fell: figures and bounds of the gate belong to these units.
-    pub fn at_decision(&self) -> Option<Seen> {
+    pub(crate) fn at_decision(&self) -> Option<Seen> {
         self.stopped.map(|(_, seen)| seen)
     }
 
     /// All that was seen, also after the decision.
-    pub fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen {
         self.seen
     }
 }
 
 impl Seen {
     /// Successes and failures together.
-    pub fn units(&self) -> u64 {
+    pub(crate) fn units(&self) -> u64 {
         self.successes + self.failures
     }
 }

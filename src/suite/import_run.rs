@@ -20,7 +20,7 @@ const WINDOW: usize = 256;
 
 /// Why a file of conversations cannot be made a run.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportFileError {
+pub(crate) enum ImportFileError {
     /// It cannot be read.
     #[error("{} cannot be read: {error}", file.display())]
     Read {
@@ -66,7 +66,7 @@ pub struct ImportedRun {
 ///
 /// # Errors
 /// When the file cannot be used, or the folder cannot be written.
-pub fn import(
+pub(crate) fn import(
     file: &Path,
     criteria: Option<Criteria>,
     project: Option<(Criteria, Vec<String>)>,

@@ -14,22 +14,30 @@
 mod draws;
 mod environment;
 mod error;
-pub mod evaluation;
+pub(crate) mod evaluation;
 mod first_replay;
 mod grading;
 pub mod import;
 mod import_run;
 mod options;
 mod progress;
-pub mod recordings;
+pub(crate) mod recordings;
 mod run;
 
 pub use error::SuiteError;
-pub use grading::{GradedRun, GradingError, GradingOptions, grade};
-pub use import_run::{ImportFileError, ImportedRun, import};
-pub use options::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions};
-pub use progress::{Progress, Reached};
-pub use run::{FinishedRun, HistoryPoint, StoppedRun};
+pub use grading::GradedRun;
+pub(crate) use grading::GradingError;
+pub use grading::GradingOptions;
+pub use grading::grade;
+pub use import_run::ImportedRun;
+pub(crate) use import_run::{ImportFileError, import};
+pub use options::Mode;
+pub use options::RunOptions;
+pub(crate) use options::{BaseCommit, DEFAULT_JOBS};
+pub use progress::Progress;
+pub(crate) use progress::Reached;
+pub use run::FinishedRun;
+pub(crate) use run::{HistoryPoint, StoppedRun};
 
 use crate::gate::{Evaluation, Verdict};
 use crate::plan::{self, Plan, Selection};
@@ -79,7 +87,12 @@ impl Suite {
     ///
     /// # Errors
     /// When nothing is selected, or the selection names what does not exist.
-    pub(crate) fn plan_passes(&self, selection: &Selection, seed: u64, passes: Option<u32>) -> Result<Plan, SuiteError> {
+    pub(crate) fn plan_passes(
+        &self,
+        selection: &Selection,
+        seed: u64,
+        passes: Option<u32>,
+    ) -> Result<Plan, SuiteError> {
         let plan = plan::build(&self.loaded, &Selection { passes, ..selection.clone() }, seed)?;
         if plan.trials.is_empty() { Err(SuiteError::NothingSelected) } else { Ok(plan) }
     }
@@ -94,7 +107,7 @@ impl Suite {
 ///
 /// # Errors
 /// When the file cannot be read, or every trial passed.
-pub fn failed_trials(folder: &Path) -> Result<BTreeSet<String>, SuiteError> {
+pub(crate) fn failed_trials(folder: &Path) -> Result<BTreeSet<String>, SuiteError> {
     let file = folder.join(trace::RUN);
     let text = files::read_to_string(&file)
         .map_err(|error| SuiteError::NoEarlierRun { file: file.clone(), reason: error.to_string() })?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Trials at the same time in a live or recording run that was not told how many.
-pub const DEFAULT_JOBS: u16 = 4;
+pub(crate) const DEFAULT_JOBS: u16 = 4;
 
 /// Where answers come from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const VERSION: u32 = 1;
 
 /// How far a model's grades agree with people, beside the grades.
-pub const AGREEMENT: &str = "agreement.json";
+pub(crate) const AGREEMENT: &str = "agreement.json";
 
 /// The agreement of a rubric's items with people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

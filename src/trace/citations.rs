@@ -11,7 +11,7 @@ mod superscripts;
 use std::borrow::Cow;
 
 /// Words before a number that must agree for it to be taken for a copied one.
-pub const WORDS: usize = 4;
+pub(crate) const WORDS: usize = 4;
 
 /// Longest text in brackets that is read.
 const LONGEST: usize = 120;
@@ -66,7 +66,7 @@ const SEVERAL_PLACES: &[&str] = &["pp", "pages", "seiten", "ss", "sections", "ch
 
 /// What one place of a text cites.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mark {
+pub(crate) enum Mark {
     /// A source by its number, with the words before it, lower case, at most [`WORDS`], the nearest first.
     Number(usize, Vec<String>),
     /// A source by its id.
@@ -76,13 +76,13 @@ pub enum Mark {
 }
 
 /// The numbers among what `text` cites, in order.
-pub fn numbers_of(text: &str) -> Vec<usize> {
+pub(crate) fn numbers_of(text: &str) -> Vec<usize> {
     let number = |mark| if let Mark::Number(number, _) = mark { Some(number) } else { None };
     marks(text).into_iter().filter_map(number).collect()
 }
 
 /// Everything that `text` cites, in order.
-pub fn marks(text: &str) -> Vec<Mark> {
+pub(crate) fn marks(text: &str) -> Vec<Mark> {
     let mut plain = Cow::Borrowed(text);
     if plain.contains(['`', '~', '{']) || plain.contains("[[") || plain.contains("[ [") {
         plain = Cow::Owned(code::without_code(&plain));
@@ -229,7 +229,7 @@ fn words_before(text: &str) -> Vec<String> {
 }
 
 /// The addresses in a text, without the punctuation after them.
-pub fn addresses(text: &str) -> Vec<String> {
+pub(crate) fn addresses(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     if memchr::memmem::find(text.as_bytes(), b"://").is_none() {
         return found;

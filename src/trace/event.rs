@@ -373,11 +373,11 @@ pub struct Answer {
 }
 
 /// In [`Answer::unseen`]: which sources the answer names.
-pub const SOURCES: &str = "sources";
+pub(crate) const SOURCES: &str = "sources";
 /// In [`Answer::unseen`]: whether it was made of the knowledge base.
-pub const USED_INTERNAL_KB: &str = "used_internal_kb";
+pub(crate) const USED_INTERNAL_KB: &str = "used_internal_kb";
 /// In [`Answer::unseen`]: whether it was made of the external service.
-pub const USED_EXTERNAL_KB: &str = "used_external_kb";
+pub(crate) const USED_EXTERNAL_KB: &str = "used_external_kb";
 
 impl Answer {
     /// Whether that member of it could not be told.

@@ -35,39 +35,39 @@ pub const PLAN: &str = "plan.json";
 /// Traces, one a line.
 pub const TRACES: &str = "traces.jsonl";
 /// Traces of draws that do not count, one a line: trials that were run again.
-pub const RUN_AGAIN: &str = "run-again.jsonl";
+pub(crate) const RUN_AGAIN: &str = "run-again.jsonl";
 /// Verdicts and figures.
-pub const RUN: &str = "run.json";
+pub(crate) const RUN: &str = "run.json";
 /// What differs between machines.
-pub const ENVIRONMENT: &str = "environment.json";
+pub(crate) const ENVIRONMENT: &str = "environment.json";
 /// One row a trial.
-pub const TRIALS_CSV: &str = "trials.csv";
+pub(crate) const TRIALS_CSV: &str = "trials.csv";
 /// One row a criterion.
-pub const CRITERIA_CSV: &str = "criteria.csv";
+pub(crate) const CRITERIA_CSV: &str = "criteria.csv";
 /// One row a unit that fails a criterion.
-pub const VIOLATIONS_CSV: &str = "violations.csv";
+pub(crate) const VIOLATIONS_CSV: &str = "violations.csv";
 /// One row a figure of time.
-pub const LATENCY_CSV: &str = "latency.csv";
+pub(crate) const LATENCY_CSV: &str = "latency.csv";
 /// The report.
-pub const INDEX_HTML: &str = "index.html";
+pub(crate) const INDEX_HTML: &str = "index.html";
 /// One row an answer and item of a rubric.
-pub const JUDGEMENTS_CSV: &str = "judgements.csv";
+pub(crate) const JUDGEMENTS_CSV: &str = "judgements.csv";
 /// The exit code of the run, where more than its criteria decided it.
-pub const EXIT_CODE: &str = "exit-code.json";
+pub(crate) const EXIT_CODE: &str = "exit-code.json";
 /// One row a criterion compared.
-pub const COMPARISON_CSV: &str = "comparison.csv";
+pub(crate) const COMPARISON_CSV: &str = "comparison.csv";
 /// The comparison as a page.
-pub const COMPARISON_HTML: &str = "comparison.html";
+pub(crate) const COMPARISON_HTML: &str = "comparison.html";
 /// The comparison as data.
-pub const COMPARISON_JSON: &str = "comparison.json";
+pub(crate) const COMPARISON_JSON: &str = "comparison.json";
 /// One row a figure of a variant.
-pub const VARIANTS_CSV: &str = "variants.csv";
+pub(crate) const VARIANTS_CSV: &str = "variants.csv";
 /// One row a criterion of a pair of variants.
-pub const PAIRS_CSV: &str = "pairs.csv";
+pub(crate) const PAIRS_CSV: &str = "pairs.csv";
 /// The comparison of variants as a page.
-pub const VARIANTS_HTML: &str = "variants.html";
+pub(crate) const VARIANTS_HTML: &str = "variants.html";
 /// The comparison of variants as data.
-pub const VARIANTS_JSON: &str = "variants.json";
+pub(crate) const VARIANTS_JSON: &str = "variants.json";
 
 /// A line of `traces.jsonl` that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +112,7 @@ pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> serde_json::Result<()> {
 ///
 /// # Errors
 /// When it is not a trace, or a newer one than this build reads.
-pub fn parse_trace(text: &str, line: usize) -> Result<Trace, TraceError> {
+pub(crate) fn parse_trace(text: &str, line: usize) -> Result<Trace, TraceError> {
     let mut trace: Trace = serde_json::from_str(text).map_err(|error| TraceError::Parse { line, error })?;
     if trace.version > TRACE_VERSION {
         return Err(TraceError::Newer { line, version: trace.version });
@@ -127,7 +127,7 @@ pub fn parse_trace(text: &str, line: usize) -> Result<Trace, TraceError> {
 ///
 /// # Errors
 /// When it cannot be read, or is larger than [`Bound::PlanSize`].
-pub fn plan_text(folder: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn plan_text(folder: &Path) -> io::Result<Vec<u8>> {
     files::read_at_most(folder.join(PLAN), Bound::PlanSize.most()).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => too_large(Bound::PlanSize),
         _ => error,
@@ -138,7 +138,7 @@ pub fn plan_text(folder: &Path) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// When it cannot be read, or is longer than [`Bound::TraceSize`].
-pub fn read_line(input: &mut impl BufRead, text: &mut Vec<u8>) -> io::Result<usize> {
+pub(crate) fn read_line(input: &mut impl BufRead, text: &mut Vec<u8>) -> io::Result<usize> {
     let most = Bound::TraceSize.most();
     let length = input.by_ref().take(most.saturating_add(1)).read_until(b'\n', text)?;
     if length as u64 > most { Err(too_large(Bound::TraceSize)) } else { Ok(length) }

@@ -13,10 +13,10 @@ use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 /// Version of the lines that this build writes.
-pub const GRADE_VERSION: u32 = 1;
+pub(crate) const GRADE_VERSION: u32 = 1;
 
 /// Grades of answers, one row each.
-pub const GRADES: &str = "grades.jsonl";
+pub(crate) const GRADES: &str = "grades.jsonl";
 
 /// Who graded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -231,7 +231,7 @@ impl FromIterator<Grade> for Grades {
 ///
 /// # Errors
 /// When writing fails.
-pub fn write_grades(out: &mut dyn Write, grades: &[Grade], clean: impl Fn(&str) -> String) -> io::Result<()> {
+pub(crate) fn write_grades(out: &mut dyn Write, grades: &[Grade], clean: impl Fn(&str) -> String) -> io::Result<()> {
     for grade in grades {
         let of = u32::try_from(grades.len()).unwrap_or(u32::MAX);
         let line = clean(&serde_json::to_string(&Grade { of, ..grade.clone() })?);
@@ -242,7 +242,7 @@ pub fn write_grades(out: &mut dyn Write, grades: &[Grade], clean: impl Fn(&str) 
 }
 
 /// What names an answer: the first 16 hex digits of SHA-256 over its text and its sources.
-pub fn answer_digest(answer: &Answer) -> String {
+pub(crate) fn answer_digest(answer: &Answer) -> String {
     let mut hash = Sha256::new();
     let mut add = |text: &str| {
         hash.update((text.len() as u64).to_le_bytes());
@@ -257,7 +257,7 @@ pub fn answer_digest(answer: &Answer) -> String {
 }
 
 /// The grade, of these, that is not of an answer of `trace`: it was made of another run.
-pub fn grade_of_another<'g>(trace: &Trace, grades: &'g [Grade]) -> Option<&'g Grade> {
+pub(crate) fn grade_of_another<'g>(trace: &Trace, grades: &'g [Grade]) -> Option<&'g Grade> {
     if grades.is_empty() {
         return None;
     }

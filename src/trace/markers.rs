@@ -11,7 +11,7 @@ use unicode_segmentation::GraphemeCursor;
 
 /// The places of one text.
 #[derive(Debug)]
-pub struct MarkerPlaces<'t> {
+pub(crate) struct MarkerPlaces<'t> {
     text: &'t str,
     /// Where each character begins, and the end of the text.
     starts: Vec<usize>,
@@ -23,7 +23,7 @@ pub struct MarkerPlaces<'t> {
 
 impl<'t> MarkerPlaces<'t> {
     /// The places of `text`.
-    pub fn of(text: &'t str) -> Self {
+    pub(crate) fn of(text: &'t str) -> Self {
         let starts = text.char_indices().map(|(start, _)| start).chain([text.len()]).collect();
         let blocks = blocks(text);
         let spans = spans(text, &blocks);
@@ -31,13 +31,13 @@ impl<'t> MarkerPlaces<'t> {
     }
 
     /// Characters of the text.
-    pub fn characters(&self) -> u64 {
+    pub(crate) fn characters(&self) -> u64 {
         self.starts.len() as u64 - 1
     }
 
     /// The byte at which a marker for `position` stands; past the end it is the end. `None` where nothing but code could
     /// take it.
-    pub fn at(&self, position: u64) -> Option<usize> {
+    pub(crate) fn at(&self, position: u64) -> Option<usize> {
         let position = usize::try_from(position).unwrap_or(usize::MAX).min(self.starts.len() - 1);
         let place = whole_letter(self.text, self.starts.get(position).copied()?);
         if let Some(span) = self.spans.iter().find(|span| span.start < place && place < span.end) {
@@ -56,7 +56,7 @@ impl<'t> MarkerPlaces<'t> {
     }
 
     /// The byte at which a marker without a position stands: behind the last word.
-    pub fn last(&self) -> Option<usize> {
+    pub(crate) fn last(&self) -> Option<usize> {
         let end = self.text.trim_end();
         self.at(end.chars().count() as u64)
     }
@@ -73,7 +73,7 @@ pub(super) fn code(text: &str) -> Vec<Range<usize>> {
 }
 
 /// The text with markers at these bytes: a place and the number that stands there, each as `write` spells it.
-pub fn with_markers(text: &str, markers: &BTreeSet<(usize, u32)>, write: impl Fn(u32) -> String) -> String {
+pub(crate) fn with_markers(text: &str, markers: &BTreeSet<(usize, u32)>, write: impl Fn(u32) -> String) -> String {
     let mut marked = text.to_owned();
     let mut later: Option<usize> = None;
     for &(place, number) in markers.iter().rev() {
@@ -94,7 +94,7 @@ pub fn with_markers(text: &str, markers: &BTreeSet<(usize, u32)>, write: impl Fn
 }
 
 /// How one marker is spelt: a link, or the number in brackets alone.
-pub fn marker(number: u32, link: Option<&str>) -> String {
+pub(crate) fn marker(number: u32, link: Option<&str>) -> String {
     link.map_or_else(|| format!("[{number}]"), |link| format!("[[{number}]]({link})"))
 }
 

@@ -16,39 +16,40 @@
 //! that play no role, and report that none of them was called.
 
 mod agreement;
-pub mod citations;
+pub(crate) mod citations;
 mod event;
 mod folder;
 mod grade;
 mod managed;
-pub mod markers;
+pub(crate) mod markers;
 mod passages;
 mod result;
 mod role;
 mod seal;
-pub mod state_machine;
-pub mod text;
+pub(crate) mod state_machine;
+pub(crate) mod text;
 mod trajectory;
 
-pub use agreement::{AGREEMENT, Agreement, AgreementError, ErrorsByCase, MeasuredAgreement};
+pub(crate) use agreement::{AGREEMENT, Agreement, AgreementError, ErrorsByCase, MeasuredAgreement};
 pub use event::*;
 pub use folder::*;
-pub use grade::*;
-pub use managed::*;
-pub use passages::{NamedPassage, PASSAGES, PassageText, PassageWriter, Passages, PassagesError, Searched};
-pub use result::*;
+pub(crate) use grade::*;
+pub(crate) use managed::*;
+pub(crate) use passages::{NamedPassage, PASSAGES, PassageText, PassageWriter, Passages, PassagesError, Searched};
+pub(crate) use result::*;
 pub(crate) use role::version_1;
-pub use role::{Role, Roles};
-pub use seal::{Seal, seal, sealed};
-pub use trajectory::Logged;
+pub(crate) use role::{Role, Roles};
+pub use seal::seal;
+pub(crate) use seal::{Seal, sealed};
+pub(crate) use trajectory::Logged;
 
 use serde::{Deserialize, Serialize};
 
 /// The newest version of the trace format that this build writes and reads.
-pub const TRACE_VERSION: u32 = 4;
+pub(crate) const TRACE_VERSION: u32 = 4;
 
 /// The version that a trace of these events is written in: older builds go on reading what they can.
-pub fn version_of(events: &[Event]) -> u32 {
+pub(crate) fn version_of(events: &[Event]) -> u32 {
     let needs = |event: &Event| match &event.what {
         What::Searched(_) => TRACE_VERSION,
         What::ToolCalled(call) if call.outcome.is_unseen() => TRACE_VERSION,
@@ -59,7 +60,7 @@ pub fn version_of(events: &[Event]) -> u32 {
 }
 
 /// The flow of agents that run elsewhere: their traces are told from their traffic, which does not show everything.
-pub const EXTERNAL: &str = "external";
+pub(crate) const EXTERNAL: &str = "external";
 
 /// Whether a trial measures the agent or controls the measurement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -151,7 +152,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// In [`Evidence::recorded_from`]: no service was asked, or the trial did not run.
-pub const ASKED_NOBODY: &str = "nothing";
+pub(crate) const ASKED_NOBODY: &str = "nothing";
 
 impl Evidence {
     /// Who answered; `None` where no service was asked.
@@ -166,7 +167,7 @@ impl Evidence {
 }
 
 /// In words, the draws of a trial before and after the one that counts, and the times that it ended in ERROR before.
-pub fn draws(earlier: &[String], run_again: &[String], errors: u32) -> Option<String> {
+pub(crate) fn draws(earlier: &[String], run_again: &[String], errors: u32) -> Option<String> {
     let mut said = Vec::new();
     if !earlier.is_empty() {
         said.push(format!("draw {}", earlier.len() + 1));

@@ -24,7 +24,7 @@ use std::sync::Arc;
 const VERSION: u32 = 1;
 
 /// Whole passages, one a line.
-pub const PASSAGES: &str = "passages.jsonl";
+pub(crate) const PASSAGES: &str = "passages.jsonl";
 
 /// A passage as it was found, whole.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,7 +128,7 @@ impl PassageText {
 
 /// Writes passages, each once, as long as there is room.
 #[derive(Debug)]
-pub struct PassageWriter<W> {
+pub(crate) struct PassageWriter<W> {
     out: W,
     named: HashSet<String>,
     room: u64,
@@ -137,7 +137,7 @@ pub struct PassageWriter<W> {
 
 impl<W: Write> PassageWriter<W> {
     /// A writer to a file in which `there` stands already.
-    pub fn new(out: W, there: &Passages) -> Self {
+    pub(crate) fn new(out: W, there: &Passages) -> Self {
         let room = Bound::FoundPassagesSize.most().saturating_sub(there.size);
         Self { out, named: there.known.keys().cloned().collect(), room, left_out: 0 }
     }
@@ -146,7 +146,7 @@ impl<W: Write> PassageWriter<W> {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn add(&mut self, passages: &[Arc<NamedPassage>]) -> io::Result<bool> {
+    pub(crate) fn add(&mut self, passages: &[Arc<NamedPassage>]) -> io::Result<bool> {
         let mut new = false;
         for passage in passages {
             if self.named.contains(passage.name()) {
@@ -165,19 +165,19 @@ impl<W: Write> PassageWriter<W> {
     }
 
     /// Where they are written to.
-    pub fn out(&mut self) -> &mut W {
+    pub(crate) fn out(&mut self) -> &mut W {
         &mut self.out
     }
 
     /// Passages for which there was no room, each counted once.
-    pub fn left_out(&self) -> usize {
+    pub(crate) fn left_out(&self) -> usize {
         self.left_out
     }
 }
 
 /// Whole passages, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Passages {
+pub(crate) struct Passages {
     known: HashMap<String, Arc<NamedPassage>>,
     /// Bytes of the lines that are whole.
     size: u64,
@@ -189,7 +189,7 @@ impl Passages {
     ///
     /// # Errors
     /// When the file cannot be read, is larger than [`Bound::FoundPassagesSize`], or holds something else.
-    pub fn read(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Self, PassagesError> {
+    pub(crate) fn read(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Self, PassagesError> {
         let file = folder.join(PASSAGES);
         let mut read = Self::default();
         let input = match files::open(&file) {
@@ -223,7 +223,7 @@ impl Passages {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn whole(file: &Path) -> io::Result<(Self, u64)> {
+    pub(crate) fn whole(file: &Path) -> io::Result<(Self, u64)> {
         let mut read = Self::default();
         let mut input = match files::open(file) {
             Ok(input) => BufReader::with_capacity(1 << 18, input),
@@ -258,28 +258,28 @@ impl Passages {
     }
 
     /// Whether lines were edited by hand after they were written.
-    pub fn are_edited(&self) -> bool {
+    pub(crate) fn are_edited(&self) -> bool {
         self.edited
     }
 
     /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
     /// The one of that name.
-    pub fn get(&self, name: &str) -> Option<&PassageText> {
+    pub(crate) fn get(&self, name: &str) -> Option<&PassageText> {
         self.known.get(name).map(|named| &named.passage)
     }
 
     /// Those that the searches of a trial found, by base and id.
-    pub fn of(&self, trace: &Trace) -> Vec<Arc<NamedPassage>> {
+    pub(crate) fn of(&self, trace: &Trace) -> Vec<Arc<NamedPassage>> {
         let names = trace.passages.iter().flat_map(|searched| searched.passages.values());
         names.filter_map(|name| self.known.get(name).cloned()).collect()
     }
 
     /// The whole text of a hit: that of its passage, or, of something learned, the external answer.
-    pub fn text_of<'a>(&'a self, trace: &'a Trace, search: &SearchResult, hit: &Hit) -> Option<&'a str> {
+    pub(crate) fn text_of<'a>(&'a self, trace: &'a Trace, search: &SearchResult, hit: &Hit) -> Option<&'a str> {
         if let Some(learned) = &hit.learned {
             return trace.external_answer(learned.conversation, &learned.result);
         }

@@ -50,7 +50,7 @@ impl Role {
 }
 
 /// The roles of tools, by name; a tool that is not named plays none.
-pub type Roles = BTreeMap<String, Role>;
+pub(crate) type Roles = BTreeMap<String, Role>;
 
 /// The roles of the tools in traces of version 1.
 pub(crate) fn version_1() -> Roles {

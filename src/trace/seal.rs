@@ -14,7 +14,7 @@ const DIGITS: usize = 16;
 
 /// What the digest of a stored text says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seal {
+pub(crate) enum Seal {
     /// The text is as it was written.
     Whole,
     /// It was edited since.
@@ -40,7 +40,7 @@ pub fn seal(text: &str) -> (String, String) {
 }
 
 /// Whether a text is as it was written.
-pub fn sealed(text: &str) -> Seal {
+pub(crate) fn sealed(text: &str) -> Seal {
     let Some((body, told)) = split(text) else {
         // One that was written by another program: what it stands for can no longer be told.
         return if respelt(text) { Seal::Edited } else { Seal::None };

@@ -7,20 +7,20 @@ use crate::platform::secrets;
 use std::borrow::Cow;
 
 /// Whether a character commands a terminal or turns the direction of reading, rather than showing anything.
-pub fn is_treacherous(character: char) -> bool {
+pub(crate) fn is_treacherous(character: char) -> bool {
     (character.is_control() && character != '\n')
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         || matches!(character, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// `text` with line breaks kept and tabs as spaces, and every character that could command a terminal made visible.
-pub fn block(text: &str) -> String {
+pub(crate) fn block(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\t', " ");
     text.chars().map(|character| if is_treacherous(character) { '\u{fffd}' } else { character }).collect()
 }
 
 /// `text` on one line, runs of white space as one space, as harmless as [`block`].
-pub fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     if is_line(text) {
         return text.to_owned();
     }
@@ -55,7 +55,7 @@ fn is_line(text: &str) -> bool {
 }
 
 /// At most `most` characters of `text`, an ellipsis among them when something was cut.
-pub fn clip(text: &str, most: usize) -> Cow<'_, str> {
+pub(crate) fn clip(text: &str, most: usize) -> Cow<'_, str> {
     if text.char_indices().nth(most).is_none() {
         return Cow::Borrowed(text);
     }
@@ -63,24 +63,24 @@ pub fn clip(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// `text` on one line of at most `most` characters: [`line`], clipped.
-pub fn quote(text: &str, most: usize) -> String {
+pub(crate) fn quote(text: &str, most: usize) -> String {
     clip(&line(text), most).into_owned()
 }
 
 /// A word as a shell takes it: in quotes where it holds more than letters, digits and `/._-`.
-pub fn shell_word(word: &str) -> String {
+pub(crate) fn shell_word(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '/' | '.' | '_' | '-');
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// `1 file`, `2 files`.
-pub fn plural(count: usize, noun: &str) -> String {
+pub(crate) fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// `text` as a cell of a CSV file: without line breaks and tabs, as harmless as [`block`], and led by an apostrophe when
 /// its first character other than a space would begin a formula.
-pub fn cell(text: &str) -> Cow<'_, str> {
+pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     let plain = !text.contains(|character| character == '\n' || is_treacherous(character));
     let text = if plain { Cow::Borrowed(text) } else { Cow::Owned(block(text).replace('\n', " ")) };
     let begins = text.trim_start_matches(' ').starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);

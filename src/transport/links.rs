@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// What breaks the invariant, in words; `None` when nothing does or the body holds no conversation.
-pub fn broken(body: &Value) -> Option<String> {
+pub(crate) fn broken(body: &Value) -> Option<String> {
     let list = |key: &str| body.get(key).and_then(Value::as_array);
     let mut calls = BTreeSet::new();
     for (place, message) in list("messages").or_else(|| list("input"))?.iter().enumerate() {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A response that redirects says in this header to which host, in place of the whole address: that may hold a key, and
 /// no client of an agent shall follow it.
-pub const REDIRECT_HEADER: &str = "x-ragcheck-redirect";
+pub(crate) const REDIRECT_HEADER: &str = "x-ragcheck-redirect";
 /// Characters of a host's name that are told.
 const LONGEST_HOST: usize = 255;
 

@@ -14,13 +14,20 @@ mod tap;
 #[cfg(test)]
 mod tests;
 
-pub use budget::{Budget, LimitTransport, Tariff, TrialUnderWay};
-pub use links::broken as broken_conversation;
-pub use live::{LiveError, LiveTransport, REDIRECT_HEADER, Target};
-pub use pace::{Pace, Permit};
-pub use record::{DECLARED_FAULT_HEADER, RecordTransport, SIMULATOR_HEADER};
+pub use budget::Budget;
+pub use budget::LimitTransport;
+pub(crate) use budget::{Tariff, TrialUnderWay};
+pub(crate) use links::broken as broken_conversation;
+pub use live::LiveTransport;
+pub use live::Target;
+pub(crate) use live::{LiveError, REDIRECT_HEADER};
+pub use pace::Pace;
+pub(crate) use pace::Permit;
+pub(crate) use record::DECLARED_FAULT_HEADER;
+pub use record::RecordTransport;
+pub use record::SIMULATOR_HEADER;
 pub use replay::ReplayTransport;
-pub use tap::{Passed, Tap};
+pub(crate) use tap::{Passed, Tap};
 
 pub use crate::cassette::Profile;
 
@@ -41,7 +48,7 @@ pub struct RecordedPlace {
 }
 
 /// What came of a request, and where a recording has it.
-pub type PlacedResult = (Option<RecordedPlace>, Result<HttpResponse, TransportError>);
+pub(crate) type PlacedResult = (Option<RecordedPlace>, Result<HttpResponse, TransportError>);
 
 /// Which service a request is for. Cassettes, limits and reports tell services apart by this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]

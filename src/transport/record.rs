@@ -11,7 +11,7 @@ use std::time::Duration;
 pub const SIMULATOR_HEADER: &str = "x-ragcheck-simulator";
 /// A failure that a simulator was told to show carries this header, and so does its recording: it is part of the case
 /// and no outage.
-pub const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
+pub(crate) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
 
 /// Records one lane. Exchanges are numbered when they are sent, so concurrency does not reorder the file.
 pub struct RecordTransport {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// One request that passed, with what came back.
 #[derive(Debug, Clone)]
-pub struct Passed {
+pub(crate) struct Passed {
     /// What was asked.
     pub request: HttpRequest,
     /// What came back.
@@ -19,7 +19,7 @@ pub struct Passed {
 
 impl Passed {
     /// How long it took; in replay, how long it took when it was recorded.
-    pub fn took(&self) -> Duration {
+    pub(crate) fn took(&self) -> Duration {
         match &self.result {
             Ok(response) => response.took,
             Err(error) => error.took(),
@@ -85,7 +85,7 @@ fn in_recorded_order(mut passed: Vec<Observed>) -> Vec<Observed> {
 }
 
 /// Passes requests on and keeps them until [`Tap::take`].
-pub struct Tap {
+pub(crate) struct Tap {
     inner: Arc<dyn Transport>,
     kept: Mutex<Kept>,
 }
@@ -101,7 +101,7 @@ impl Drop for UnderWay<'_> {
 
 impl Tap {
     /// A tap on the way to `inner`.
-    pub fn new(inner: Arc<dyn Transport>) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Transport>) -> Self {
         Self { inner, kept: Mutex::default() }
     }
 
@@ -110,35 +110,35 @@ impl Tap {
     }
 
     /// What passed since the last call, in the order of sending, what ran side by side in that of the recording.
-    pub fn take(&self) -> Vec<Passed> {
+    pub(crate) fn take(&self) -> Vec<Passed> {
         let passed = std::mem::take(&mut self.kept().passed);
         in_recorded_order(passed).into_iter().map(|one| one.passed).collect()
     }
 
     /// Lets nothing pass any more: whoever still asks is told that the turn is over, and not to try again.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.kept().door = Door::Closed;
     }
 
     /// Lets nothing pass that is asked from now on, and counts it, until [`Tap::open`].
-    pub fn end_turn(&self) {
+    pub(crate) fn end_turn(&self) {
         self.kept().door = Door::BetweenTurns;
     }
 
     /// Lets requests pass again, and tells how many were refused since [`Tap::end_turn`].
-    pub fn open(&self) -> u32 {
+    pub(crate) fn open(&self) -> u32 {
         let mut kept = self.kept();
         kept.door = Door::Open;
         std::mem::take(&mut kept.late)
     }
 
     /// How many requests are not answered yet.
-    pub fn under_way(&self) -> u32 {
+    pub(crate) fn under_way(&self) -> u32 {
         self.kept().under_way
     }
 
     /// The keys that requests brought with them: a name for messages, and the value.
-    pub fn secrets(&self) -> Vec<(String, String)> {
+    pub(crate) fn secrets(&self) -> Vec<(String, String)> {
         self.kept().secrets.clone()
     }
 

@@ -209,7 +209,7 @@ fn retrieval(
 ///
 /// # Errors
 /// [`SetupError`] when a provider is unknown, a key is missing or not trusted with that host, or an address is none.
-pub fn knowledge_access(
+pub(crate) fn knowledge_access(
     project: &Project,
     settings: &KnowledgeBaseSettings,
     variables: &Variables,
@@ -225,7 +225,7 @@ pub fn knowledge_access(
 }
 
 /// The way of a base that asks nothing: whatever is sent fails.
-pub fn without_services(policy: RetryPolicy) -> Access {
+pub(crate) fn without_services(policy: RetryPolicy) -> Access {
     struct Nowhere;
     impl Transport for Nowhere {
         fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {

@@ -303,7 +303,7 @@ impl TrialRunner {
 }
 
 /// The design of a run until decided, as its recordings carry it; `None` of a run of a fixed number.
-pub fn stopping_design(plan: &Plan) -> Option<StoppingDesign> {
+pub(crate) fn stopping_design(plan: &Plan) -> Option<StoppingDesign> {
     let names = || plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect();
     plan.stopping.map(|stopping| StoppingDesign::new(stopping.max_passes, STOPPING_ALPHA, STOPPING_ALPHA, names()))
 }

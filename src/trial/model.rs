@@ -22,7 +22,7 @@ const REQUEST: Duration = Duration::from_mins(1);
 pub(super) type Way = (Arc<dyn Clock>, Arc<dyn Transport>);
 
 /// The way to one provider's models.
-pub struct ModelAccess {
+pub(crate) struct ModelAccess {
     name: String,
     provider: Provider,
     dialect: &'static dyn Dialect,
@@ -39,7 +39,7 @@ impl ModelAccess {
     ///
     /// # Errors
     /// [`SetupError::Provider`] when the project has no such provider, or this build does not speak its dialect.
-    pub fn new(project: &Project, name: &str, variables: Variables, budget: Budget) -> Result<Self, SetupError> {
+    pub(crate) fn new(project: &Project, name: &str, variables: Variables, budget: Budget) -> Result<Self, SetupError> {
         let provider = project.providers.get(name).cloned().ok_or_else(|| services::unknown(name))?;
         Ok(Self {
             name: name.to_owned(),
@@ -56,27 +56,27 @@ impl ModelAccess {
 
     /// With what its model costs, so that a budget in US dollars can be kept.
     #[must_use]
-    pub fn at_price(self, price: Option<Price>) -> Self {
+    pub(crate) fn at_price(self, price: Option<Price>) -> Self {
         Self { price, ..self }
     }
 
     /// Its name in the project file.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Knows every key that is set.
-    pub fn redactor(&self) -> &Arc<Redactor> {
+    pub(crate) fn redactor(&self) -> &Arc<Redactor> {
         &self.redactor
     }
 
     /// What may be sent in all.
-    pub fn budget(&self) -> &Budget {
+    pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
 
     /// A client that sends through `transport`; waits between attempts are drawn from `seed`.
-    pub fn client(&self, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, seed: u64) -> ChatClient {
+    pub(crate) fn client(&self, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, seed: u64) -> ChatClient {
         let policy = RetryPolicy { seed, ..RetryPolicy::default() };
         ChatClient::new(self.dialect, transport, clock, policy).with_quirks(self.provider.quirks.clone())
     }
@@ -85,7 +85,7 @@ impl ModelAccess {
     ///
     /// # Errors
     /// [`SetupError`] when the provider cannot be asked: its key is missing, or its address is none.
-    pub fn live(&self, seed: u64) -> Result<Way, SetupError> {
+    pub(crate) fn live(&self, seed: u64) -> Result<Way, SetupError> {
         let shared = self.live.get_or_init(|| {
             let key = services::key(&self.name, &self.provider, &self.variables, Keys::Ours)?;
             let target = services::target(&self.provider, self.dialect, key, REQUEST);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What is recorded, and where it stands.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub(crate) struct Subject {
     /// The scenario's name.
     pub scenario: String,
     /// The case's name.
@@ -39,7 +39,7 @@ pub struct Subject {
 
 /// Why a recording cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum RecordingError {
+pub(crate) enum RecordingError {
     /// It cannot be written, or what was written cannot be read.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
@@ -68,7 +68,7 @@ impl RecordingError {
 }
 
 /// A recording in the making.
-pub struct Recorder {
+pub(crate) struct Recorder {
     subject: Subject,
     transport: Arc<RecordTransport>,
     started: jiff::Timestamp,
@@ -76,18 +76,23 @@ pub struct Recorder {
 
 impl Recorder {
     /// Begins to record what goes through [`Recorder::transport`] to `below`; `redactor` knows every key in use.
-    pub fn begin(subject: Subject, below: Arc<dyn Transport>, clock: &Arc<dyn Clock>, redactor: Arc<Redactor>) -> Self {
+    pub(crate) fn begin(
+        subject: Subject,
+        below: Arc<dyn Transport>,
+        clock: &Arc<dyn Clock>,
+        redactor: Arc<Redactor>,
+    ) -> Self {
         let transport = Arc::new(RecordTransport::new(below, Arc::clone(clock), redactor));
         Self { subject, transport, started: clock.wall() }
     }
 
     /// What records.
-    pub fn transport(&self) -> Arc<dyn Transport> {
+    pub(crate) fn transport(&self) -> Arc<dyn Transport> {
         Arc::clone(&self.transport) as Arc<dyn Transport>
     }
 
     /// The redactor in use: what was given, and the keys that requests brought with them.
-    pub fn redactor(&self) -> Arc<Redactor> {
+    pub(crate) fn redactor(&self) -> Arc<Redactor> {
         self.transport.redactor()
     }
 
@@ -97,7 +102,7 @@ impl Recorder {
     ///
     /// # Errors
     /// [`RecordingError::Cassette`] when it cannot be written or read again.
-    pub fn write(
+    pub(crate) fn write(
         self,
         times: &LocalTimes,
         vars: BTreeMap<String, Vec<String>>,
@@ -132,7 +137,7 @@ impl Recorder {
 }
 
 /// A recording that has not taken its place; an earlier one is whole. Dropped, it is gone.
-pub struct Written {
+pub(crate) struct Written {
     _folder: files::TemporaryFolder,
     beside: PathBuf,
     path: PathBuf,
@@ -144,7 +149,7 @@ impl Written {
     ///
     /// # Errors
     /// [`RecordingError::Place`].
-    pub fn place(self) -> Result<(), RecordingError> {
+    pub(crate) fn place(self) -> Result<(), RecordingError> {
         let Self { _folder, beside, path, shown } = self;
         let folder = path.parent().unwrap_or(&path);
         let placed = files::create_dir_all(folder).and_then(|()| files::move_file(&beside, &path));

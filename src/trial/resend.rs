@@ -98,7 +98,7 @@ impl TrialRunner {
 }
 
 /// The documents of an answer: one, or the events of its stream; `None` when it is neither.
-pub fn documents(headers: &[(String, String)], body: &[u8]) -> Option<Vec<Value>> {
+pub(crate) fn documents(headers: &[(String, String)], body: &[u8]) -> Option<Vec<Value>> {
     if !sse::is_stream(headers, body) {
         return serde_json::from_slice(body).ok().map(|document| vec![document]);
     }

@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Variables by name, beside those of the process.
-pub type Variables = BTreeMap<String, String>;
+pub(crate) type Variables = BTreeMap<String, String>;
 
 /// Reads an environment file: `KEY=VALUE` lines; empty lines and those that begin with `#` are passed over, `export`
 /// before a name and one pair of quotes around a value are taken away. Nothing is expanded.
 ///
 /// # Errors
 /// The number of the first line that is neither, from 1. The line itself is not told: it may hold a secret.
-pub fn read_variables(text: &str) -> Result<Variables, usize> {
+pub(crate) fn read_variables(text: &str) -> Result<Variables, usize> {
     let mut variables = Variables::new();
     for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
         let line = line.trim();

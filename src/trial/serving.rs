@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Names the models by the variables that their flows read (`OPENAI_MODEL`, for example), where these are set: for live
 /// and served use, never for recordings. A flow that reads none keeps what its variant says.
-pub fn name_models(plan: &mut Plan, variables: &Variables) {
+pub(crate) fn name_models(plan: &mut Plan, variables: &Variables) {
     for variant in plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.variants) {
         let variable = flow::by_name(&variant.flow).and_then(|flow| flow.description().model_variable);
         let named = variable.and_then(|variable| super::services::variable(variables, variable));

@@ -34,7 +34,7 @@ static AGENTS: RwLock<Vec<Url>> = RwLock::new(Vec::new());
 /// What was given as an agent's address is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{url}` is no address of an agent ({reason}): write `http://HOST:PORT`")]
-pub struct NoAgent {
+pub(crate) struct NoAgent {
     url: String,
     reason: String,
 }
@@ -44,7 +44,7 @@ pub struct NoAgent {
 ///
 /// # Errors
 /// The first that is no `http` or `https` URL with a host; none is named then.
-pub fn name_agents(text: &str) -> Result<(), NoAgent> {
+pub(crate) fn name_agents(text: &str) -> Result<(), NoAgent> {
     let address = |url: &str| {
         let no_agent = |reason: String| NoAgent { url: url.to_owned(), reason };
         let parsed = Url::parse(url).map_err(|error| no_agent(error.to_string()))?;
@@ -61,7 +61,7 @@ pub fn name_agents(text: &str) -> Result<(), NoAgent> {
 ///
 /// # Errors
 /// Why not, with what to type if it is the agent.
-pub fn may_call(url: &str) -> Result<(), Distrust> {
+pub(crate) fn may_call(url: &str) -> Result<(), Distrust> {
     let no_address = |reason: String| Distrust::AgentAddress { url: url.to_owned(), reason };
     let wanted = Url::parse(url).map_err(|error| no_address(error.to_string()))?;
     let agents = AGENTS.read().unwrap_or_else(PoisonError::into_inner);
@@ -81,14 +81,14 @@ fn is_below(path: &str, folder: &str) -> bool {
 /// A line that is no pair.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no pair of a variable and a host: write `KEY=HOST`, `AZURE_KEY=my.openai.azure.com` for example")]
-pub struct NoPair(String);
+pub(crate) struct NoPair(String);
 
 /// Trusts the pairs of a text for the rest of the process: `KEY=HOST` (or `KEY=HOST:PORT`, for that port alone), between
 /// them white space or commas; what is behind `#` is a comment.
 ///
 /// # Errors
 /// The first word that is no pair; nothing is trusted then.
-pub fn trust(text: &str) -> Result<(), NoPair> {
+pub(crate) fn trust(text: &str) -> Result<(), NoPair> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let words = lines.flat_map(|line| line.split([' ', '\t', ','])).filter(|word| !word.is_empty());
     let pair = |word: &str| {
@@ -164,7 +164,7 @@ fn not_named(named: &[String]) -> String {
 ///
 /// # Errors
 /// Why not.
-pub fn may_send(variable: &str, base_url: &str) -> Result<(), Distrust> {
+pub(crate) fn may_send(variable: &str, base_url: &str) -> Result<(), Distrust> {
     let no_address = |reason: String| Distrust::Address { reason };
     let url = Url::parse(base_url).map_err(|error| no_address(error.to_string()))?;
     let host = url.host_str().ok_or_else(|| no_address("it names no host".to_owned()))?.to_ascii_lowercase();

@@ -11,7 +11,9 @@ use ragcheck::internals::knowledge::{
 use ragcheck::internals::platform::clock::{BoxFuture, Clock, RealClock};
 use ragcheck::internals::provider::{Access, Embedder, RetryPolicy};
 use ragcheck::internals::settings::{Auth, KnowledgeBaseSettings};
-use ragcheck::internals::transport::{HttpRequest, HttpResponse, LiveTransport, Service, Target, Transport, TransportError};
+use ragcheck::internals::transport::{
+    HttpRequest, HttpResponse, LiveTransport, Service, Target, Transport, TransportError,
+};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};

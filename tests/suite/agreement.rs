@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use ragcheck::internals::flow::tool_rag::tools::index_keywords;
-use ragcheck::{knowledge, metric};
+use ragcheck::internals::{knowledge, metric};
 
 #[test]
 fn a_keyword_that_the_judge_calls_generic_is_refused_by_the_tool() {

@@ -25,7 +25,12 @@ fn project(cases: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn load(cases: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, Loaded) {
     let folder = project(cases, files);
-    let loaded = scenario::load(folder.path(), &[PathBuf::from("scenarios/made.yaml")], None, &ragcheck::internals::catalogues());
+    let loaded = scenario::load(
+        folder.path(),
+        &[PathBuf::from("scenarios/made.yaml")],
+        None,
+        &ragcheck::internals::catalogues(),
+    );
     (folder, loaded.unwrap_or_else(|told| panic!("{told:#?}")))
 }
 

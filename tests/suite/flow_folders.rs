@@ -52,7 +52,8 @@ fn turns_end_with_errors_that_their_flow_declares() {
     let mut seen = BTreeSet::new();
     for trace in project.traces() {
         let named = trace["lane"]["flow"].as_str().expect("a flow");
-        let Some(flow) = ragcheck::internals::flow::by_name(named).filter(|flow| !flow.description().errors.is_empty()) else {
+        let Some(flow) = ragcheck::internals::flow::by_name(named).filter(|flow| !flow.description().errors.is_empty())
+        else {
             continue;
         };
         for event in trace["events"].as_array().expect("events") {

@@ -5,7 +5,7 @@
 use super::project::Project;
 use ragcheck::internals::cassette::{Cassette, StoppingDesign};
 use ragcheck::internals::suite::evaluation::score;
-use ragcheck::{history, knowledge};
+use ragcheck::internals::{history, knowledge};
 use std::path::Path;
 
 const FEW: u64 = 60;

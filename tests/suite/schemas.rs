@@ -87,7 +87,8 @@ fn a_scenario_that_loads_is_valid_against_its_schema_and_a_misspelt_flow_is_not(
     compiler.add_resource("schema://scenario/", document).expect("an address");
     let index = compiler.compile("schema://scenario/", &mut schemas).expect("a schema");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken/project");
-    let loaded = ragcheck::internals::scenario::load(&root, &[], None, &ragcheck::internals::catalogues()).expect("a sound project");
+    let loaded = ragcheck::internals::scenario::load(&root, &[], None, &ragcheck::internals::catalogues())
+        .expect("a sound project");
     let mut scenario = serde_json::to_value(&loaded.scenarios[0].scenario).expect("JSON");
     if let Err(error) = schemas.validate(&scenario, index) {
         panic!("{error:#}");

@@ -5,7 +5,7 @@ use ragcheck::internals::knowledge::{Corpus, Embedded, KnowledgeBase};
 use ragcheck::internals::plan::{self, Selection};
 use ragcheck::internals::platform::clock::{VirtualClock, block_on};
 use ragcheck::internals::scenario::SequenceStep;
-use ragcheck::{scenario, simulator};
+use ragcheck::internals::{scenario, simulator};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -49,9 +49,13 @@ fn the_shipped_behaviours_load_and_every_fault_that_they_know_is_declared_by_a_c
         simulator::load(&root().join(format!("fixtures/simulator/{name}.yaml"))).expect(name);
     }
     let text = std::fs::read_to_string(root().join("fixtures/simulator/fernlight.yaml")).expect("the behaviour");
-    let loaded =
-        scenario::load(&root(), &[], Some(Path::new("scenarios/success-criteria.yaml")), &ragcheck::internals::catalogues())
-            .expect("no mistakes");
+    let loaded = scenario::load(
+        &root(),
+        &[],
+        Some(Path::new("scenarios/success-criteria.yaml")),
+        &ragcheck::internals::catalogues(),
+    )
+    .expect("no mistakes");
     let plan = plan::build(&loaded, &Selection::default(), 1).expect("a plan");
     let cases = || plan.scenarios.iter().flat_map(|scenario| &scenario.cases).map(|planned| &planned.case);
     let declared: BTreeSet<&str> = cases().filter_map(|case| case.fault.as_deref()).collect();

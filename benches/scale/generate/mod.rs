@@ -25,8 +25,8 @@ use std::sync::Arc;
 /// # Errors
 /// In words, when the project cannot be loaded.
 pub fn load(root: &Path) -> Result<(TrialRunner, Plan), String> {
-    let loaded =
-        scenario::load(root, &[], None, &ragcheck::internals::catalogues()).map_err(|mistakes| format!("{mistakes:?}"))?;
+    let loaded = scenario::load(root, &[], None, &ragcheck::internals::catalogues())
+        .map_err(|mistakes| format!("{mistakes:?}"))?;
     let mut plan = plan::build(&loaded, &Selection::default(), 0).map_err(|mistakes| format!("{mistakes:?}"))?;
     let runner = TrialRunner::new(Arc::new(loaded), &plan).map_err(|why| why.to_string())?;
     plan.machines = runner.machines();

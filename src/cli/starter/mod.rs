@@ -7,7 +7,7 @@
 mod table;
 
 /// Where a file of the new project goes, relative to its folder, and its text.
-pub fn files() -> impl Iterator<Item = (String, &'static str)> {
+pub(crate) fn files() -> impl Iterator<Item = (String, &'static str)> {
     table::FILES.iter().map(|(name, text)| (path(name), *text))
 }
 

@@ -18,7 +18,7 @@ mod target;
 mod tests;
 mod trace_builder;
 
-pub use target::{Endpoint, Fill, PLACEHOLDERS, Target};
+pub(crate) use target::{Endpoint, Fill, PLACEHOLDERS, Target};
 
 use super::context::micros;
 use super::digest;
@@ -32,7 +32,7 @@ use std::time::Duration;
 use trace_builder::TraceBuilder;
 
 /// The name that scenarios use.
-pub const NAME: &str = crate::trace::EXTERNAL;
+pub(crate) const NAME: &str = crate::trace::EXTERNAL;
 
 /// What scenarios may say of it: its tools are its own, and known only at run time.
 pub(super) fn entry() -> FlowEntry {
@@ -52,13 +52,13 @@ pub(super) fn entry() -> FlowEntry {
 const UNASKED: &str = "external_search";
 
 /// How long the agent must ask nothing after a reply, in trials that are not replayed.
-pub const SILENCE: Duration = Duration::from_millis(200);
+pub(crate) const SILENCE: Duration = Duration::from_millis(200);
 /// How often what is still under way after a reply is looked at.
 const AWAITED: Duration = Duration::from_millis(5);
 
 /// What a scenario says about the agent.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Where it is, and how a turn is spelt for it.
     pub target: Target,
     /// What is called before each trial.
@@ -70,13 +70,13 @@ pub struct Settings {
 }
 
 /// How long a turn took, of which only the exchanges are known in replay.
-pub trait Pace: Send + Sync {
+pub(crate) trait Pace: Send + Sync {
     /// `real` went by, `exchanges` of it by recorded or measured time of the exchanges; gives the turn's time.
     fn turn(&self, real: Duration, exchanges: Duration) -> Duration;
 }
 
 /// Puts what the agent said in the words of the recording.
-pub trait Words: Send + Sync {
+pub(crate) trait Words: Send + Sync {
     /// Text of the agent's.
     fn text(&self, text: &str) -> String;
     /// A request that passed.
@@ -85,7 +85,7 @@ pub trait Words: Send + Sync {
 
 /// Why a trial cannot go on: nothing is said about the agent.
 #[derive(Debug)]
-pub enum Trouble {
+pub(crate) enum Trouble {
     /// The agent was not reached, or could not be set back.
     Unreached(String),
     /// A turn took longer than it may.
@@ -97,7 +97,7 @@ pub enum Trouble {
 }
 
 /// One trial with the agent.
-pub struct Session<'a> {
+pub(crate) struct Session<'a> {
     /// What the scenario says.
     pub settings: &'a Settings,
     /// The trial's id.
@@ -132,7 +132,7 @@ pub struct Session<'a> {
 
 /// One conversation with the agent.
 #[derive(Debug, Clone)]
-pub struct ExternalConversation {
+pub(crate) struct ExternalConversation {
     /// Its ordinal within the trial, from 0.
     pub ordinal: u32,
     /// The tenant that its user belongs to.
@@ -145,7 +145,7 @@ pub struct ExternalConversation {
 ///
 /// # Errors
 /// [`Trouble::Unreached`] when it is not reached or does not succeed.
-pub async fn reset(endpoint: &Endpoint, way: &dyn Transport, trial: &str) -> Result<(), Trouble> {
+pub(crate) async fn reset(endpoint: &Endpoint, way: &dyn Transport, trial: &str) -> Result<(), Trouble> {
     let at = endpoint.url();
     match way.send(endpoint.post(serde_json::json!({ "trial": trial }))).await {
         Ok(response) if (200..300).contains(&response.status) => Ok(()),
@@ -156,7 +156,7 @@ pub async fn reset(endpoint: &Endpoint, way: &dyn Transport, trial: &str) -> Res
 
 impl Session<'_> {
     /// The roles of the agent's tools, that of a search without a call included.
-    pub fn roles(&self) -> Roles {
+    pub(crate) fn roles(&self) -> Roles {
         let mut roles = self.settings.roles.clone();
         let unasked = |event: &Event| matches!(&event.what, What::ToolCalled(call) if call.tool == UNASKED);
         if self.events.iter().any(unasked) {
@@ -166,7 +166,7 @@ impl Session<'_> {
     }
 
     /// Begins a conversation of a user of that tenant.
-    pub fn begin(&mut self, ordinal: u32, name: &str, tenant: Option<&str>) -> ExternalConversation {
+    pub(crate) fn begin(&mut self, ordinal: u32, name: &str, tenant: Option<&str>) -> ExternalConversation {
         let tenant = tenant.map(str::to_owned);
         let (session, name) = (name.to_owned(), name.to_owned());
         self.push(self.took, ordinal, 0, What::ConversationStarted { name, session, tenant: tenant.clone() });
@@ -177,7 +177,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// [`Trouble`] when the trial cannot go on. An agent that answers with an error has ended its turn, which is no error.
-    pub async fn turn(&mut self, conversation: &mut ExternalConversation, query: &str) -> Result<(), Trouble> {
+    pub(crate) async fn turn(&mut self, conversation: &mut ExternalConversation, query: &str) -> Result<(), Trouble> {
         let (turn, began) = (conversation.turns, self.took);
         conversation.turns += 1;
         self.push(began, conversation.ordinal, turn, What::TurnStarted { query: query.to_owned() });

@@ -11,7 +11,8 @@ use crate::transport::{HttpRequest, HttpResponse, Profile, Service, TransportErr
 use serde_json::{Value, json};
 
 /// What may stand in braces.
-pub const PLACEHOLDERS: [&str; 7] = ["message", "conversation_id", "history", "tenant", "variant", "trial", "turn"];
+pub(crate) const PLACEHOLDERS: [&str; 7] =
+    ["message", "conversation_id", "history", "tenant", "variant", "trial", "turn"];
 /// Bytes of a reply that a trace holds.
 const LONGEST_REPLY: usize = 256 << 10;
 /// Characters of an agent's error that are kept.
@@ -19,7 +20,7 @@ const WORDS: usize = 300;
 
 /// An address, cut where a transport's base URL ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     /// `http://host:port`.
     pub origin: String,
     /// The rest, with its leading slash.
@@ -28,7 +29,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// From a URL; `None` when it is no `http` or `https` URL with a host.
-    pub fn parse(url: &str) -> Option<Self> {
+    pub(crate) fn parse(url: &str) -> Option<Self> {
         let (scheme, rest) = url.trim().split_once("://")?;
         let (host, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
         let sound = matches!(scheme, "http" | "https") && !host.is_empty() && !url.trim().contains(char::is_whitespace);
@@ -36,7 +37,7 @@ impl Endpoint {
     }
 
     /// As written.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("{}{}", self.origin, self.path)
     }
 
@@ -55,7 +56,7 @@ impl Endpoint {
 
 /// Where the agent is, and how a turn is spelt for it.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub(crate) struct Target {
     /// Its address.
     pub endpoint: Endpoint,
     /// The body of a turn, with placeholders.
@@ -68,7 +69,7 @@ pub struct Target {
 
 /// What goes into the placeholders.
 #[derive(Debug, Clone, Copy)]
-pub struct Fill<'a> {
+pub(crate) struct Fill<'a> {
     /// What the user says.
     pub message: &'a str,
     /// The conversation's id.
@@ -87,7 +88,7 @@ pub struct Fill<'a> {
 
 impl Target {
     /// The body that is sent where a scenario names none.
-    pub fn usual_body() -> Value {
+    pub(crate) fn usual_body() -> Value {
         json!({"message": "{message}", "conversation_id": "{conversation_id}", "history": "{history}"})
     }
 

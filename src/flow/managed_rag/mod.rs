@@ -11,7 +11,7 @@ mod memory;
 mod policy;
 mod prompts;
 mod template;
-pub mod tools;
+pub(crate) mod tools;
 
 #[cfg(test)]
 mod tests;
@@ -29,14 +29,14 @@ use policy::Next;
 use serde_json::{Value, json};
 
 /// The name that scenarios use.
-pub const NAME: &str = "managed-rag";
+pub(crate) const NAME: &str = "managed-rag";
 
 /// The flow.
-pub static FLOW: ManagedRag = ManagedRag;
+pub(crate) static FLOW: ManagedRag = ManagedRag;
 
 /// The flow.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ManagedRag;
+pub(crate) struct ManagedRag;
 
 static DESCRIPTION: Description = Description {
     tools: &declarations(&tools::TOOLS),

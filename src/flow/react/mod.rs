@@ -15,7 +15,7 @@ mod record;
 mod request;
 mod session;
 mod style;
-pub mod tools;
+pub(crate) mod tools;
 mod turn;
 
 #[cfg(test)]
@@ -36,14 +36,14 @@ use session::Begins;
 use std::time::Duration;
 
 /// The name that scenarios use.
-pub const NAME: &str = "react";
+pub(crate) const NAME: &str = "react";
 
 /// The flow.
-pub static FLOW: React = React;
+pub(crate) static FLOW: React = React;
 
 /// The flow.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct React;
+pub(crate) struct React;
 
 static DESCRIPTION: Description = Description {
     tools: &declarations(&tools::TOOLS),

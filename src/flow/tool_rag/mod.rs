@@ -8,7 +8,7 @@ mod machine;
 mod memory;
 mod policy;
 mod prompts;
-pub mod tools;
+pub(crate) mod tools;
 
 #[cfg(test)]
 mod tests;
@@ -24,14 +24,14 @@ use memory::{Memory, TurnState};
 use policy::{Next, Progress, Seen, Step};
 
 /// The name that scenarios use.
-pub const NAME: &str = "tool-rag";
+pub(crate) const NAME: &str = "tool-rag";
 
 /// The flow.
-pub static FLOW: ToolRag = ToolRag;
+pub(crate) static FLOW: ToolRag = ToolRag;
 
 /// The flow.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ToolRag;
+pub(crate) struct ToolRag;
 
 static DESCRIPTION: Description = Description {
     tools: &declarations(&tools::TOOLS),

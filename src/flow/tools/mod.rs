@@ -10,7 +10,7 @@
 mod arguments;
 mod execution;
 pub mod guard;
-pub mod sanitise;
+pub(crate) mod sanitise;
 pub(in crate::flow) mod search;
 
 pub(in crate::flow) use execution::{End, Executed};

@@ -9,7 +9,7 @@ fn is_invisible(letter: char) -> bool {
 }
 
 /// Normalised text; line breaks and tabs stay, other control characters go.
-pub fn text(raw: &str) -> String {
+pub(crate) fn text(raw: &str) -> String {
     if raw.bytes().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\t')) {
         return raw.trim().to_owned();
     }
@@ -21,12 +21,12 @@ pub fn text(raw: &str) -> String {
 }
 
 /// Normalised text on one line.
-pub fn line(raw: &str) -> String {
+pub(crate) fn line(raw: &str) -> String {
     text(raw).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Refuses text outside `least..=most` characters, counted after sanitising.
-pub fn length(field: &str, text: &str, least: usize, most: usize) -> Result<(), Refusal> {
+pub(crate) fn length(field: &str, text: &str, least: usize, most: usize) -> Result<(), Refusal> {
     let count = text.chars().count();
     if count < least {
         let reason =

@@ -8,7 +8,7 @@ mod machine;
 mod memory;
 mod policy;
 mod prompts;
-pub mod tools;
+pub(crate) mod tools;
 
 #[cfg(test)]
 mod tests;
@@ -27,14 +27,14 @@ use policy::{Said, Stage};
 use serde_json::Value;
 
 /// The name that scenarios use.
-pub const NAME: &str = "two-stage";
+pub(crate) const NAME: &str = "two-stage";
 
 /// The flow.
-pub static FLOW: TwoStage = TwoStage;
+pub(crate) static FLOW: TwoStage = TwoStage;
 
 /// The flow.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct TwoStage;
+pub(crate) struct TwoStage;
 
 static DESCRIPTION: Description = Description {
     tools: &declarations(&tools::TOOLS),

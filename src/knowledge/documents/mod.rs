@@ -26,7 +26,7 @@ use std::path::Path;
 use std::string::FromUtf8Error;
 
 /// How the sources of a folder are named, for whoever checks citations.
-pub const NAMES: PassageNames = PassageNames { document: document_name, passages: passage_ids };
+pub(crate) const NAMES: PassageNames = PassageNames { document: document_name, passages: passage_ids };
 
 /// The name by which a file's passages are cited; `None` of a file that is not read.
 fn document_name(path: &Path) -> Option<String> {

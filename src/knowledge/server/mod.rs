@@ -126,17 +126,17 @@ pub(super) fn is_known(address: &ServerAddress) -> bool {
 }
 
 /// What the kinds of servers declare about themselves.
-pub fn servers() -> Vec<ServerEntry> {
+pub(crate) fn servers() -> Vec<ServerEntry> {
     SERVERS.iter().map(|server| server.entry).collect()
 }
 
 /// How a server of that scheme takes a key.
-pub fn server_auth(scheme: &str) -> Auth {
+pub(crate) fn server_auth(scheme: &str) -> Auth {
     server(scheme).map_or(Auth::Bearer, |server| server.entry.auth)
 }
 
 /// The matching profile of that name, of servers and of every other service, where this build knows it.
-pub fn known_profile(name: &str) -> Option<&'static Profile> {
+pub(crate) fn known_profile(name: &str) -> Option<&'static Profile> {
     let of_server = || SERVERS.iter().map(|server| server.profile).find(|profile| profile.name == name);
     crate::provider::wire::known_profile(name).or_else(of_server)
 }

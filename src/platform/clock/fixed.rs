@@ -8,13 +8,13 @@ use std::time::Duration;
 
 /// Always at zero; every sleep is over at once.
 #[derive(Debug, Clone, Copy)]
-pub struct FixedClock {
+pub(crate) struct FixedClock {
     wall: jiff::Timestamp,
 }
 
 impl FixedClock {
     /// A clock whose wall time is `wall`.
-    pub fn at(wall: jiff::Timestamp) -> Self {
+    pub(crate) fn at(wall: jiff::Timestamp) -> Self {
         Self { wall }
     }
 }

@@ -14,10 +14,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-pub use fixed::FixedClock;
-pub use pausable::{PausableClock, Phase};
+pub(crate) use fixed::FixedClock;
+pub use pausable::PausableClock;
+pub(crate) use pausable::Phase;
 pub use real::RealClock;
-pub use simulated::{Deadlock, VirtualClock, block_on};
+pub(crate) use simulated::Deadlock;
+pub use simulated::VirtualClock;
+pub use simulated::block_on;
 
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -35,13 +38,17 @@ pub trait Clock: Send + Sync {
 /// The time limit of a [`timeout`] ran out first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the time limit of {0:?} ran out")]
-pub struct Elapsed(pub Duration);
+pub(crate) struct Elapsed(pub Duration);
 
 /// Runs `work` for at most `limit` on `clock`; when both are ready at once, the work wins.
 ///
 /// # Errors
 /// [`Elapsed`] when the limit ran out first; `work` is dropped then.
-pub async fn timeout<F: Future + Send>(clock: &dyn Clock, limit: Duration, work: F) -> Result<F::Output, Elapsed> {
+pub(crate) async fn timeout<F: Future + Send>(
+    clock: &dyn Clock,
+    limit: Duration,
+    work: F,
+) -> Result<F::Output, Elapsed> {
     let mut work = Box::pin(work);
     let mut alarm = clock.sleep(limit);
     std::future::poll_fn(move |context: &mut Context<'_>| {

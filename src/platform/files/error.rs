@@ -64,7 +64,7 @@ pub enum FileError {
 }
 
 /// Whether a write failed for want of room: a full disk, or a quota that is used up.
-pub fn is_full_disk(error: &io::Error) -> bool {
+pub(crate) fn is_full_disk(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 

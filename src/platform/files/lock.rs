@@ -23,7 +23,7 @@ pub enum LockError {
 
 /// Held while recordings are written; given back when it is dropped or the process ends, however it ends.
 #[derive(Debug)]
-pub struct ProjectLock {
+pub(crate) struct ProjectLock {
     _file: File,
 }
 
@@ -32,7 +32,7 @@ impl Files {
     ///
     /// # Errors
     /// [`LockError::Held`] while another process has it.
-    pub fn lock(&self, who: &str) -> Result<ProjectLock, LockError> {
+    pub(crate) fn lock(&self, who: &str) -> Result<ProjectLock, LockError> {
         let path = self.root().join(LOCK);
         let mut file = self.lock_file(&path)?;
         match file.try_lock() {

@@ -19,17 +19,17 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use error::{FileError, is_full_disk};
-pub use lock::{LockError, ProjectLock};
-pub use own_key::{KeyedHash, OwnKey};
+pub(crate) use error::{FileError, is_full_disk};
+pub(crate) use lock::{LockError, ProjectLock};
+pub(crate) use own_key::{KeyedHash, OwnKey};
 #[cfg(unix)]
-pub use program::link;
-pub use program::{
+pub(crate) use program::link;
+pub(crate) use program::{
     append, append_private, confine, create, create_dir_all, create_private_dir, entries, lock, metadata, move_file,
     open, own_key, persist, persist_folder, persist_private, read, read_at_most, read_text_at_most, read_to_string,
     remove_dir_all, remove_file, rename, replace, resolved, sync_folder, temporary_file, temporary_folder, turn, write,
 };
-pub use temporary::{TemporaryFile, TemporaryFolder};
+pub(crate) use temporary::{TemporaryFile, TemporaryFolder};
 
 use cap_std::fs::{Metadata, OpenOptions};
 use place::{At, Named, Place, leads_out};
@@ -39,11 +39,11 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Bytes of one file that is read whole, at most: scenario, prompt, document, cassette.
-pub const WHOLE_FILE_LIMIT: u64 = 256 << 20;
+pub(crate) const WHOLE_FILE_LIMIT: u64 = 256 << 20;
 
 /// What stands in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Its path: the folder's, as it was given, and its name.
     pub path: PathBuf,
     /// Whether it is a folder (or a symbolic link to one inside the same place).
@@ -61,7 +61,7 @@ enum Last {
 
 /// The places that files may be read from and written to.
 #[derive(Debug)]
-pub struct Files {
+pub(crate) struct Files {
     places: Vec<Place>,
     named: Vec<Named>,
     /// Whether every path may be opened.
@@ -74,7 +74,7 @@ impl Files {
     ///
     /// # Errors
     /// When one of them cannot be opened as a folder.
-    pub fn new(root: &Path, allowed: &[PathBuf]) -> Result<Self, FileError> {
+    pub(crate) fn new(root: &Path, allowed: &[PathBuf]) -> Result<Self, FileError> {
         let allowed = allowed.iter().map(|folder| Place::open(folder, true));
         let places = std::iter::once(Place::open(root, false)).chain(allowed);
         Ok(Self { places: places.collect::<Result<_, _>>()?, anywhere: false, ..Self::anywhere() })
@@ -90,7 +90,7 @@ impl Files {
     ///
     /// # Errors
     /// When the folder cannot be opened.
-    pub fn with_named(mut self, path: &Path) -> Result<Self, FileError> {
+    pub(crate) fn with_named(mut self, path: &Path) -> Result<Self, FileError> {
         if self.spelled(path)?.is_some() {
             return Ok(self);
         }
@@ -103,7 +103,7 @@ impl Files {
     }
 
     /// The project's folder, as it was given.
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.places.first().map_or(Path::new("."), Place::given)
     }
 
@@ -111,7 +111,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, no such file, or something that is no regular file.
-    pub fn open(&self, path: &Path) -> Result<File, FileError> {
+    pub(crate) fn open(&self, path: &Path) -> Result<File, FileError> {
         self.opened(path, OpenOptions::new().read(true))
     }
 
@@ -119,7 +119,7 @@ impl Files {
     ///
     /// # Errors
     /// As [`Files::open`], and a file of more than `limit` bytes.
-    pub fn read_at_most(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+    pub(crate) fn read_at_most(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         let file = self.open(path)?;
         let size = file.metadata().map_err(|error| FileError::of(path, error))?.len();
         if size > limit {
@@ -137,7 +137,7 @@ impl Files {
     ///
     /// # Errors
     /// As [`Files::read_at_most`], and bytes that are no UTF-8.
-    pub fn read_to_string(&self, path: &Path) -> Result<String, FileError> {
+    pub(crate) fn read_to_string(&self, path: &Path) -> Result<String, FileError> {
         self.read_text_at_most(path, WHOLE_FILE_LIMIT)
     }
 
@@ -145,7 +145,7 @@ impl Files {
     ///
     /// # Errors
     /// As [`Files::read_at_most`], and bytes that are no UTF-8.
-    pub fn read_text_at_most(&self, path: &Path, limit: u64) -> Result<String, FileError> {
+    pub(crate) fn read_text_at_most(&self, path: &Path, limit: u64) -> Result<String, FileError> {
         let bytes = self.read_at_most(path, limit)?;
         String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })
     }
@@ -154,7 +154,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, or a folder that cannot be read.
-    pub fn entries(&self, folder: &Path) -> Result<Vec<Entry>, FileError> {
+    pub(crate) fn entries(&self, folder: &Path) -> Result<Vec<Entry>, FileError> {
         self.at(folder, Last::Followed)?.entries(folder).map_err(|error| self.error(folder, error))
     }
 
@@ -162,7 +162,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, or nothing there.
-    pub fn metadata(&self, path: &Path) -> Result<Metadata, FileError> {
+    pub(crate) fn metadata(&self, path: &Path) -> Result<Metadata, FileError> {
         let at = self.at(path, Last::Followed)?;
         at.dir.metadata(&at.inside).map_err(|error| self.error(path, error))
     }
@@ -172,7 +172,7 @@ impl Files {
     /// # Errors
     /// When it leads outside, or is a file of the project that has another name; a file that does not exist yet is
     /// resolved by its folder.
-    pub fn resolved(&self, path: &Path) -> Result<PathBuf, FileError> {
+    pub(crate) fn resolved(&self, path: &Path) -> Result<PathBuf, FileError> {
         let at = self.real(path, Last::Followed)?;
         if at.is_linked() { Err(FileError::Linked { path: path.to_owned() }) } else { Ok(at.whole) }
     }
@@ -253,7 +253,7 @@ impl Files {
 }
 
 /// A path as it was typed, absolute and without `.` and `..`: taken from the current folder.
-pub fn absolute(path: &Path) -> PathBuf {
+pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).map_or_else(|_| path.to_owned(), |whole| without_dots(&whole))
 }
 

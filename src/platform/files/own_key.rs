@@ -18,11 +18,11 @@ const LENGTH: usize = 32;
 
 /// The key.
 #[derive(Clone, PartialEq, Eq)]
-pub struct OwnKey([u8; LENGTH]);
+pub(crate) struct OwnKey([u8; LENGTH]);
 
 /// A keyed hash (HMAC-SHA-256, RFC 2104) of what it is given.
 #[derive(Debug)]
-pub struct KeyedHash(Hmac<Sha256>);
+pub(crate) struct KeyedHash(Hmac<Sha256>);
 
 impl std::fmt::Debug for OwnKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -32,12 +32,12 @@ impl std::fmt::Debug for OwnKey {
 
 impl OwnKey {
     /// The key of these bytes.
-    pub fn of(bytes: [u8; LENGTH]) -> Self {
+    pub(crate) fn of(bytes: [u8; LENGTH]) -> Self {
         Self(bytes)
     }
 
     /// A hash that nobody without the key can compute.
-    pub fn hash(&self) -> KeyedHash {
+    pub(crate) fn hash(&self) -> KeyedHash {
         // A key of a whole block, which the standard fills up with zeros.
         let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
         block[..LENGTH].copy_from_slice(&self.0);
@@ -47,18 +47,18 @@ impl OwnKey {
 
 impl KeyedHash {
     /// Takes more.
-    pub fn update(&mut self, bytes: &[u8]) {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
     /// Takes a text with its length, so that no two lists of texts are the same bytes.
-    pub fn update_text(&mut self, text: &str) {
+    pub(crate) fn update_text(&mut self, text: &str) {
         self.update(&(text.len() as u64).to_le_bytes());
         self.update(text.as_bytes());
     }
 
     /// The hash in hex.
-    pub fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         hex::encode(self.0.finalize().into_bytes())
     }
 }

@@ -27,7 +27,7 @@ fn files() -> &'static Files {
 ///
 /// # Errors
 /// When the project or an allowed folder cannot be opened.
-pub fn confine(root: &Path, allowed: &[PathBuf], named: &[PathBuf]) -> Result<(), FileError> {
+pub(crate) fn confine(root: &Path, allowed: &[PathBuf], named: &[PathBuf]) -> Result<(), FileError> {
     let named = named.iter().filter(|path| !path.as_os_str().is_empty());
     let files = named.fold(Files::new(root, allowed), |files, path| files?.with_named(path))?;
     // Another call came first: whoever made it has said what may be opened.
@@ -40,19 +40,19 @@ pub fn confine(root: &Path, allowed: &[PathBuf], named: &[PathBuf]) -> Result<()
 ///
 /// # Errors
 /// [`LockError::Held`] while another process has it.
-pub fn lock(who: &str) -> Result<Option<ProjectLock>, LockError> {
+pub(crate) fn lock(who: &str) -> Result<Option<ProjectLock>, LockError> {
     PROGRAM.get().map(|program| program.lock(who)).transpose()
 }
 
 /// The key of whoever runs this process, by which files that the program made are known again; `None` where it cannot be
 /// kept outside of the project.
-pub fn own_key() -> Option<&'static OwnKey> {
+pub(crate) fn own_key() -> Option<&'static OwnKey> {
     static KEY: OnceLock<Option<OwnKey>> = OnceLock::new();
     KEY.get_or_init(|| files().own_key(&state_folder()?)).as_ref()
 }
 
 /// [`Files::turn`] of this process.
-pub fn turn() -> Option<File> {
+pub(crate) fn turn() -> Option<File> {
     files().turn()
 }
 
@@ -60,7 +60,7 @@ pub fn turn() -> Option<File> {
 ///
 /// # Errors
 /// When it leads out of every place.
-pub fn resolved(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     Ok(files().resolved(path)?)
 }
 
@@ -68,7 +68,7 @@ pub fn resolved(path: &Path) -> io::Result<PathBuf> {
 ///
 /// # Errors
 /// When it leads out of every place, or cannot be opened.
-pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
+pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(files().open(path.as_ref())?)
 }
 
@@ -76,7 +76,7 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open`], and when it is larger.
-pub fn read_at_most(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_at_most(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
     Ok(files().read_at_most(path.as_ref(), limit)?)
 }
 
@@ -84,7 +84,7 @@ pub fn read_at_most(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`open`], and when it is larger than [`WHOLE_FILE_LIMIT`](super::WHOLE_FILE_LIMIT).
-pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+pub(crate) fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     read_at_most(path, super::WHOLE_FILE_LIMIT)
 }
 
@@ -92,7 +92,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read`], and when it is no UTF-8.
-pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
+pub(crate) fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     Ok(files().read_to_string(path.as_ref())?)
 }
 
@@ -100,7 +100,7 @@ pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 ///
 /// # Errors
 /// As [`read_at_most`], and when it is no UTF-8.
-pub fn read_text_at_most(path: impl AsRef<Path>, limit: u64) -> io::Result<String> {
+pub(crate) fn read_text_at_most(path: impl AsRef<Path>, limit: u64) -> io::Result<String> {
     Ok(files().read_text_at_most(path.as_ref(), limit)?)
 }
 
@@ -108,7 +108,7 @@ pub fn read_text_at_most(path: impl AsRef<Path>, limit: u64) -> io::Result<Strin
 ///
 /// # Errors
 /// When it leads out of every place, or cannot be read.
-pub fn entries(folder: impl AsRef<Path>) -> io::Result<Vec<Entry>> {
+pub(crate) fn entries(folder: impl AsRef<Path>) -> io::Result<Vec<Entry>> {
     Ok(files().entries(folder.as_ref())?)
 }
 
@@ -116,7 +116,7 @@ pub fn entries(folder: impl AsRef<Path>) -> io::Result<Vec<Entry>> {
 ///
 /// # Errors
 /// When it leads out of every place, or is not there.
-pub fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
+pub(crate) fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     Ok(files().metadata(path.as_ref())?)
 }
 
@@ -124,7 +124,7 @@ pub fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 ///
 /// # Errors
 /// When it leads out of every place, or cannot be written.
-pub fn create(path: impl AsRef<Path>) -> io::Result<File> {
+pub(crate) fn create(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(files().create(path.as_ref())?)
 }
 
@@ -132,7 +132,7 @@ pub fn create(path: impl AsRef<Path>) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`create`].
-pub fn append(path: impl AsRef<Path>) -> io::Result<File> {
+pub(crate) fn append(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(files().append(path.as_ref())?)
 }
 
@@ -140,7 +140,7 @@ pub fn append(path: impl AsRef<Path>) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`create`].
-pub fn append_private(path: impl AsRef<Path>) -> io::Result<File> {
+pub(crate) fn append_private(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(files().append_private(path.as_ref())?)
 }
 
@@ -148,7 +148,7 @@ pub fn append_private(path: impl AsRef<Path>) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`create`].
-pub fn create_private_dir(path: impl AsRef<Path>) -> io::Result<()> {
+pub(crate) fn create_private_dir(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().create_private_folder(path.as_ref())?)
 }
 
@@ -156,7 +156,7 @@ pub fn create_private_dir(path: impl AsRef<Path>) -> io::Result<()> {
 ///
 /// # Errors
 /// As [`create`].
-pub fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+pub(crate) fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().create_folder(path.as_ref())?)
 }
 
@@ -164,7 +164,7 @@ pub fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 ///
 /// # Errors
 /// When one of the two leads out of every place, or what the operating system says.
-pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+pub(crate) fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().rename(from.as_ref(), to.as_ref())?)
 }
 
@@ -172,7 +172,7 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
 ///
 /// # Errors
 /// When its folder leads out of every place, or what the operating system says.
-pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
+pub(crate) fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().remove_file(path.as_ref())?)
 }
 
@@ -180,7 +180,7 @@ pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
 ///
 /// # Errors
 /// When its folder leads out of every place, or what the operating system says.
-pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+pub(crate) fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().remove_folder(path.as_ref())?)
 }
 
@@ -189,12 +189,12 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Errors
 /// When the link's folder leads out of every place, or what the operating system says.
 #[cfg(unix)]
-pub fn link(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
+pub(crate) fn link(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().link(target.as_ref(), link.as_ref())?)
 }
 
 /// [`Files::sync_folder`] for this process.
-pub fn sync_folder(folder: impl AsRef<Path>) {
+pub(crate) fn sync_folder(folder: impl AsRef<Path>) {
     files().sync_folder(folder.as_ref());
 }
 
@@ -202,7 +202,7 @@ pub fn sync_folder(folder: impl AsRef<Path>) {
 ///
 /// # Errors
 /// When it leads out of every place, or cannot be written; what was there stays.
-pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+pub(crate) fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(files().write(path.as_ref(), bytes.as_ref())?)
 }
 
@@ -210,7 +210,7 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
 ///
 /// # Errors
 /// As [`write`].
-pub fn replace(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+pub(crate) fn replace(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(files().replace(path.as_ref(), bytes.as_ref())?)
 }
 
@@ -218,7 +218,7 @@ pub fn replace(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()
 ///
 /// # Errors
 /// As [`write`].
-pub fn move_file(file: &Path, path: &Path) -> io::Result<()> {
+pub(crate) fn move_file(file: &Path, path: &Path) -> io::Result<()> {
     Ok(files().move_file(file, path)?)
 }
 
@@ -226,7 +226,7 @@ pub fn move_file(file: &Path, path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// When it cannot be made.
-pub fn temporary_file(near: &Path) -> io::Result<TemporaryFile> {
+pub(crate) fn temporary_file(near: &Path) -> io::Result<TemporaryFile> {
     Ok(files().temporary_file(near)?)
 }
 
@@ -234,7 +234,7 @@ pub fn temporary_file(near: &Path) -> io::Result<TemporaryFile> {
 ///
 /// # Errors
 /// When it cannot be made.
-pub fn temporary_folder(near: &Path) -> io::Result<TemporaryFolder> {
+pub(crate) fn temporary_folder(near: &Path) -> io::Result<TemporaryFolder> {
     Ok(files().temporary_folder(near)?)
 }
 
@@ -242,7 +242,7 @@ pub fn temporary_folder(near: &Path) -> io::Result<TemporaryFolder> {
 ///
 /// # Errors
 /// As [`write`].
-pub fn persist(file: TemporaryFile, path: &Path) -> io::Result<()> {
+pub(crate) fn persist(file: TemporaryFile, path: &Path) -> io::Result<()> {
     Ok(files().persist(file, path)?)
 }
 
@@ -250,7 +250,7 @@ pub fn persist(file: TemporaryFile, path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// As [`write`].
-pub fn persist_private(file: TemporaryFile, path: &Path) -> io::Result<()> {
+pub(crate) fn persist_private(file: TemporaryFile, path: &Path) -> io::Result<()> {
     Ok(files().persist_private(file, path)?)
 }
 
@@ -258,6 +258,6 @@ pub fn persist_private(file: TemporaryFile, path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// When something is there, or it cannot be written.
-pub fn persist_folder(folder: TemporaryFolder, path: &Path) -> io::Result<()> {
+pub(crate) fn persist_folder(folder: TemporaryFolder, path: &Path) -> io::Result<()> {
     Ok(files().persist_folder(folder, path)?)
 }

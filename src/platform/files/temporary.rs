@@ -33,7 +33,7 @@ pub(super) struct Own {
 
 /// A new file, removed unless it is given a name with [`persist`](super::persist).
 #[derive(Debug)]
-pub struct TemporaryFile {
+pub(crate) struct TemporaryFile {
     at: At,
     file: File,
     has_name: bool,
@@ -41,7 +41,7 @@ pub struct TemporaryFile {
 
 /// A new folder, removed with all that it holds unless it is given a name with [`persist_folder`](super::persist_folder).
 #[derive(Debug)]
-pub struct TemporaryFolder {
+pub(crate) struct TemporaryFolder {
     at: At,
     has_name: bool,
 }
@@ -51,7 +51,7 @@ impl Files {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn temporary_file(&self, near: &Path) -> Result<TemporaryFile, FileError> {
+    pub(crate) fn temporary_file(&self, near: &Path) -> Result<TemporaryFile, FileError> {
         file_in(&self.place(near)?).map_err(|error| self.error(near, error))
     }
 
@@ -59,7 +59,7 @@ impl Files {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn temporary_folder(&self, near: &Path) -> Result<TemporaryFolder, FileError> {
+    pub(crate) fn temporary_folder(&self, near: &Path) -> Result<TemporaryFolder, FileError> {
         folder_in(&self.place(near)?).map_err(|error| self.error(near, error))
     }
 
@@ -67,7 +67,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, or a file that cannot be written; what was there stays.
-    pub fn persist(&self, file: TemporaryFile, path: &Path) -> Result<(), FileError> {
+    pub(crate) fn persist(&self, file: TemporaryFile, path: &Path) -> Result<(), FileError> {
         let to = self.at(path, Last::Itself)?;
         file.move_to(&to).map_err(|error| self.error(path, error))
     }
@@ -77,7 +77,7 @@ impl Files {
     ///
     /// # Errors
     /// As [`Files::persist`].
-    pub fn persist_private(&self, mut file: TemporaryFile, path: &Path) -> Result<(), FileError> {
+    pub(crate) fn persist_private(&self, mut file: TemporaryFile, path: &Path) -> Result<(), FileError> {
         let to = self.at(path, Last::Itself)?;
         put(&file.at, &to).map_err(|error| self.error(path, error))?;
         file.has_name = true;
@@ -88,7 +88,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, something that is there, or a folder that cannot be written.
-    pub fn persist_folder(&self, mut folder: TemporaryFolder, path: &Path) -> Result<(), FileError> {
+    pub(crate) fn persist_folder(&self, mut folder: TemporaryFolder, path: &Path) -> Result<(), FileError> {
         let to = self.at(path, Last::Itself)?;
         match folder.rename_to(&to) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy_folder(&folder, &to),
@@ -99,7 +99,7 @@ impl Files {
 
     /// Waits until no other process of the project puts run folders into their places, and keeps others from it until
     /// what is returned is dropped. `None` where the project cannot be written: nobody else can do it there either.
-    pub fn turn(&self) -> Option<File> {
+    pub(crate) fn turn(&self) -> Option<File> {
         if self.anywhere {
             return None;
         }
@@ -185,7 +185,7 @@ fn copy_folder(folder: &TemporaryFolder, to: &At) -> io::Result<()> {
 
 impl TemporaryFile {
     /// Where it is for now.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.at.whole
     }
 
@@ -193,7 +193,7 @@ impl TemporaryFile {
     ///
     /// # Errors
     /// What the operating system says.
-    pub fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
 
@@ -218,7 +218,7 @@ impl TemporaryFile {
 
 impl TemporaryFolder {
     /// Where it is for now.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.at.whole
     }
 

@@ -15,7 +15,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, something that is no regular file, or a file that cannot be written.
-    pub fn create(&self, path: &Path) -> Result<File, FileError> {
+    pub(crate) fn create(&self, path: &Path) -> Result<File, FileError> {
         let file = self.opened(path, OpenOptions::new().write(true).create(true))?;
         // Not when it is opened: a file with another name is refused whole.
         file.set_len(0).map_err(|error| self.error(path, error))?;
@@ -26,7 +26,7 @@ impl Files {
     ///
     /// # Errors
     /// As [`Files::create`].
-    pub fn append(&self, path: &Path) -> Result<File, FileError> {
+    pub(crate) fn append(&self, path: &Path) -> Result<File, FileError> {
         self.opened(path, OpenOptions::new().append(true).create(true))
     }
 
@@ -34,7 +34,7 @@ impl Files {
     ///
     /// # Errors
     /// As [`Files::create`].
-    pub fn append_private(&self, path: &Path) -> Result<File, FileError> {
+    pub(crate) fn append_private(&self, path: &Path) -> Result<File, FileError> {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
         #[cfg(unix)]
@@ -52,7 +52,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, or what the operating system says.
-    pub fn create_folder(&self, path: &Path) -> Result<(), FileError> {
+    pub(crate) fn create_folder(&self, path: &Path) -> Result<(), FileError> {
         self.at(path, Last::Followed)?.make_folder().map_err(|error| self.error(path, error))
     }
 
@@ -60,7 +60,7 @@ impl Files {
     ///
     /// # Errors
     /// As [`Files::create_folder`].
-    pub fn create_private_folder(&self, path: &Path) -> Result<(), FileError> {
+    pub(crate) fn create_private_folder(&self, path: &Path) -> Result<(), FileError> {
         let at = self.at(path, Last::Followed)?;
         at.make_private_folder().map_err(|error| self.error(path, error))
     }
@@ -69,7 +69,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, or what the operating system says.
-    pub fn rename(&self, from: &Path, to: &Path) -> Result<(), FileError> {
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), FileError> {
         let (source, target) = (self.at(from, Last::Itself)?, self.at(to, Last::Itself)?);
         rename(&source, &target).map_err(|error| self.error(to, error))
     }
@@ -78,7 +78,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, or what the operating system says.
-    pub fn remove_file(&self, path: &Path) -> Result<(), FileError> {
+    pub(crate) fn remove_file(&self, path: &Path) -> Result<(), FileError> {
         let at = self.at(path, Last::Itself)?;
         at.dir.remove_file(&at.inside).map_err(|error| self.error(path, error))
     }
@@ -87,7 +87,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, or what the operating system says.
-    pub fn remove_folder(&self, path: &Path) -> Result<(), FileError> {
+    pub(crate) fn remove_folder(&self, path: &Path) -> Result<(), FileError> {
         let at = self.at(path, Last::Itself)?;
         at.dir.remove_dir_all(&at.inside).map_err(|error| self.error(path, error))
     }
@@ -97,13 +97,13 @@ impl Files {
     /// # Errors
     /// A path that leads outside, or what the operating system says.
     #[cfg(unix)]
-    pub fn link(&self, target: &Path, link: &Path) -> Result<(), FileError> {
+    pub(crate) fn link(&self, target: &Path, link: &Path) -> Result<(), FileError> {
         let at = self.at(link, Last::Itself)?;
         at.dir.symlink(target, &at.inside).map_err(|error| self.error(link, error))
     }
 
     /// Makes what was renamed in a folder last; not every system can.
-    pub fn sync_folder(&self, folder: &Path) {
+    pub(crate) fn sync_folder(&self, folder: &Path) {
         if let Ok(at) = self.at(folder, Last::Followed) {
             at.sync();
         }
@@ -113,7 +113,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, or a file that cannot be written; what was there stays.
-    pub fn move_file(&self, file: &Path, path: &Path) -> Result<(), FileError> {
+    pub(crate) fn move_file(&self, file: &Path, path: &Path) -> Result<(), FileError> {
         let (from, to) = (self.at(file, Last::Itself)?, self.at(path, Last::Itself)?);
         move_to(&from, &to).map_err(|error| self.error(path, error))
     }
@@ -123,7 +123,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, or a file that cannot be written; what was there stays.
-    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         let of = |error| self.error(path, error);
         let at = self.at(path, Last::Followed)?.followed().map_err(of)?;
         if at.typed && at.is_special() {
@@ -139,7 +139,7 @@ impl Files {
     ///
     /// # Errors
     /// A path that leads outside, or a file that cannot be written; what was there stays.
-    pub fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         let of = |error| self.error(path, error);
         let at = self.at(path, Last::Itself)?;
         at.folder().make_folder().map_err(of)?;

@@ -8,19 +8,19 @@ use std::sync::{PoisonError, RwLock};
 static DECLARED: RwLock<Option<Redactor>> = RwLock::new(None);
 
 /// Adds secrets, each with a name for messages, to those that the process knows.
-pub fn declare(secrets: impl IntoIterator<Item = (String, String)>) {
+pub(crate) fn declare(secrets: impl IntoIterator<Item = (String, String)>) {
     let mut declared = DECLARED.write().unwrap_or_else(PoisonError::into_inner);
     let known = declared.take().unwrap_or_default();
     *declared = Some(known.knowing(secrets));
 }
 
 /// A redactor that knows every secret that was declared so far.
-pub fn declared() -> Redactor {
+pub(crate) fn declared() -> Redactor {
     DECLARED.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
 }
 
 /// A text without the secrets that were declared.
-pub fn clean(text: &str) -> Cow<'_, str> {
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     let declared = DECLARED.read().unwrap_or_else(PoisonError::into_inner);
     match &*declared {
         Some(redactor) => redactor.without_known(text),
@@ -30,12 +30,12 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 
 /// The first `most` characters of a text without the secrets that were declared. Of a secret that is cut nothing tells
 /// afterwards that it was one, so it goes before.
-pub fn beginning(text: &str, most: usize) -> String {
+pub(crate) fn beginning(text: &str, most: usize) -> String {
     clean(text).chars().take(most).collect()
 }
 
 /// A JSON document without the secrets that were declared: it stays a document, for only strings change.
-pub fn clean_bytes(document: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn clean_bytes(document: &[u8]) -> Cow<'_, [u8]> {
     let redactor = declared();
     let Ok(text) = std::str::from_utf8(document) else { return Cow::Borrowed(document) };
     if !redactor.knows_any_in(text) {
@@ -53,18 +53,18 @@ pub fn clean_bytes(document: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// A JSON document without secrets, declared or of a well-known form: for what is packed, which nothing can clean afterwards.
-pub fn clean_packed(document: Vec<u8>) -> Vec<u8> {
+pub(crate) fn clean_packed(document: Vec<u8>) -> Vec<u8> {
     declared().redact_body(&document).unwrap_or(document)
 }
 
 /// A value without the secrets that were declared.
-pub fn clean_value(value: Value) -> Value {
+pub(crate) fn clean_value(value: Value) -> Value {
     let redactor = declared();
     if redactor.knows_any_in(&value.to_string()) { redactor.redact_value(&value) } else { value }
 }
 
 /// The bytes of a text, which may be a page or a table, without the secrets that were declared.
-pub fn clean_text_bytes(text: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn clean_text_bytes(text: &[u8]) -> Cow<'_, [u8]> {
     match std::str::from_utf8(text).map(clean) {
         Ok(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
         _ => Cow::Borrowed(text),

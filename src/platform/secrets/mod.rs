@@ -16,7 +16,9 @@ mod stream;
 mod tests;
 mod well_known;
 
-pub use declared::{beginning, clean, clean_bytes, clean_packed, clean_text_bytes, clean_value, declare, declared};
+pub(crate) use declared::{
+    beginning, clean, clean_bytes, clean_packed, clean_text_bytes, clean_value, declare, declared,
+};
 pub(crate) use redactor::MARK;
 pub use redactor::Redactor;
 pub(crate) use stream::redact_stream;

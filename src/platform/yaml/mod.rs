@@ -20,7 +20,7 @@ mod write;
 pub(crate) use error::{Problem, ReadError};
 pub(crate) use node::{Kind, Node, Scalar, Style};
 pub(crate) use own_style::parse as parse_own_style;
-pub use place::{Focus, Place, Step};
+pub(crate) use place::{Focus, Place, Step};
 pub(crate) use tree::parse;
 pub(crate) use typed::read;
 pub(crate) use write::{fits, write};

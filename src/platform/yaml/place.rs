@@ -15,7 +15,7 @@ pub struct Place {
 
 /// One step into a document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub(crate) enum Step {
     /// Into a map, by key.
     Key(String),
     /// Into a list, from 0.
@@ -24,7 +24,7 @@ pub enum Step {
 
 /// What part of a value a mistake points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Focus {
+pub(crate) enum Focus {
     /// The value.
     Value,
     /// The key that leads to it.

@@ -35,7 +35,7 @@ pub(super) fn generated(call: &ToolCall) -> Option<usize> {
 }
 
 /// Numbers the generated ids of an answer as the next request of the conversation will number them.
-pub fn continue_ids(asked: &ChatRequest, calls: &mut [ToolCall]) {
+pub(crate) fn continue_ids(asked: &ChatRequest, calls: &mut [ToolCall]) {
     let before = asked.messages.iter().flat_map(|message| &message.calls).filter(|call| generated(call).is_some());
     let before = before.count();
     for call in calls {

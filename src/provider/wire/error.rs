@@ -23,7 +23,7 @@ pub fn error_message(body: &str) -> String {
 }
 
 /// What a response means that is a success by its status and reports an error in its body; `None` for any other.
-pub fn reported_kind(body: &[u8]) -> Option<ErrorKind> {
+pub(crate) fn reported_kind(body: &[u8]) -> Option<ErrorKind> {
     /// Longer bodies are answers.
     const LONGEST: usize = 64 << 10;
     let named = |word: &&str| memchr::memmem::find(body, word.as_bytes()).is_some();

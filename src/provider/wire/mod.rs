@@ -10,7 +10,7 @@
 //! `assembler` adds streams up, `route` tells the dialect of an address, `perplexity` reads answers of a search service,
 //! `embeddings` stands apart because its words are vectors, `nuclia_ask` because it has a question and no conversation.
 
-pub mod assembler;
+pub(crate) mod assembler;
 mod call_ids;
 mod document;
 mod error;
@@ -25,7 +25,7 @@ pub mod embeddings;
 pub mod gemini;
 mod gemini_parts;
 mod gemini_stream;
-pub mod nuclia_ask;
+pub(crate) mod nuclia_ask;
 mod nuclia_ask_answer;
 pub mod openai_chat;
 mod openai_chat_answer;
@@ -34,16 +34,18 @@ mod openai_chat_stream;
 pub mod openai_responses;
 mod openai_responses_items;
 mod openai_responses_stream;
-pub mod perplexity;
+pub(crate) mod perplexity;
 pub mod perplexity_agent;
 pub mod perplexity_sonar;
-pub mod route;
+pub(crate) mod route;
 
-pub use assembler::Assembler;
-pub use call_ids::continue_ids;
+pub(crate) use assembler::Assembler;
+pub(crate) use call_ids::continue_ids;
 pub use document::WireError;
+pub use error::error_kind;
+pub use error::error_message;
 pub(super) use error::reported;
-pub use error::{error_kind, error_message, reported_kind};
+pub(crate) use error::reported_kind;
 
 use crate::cassette::Profile;
 use crate::provider::chat::{ChatRequest, ChatResponse};
@@ -56,7 +58,7 @@ use std::fmt;
 macro_rules! dialects {
     ($($file:ident),+ $(,)?) => {
         /// Every dialect, by the name of its file.
-        pub static DIALECTS: &[(&str, &dyn Dialect)] = &[$((stringify!($file), $file::DIALECT)),+];
+        pub(crate) static DIALECTS: &[(&str, &dyn Dialect)] = &[$((stringify!($file), $file::DIALECT)),+];
     };
 }
 
@@ -170,13 +172,13 @@ pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
 }
 
 /// The matching profile of that name, where this build knows it.
-pub fn known_profile(name: &str) -> Option<&'static Profile> {
+pub(crate) fn known_profile(name: &str) -> Option<&'static Profile> {
     let of_service = || super::json_service::profile_of_service(name);
     by_name(name).map(Dialect::profile).or_else(of_service).or((name == Profile::EXACT.name).then_some(&Profile::EXACT))
 }
 
 /// What the dialects that a provider can declare say of themselves.
-pub fn entries() -> Vec<DialectEntry> {
+pub(crate) fn entries() -> Vec<DialectEntry> {
     let declarable = dialects().filter(|dialect| !dialect.retired());
     declarable
         .map(|dialect| DialectEntry {

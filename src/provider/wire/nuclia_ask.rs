@@ -14,19 +14,19 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The dialect's name.
-pub const NAME: &str = "nuclia-ask";
+pub(crate) const NAME: &str = "nuclia-ask";
 
 /// How its requests are compared: everything counts.
-pub static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &[] };
+pub(crate) static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &[] };
 
 /// The header of a request that wants one JSON object.
-pub const SYNCHRONOUS: (&str, &str) = ("x-synchronous", "true");
+pub(crate) const SYNCHRONOUS: (&str, &str) = ("x-synchronous", "true");
 
 /// The response header with the id of the exchange, where an answer comes in pieces.
-pub const LEARNING_ID_HEADER: &str = "nuclia-learning-id";
+pub(crate) const LEARNING_ID_HEADER: &str = "nuclia-learning-id";
 
 /// The content type of an answer in pieces.
-pub const CONTENT_TYPE: &str = "application/x-ndjson";
+pub(crate) const CONTENT_TYPE: &str = "application/x-ndjson";
 
 pub(super) const READER: Reader = Reader(NAME);
 
@@ -125,19 +125,19 @@ pub struct AskAnswer {
 }
 
 /// The path of the call below the base URL.
-pub fn path(kb_id: &str) -> String {
+pub(crate) fn path(kb_id: &str) -> String {
     format!("/kb/{kb_id}/ask")
 }
 
 /// The path of a file below the base URL. A name is one part of it, whatever it holds.
-pub fn download_path(kb_id: &str, resource: &str, field: &str) -> String {
+pub(crate) fn download_path(kb_id: &str, resource: &str, field: &str) -> String {
     const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
     let [resource, field] = [resource, field].map(|part| utf8_percent_encode(part, PLAIN).to_string());
     format!("/kb/{kb_id}/resource/{resource}/file/{field}/download/field")
 }
 
 /// Writes a request's body.
-pub fn encode_request(request: &AskRequest) -> Value {
+pub(crate) fn encode_request(request: &AskRequest) -> Value {
     let mut body = json!({"query": request.query, "citations": true, "top_k": request.top_k, "show": SHOWN});
     if let Some(filter) = &request.filter_expression {
         body["filter_expression"] = filter.clone();
@@ -152,7 +152,7 @@ pub fn encode_request(request: &AskRequest) -> Value {
 ///
 /// # Errors
 /// [`WireError`] with the member that is not what the dialect says.
-pub fn decode_request(body: &Value) -> Result<AskRequest, WireError> {
+pub(crate) fn decode_request(body: &Value) -> Result<AskRequest, WireError> {
     let document = READER.object("", body)?;
     let query = READER.string(document, "query")?.to_owned();
     let top_k = document.get("top_k").and_then(super::document::small).unwrap_or(20);
@@ -176,7 +176,7 @@ pub fn decode_request(body: &Value) -> Result<AskRequest, WireError> {
 /// # Errors
 /// [`WireError::Reported`] where the service says that it failed, [`WireError::Cut`] for items without the last one, and
 /// the member that is not what the dialect says for anything else.
-pub fn decode_response(body: &[u8]) -> Result<AskAnswer, WireError> {
+pub(crate) fn decode_response(body: &[u8]) -> Result<AskAnswer, WireError> {
     let (document, skipped) = match serde_json::from_slice::<Value>(body) {
         Ok(document) if document.get("item").is_none() => (document, Vec::new()),
         _ => assembled(body)?,
@@ -208,7 +208,7 @@ pub fn decode_response(body: &[u8]) -> Result<AskAnswer, WireError> {
 }
 
 /// Whether nothing is missing from an answer in pieces.
-pub fn is_whole(body: &[u8]) -> bool {
+pub(crate) fn is_whole(body: &[u8]) -> bool {
     !matches!(assembled(body), Err(WireError::Cut))
 }
 

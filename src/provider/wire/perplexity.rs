@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 ///
 /// `[n]` in the text means the result with id n of the Agent API, so results come in the order of their ids, and what
 /// only annotations name behind them; in the chat shape it counts `citations`, to which `search_results` adds words.
-pub fn decode_answer(body: &Value) -> Result<SearchAnswer, WireError> {
+pub(crate) fn decode_answer(body: &Value) -> Result<SearchAnswer, WireError> {
     let sonar = body.get("choices").is_some();
     let response = if sonar {
         perplexity_sonar::DIALECT.decode_response(body)?
@@ -35,7 +35,7 @@ pub fn decode_answer(body: &Value) -> Result<SearchAnswer, WireError> {
 }
 
 /// Reads what the search endpoint gives: results without an answer. `None` when it is something else.
-pub fn decode_results(body: &Value) -> Option<SearchAnswer> {
+pub(crate) fn decode_results(body: &Value) -> Option<SearchAnswer> {
     if body.get("output").is_some() || body.get("choices").is_some() {
         return None;
     }

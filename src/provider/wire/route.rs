@@ -7,7 +7,7 @@ const KEYS: [&str; 3] = ["key", "api_key", "api-key"];
 
 /// The dialect of an address, and the path below the base URL as our own requests have it, its query without keys.
 /// `None` when it is none that is known here.
-pub fn route(url: &str) -> Option<(&'static dyn Dialect, String)> {
+pub(crate) fn route(url: &str) -> Option<(&'static dyn Dialect, String)> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (host, rest) = rest.split_at(rest.find('/')?);
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -18,7 +18,7 @@ pub fn route(url: &str) -> Option<(&'static dyn Dialect, String)> {
 }
 
 /// The path and query of any address, without keys.
-pub fn path(url: &str) -> String {
+pub(crate) fn path(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.find('/').map_or("/", |slash| &rest[slash..]);
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));

@@ -13,7 +13,7 @@ pub(in crate::report) use csv::csv;
 pub(in crate::report) use html::{Row as ShownRow, rows as shown_rows};
 pub(in crate::report) use taken::taken;
 pub(in crate::report) use terminal::table;
-pub use terminal::terminal;
+pub(crate) use terminal::terminal;
 
 use crate::compare::{Comparison, Difference};
 use crate::trace::{COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON};
@@ -23,7 +23,7 @@ use std::path::Path;
 
 /// A comparison with what is shown beside it.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown<'a> {
+pub(crate) struct Shown<'a> {
     /// The comparison.
     pub comparison: &'a Comparison,
     /// The run folders of A and B; a baseline file has none.
@@ -36,7 +36,7 @@ pub struct Shown<'a> {
 ///
 /// # Errors
 /// When one of them cannot be made.
-pub fn files(shown: &Shown<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub(crate) fn files(shown: &Shown<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut json = serde_json::to_vec_pretty(shown.comparison)?;
     json.push(b'\n');
     Ok(vec![

@@ -15,7 +15,7 @@ use std::path::Path;
 const LISTED: usize = 20;
 
 /// The comparison in at most `width` columns, with ANSI colours when `colour` is set.
-pub fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String {
+pub(crate) fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String {
     let found = shown.comparison;
     let width = width.clamp(60, 160);
     let mut out = String::new();

@@ -30,17 +30,17 @@ formats! {
 }
 
 /// Every file format, in the order of the help.
-pub fn formats() -> impl Iterator<Item = &'static dyn Format> {
+pub(crate) fn formats() -> impl Iterator<Item = &'static dyn Format> {
     FILES.iter().flat_map(|(_, formats)| *formats).copied()
 }
 
 /// The formats behind one word of `--to`; `csv` gives four, an unknown word none.
-pub fn named(name: &str) -> impl Iterator<Item = &'static dyn Format> {
+pub(crate) fn named(name: &str) -> impl Iterator<Item = &'static dyn Format> {
     formats().filter(move |format| format.name() == name)
 }
 
 /// The words of `--to`, each once, in the order of the table.
-pub fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     let mut names = Vec::new();
     for format in formats() {
         if !names.contains(&format.name()) {

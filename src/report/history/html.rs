@@ -64,7 +64,7 @@ struct Trend {
 ///
 /// # Errors
 /// When the template cannot be filled in, which would be a bug.
-pub fn html(series: &[Series], links: &Links) -> io::Result<Vec<u8>> {
+pub(crate) fn html(series: &[Series], links: &Links) -> io::Result<Vec<u8>> {
     Ok(page::render(&PAGE, page(series, links))?.into_bytes())
 }
 

@@ -6,8 +6,8 @@
 mod html;
 mod terminal;
 
-pub use html::html;
-pub use terminal::terminal;
+pub(crate) use html::html;
+pub(crate) use terminal::terminal;
 
 use super::figures::duration;
 use crate::history::{Change, Line, RECENT, Series, Shown, Unit};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// What lies beside the page of a history.
 #[derive(Debug, Clone, Default)]
-pub struct Links {
+pub(crate) struct Links {
     /// Whether the list of runs does.
     pub runs: bool,
     /// By the identity of a point, the name of the run folder with its report.

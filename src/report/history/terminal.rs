@@ -7,7 +7,7 @@ use crate::report::terminal_lines::wrap;
 use std::fmt::Write as _;
 
 /// The history in at most `width` columns.
-pub fn terminal(series: &[Series], width: usize) -> String {
+pub(crate) fn terminal(series: &[Series], width: usize) -> String {
     let width = width.clamp(60, 160);
     let mut out = String::new();
     if series.is_empty() {

@@ -43,7 +43,7 @@ struct Shown {
 ///
 /// # Errors
 /// When the template cannot be filled in, which would be a bug.
-pub fn html(runs: &[RunRow], history: bool) -> io::Result<Vec<u8>> {
+pub(crate) fn html(runs: &[RunRow], history: bool) -> io::Result<Vec<u8>> {
     let conclusion = match runs.first() {
         None => "There is no run yet".to_owned(),
         Some(newest) => {

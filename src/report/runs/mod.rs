@@ -6,8 +6,8 @@
 mod html;
 mod terminal;
 
-pub use html::html;
-pub use terminal::terminal;
+pub(crate) use html::html;
+pub(crate) use terminal::terminal;
 
 use super::figures::{counted, verdict_of};
 use crate::gate::Verdict;
@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 
 /// One run folder, as far as it can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RunRow {
+pub(crate) struct RunRow {
     /// The folder's name below the reports.
     pub name: String,
     /// When it was written (RFC 3339), by its `environment.json`; `None` where that does not say.
@@ -53,7 +53,7 @@ pub struct RunRow {
 
 impl RunRow {
     /// The verdict on the whole run: a broken folder is in ERROR.
-    pub fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         if self.broken.is_some() { Verdict::Error } else { verdict_of(self.exit_code) }
     }
 

@@ -5,7 +5,7 @@ use crate::report::terminal_lines::wrap;
 use crate::trace::text::quote;
 
 /// The runs in at most `width` columns.
-pub fn terminal(runs: &[RunRow], width: usize) -> String {
+pub(crate) fn terminal(runs: &[RunRow], width: usize) -> String {
     let width = width.clamp(60, 160);
     let mut out = String::new();
     if runs.is_empty() {

@@ -8,7 +8,7 @@ mod csv;
 mod html;
 mod terminal;
 
-pub use terminal::terminal;
+pub(crate) use terminal::terminal;
 
 use crate::compare::{Cell, Comparison, Unit, Variants};
 use crate::settings::price::dollars;
@@ -20,7 +20,7 @@ use std::io;
 ///
 /// # Errors
 /// When one of them cannot be made.
-pub fn files(found: &Variants) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub(crate) fn files(found: &Variants) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut json = serde_json::to_vec_pretty(found)?;
     json.push(b'\n');
     Ok(vec![

@@ -10,7 +10,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 use std::fmt::Write as _;
 
 /// The comparison in at most `width` columns, with ANSI colours when `colour` is set.
-pub fn terminal(found: &Variants, width: usize, colour: bool) -> String {
+pub(crate) fn terminal(found: &Variants, width: usize, colour: bool) -> String {
     let width = width.clamp(60, 160);
     let mut out = String::new();
     let part = if found.part.is_empty() { String::new() } else { format!(" PART ({})", found.part) };

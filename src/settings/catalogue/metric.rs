@@ -91,7 +91,7 @@ pub enum Values {
 }
 
 /// The retry accounts, as [`Values::Accounts`] takes them.
-pub const ACCOUNTS: [&str; 3] = ["transport", "model", "tool"];
+pub(crate) const ACCOUNTS: [&str; 3] = ["transport", "model", "tool"];
 
 impl MetricEntry {
     /// A rate.

@@ -9,10 +9,10 @@ mod flow;
 mod knowledge;
 mod metric;
 
-pub use dialect::DialectEntry;
-pub use flow::{FlowEntry, ToolEntry};
-pub use knowledge::{PassageNames, ServerEntry};
-pub use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Units, Values};
+pub(crate) use dialect::DialectEntry;
+pub(crate) use flow::{FlowEntry, ToolEntry};
+pub(crate) use knowledge::{PassageNames, ServerEntry};
+pub(crate) use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Units, Values};
 
 /// Everything that scenarios and criteria may name.
 #[derive(Debug, Clone, Default)]

@@ -39,7 +39,7 @@ const MOST_CASES: u64 = 2_000;
 
 /// One criterion: what would decide it, and what it could show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Deciding {
+pub(crate) struct Deciding {
     /// The criterion's id, `scenario/id` for a gate, `cases` for the gates on cases.
     pub key: String,
     /// The metric as written.

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// Requests by where their number comes from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Requests {
+pub(crate) struct Requests {
     /// Trials.
     pub trials: usize,
     /// Requests to the model; a mean for lanes that were not recorded.
@@ -29,7 +29,7 @@ pub struct Requests {
 
 /// The smallest difference that two runs of the plan, paired by case, would show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Visible {
+pub(crate) struct Visible {
     /// Of what: `fixed_suite` or `population`.
     pub estimand: &'static str,
     /// Whether the criteria are about it.
@@ -40,7 +40,7 @@ pub struct Visible {
 
 /// What the requests would cost, as far as recordings and prices tell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Money {
+pub(crate) struct Money {
     /// US dollars for the trials that were recorded, or whose case was; `None` where nothing has a price.
     pub dollars: Option<f64>,
     /// `provider/model` without a price.
@@ -51,7 +51,7 @@ pub struct Money {
 
 /// What a live run of a plan would take, and could show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     /// Trials whose own recording says it.
     pub recorded: Requests,
     /// Trials without one, by the recorded lanes of their case.
@@ -79,7 +79,7 @@ pub struct Estimate {
 }
 
 /// The estimate of a plan.
-pub fn estimate(runner: &TrialRunner, plan: &Plan) -> Estimate {
+pub(crate) fn estimate(runner: &TrialRunner, plan: &Plan) -> Estimate {
     let turns: Vec<usize> = plan.trials.iter().map(|trial| turns(plan, trial)).collect();
     let spent = |trial| runner.recording(plan, trial).ok().map(|cassette| runner.spending(trial, &cassette));
     let counted: Vec<Option<Spending>> = plan.trials.par_iter().map(spent).collect();
@@ -156,7 +156,7 @@ fn visible(cases: u64, repetitions: u64, declared: Estimand) -> Vec<Visible> {
 }
 
 /// Turns of a planned trial.
-pub fn turns(plan: &Plan, trial: &PlannedTrial) -> usize {
+pub(crate) fn turns(plan: &Plan, trial: &PlannedTrial) -> usize {
     plan.case_of(trial).map_or(0, |case| case.turns().count())
 }
 

@@ -31,7 +31,7 @@ const MOST_UNITS: u64 = 3_000;
 
 /// What one required gate can show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Prospect {
+pub(crate) struct Prospect {
     /// The criterion's id, `scenario/id` for a gate.
     pub key: String,
     /// The scenario that it is a gate of, by its place in the plan.
@@ -54,7 +54,7 @@ pub struct Prospect {
 impl Prospect {
     /// Whether it cannot pass at all, or passes less than four times in five at a rate that deserves it where a larger
     /// plan would.
-    pub fn is_poor(&self) -> bool {
+    pub(crate) fn is_poor(&self) -> bool {
         self.passes.is_none() || self.more.is_some()
     }
 }
@@ -71,7 +71,7 @@ struct Gate {
 }
 
 /// Every required gate of the plan whose bound decides, criteria on the whole run first where `whole` says so.
-pub fn prospects(plan: &Plan, whole: bool) -> Vec<Prospect> {
+pub(crate) fn prospects(plan: &Plan, whole: bool) -> Vec<Prospect> {
     let all = plan.criteria.criteria.iter().filter(|_| whole).map(|written| (None, written));
     let gates = plan.scenarios.iter().enumerate();
     let gates = gates.flat_map(|(at, of)| of.gates.iter().map(move |gate| (Some(at), gate)));

@@ -30,7 +30,7 @@ const ENVIRONMENT_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 /// When the folder cannot be read. One that is not there holds no run.
-pub fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
+pub(crate) fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
     let entries = match files::entries(reports) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -50,7 +50,7 @@ pub fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn beside_history(reports: &Path) -> io::Result<Links> {
+pub(crate) fn beside_history(reports: &Path) -> io::Result<Links> {
     let mut links = Links { runs: is_list(&reports.join(trace::INDEX_HTML)), ..Links::default() };
     for run in runs(reports)?.into_iter().filter(|run| run.pages.iter().any(|page| page == trace::INDEX_HTML)) {
         // The newest stands first: a recording that was replayed again has its newest report.
@@ -69,7 +69,7 @@ fn is_list(file: &Path) -> bool {
 ///
 /// # Errors
 /// When a folder cannot be read, or the page cannot be written.
-pub fn write_runs_page(reports: &Path) -> io::Result<()> {
+pub(crate) fn write_runs_page(reports: &Path) -> io::Result<()> {
     write_page_of(reports, &runs(reports)?)
 }
 
@@ -77,7 +77,7 @@ pub fn write_runs_page(reports: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// When the page cannot be written.
-pub fn write_page_of(reports: &Path, runs: &[RunRow]) -> io::Result<()> {
+pub(crate) fn write_page_of(reports: &Path, runs: &[RunRow]) -> io::Result<()> {
     let file = reports.join(trace::INDEX_HTML);
     // `--report-dir` may name a folder with an `index.html` of somebody's own.
     if file.exists() && !is_list(&file) {
@@ -91,7 +91,7 @@ pub fn write_page_of(reports: &Path, runs: &[RunRow]) -> io::Result<()> {
 ///
 /// # Errors
 /// When a folder cannot be read, or the page cannot be written.
-pub fn renew_runs_page(folder: &Path) -> io::Result<()> {
+pub(crate) fn renew_runs_page(folder: &Path) -> io::Result<()> {
     // `latest` stands beside the folder that it names.
     let whole = files::resolved(folder).unwrap_or_else(|_| folder.to_owned());
     match whole.parent() {

@@ -133,7 +133,7 @@ fn is_edited(seal: Seal, digest: &str) -> bool {
 ///
 /// # Errors
 /// When it cannot be read, or was written by a newer build.
-pub fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
+pub(crate) fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
     Ok(read_sealed_plan(folder)?.0)
 }
 
@@ -153,7 +153,7 @@ fn read_sealed_plan(folder: &Path) -> Result<(Plan, Seal), ScoreError> {
 ///
 /// # Errors
 /// When the file cannot be opened; each trace that cannot be read is an error of its own.
-pub fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<Trace, ScoreError>>, ScoreError> {
+pub(crate) fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<Trace, ScoreError>>, ScoreError> {
     let file = folder.join(trace::TRACES);
     let input = files::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
     let traces = trace::read_traces(BufReader::with_capacity(1 << 20, input));

@@ -61,7 +61,7 @@ impl From<Vec<Diagnostic>> for StopError {
 ///
 /// # Errors
 /// When that is less than two passes, or the selection cannot be planned.
-pub fn passes(loaded: &Loaded, selection: &Selection, max_trials: Option<u64>) -> Result<u32, StopError> {
+pub(crate) fn passes(loaded: &Loaded, selection: &Selection, max_trials: Option<u64>) -> Result<u32, StopError> {
     let one = plan::build(loaded, &Selection { passes: Some(1), ..selection.clone() }, 0)?;
     let pass = one.trials.len();
     let repeats = match (max_trials, selection.repeat) {
@@ -78,7 +78,7 @@ pub fn passes(loaded: &Loaded, selection: &Selection, max_trials: Option<u64>) -
 
 /// How the recordings of a selection were made, where any of them was made until decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordedPasses {
+pub(crate) struct RecordedPasses {
     /// Passes at most.
     pub most: u32,
     /// Scenarios that were recorded until decided.
@@ -93,7 +93,7 @@ pub struct RecordedPasses {
 
 impl RecordedPasses {
     /// What to say when both kinds are replayed together, or when a design is not the one that was recorded by.
-    pub fn note(&self) -> Option<String> {
+    pub(crate) fn note(&self) -> Option<String> {
         let edited = (!self.edited.is_empty())
             .then(|| format!("EDITED BY HAND after the recording: stopping.json of {}", self.edited.join(", ")));
         let lost = (!self.lost.is_empty()).then(|| {
@@ -120,7 +120,7 @@ impl RecordedPasses {
 ///
 /// # Errors
 /// When nothing is selected, or a design cannot be read.
-pub fn recorded_passes(loaded: &Loaded, selection: &Selection) -> Result<Option<RecordedPasses>, StopError> {
+pub(crate) fn recorded_passes(loaded: &Loaded, selection: &Selection) -> Result<Option<RecordedPasses>, StopError> {
     let plan = plan::build(loaded, &Selection { passes: None, ..selection.clone() }, 0)?;
     let mut found =
         RecordedPasses { most: u32::MAX, decided: Vec::new(), fixed: Vec::new(), edited: Vec::new(), lost: Vec::new() };
@@ -178,7 +178,7 @@ fn file(loaded: &Loaded, scenario: &str) -> PathBuf {
 }
 
 /// The designs of a recording run: where they lie, and what they say.
-pub struct Designs {
+pub(crate) struct Designs {
     files: Vec<PathBuf>,
     design: Option<StoppingDesign>,
     whole: bool,
@@ -190,7 +190,7 @@ impl Designs {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn begin(loaded: &Loaded, plan: &Plan, whole: bool) -> Result<Self, StopError> {
+    pub(crate) fn begin(loaded: &Loaded, plan: &Plan, whole: bool) -> Result<Self, StopError> {
         let files = plan.scenarios.iter().map(|scenario| file(loaded, &scenario.name)).collect();
         let design = stopping_design(plan);
         let begun = Self { files, design, whole };
@@ -209,7 +209,7 @@ impl Designs {
     ///
     /// # Errors
     /// When a file cannot be written or removed.
-    pub fn end(mut self, stopped: Option<&Stopped>, complete: bool) -> Result<(), StopError> {
+    pub(crate) fn end(mut self, stopped: Option<&Stopped>, complete: bool) -> Result<(), StopError> {
         if let Some(design) = &mut self.design {
             design.stopped_after = stopped.filter(|_| complete).map(|stopped| stopped.passes);
             return self.save();

@@ -18,7 +18,7 @@ const JOBS: usize = 4;
 
 /// Why nothing can be compared.
 #[derive(Debug, thiserror::Error)]
-pub enum DiffError {
+pub(crate) enum DiffError {
     /// No trial has a recorded answer.
     #[error("none of these trials has a recorded answer to compare with: record them first")]
     NothingRecorded,
@@ -29,7 +29,7 @@ pub enum DiffError {
 
 /// What came of one service.
 #[derive(Debug)]
-pub struct ServiceDiff {
+pub(crate) struct ServiceDiff {
     /// The service, `model` or `search`.
     pub service: String,
     /// Provider and model.
@@ -66,7 +66,7 @@ struct Candidate {
 ///
 /// # Errors
 /// When nothing is recorded, or nothing could be sent at all.
-pub fn diff(
+pub(crate) fn diff(
     runner: &TrialRunner,
     plan: &Plan,
     sample: usize,

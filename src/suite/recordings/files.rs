@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A cassette on disk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CassetteFile {
+pub(crate) struct CassetteFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its scenario's blobs: beside its case's folder, or beside itself where there are no cases.
@@ -19,7 +19,7 @@ pub struct CassetteFile {
 ///
 /// # Errors
 /// When a path is not there, or cannot be read, or when nothing is found.
-pub fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFile>, FileError> {
+pub(crate) fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFile>, FileError> {
     let mut found = Vec::new();
     for path in paths {
         descend(&here.join(path), &mut found)?;

@@ -14,7 +14,7 @@ const LANE: &str = "external.base.1";
 
 /// Why a file was not imported.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportError {
+pub(crate) enum ImportError {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(std::io::Error),
@@ -42,7 +42,7 @@ pub enum ImportError {
 
 /// Where the exchanges of a file go.
 #[derive(Debug, Clone, Copy)]
-pub struct Import<'a> {
+pub(crate) struct Import<'a> {
     /// The project's cassettes.
     pub folder: &'a Path,
     /// The scenario below whose name the cassette is put.
@@ -55,7 +55,7 @@ pub struct Import<'a> {
 ///
 /// # Errors
 /// When the file cannot be read or holds nothing to take over, or when there is a recording of that name already.
-pub fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Result<(Imported, PathBuf), ImportError> {
+pub(crate) fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Result<(Imported, PathBuf), ImportError> {
     let text = files::read_to_string(file).map_err(ImportError::Unreadable)?;
     let path = cassette::path(target.folder, target.scenario, target.case, &LANE);
     if path.exists() {
@@ -108,7 +108,7 @@ fn routed(url: &str) -> Route {
 ///
 /// # Errors
 /// When a path is not there or cannot be read.
-pub fn import_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
+pub(crate) fn import_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
     let mut found = Vec::new();
     for path in paths {
         let unreadable = |error| FileError::Read { path: path.clone(), error };
@@ -130,11 +130,11 @@ pub fn import_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
 
 /// Names of cases for files, each given once.
 #[derive(Debug, Default)]
-pub struct CaseNames(BTreeSet<String>);
+pub(crate) struct CaseNames(BTreeSet<String>);
 
 impl CaseNames {
     /// A name like the file's that no earlier file has.
-    pub fn name(&mut self, file: &Path) -> String {
+    pub(crate) fn name(&mut self, file: &Path) -> String {
         let name = slug(&file.file_stem().unwrap_or_default().to_string_lossy());
         let mut free = name.clone();
         let mut number = 2;
@@ -147,7 +147,7 @@ impl CaseNames {
 }
 
 /// Whether the text can be a folder's name as it is: a to z, 0 to 9 and `-`.
-pub fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     slug(text) == text
 }
 

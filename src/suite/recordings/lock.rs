@@ -8,7 +8,7 @@ use jiff::{Timestamp, Unit};
 /// # Errors
 /// [`LockError::Held`] while another process has it.
 #[expect(clippy::disallowed_methods, reason = "others are told since when they are kept out")]
-pub fn lock(command: &str) -> Result<Option<ProjectLock>, LockError> {
+pub(crate) fn lock(command: &str) -> Result<Option<ProjectLock>, LockError> {
     let since = Timestamp::now().round(Unit::Second).unwrap_or_default();
     files::lock(&format!("`ragcheck {command}` (process {}, since {since})", std::process::id()))
 }

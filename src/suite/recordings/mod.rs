@@ -25,22 +25,22 @@ mod scan;
 mod staleness;
 mod writable;
 
-pub use diff::{DiffError, ServiceDiff, diff};
-pub use files::{CassetteFile, cassettes};
-pub use import::{CaseNames, Import, ImportError, import, import_files, is_name};
-pub use lock::lock;
-pub use refresh::{Refresh, RefreshCost, refresh};
-pub use rekey::{RekeyError, rekey};
-pub use scan::{known_secrets, scan, scan_files};
-pub use staleness::{Ages, Stale, broken, lane_file, notes, stale, unrecorded};
-pub use writable::{Unwritable, writable, writable_folders};
+pub(crate) use diff::{DiffError, ServiceDiff, diff};
+pub(crate) use files::{CassetteFile, cassettes};
+pub(crate) use import::{CaseNames, Import, ImportError, import, import_files, is_name};
+pub(crate) use lock::lock;
+pub(crate) use refresh::{Refresh, RefreshCost, refresh};
+pub(crate) use rekey::{RekeyError, rekey};
+pub(crate) use scan::{known_secrets, scan, scan_files};
+pub(crate) use staleness::{Ages, Stale, broken, lane_file, notes, stale, unrecorded};
+pub(crate) use writable::{Unwritable, writable, writable_folders};
 
 use std::io;
 use std::path::PathBuf;
 
 /// A file or folder of recordings that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub(crate) enum FileError {
     /// It cannot be read.
     #[error("{} cannot be read: {error}", path.display())]
     Read {

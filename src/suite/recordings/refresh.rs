@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 /// The trials to record again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Refresh {
+pub(crate) struct Refresh {
     /// Their places in the plan.
     pub trials: BTreeSet<usize>,
     /// Why, and how many of them.
@@ -23,7 +23,7 @@ pub struct Refresh {
 
 /// What recording trials takes, by what was recorded before.
 #[derive(Debug, Clone, Default)]
-pub struct RefreshCost {
+pub(crate) struct RefreshCost {
     /// Calls and money.
     pub spending: Spending,
     /// Trials without a sound recording, counted as the mean of the others of their scenario.
@@ -37,7 +37,7 @@ pub struct RefreshCost {
 ///
 /// # Errors
 /// When the replay cannot be carried out.
-pub fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Option<Ages>) -> io::Result<Refresh> {
+pub(crate) fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Option<Ages>) -> io::Result<Refresh> {
     let mut found = Refresh::default();
     let mut add = |index: usize, why: &'static str| {
         if found.trials.insert(index) {
@@ -83,7 +83,7 @@ fn missing(runner: &TrialRunner, plan: &Plan) -> io::Result<Vec<(usize, &'static
 
 impl Refresh {
     /// What recording these trials takes.
-    pub fn cost(&self, runner: &TrialRunner, plan: &Plan) -> RefreshCost {
+    pub(crate) fn cost(&self, runner: &TrialRunner, plan: &Plan) -> RefreshCost {
         let mut cost = RefreshCost::default();
         let mut means: BTreeMap<usize, Option<(Spending, u64)>> = BTreeMap::new();
         for index in &self.trials {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Why a cassette cannot be rekeyed; it is as it was.
 #[derive(Debug, thiserror::Error)]
-pub enum RekeyError {
+pub(crate) enum RekeyError {
     /// It cannot be read or written.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
@@ -19,7 +19,7 @@ pub enum RekeyError {
 ///
 /// # Errors
 /// When it cannot be read or written, or a stored request is incomplete.
-pub fn rekey(path: &Path, blobs: &Path) -> Result<(Rekeyed, usize), RekeyError> {
+pub(crate) fn rekey(path: &Path, blobs: &Path) -> Result<(Rekeyed, usize), RekeyError> {
     let mut cassette = Cassette::load_to_convert(path, blobs)?;
     let rekeyed = cassette.rekey(known_profile)?;
     if !rekeyed.is_empty() {

@@ -12,7 +12,7 @@ const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTI
 
 /// The secrets that are known by value, with the names of their variables: those that the project file names, every
 /// variable of the environment whose name ends like a secret's, and all of `given`.
-pub fn known_secrets(project: &Project, given: BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(crate) fn known_secrets(project: &Project, given: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let named = |name: &String| project.providers.values().any(|provider| provider.key.as_ref() == Some(name));
     let mut known: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -29,7 +29,7 @@ pub fn known_secrets(project: &Project, given: BTreeMap<String, String>) -> BTre
 ///
 /// # Errors
 /// When it cannot be read: what was not read is not clean.
-pub fn scan(file: &Path, redactor: &Redactor) -> Result<Vec<Find>, FileError> {
+pub(crate) fn scan(file: &Path, redactor: &Redactor) -> Result<Vec<Find>, FileError> {
     let bytes = files::read(file).map_err(|error| FileError::Read { path: file.to_owned(), error })?;
     Ok(cassette::scan(&String::from_utf8_lossy(&bytes), redactor))
 }
@@ -38,7 +38,7 @@ pub fn scan(file: &Path, redactor: &Redactor) -> Result<Vec<Find>, FileError> {
 ///
 /// # Errors
 /// When a path is not there or cannot be read.
-pub fn scan_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
+pub(crate) fn scan_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
     let mut found = Vec::new();
     for path in paths {
         collect(path, &mut found)?;

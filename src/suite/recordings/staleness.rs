@@ -64,7 +64,7 @@ fn day(at: Timestamp) -> String {
 
 /// Why one lane is stale.
 #[derive(Debug)]
-pub struct Stale {
+pub(crate) struct Stale {
     /// When it was recorded, if that is too long ago.
     pub old: Option<Timestamp>,
     /// Parts of its requests that have changed since, with the exchanges that hold the old ones.
@@ -74,7 +74,7 @@ pub struct Stale {
 }
 
 /// The stale lanes of a plan: trials by index, with why. Lanes without a sound recording are not among them.
-pub fn stale(runner: &TrialRunner, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stale> {
+pub(crate) fn stale(runner: &TrialRunner, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stale> {
     let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
         let standing = runner.standing(plan, trial).ok()?;
         let at = standing.cassette.header.recorded_at;
@@ -86,7 +86,7 @@ pub fn stale(runner: &TrialRunner, plan: &Plan, ages: Ages) -> BTreeMap<usize, S
 }
 
 /// Notes on stale and unused recordings, by scenario.
-pub fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
+pub(crate) fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
     let stale = stale(runner, plan, ages);
     let mut notes = Vec::new();
     for (number, scenario) in plan.scenarios.iter().enumerate() {
@@ -163,7 +163,7 @@ fn unused(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<Diagnost
 }
 
 /// The file of a trial's recording; `cassettes` wins over the project's folder.
-pub fn lane_file(loaded: &Loaded, cassettes: Option<&Path>, trial: &str) -> PathBuf {
+pub(crate) fn lane_file(loaded: &Loaded, cassettes: Option<&Path>, trial: &str) -> PathBuf {
     folder_of(loaded, cassettes).join(format!("{trial}.yaml"))
 }
 
@@ -173,7 +173,7 @@ fn folder_of(loaded: &Loaded, cassettes: Option<&Path>) -> PathBuf {
 
 /// One error for each recording that cannot be read (cut off, or no cassette), and one for each cause that leaves requests
 /// of a scenario's recordings incomplete: such recordings replay, but a miss cannot be explained by them.
-pub fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
+pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let found = plan.trials.par_iter().filter_map(|trial| {
         let file = lane_file(loaded, cassettes, &trial.id);
@@ -219,7 +219,7 @@ pub fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
 
 /// One note for each case with lanes that have no recording, with the command that records them; where nothing is recorded
 /// yet, one note for all of them.
-pub fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
+pub(crate) fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let mut missing: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
     for trial in &plan.trials {

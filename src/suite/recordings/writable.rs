@@ -32,7 +32,7 @@ pub struct Unwritable {
 ///
 /// # Errors
 /// [`Unwritable`] names the first folder that takes no file.
-pub fn writable(runner: &TrialRunner, plan: &Plan) -> Result<(), Unwritable> {
+pub(crate) fn writable(runner: &TrialRunner, plan: &Plan) -> Result<(), Unwritable> {
     let mut folders = BTreeSet::new();
     for trial in &plan.trials {
         let lane = runner.lane_file(plan, trial);
@@ -49,7 +49,7 @@ pub fn writable(runner: &TrialRunner, plan: &Plan) -> Result<(), Unwritable> {
 ///
 /// # Errors
 /// [`Unwritable`] names the first that takes none.
-pub fn writable_folders<'f>(folders: impl IntoIterator<Item = &'f Path>) -> Result<(), Unwritable> {
+pub(crate) fn writable_folders<'f>(folders: impl IntoIterator<Item = &'f Path>) -> Result<(), Unwritable> {
     let nearest: BTreeSet<&Path> = folders.into_iter().map(nearest).collect();
     for folder in nearest {
         // A file of somebody's with that name stays.

@@ -15,7 +15,8 @@ mod route;
 mod server;
 mod vars;
 
-pub use admission::Refused;
-pub use route::{MODEL_MOUNT, SEARCH_MOUNT};
-pub use server::{Proxy, Serving};
-pub use vars::{Bound, Pattern, Unbound, Vars};
+pub(crate) use admission::Refused;
+pub(crate) use route::{MODEL_MOUNT, SEARCH_MOUNT};
+pub use server::Proxy;
+pub(crate) use server::Serving;
+pub(crate) use vars::{Bound, Pattern, Unbound, Vars};

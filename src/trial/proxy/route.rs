@@ -8,9 +8,9 @@ use crate::provider::wire::{Dialect, openai_chat, perplexity_agent, perplexity_s
 use crate::transport::Service;
 
 /// Where the model is, with the version that OpenAI's clients want in their base URL.
-pub const MODEL_MOUNT: &str = "/model/v1";
+pub(crate) const MODEL_MOUNT: &str = "/model/v1";
 /// Where the search service is.
-pub const SEARCH_MOUNT: &str = "/search";
+pub(crate) const SEARCH_MOUNT: &str = "/search";
 
 /// One kind of request that is served.
 #[derive(Debug)]

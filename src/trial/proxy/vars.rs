@@ -21,7 +21,7 @@ const SHORTEST: usize = 4;
 
 /// Where one generated value is found.
 #[derive(Debug, Clone)]
-pub struct Pattern {
+pub(crate) struct Pattern {
     /// Its name.
     pub name: String,
     /// JSON pointer into request bodies.
@@ -32,7 +32,7 @@ pub struct Pattern {
 
 /// The values of one trial.
 #[derive(Debug)]
-pub struct Vars {
+pub(crate) struct Vars {
     patterns: Vec<Pattern>,
     recorded: BTreeMap<String, Vec<String>>,
     generated: Mutex<BTreeMap<String, Vec<String>>>,
@@ -40,7 +40,7 @@ pub struct Vars {
 
 impl Vars {
     /// Nothing bound yet; `recorded` are the values of the recording that is replayed.
-    pub fn new(patterns: Vec<Pattern>, recorded: BTreeMap<String, Vec<String>>) -> Self {
+    pub(crate) fn new(patterns: Vec<Pattern>, recorded: BTreeMap<String, Vec<String>>) -> Self {
         Self { patterns, recorded, generated: Mutex::default() }
     }
 
@@ -49,12 +49,12 @@ impl Vars {
     }
 
     /// What the agent has generated so far, by name, in order of appearance.
-    pub fn values(&self) -> BTreeMap<String, Vec<String>> {
+    pub(crate) fn values(&self) -> BTreeMap<String, Vec<String>> {
         self.generated().clone()
     }
 
     /// The body with a numbered name in place of each value.
-    pub fn bind(&self, body: &Value) -> Value {
+    pub(crate) fn bind(&self, body: &Value) -> Value {
         if self.patterns.is_empty() {
             return body.clone();
         }
@@ -85,18 +85,18 @@ impl Vars {
     }
 
     /// A bound body with the agent's own values again: what a live service is sent.
-    pub fn unbind(&self, body: &Value) -> Value {
+    pub(crate) fn unbind(&self, body: &Value) -> Value {
         replaced_in(body, &slots(&self.generated()))
     }
 
     /// A bound body with the values of the recording: what a trace tells. While recording, those are the agent's.
-    pub fn as_recorded(&self, body: &Value) -> Value {
+    pub(crate) fn as_recorded(&self, body: &Value) -> Value {
         let values = if self.recorded.is_empty() { self.values() } else { self.recorded.clone() };
         replaced_in(body, &slots(&values))
     }
 
     /// Text of the agent's with the values of the recording.
-    pub fn told(&self, text: &str) -> String {
+    pub(crate) fn told(&self, text: &str) -> String {
         let pairs = self.pairs().into_iter().map(|(old, new)| (new, old)).collect();
         replaced(text, &longest_first(pairs)).into_owned()
     }
@@ -212,14 +212,14 @@ fn replaced_in(value: &Value, pairs: &[(String, String)]) -> Value {
 }
 
 /// Binds requests on their way to `inner`, and puts today's values back into what comes from there.
-pub struct Bound {
+pub(crate) struct Bound {
     inner: Arc<dyn Transport>,
     vars: Arc<Vars>,
 }
 
 impl Bound {
     /// Before `inner`.
-    pub fn new(inner: Arc<dyn Transport>, vars: Arc<Vars>) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Transport>, vars: Arc<Vars>) -> Self {
         Self { inner, vars }
     }
 }
@@ -236,14 +236,14 @@ impl Transport for Bound {
 }
 
 /// Gives bound requests their values again, on their way to a live service.
-pub struct Unbound {
+pub(crate) struct Unbound {
     inner: Arc<dyn Transport>,
     vars: Arc<Vars>,
 }
 
 impl Unbound {
     /// Before `inner`.
-    pub fn new(inner: Arc<dyn Transport>, vars: Arc<Vars>) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Transport>, vars: Arc<Vars>) -> Self {
         Self { inner, vars }
     }
 }

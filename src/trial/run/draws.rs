@@ -10,11 +10,11 @@ use crate::trial::Finished;
 use std::collections::BTreeMap;
 
 /// What stands for the verdict of a draw that was not judged.
-pub const UNJUDGED: &str = "unknown";
+pub(crate) const UNJUDGED: &str = "unknown";
 
 /// The draws of trials in earlier live runs.
 #[derive(Debug, Default)]
-pub struct EarlierDraws {
+pub(crate) struct EarlierDraws {
     runs: Vec<Kept>,
     trials: BTreeMap<String, Draw>,
     /// How often trials ended in ERROR and are run again now.
@@ -31,7 +31,7 @@ struct Draw {
 
 impl EarlierDraws {
     /// Adds the judged trials of a run: by id, the verdict of the draw that counted in it, and whether it goes on counting.
-    pub fn add_run(&mut self, run: Kept, judged: impl IntoIterator<Item = (String, String, bool)>) {
+    pub(crate) fn add_run(&mut self, run: Kept, judged: impl IntoIterator<Item = (String, String, bool)>) {
         let number = self.runs.len();
         let draws = judged.into_iter().filter(|(trial, ..)| run.has(trial));
         let draws = draws.map(|(trial, verdict, counts)| (trial, Draw { run: number, verdict, counts }));
@@ -42,12 +42,12 @@ impl EarlierDraws {
     }
 
     /// Adds a trial that ended in ERROR so many times.
-    pub fn add_errors(&mut self, trial: String, times: u32) {
+    pub(crate) fn add_errors(&mut self, trial: String, times: u32) {
         self.errors.insert(trial, times);
     }
 
     /// What a trial comes to that has just been drawn under the plan of this id.
-    pub fn settle(&self, plan: &str, mut now: Finished) -> Finished {
+    pub(crate) fn settle(&self, plan: &str, mut now: Finished) -> Finished {
         let trial = now.trace.trial.clone();
         now.trace.evidence.replaced_errors += self.errors.get(&trial).copied().unwrap_or(0);
         let Some(draw) = self.trials.get(&trial) else { return now };

@@ -22,7 +22,7 @@ const MOST_ASIDE: usize = 1_000;
 
 /// A run folder that is being written.
 #[derive(Debug)]
-pub struct Writing {
+pub(crate) struct Writing {
     reports: PathBuf,
     folder: files::TemporaryFolder,
     traces: BufWriter<File>,
@@ -37,7 +37,7 @@ impl Writing {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn begin(reports: &Path, plan: &[u8]) -> io::Result<Self> {
+    pub(crate) fn begin(reports: &Path, plan: &[u8]) -> io::Result<Self> {
         files::create_dir_all(reports)?;
         let folder = files::temporary_folder(reports)?;
         files::write(folder.path().join(PLAN), plan)?;
@@ -53,7 +53,7 @@ impl Writing {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn trace(&mut self, line: &[u8]) -> io::Result<()> {
+    pub(crate) fn trace(&mut self, line: &[u8]) -> io::Result<()> {
         let (line, digest) = stored_line(line);
         // A line's digest stands for the line.
         self.digest.update(if digest.is_empty() { &line[..] } else { digest.as_bytes() });
@@ -64,7 +64,7 @@ impl Writing {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn run_again(&mut self, line: &[u8]) -> io::Result<()> {
+    pub(crate) fn run_again(&mut self, line: &[u8]) -> io::Result<()> {
         let again = match self.again.take() {
             Some(again) => again,
             None => BufWriter::new(files::create(self.folder.path().join(RUN_AGAIN))?),
@@ -76,7 +76,7 @@ impl Writing {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn passages(&mut self, found: &[Arc<NamedPassage>]) -> io::Result<()> {
+    pub(crate) fn passages(&mut self, found: &[Arc<NamedPassage>]) -> io::Result<()> {
         self.passages.add(found).map(|_| ())
     }
 
@@ -84,7 +84,7 @@ impl Writing {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn flush(&mut self) -> io::Result<usize> {
+    pub(crate) fn flush(&mut self) -> io::Result<usize> {
         self.traces.flush()?;
         self.again.as_mut().map_or(Ok(()), Write::flush)?;
         self.passages.out().flush()?;
@@ -92,7 +92,7 @@ impl Writing {
     }
 
     /// Where the folder is for now.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
@@ -101,7 +101,7 @@ impl Writing {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(mut self, newest: bool) -> io::Result<PathBuf> {
+    pub(crate) fn finish(mut self, newest: bool) -> io::Result<PathBuf> {
         self.flush()?;
         self.traces.get_ref().sync_all()?;
         self.passages.out().get_ref().sync_all()?;
@@ -130,7 +130,7 @@ impl Writing {
 ///
 /// # Errors
 /// When the folder of reports cannot be read.
-pub fn prune(reports: &Path, keep: usize, made: &Path) -> io::Result<()> {
+pub(crate) fn prune(reports: &Path, keep: usize, made: &Path) -> io::Result<()> {
     let _turn = files::turn();
     let latest = files::resolved(&reports.join("latest")).ok();
     let latest = latest.as_deref().and_then(Path::file_name);

@@ -2,7 +2,7 @@
 
 /// Resolves when the run is to end, with why.
 #[cfg(unix)]
-pub async fn interrupted() -> &'static str {
+pub(crate) async fn interrupted() -> &'static str {
     use tokio::signal::unix::{SignalKind, signal};
     let of = |kind: SignalKind, why: &'static str| async move {
         match signal(kind) {

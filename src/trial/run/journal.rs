@@ -42,7 +42,7 @@ const MOST: usize = 1_000;
 
 /// What was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begun {
+pub(crate) struct Begun {
     /// Format version.
     pub version: u32,
     /// `record` or `live`.
@@ -57,13 +57,13 @@ pub struct Begun {
 
 impl Begun {
     /// What begins now, under `mode`, by a command of these arguments.
-    pub fn now(mode: &str, at: Timestamp, arguments: Vec<String>) -> Self {
+    pub(crate) fn now(mode: &str, at: Timestamp, arguments: Vec<String>) -> Self {
         let arguments = arguments.iter().map(|argument| secrets::clean(argument).into_owned()).collect();
         Self { version: VERSION, mode: mode.to_owned(), at, process: std::process::id(), arguments }
     }
 
     /// The command, as it was typed.
-    pub fn command(&self) -> String {
+    pub(crate) fn command(&self) -> String {
         format!("ragcheck {}", self.arguments.join(" "))
     }
 }
@@ -127,7 +127,7 @@ pub enum JournalError {
 
 /// The journal of a run that is under way.
 #[derive(Debug)]
-pub struct Journal {
+pub(crate) struct Journal {
     folder: PathBuf,
     begun: Begun,
     kept: Kept,
@@ -151,7 +151,7 @@ impl Journal {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn begin(reports: &Path, plan: &Plan, plan_text: &[u8], begun: Begun) -> Result<Self, JournalError> {
+    pub(crate) fn begin(reports: &Path, plan: &Plan, plan_text: &[u8], begun: Begun) -> Result<Self, JournalError> {
         let _turn = files::turn();
         let free = (1..MOST).map(|n| folder_of(reports, plan, n)).find(|folder| !folder.exists());
         let folder = free.unwrap_or_else(|| folder_of(reports, plan, MOST));
@@ -174,7 +174,7 @@ impl Journal {
     ///
     /// # Errors
     /// When there is none, when it is of another plan or mode, or when its process is still there.
-    pub fn resume(reports: &Path, plan: &Plan, plan_text: &[u8], mode: &str) -> Result<Self, JournalError> {
+    pub(crate) fn resume(reports: &Path, plan: &Plan, plan_text: &[u8], mode: &str) -> Result<Self, JournalError> {
         let now: Value = serde_json::from_slice(plan_text).unwrap_or_default();
         let mut refused = None;
         for (begun, folder) in unfinished(reports)? {
@@ -226,22 +226,22 @@ impl Journal {
     }
 
     /// The trials that were finished before, by another process.
-    pub fn kept(&self) -> &Kept {
+    pub(crate) fn kept(&self) -> &Kept {
         &self.kept
     }
 
     /// When the run was begun, where another process began it.
-    pub fn resumed_since(&self) -> Option<Timestamp> {
+    pub(crate) fn resumed_since(&self) -> Option<Timestamp> {
         self.resumed.then_some(self.begun.at)
     }
 
     /// Trials that are finished.
-    pub fn finished(&self) -> usize {
+    pub(crate) fn finished(&self) -> usize {
         self.kept.len() + self.written.lock().unwrap_or_else(PoisonError::into_inner).trials.len()
     }
 
     /// How often a trial ended in ERROR before the run was resumed.
-    pub fn errors(&self, trial: &str) -> u32 {
+    pub(crate) fn errors(&self, trial: &str) -> u32 {
         self.errors.get(trial).copied().unwrap_or(0)
     }
 
@@ -249,7 +249,7 @@ impl Journal {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn note_error(&self, trial: &str) -> io::Result<()> {
+    pub(crate) fn note_error(&self, trial: &str) -> io::Result<()> {
         let _alone = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let line = serde_json::to_string(trial)? + "\n";
         files::append(self.folder.join(ERRORS))?.write_all(line.as_bytes())
@@ -259,7 +259,7 @@ impl Journal {
     ///
     /// # Errors
     /// When it cannot be written; the journal is then as it was before.
-    pub fn keep(&self, trace: &Trace, found: &[Arc<NamedPassage>]) -> io::Result<()> {
+    pub(crate) fn keep(&self, trace: &Trace, found: &[Arc<NamedPassage>]) -> io::Result<()> {
         let mut line = Vec::with_capacity(8 * 1024);
         trace::write_trace(&mut line, trace)?;
         let (line, _) = stored_line(&line);
@@ -280,7 +280,7 @@ impl Journal {
 
     /// The run is over. `complete` says that every trial has ended by itself and the run's folder is written: this
     /// journal goes, and what is left of earlier runs of the same plan in the same mode. Otherwise it stays.
-    pub fn end(self, complete: bool) {
+    pub(crate) fn end(self, complete: bool) {
         if !complete {
             return;
         }
@@ -315,7 +315,7 @@ impl Journal {
 ///
 /// # Errors
 /// When a folder of one cannot be read.
-pub fn unfinished(reports: &Path) -> Result<Vec<(Begun, PathBuf)>, JournalError> {
+pub(crate) fn unfinished(reports: &Path) -> Result<Vec<(Begun, PathBuf)>, JournalError> {
     let folder = reports.join(UNFINISHED);
     let mut found = Vec::new();
     for entry in files::entries(&folder).unwrap_or_default() {

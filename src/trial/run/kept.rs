@@ -12,7 +12,7 @@ const LONGEST: u64 = 1 << 30;
 
 /// Where the traces of finished trials stand in a file; they are read when their turn comes.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub(crate) struct Kept {
     file: PathBuf,
     /// By trial: where its line begins, and its length.
     lines: BTreeMap<String, (u64, u64)>,
@@ -29,7 +29,7 @@ impl Kept {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn of(file: &Path, plan: &str, wanted: impl Fn(&str) -> bool) -> io::Result<Self> {
+    pub(crate) fn of(file: &Path, plan: &str, wanted: impl Fn(&str) -> bool) -> io::Result<Self> {
         Self::matching(file, |trace| trace.plan == plan && wanted(&trace.trial))
     }
 
@@ -37,7 +37,7 @@ impl Kept {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn matching(file: &Path, wanted: impl Fn(&Trace) -> bool) -> io::Result<Self> {
+    pub(crate) fn matching(file: &Path, wanted: impl Fn(&Trace) -> bool) -> io::Result<Self> {
         let (passages, _) = Passages::whole(&file.with_file_name(PASSAGES))?;
         let mut kept = Self { file: file.to_owned(), passages, ..Self::default() };
         let mut reader = BufReader::with_capacity(1 << 20, files::open(file)?);
@@ -59,17 +59,17 @@ impl Kept {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lines.len()
     }
 
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
     /// Whether the trial is among them.
-    pub fn has(&self, trial: &str) -> bool {
+    pub(crate) fn has(&self, trial: &str) -> bool {
         self.lines.contains_key(trial)
     }
 
@@ -79,7 +79,7 @@ impl Kept {
     }
 
     /// A trial with what its searches found; `None` where there is none, or it cannot be read any more, so that the trial is run again.
-    pub fn finished(&self, trial: &str) -> Option<Finished> {
+    pub(crate) fn finished(&self, trial: &str) -> Option<Finished> {
         let trace = self.trace(trial)?;
         Some(Finished { passages: self.passages.of(&trace), ..Finished::of(trace) })
     }

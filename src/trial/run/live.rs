@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// How a live run is carried out.
 #[derive(Debug, Clone, Copy)]
-pub struct LiveOptions<'r> {
+pub(crate) struct LiveOptions<'r> {
     /// Trials at the same time.
     pub jobs: usize,
     /// Whether each lane is recorded, and the trial then replayed from what was written.
@@ -45,7 +45,7 @@ impl LiveOptions<'_> {
 ///
 /// # Errors
 /// When the runtime cannot be started, a finished trial cannot be kept, or `commit` fails: the run ends there.
-pub fn live<T>(
+pub(crate) fn live<T>(
     runner: &Arc<TrialRunner>,
     plan: &Arc<Plan>,
     options: LiveOptions<'_>,

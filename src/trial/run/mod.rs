@@ -7,7 +7,7 @@
 //! whatever ends it ([`Journal`]), and what an earlier process finished is not run again ([`Kept`]). Nothing here judges.
 
 mod draws;
-pub mod folder;
+pub(crate) mod folder;
 mod interrupt;
 mod journal;
 mod kept;
@@ -15,13 +15,13 @@ mod live;
 mod replay;
 mod resend;
 
-pub use draws::{EarlierDraws, UNJUDGED};
-pub use interrupt::interrupted;
-pub use journal::{Begun, Journal, JournalError, unfinished};
-pub use kept::Kept;
-pub use live::{LiveOptions, live};
-pub use replay::replay;
-pub use resend::again;
+pub(crate) use draws::{EarlierDraws, UNJUDGED};
+pub(crate) use interrupt::interrupted;
+pub(crate) use journal::{Begun, Journal, JournalError, unfinished};
+pub(crate) use kept::Kept;
+pub(crate) use live::{LiveOptions, live};
+pub(crate) use replay::replay;
+pub(crate) use resend::again;
 
 use crate::plan::{Plan, PlannedTrial};
 use crate::trial::Finished;
@@ -30,7 +30,7 @@ use std::ops::ControlFlow;
 
 /// One trial with what `inspect` made of its trace.
 #[derive(Debug)]
-pub struct Inspected<T> {
+pub(crate) struct Inspected<T> {
     /// What the trial came to.
     pub finished: Finished,
     /// What `inspect` made of its trace.
@@ -39,7 +39,7 @@ pub struct Inspected<T> {
 
 /// What a run hands over, one after the other.
 #[derive(Debug)]
-pub enum Step<T> {
+pub(crate) enum Step<T> {
     /// A trial, in plan order.
     Trial(Box<Inspected<T>>),
     /// The end of a pass, by its repetition, in a plan with a stopping design: all its trials were handed over.
@@ -47,7 +47,7 @@ pub enum Step<T> {
 }
 
 /// Takes the steps of a run, and says whether it goes on.
-pub type Commit<'c, T> = dyn FnMut(Step<T>) -> io::Result<ControlFlow<()>> + 'c;
+pub(crate) type Commit<'c, T> = dyn FnMut(Step<T>) -> io::Result<ControlFlow<()>> + 'c;
 
 /// Tells that `pass` was run to its end, where the plan stops between passes.
 fn pass_ended<T>(plan: &Plan, pass: &[PlannedTrial], commit: &mut Commit<'_, T>) -> io::Result<ControlFlow<()>> {

@@ -21,7 +21,7 @@ const WINDOW: usize = 16;
 ///
 /// # Errors
 /// When threads cannot be started, or when `commit` fails: the run ends there.
-pub fn replay<T: Send>(
+pub(crate) fn replay<T: Send>(
     runner: &TrialRunner,
     plan: &Plan,
     jobs: usize,

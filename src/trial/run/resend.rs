@@ -10,7 +10,7 @@ use std::io;
 ///
 /// # Errors
 /// When the runtime cannot be started. What becomes of a request is in its place in the list.
-pub fn again(
+pub(crate) fn again(
     runner: &TrialRunner,
     plan: &Plan,
     requests: &[Resend],

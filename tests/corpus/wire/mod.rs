@@ -9,7 +9,9 @@ mod streams;
 
 use super::published;
 use flate2::read::GzDecoder;
-use ragcheck::internals::provider::wire::{Dialect, anthropic_messages, gemini, openai_chat, openai_responses, perplexity_sonar};
+use ragcheck::internals::provider::wire::{
+    Dialect, anthropic_messages, gemini, openai_chat, openai_responses, perplexity_sonar,
+};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read;

@@ -6,7 +6,7 @@ use super::ManagedRag;
 use crate::flow::tools::Tool;
 
 /// Asks the managed retrieval service.
-pub const NUCLIA_RAG: &str = "nuclia_rag";
+pub(crate) const NUCLIA_RAG: &str = "nuclia_rag";
 
 /// All of them.
 pub(super) static TOOLS: [&Tool<ManagedRag>; 1] = [&nuclia_rag::TOOL];

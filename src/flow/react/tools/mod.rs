@@ -10,11 +10,11 @@ use super::React;
 use crate::flow::tools::Tool;
 
 /// Searches the documents: the action of a step.
-pub const SEARCH: &str = "search_documents_for_facts";
+pub(crate) const SEARCH: &str = "search_documents_for_facts";
 /// Says what the results mean, and which of them help.
-pub const ASSESS: &str = "assess_search_results";
+pub(crate) const ASSESS: &str = "assess_search_results";
 /// Says why an action failed.
-pub const ANALYSE: &str = "record_failure_analysis";
+pub(crate) const ANALYSE: &str = "record_failure_analysis";
 
 /// All of them.
 pub(super) static TOOLS: [&Tool<React>; 3] =

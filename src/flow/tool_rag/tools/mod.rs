@@ -9,13 +9,13 @@ use super::ToolRag;
 use crate::flow::tools::Tool;
 
 /// Searches the knowledge base.
-pub const KNOWLEDGE_BASE_SEARCH: &str = "knowledge_base_search";
+pub(crate) const KNOWLEDGE_BASE_SEARCH: &str = "knowledge_base_search";
 /// Asks the external search service.
-pub const PERPLEXITY_SEARCH: &str = "perplexity_search";
+pub(crate) const PERPLEXITY_SEARCH: &str = "perplexity_search";
 /// Keeps an external answer under keywords.
-pub const INDEX_KEYWORDS: &str = "index_keywords";
+pub(crate) const INDEX_KEYWORDS: &str = "index_keywords";
 /// Answers the user.
-pub const GENERATE_RESPONSE: &str = "generate_response";
+pub(crate) const GENERATE_RESPONSE: &str = "generate_response";
 
 /// All of them, in the order in which they are offered.
 pub(super) static TOOLS: [&Tool<ToolRag>; 4] =

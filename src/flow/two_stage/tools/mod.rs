@@ -6,7 +6,7 @@ use super::TwoStage;
 use crate::flow::tools::Tool;
 
 /// Searches the tenant's documents.
-pub const RETRIEVE_DOCUMENTS: &str = "retrieve_documents";
+pub(crate) const RETRIEVE_DOCUMENTS: &str = "retrieve_documents";
 
 /// All of them.
 pub(super) static TOOLS: [&Tool<TwoStage>; 1] = [&retrieve_documents::TOOL];
