@@ -34,7 +34,7 @@ pub mod gate {
 }
 
 pub mod history {
-    pub use crate::history::{append, doubtful, load};
+    pub use crate::history::{Point, append, doubtful, load};
 }
 
 pub mod knowledge {
@@ -85,7 +85,7 @@ pub mod settings {
 }
 
 pub mod simulator {
-    pub use crate::simulator::load;
+    pub use crate::simulator::{Behaviour, BehaviourError, load};
 }
 
 pub mod suite {

@@ -33,7 +33,7 @@ pub(crate) const HISTORY: &str = "history.jsonl";
 
 /// What one run showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Point {
+pub struct Point {
     /// Format version.
     pub version: u32,
     /// The identity of what was run: a live run's own, or that of its recordings.

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// One behaviour file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Behaviour {
+pub struct Behaviour {
     /// Its name: lower-case letters, digits and hyphens; sent in the header `x-ragcheck-simulator`.
     pub name: String,
     /// The seed of all chance.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a behaviour file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BehaviourError {
+pub enum BehaviourError {
     /// It cannot be read.
     #[error("the behaviour file {} cannot be read: {error}", .path.display())]
     Unreadable {

@@ -24,9 +24,11 @@ mod situation;
 mod stream;
 mod wire;
 
-pub(crate) use behaviour::{Behaviour, Pace, schema};
+pub use behaviour::Behaviour;
+pub(crate) use behaviour::{Pace, schema};
 pub use load::load;
-pub(crate) use mistake::{BehaviourError, BehaviourMistake, BehaviourProblem, ValueError};
+pub use mistake::BehaviourError;
+pub(crate) use mistake::{BehaviourMistake, BehaviourProblem, ValueError};
 pub(crate) use server::{FAULT_HEADER, LATENCY_HEADER, NAME_HEADER, SEED_HEADER, serve};
 
 #[cfg(test)]
