@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     /// in replay too; may be repeated, also in RAGCHECK_AGENT.
     #[arg(long, value_name = "URL", global = true, help_heading = "Safety", hide_short_help = true)]
     pub agent: Vec<String>,
-    /// Sets a limit on the size of inputs: `scenario-size=16MiB`; may be repeated. docs/limits.md lists the limits.
+    /// Sets a limit on the size of inputs: `scenario-size=16MiB`; may be repeated. docs/reference/limits.md lists the limits.
     #[arg(long, value_name = "NAME=VALUE", global = true, help_heading = "Safety", hide_short_help = true)]
     pub limit: Vec<String>,
     #[command(subcommand)]

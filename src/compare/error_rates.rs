@@ -1,6 +1,6 @@
 //! How often a whole comparison is wrong, by simulation: equal behaviours that are called different, and a loss of exactly the
 //! margin that is called none. The quick test looks for what is far off; the slow one (`.ci/slow`) makes 10,000 runs of each
-//! and prints the table of `docs/verdicts.md`.
+//! and prints the table of `docs/why/verdicts.md`.
 
 use super::sample::summary;
 use super::{CASES, Finding, Summary, compare, compare_variants};

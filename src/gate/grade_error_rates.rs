@@ -1,5 +1,5 @@
 //! How often a verdict on grades is wrong, by simulation: the true rate is the target, the grader errs, and how much it errs is
-//! known from rated answers alone. The slow test (`.ci/slow`) prints the rows of `docs/verdicts.md`.
+//! known from rated answers alone. The slow test (`.ci/slow`) prints the rows of `docs/why/verdicts.md`.
 
 use super::Verdict;
 use super::rule::{Asked, Evidence, rule};

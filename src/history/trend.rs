@@ -409,11 +409,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    #[ignore = "the table of docs/history.md: .ci/slow"]
+    #[ignore = "the table of docs/how-to/history.md: .ci/slow"]
     fn the_power_that_is_published() {
         let mut rng = ChaCha8Rng::seed_from_u64(41);
         let rounds = 10;
-        let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/history.md")).expect("a page");
+        let docs =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/history.md")).expect("a page");
         for (points, after) in [(16, 3), (16, 6), (30, 3), (30, 6), (30, 15), (50, 6)] {
             for lines in [3, 18] {
                 let found = [1.0, 2.0, 3.0, 4.0, 6.0].map(|step| {
@@ -427,7 +428,8 @@ pub(super) mod tests {
                 };
                 let written: Vec<Vec<f64>> = docs.lines().filter(|line| line.starts_with('|')).map(cells).collect();
                 let same = |other: &&Vec<f64>| other.len() == 8 && other[..3] == cells(&row)[..3];
-                let published = written.iter().find(same).unwrap_or_else(|| panic!("docs/history.md lacks {row}"));
+                let published =
+                    written.iter().find(same).unwrap_or_else(|| panic!("docs/how-to/history.md lacks {row}"));
                 // Of 1,000, by chance alone.
                 assert!(
                     published.iter().zip(cells(&row)).all(|(one, other)| (one - other).abs() <= 6.0),

@@ -1,7 +1,7 @@
 //! How often a verdict is wrong, by simulation of behaviours that were made to deceive it: beside the stated 5 %.
 //!
 //! The quick tests look for what is far off; the slow one (`.ci/slow`) makes 10,000 runs of each behaviour and prints the
-//! table of `docs/verdicts.md`.
+//! table of `docs/why/verdicts.md`.
 
 use super::betting::{Bet, Stakes};
 use super::rate::{binomial_cdf, lower_bound};

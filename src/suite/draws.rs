@@ -1,4 +1,4 @@
-//! What the trials of a plan were drawn to in earlier runs: see docs/runs.md, "First draws".
+//! What the trials of a plan were drawn to in earlier runs: see docs/how-to/runs.md, "First draws".
 
 use super::{Mode, RunOptions, Suite, SuiteError};
 use crate::gate::{Evaluation, Verdict};

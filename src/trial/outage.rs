@@ -4,7 +4,7 @@
 //! Judged are a service that answered later in the same turn, one that the scenario declares `optional`, and whatever the
 //! agent or the turn's limit cut off. A fault that the simulator declares is part of the case, and is judged as well: its
 //! responses say so in a header, and recordings made before that header was written say that the simulator answered.
-//! Which form of which provider counts is a table: docs/outages.md.
+//! Which form of which provider counts is a table: docs/reference/outages.md.
 
 use super::TrialRunner;
 use super::services::providers;

@@ -157,7 +157,7 @@ fn every_service_has_rows_and_each_way_to_count_is_in_the_table() {
 
 #[test]
 fn the_published_table_has_every_row() {
-    let path = format!("{}/docs/outages.md", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/docs/reference/outages.md", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(&path).expect("the page");
     let (before, _) = page.split_once(MARK).expect("the mark");
     let mut made = format!("{before}{MARK}\n| form | provider | service | counts as | cause | asked | source |\n");
@@ -174,6 +174,6 @@ fn the_published_table_has_every_row() {
     }
     assert!(
         page == made || std::env::var_os("UPDATE").is_some(),
-        "docs/outages.md is not made from the table: UPDATE=1"
+        "docs/reference/outages.md is not made from the table: UPDATE=1"
     );
 }

@@ -1,4 +1,4 @@
-//! What `docs/real-traffic.md` tells users: each table there is what a test of this suite counted.
+//! What `docs/why/real-traffic.md` tells users: each table there is what a test of this suite counted.
 //!
 //! A table stands between two marks that name it. One that is no longer true fails its test; with `UPDATE=1` it is
 //! written anew.
@@ -23,10 +23,10 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
 /// Holds the table `name` of the document against `counted`.
 pub fn compare(name: &str, counted: &str) {
     let _alone = FILE.lock().unwrap_or_else(PoisonError::into_inner);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/real-traffic.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/why/real-traffic.md");
     let document = std::fs::read_to_string(&path).expect("the document");
     let (begin, end) = (format!("<!-- {name}: counted by the corpus suite -->\n"), format!("<!-- end of {name} -->"));
-    let from = document.find(&begin).unwrap_or_else(|| panic!("docs/real-traffic.md has no table {name}"));
+    let from = document.find(&begin).unwrap_or_else(|| panic!("docs/why/real-traffic.md has no table {name}"));
     let from = from + begin.len();
     let to = from + document[from..].find(&end).unwrap_or_else(|| panic!("the table {name} has no end"));
     if std::env::var_os("UPDATE").is_some() {
@@ -37,6 +37,6 @@ pub fn compare(name: &str, counted: &str) {
     let published = &document[from..to];
     assert!(
         published == counted,
-        "docs/real-traffic.md says\n{published}and counted was\n{counted}Run with UPDATE=1 to renew it."
+        "docs/why/real-traffic.md says\n{published}and counted was\n{counted}Run with UPDATE=1 to renew it."
     );
 }

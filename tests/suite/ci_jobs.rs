@@ -1,5 +1,5 @@
 //! The jobs that the documentation and the files offer, run step by step as they stand there: the composite action, the
-//! workflow that `ragcheck init` writes, and from docs/ci.md the GitLab job and the job that refreshes recordings.
+//! workflow that `ragcheck init` writes, and from docs/how-to/ci.md the GitLab job and the job that refreshes recordings.
 
 use super::project::Project;
 use super::simulator::Simulator;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 const ACTION: &str = include_str!("../../action.yml");
-const PAGE: &str = include_str!("../../docs/ci.md");
+const PAGE: &str = include_str!("../../docs/how-to/ci.md");
 const STARTER: &str = include_str!("../../src/cli/starter/project/dot-github/workflows/ragcheck.yml");
 
 /// The block of YAML on the page that begins with these words.

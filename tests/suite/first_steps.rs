@@ -1,4 +1,4 @@
-//! The newcomer's first page, `docs/first-steps.md`, followed word for word: each `sh` block is run in order in one shell,
+//! The newcomer's first page, `docs/first-steps/new-project.md`, followed word for word: each `sh` block is run in order in one shell,
 //! and each line of the `text` block behind it must have been printed. A command that says no `# exit code` must end with 0.
 //!
 //! Two things differ from what a reader does: the simulator listens on a free port, and the test waits until it does.
@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const PAGE: &str = include_str!("../../docs/first-steps.md");
+const PAGE: &str = include_str!("../../docs/first-steps/new-project.md");
 
 /// The blocks of a page, with the word behind their fence.
 fn blocks(page: &str) -> Vec<(&str, &str)> {

@@ -8,8 +8,12 @@ fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut pages: Vec<PathBuf> =
         ["README.md", "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md"].map(|name| root.join(name)).to_vec();
-    let docs = fs::read_dir(root.join("docs")).expect("the folder").map(|entry| entry.expect("an entry").path());
-    pages.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    let entries = |folder: &Path| {
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
+    };
+    let docs = entries(&root.join("docs"));
+    let shelves = docs.iter().filter(|path| path.is_dir()).flat_map(|shelf| entries(shelf));
+    pages.extend(shelves.chain(docs.iter().cloned()).filter(|path| path.extension().is_some_and(|end| end == "md")));
     pages
 }
 
@@ -32,11 +36,15 @@ fn every_link_between_pages_leads_to_a_file() {
 fn the_index_names_every_page_and_the_page_of_commands_every_command() {
     let read = |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).expect(name);
     let index = read("docs/README.md");
-    for page in pages().iter().filter(|page| page.parent().is_some_and(|folder| folder.ends_with("docs"))) {
-        let name = page.file_name().and_then(|name| name.to_str()).expect("a name");
-        assert!(name == "README.md" || index.contains(&format!("({name})")), "docs/README.md leaves out {name}");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let of_shelves = |page: &PathBuf| page.strip_prefix(&docs).ok().map(|name| name.to_string_lossy().into_owned());
+    let names: Vec<String> = pages().iter().filter_map(of_shelves).filter(|name| name != "README.md").collect();
+    assert!(names.len() > 30, "{names:?}");
+    for name in names {
+        assert!(index.contains(&format!("({name})")), "docs/README.md leaves out {name}");
+        assert!(name.contains('/'), "{name} stands on no shelf");
     }
-    let commands = read("docs/commands.md");
+    let commands = read("docs/reference/commands.md");
     let help = Project::shipped().run(&["--help"]);
     let listed =
         help.stdout.split("Commands:").nth(1).and_then(|rest| rest.split("Options:").next()).expect("commands");
@@ -48,6 +56,6 @@ fn the_index_names_every_page_and_the_page_of_commands_every_command() {
         .collect();
     assert!(names.len() > 10, "{names:?}");
     for name in names {
-        assert!(commands.contains(&format!("`ragcheck {name}")), "docs/commands.md leaves out {name}");
+        assert!(commands.contains(&format!("`ragcheck {name}")), "docs/reference/commands.md leaves out {name}");
     }
 }

@@ -13,6 +13,7 @@ fn two_prompt_texts_are_compared_and_what_is_not_shown_is_called_inconclusive() 
         assert!(outcome.stdout.contains(said), "{said}\n{}", outcome.stdout);
     }
     // The document shows these figures.
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/prompts.md")).expect("the document");
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/compare-prompts.md"))
+        .expect("the document");
     assert!(text.contains("| 98.3 % | 83.3 % |") && text.contains("| 6.7 % | 20.0 % |"), "{text}");
 }

@@ -20,13 +20,13 @@ fn the_committed_schemas_are_those_of_the_types() {
 #[test]
 fn the_reference_pages_are_those_of_the_schemas() {
     for document in schema::DOCUMENTS {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/reference-{document}.md"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/reference/{document}.md"));
         let now = schema::page(document).expect("a page");
         if std::env::var_os("UPDATE").is_some() {
             fs::write(&path, &now).expect("the page");
         }
         let committed = fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(committed, now, "docs/reference-{document}.md is out of date: run the tests once with UPDATE=1");
+        assert_eq!(committed, now, "docs/reference/{document}.md is out of date: run the tests once with UPDATE=1");
     }
 }
 

@@ -1,10 +1,10 @@
-//! The CSV files of a run load as they are described in `docs/csv.md`: every column is described there, and pandas and DuckDB
+//! The CSV files of a run load as they are described in `docs/reference/csv.md`: every column is described there, and pandas and DuckDB
 //! take numbers for numbers.
 
 use super::project::whole;
 use std::process::Command;
 
-const PAGE: &str = include_str!("../../docs/csv.md");
+const PAGE: &str = include_str!("../../docs/reference/csv.md");
 
 #[test]
 fn every_column_of_every_table_is_described() {

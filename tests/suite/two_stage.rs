@@ -81,9 +81,9 @@ fn a_passage_of_another_tenant_fails_the_criterion_of_tenants_alone() {
     assert_eq!(failed(&project), expected, "{}", outcome.stdout);
 }
 
-/// The rows of the table of docs/two-stage.md by which a turn can end: the error's kind where there is one, and the id.
+/// The rows of the table of docs/reference/two-stage.md by which a turn can end: the error's kind where there is one, and the id.
 fn documented_ends() -> Vec<(Option<String>, String)> {
-    let page = include_str!("../../docs/two-stage.md");
+    let page = include_str!("../../docs/reference/two-stage.md");
     let table = page.split("## How a turn ends").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("the table");
     let rows = table.lines().filter(|line| line.starts_with("| ") && !line.contains("| id |"));
     rows.map(|row| {

@@ -3,7 +3,7 @@
 //! Providers say it in a code, a type, a status word, a list of details or only in the sentence; compatible servers
 //! mix their vocabularies. One table therefore reads them all. A quota is told from a rate limit by its code, by a
 //! violated quota per day, or by status 402: the sentence alone says "quota" for both. Each form that counts as an
-//! outage, with its source, is a row of docs/outages.md.
+//! outage, with its source, is a row of docs/reference/outages.md.
 
 use super::document::WireError;
 use crate::platform::secrets;

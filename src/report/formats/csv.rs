@@ -1,5 +1,5 @@
 //! `trials.csv`, one row a trial, `criteria.csv`, one row a criterion or gate, and `violations.csv`, one row a unit that fails a
-//! criterion: for spreadsheets and data frames. `docs/csv.md` describes every column.
+//! criterion: for spreadsheets and data frames. `docs/reference/csv.md` describes every column.
 //!
 //! Times are whole milliseconds, rates are shares of 0 to 1 with six decimals, unknown figures are empty. A text cell
 //! that a spreadsheet would take for a formula is led by an apostrophe; numbers stay numbers. New columns come last,

@@ -9,7 +9,7 @@ use crate::transport::Service;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The lane that an agent which runs elsewhere replays: see docs/external-agents.md, "Recordings of other tools".
+/// The lane that an agent which runs elsewhere replays: see docs/how-to/external-agents.md, "Recordings of other tools".
 const LANE: &str = "external.base.1";
 
 /// Why a file was not imported.

@@ -5,7 +5,7 @@ use serde_json::Map;
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 
-/// Criteria and gates that traffic does not show: the list of docs/serve.md.
+/// Criteria and gates that traffic does not show: the list of docs/how-to/chat-service.md.
 const NOT_SHOWN: [&str; 12] = [
     "SC-002",
     "SC-003",
@@ -21,7 +21,7 @@ const NOT_SHOWN: [&str; 12] = [
     "states",
 ];
 
-/// Cases whose verdict differs where the agent is served, by `scenario/case`: the list of docs/serve.md.
+/// Cases whose verdict differs where the agent is served, by `scenario/case`: the list of docs/how-to/chat-service.md.
 /// The service of a knowledge base's vectors is asked beside the proxy, so its attempts are in no trace.
 const OTHERWISE: [&str; 1] = ["edges/knowledge-down"];
 

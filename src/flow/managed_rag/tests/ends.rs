@@ -1,4 +1,4 @@
-//! How turns end: each row of the table in `docs/managed-rag.md`, and every declared transition.
+//! How turns end: each row of the table in `docs/reference/managed-rag.md`, and every declared transition.
 
 use super::*;
 use std::collections::BTreeSet;
