@@ -187,7 +187,7 @@ impl<'p> Evaluator<'p> {
         }
         self.sources.add(&evidence);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
-        let kind = Kind::of(&evidence, case.fault.is_some());
+        let kind = Kind::of(&evidence, case.fails_on_purpose());
         self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
         self.latencies.add(&trial.lane, kind, &evidence, timed);
         self.count_moves(&trial.lane.flow, &taken);

@@ -4,7 +4,7 @@
 //! A turn without an answer is longer than any other, so that failing fast never looks quick. Turns of one conversation
 //! are not independent: bounds are those of clusters. Recorded, live, mixed and
 //! simulated times stand apart and are never averaged: they are evidence of different things. So do those of cases that
-//! declare a `fault`: what goes wrong in them on purpose says nothing of how long the agent takes.
+//! declare a `fault` or expect an error: what goes wrong in them on purpose says nothing of how long the agent takes.
 
 use super::sources::Sources;
 use crate::metric::TurnView;
@@ -22,7 +22,7 @@ pub struct Latency {
     /// The variant.
     pub variant: String,
     /// What answered: `recorded`, `live`, `simulator`, `mixed` (a provider and the simulator), `simulator, live` or
-    /// `mixed, live`; `no service` where none was asked; each with `, declared faults` of cases that declare one.
+    /// `mixed, live`; `no service` where none was asked; each with `, declared faults` for cases that declare a fault or expect an error.
     pub kind: String,
     /// What it rests on: `REPLAYED, recorded from simulator on 2026-11-21`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -321,6 +321,9 @@ mod tests {
 
     #[test]
     fn cases_that_declare_a_fault_stand_apart_and_last() {
+        let cases = "[{case: a, ask: q, expect: {error: {kind: timeout}}}, {case: b, ask: q}]";
+        let expected = plan(cases, "[]", 2).scenarios[0].cases[0].case.fails_on_purpose();
+        assert!(expected, "an error that a case expects is no time of the agent either");
         let cases = "[{case: a, ask: q, fault: model-down}, {case: b, ask: q}]";
         let plan = plan(cases, "[]", 2);
         let traces = (0..plan.trials.len()).map(|place| {

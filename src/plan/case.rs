@@ -88,6 +88,12 @@ impl ResolvedCase {
         turns.chain(&self.expect).any(|expect| !expect.reply.is_empty())
     }
 
+    /// Whether something goes wrong in it on purpose: it declares a `fault`, or a turn of it must end with an error.
+    pub(crate) fn fails_on_purpose(&self) -> bool {
+        let turns = self.turns().filter_map(|turn| turn.expect.as_ref());
+        self.fault.is_some() || turns.chain(&self.expect).any(|expect| expect.error.is_some())
+    }
+
     /// All its turns.
     pub fn turns(&self) -> impl Iterator<Item = &Turn> {
         self.conversations().flat_map(|conversation| &conversation.turns)

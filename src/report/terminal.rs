@@ -111,8 +111,8 @@ fn times(out: &mut String, rows: &[Latency], width: usize) {
     if !faulty.is_empty() {
         let turns = figures::counted(faulty.iter().map(|row| row.turns).sum(), "turn");
         let told = format!(
-            "time of {turns} of cases with a declared fault: latency.csv; criteria on times count them too, but for cases that are \
-             left out"
+            "time of {turns} of cases with a declared fault or an expected error: latency.csv; criteria on times count them \
+             too, except for cases that are left out"
         );
         wrap(out, &told, width, "  ");
     }
