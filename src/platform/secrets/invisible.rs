@@ -35,6 +35,10 @@ const RANGES: [RangeInclusive<u32>; 19] = [
 /// HTML's names for some of them.
 const NAMED: &str = "shy|ZeroWidthSpace|zwnj|zwj|lrm|rlm|NoBreak|af|ApplyFunction|it|InvisibleTimes|ic|InvisibleComma";
 
+/// How a character reference by name begins that the pattern may match, the `&` of an escaped one included.
+const REFERENCES: [&str; 11] =
+    ["amp;", "shy;", "ZeroWidth", "zw", "lrm;", "rlm;", "NoBreak;", "af;", "Apply", "Invisible", "i"];
+
 static INVISIBLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&pattern()).ok());
 
 /// One or more invisible characters, each in any escape.
@@ -62,10 +66,18 @@ fn pattern() -> String {
     )
 }
 
-/// Whether a text may hold an invisible character: what surely holds none is told quickly.
+/// Whether a text may hold an invisible character, as it is or escaped. Most texts hold none, and the pattern is slow.
 fn may_be_in(text: &str) -> bool {
-    let printable = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r') && byte != b'%' && byte != b'&';
-    !text.bytes().all(printable) || memchr::memmem::find(text.as_bytes(), b"\\u").is_some()
+    text.char_indices().any(|(at, letter)| {
+        let next = || text.as_bytes().get(at + 1).copied().unwrap_or_default();
+        match letter {
+            '\\' => matches!(next(), b'u' | b'\\'),
+            '%' => next().is_ascii_hexdigit(),
+            '&' => next() == b'#' || REFERENCES.iter().any(|name| text[at + 1..].starts_with(name)),
+            ' '..='~' | '\t' | '\n' | '\r' => false,
+            other => RANGES.iter().any(|range| range.contains(&u32::from(other))),
+        }
+    })
 }
 
 /// Whether a text holds an invisible character in any escape.
