@@ -1,4 +1,4 @@
-//! From examined trials to a [`Summary`]: sums by case and variant, and what the traces say of their settings.
+//! Collects examined trials into a [`Summary`]: sums by case and variant, and the settings recorded in traces.
 
 use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 use crate::metric::turns::turns;
@@ -11,23 +11,23 @@ use std::collections::BTreeMap;
 
 /// The metric of a scenario's gate on its cases.
 const ON_CASES: &str = "case_pass_rate";
-/// What stands for the gate of a scenario that has none.
+/// Placeholder for the gate of a scenario without one.
 pub(super) const NO_GATE: &str = "none";
 
-/// What judging found out about one trial that could be run.
+/// Evaluation of one trial that could be run.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen<'a> {
     /// Whether it met everything its case expects.
     pub passed: bool,
-    /// The first thing that it did not meet.
+    /// The first expectation that it did not meet.
     pub why: String,
-    /// What it cost in US dollars, as far as that is known.
+    /// Its cost in US dollars, if known.
     pub cost: Option<f64>,
     /// Its units, by metric as written.
     pub units: Vec<(&'a str, &'a [Observation])>,
 }
 
-/// Adds up trials; the order in which they come changes nothing.
+/// Sums trials, independent of their order.
 pub(crate) struct Collector<'p> {
     plan: &'p Plan,
     criteria: Vec<Asked<'p>>,
@@ -38,10 +38,10 @@ pub(crate) struct Collector<'p> {
 /// One criterion of the plan.
 struct Asked<'p> {
     measured: Measured,
-    /// The scenario that it is a gate of.
+    /// The scenario of a gate.
     scenario: Option<usize>,
     id: &'p str,
-    /// How many repetitions make one unit, where that is more than one.
+    /// Repetitions per unit, if more than one.
     group: Option<Group>,
 }
 
@@ -50,7 +50,7 @@ struct Case {
     figures: CaseFigures,
     /// Trials by their place in the plan.
     trials: BTreeMap<usize, TrialOutcome>,
-    /// The repetitions that were planned.
+    /// The planned repetitions.
     planned: Vec<u32>,
     /// Successes and units by criterion and repetition.
     by_number: BTreeMap<String, BTreeMap<u32, (u64, u64)>>,
@@ -59,12 +59,12 @@ struct Case {
 }
 
 impl<'p> Collector<'p> {
-    /// A collector for that plan; `metric` gives the metric of a criterion as written.
+    /// Creates a collector for a plan; `metric` returns the metric of a criterion as written.
     pub(crate) fn new<'m>(plan: &'p Plan, metric: impl Fn(&str) -> Option<&'m dyn Metric>) -> Self {
         let whole = plan.criteria.criteria.iter().map(|criterion| (None, criterion));
         let gates = plan.scenarios.iter().enumerate();
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
-        // Every scenario's gate on its cases is part of the one row on all cases.
+        // Every scenario's gate on its cases is part of the single row on all cases.
         let gates = gates.filter(|(_, gate)| gate.metric != ON_CASES);
         let mut criteria = Vec::new();
         for (scenario, written) in whole.chain(gates) {
@@ -97,7 +97,7 @@ impl<'p> Collector<'p> {
         Self { plan, criteria, settings, cases }
     }
 
-    /// Adds one trial that could be run; one that the plan does not have is passed over.
+    /// Adds one trial that could be run; ignores one that the plan does not contain.
     pub(crate) fn add(&mut self, trace: &Trace, seen: &Seen<'_>) {
         let Some(place) = self.plan.trials.place_of(&trace.trial) else { return };
         let Some(trial) = self.plan.trials.at(place) else { return };
@@ -144,8 +144,8 @@ impl<'p> Collector<'p> {
         }
     }
 
-    /// The summary, once every trial that could be run has been added. A run until decided needed no trial beyond its
-    /// last pass, `passes`; `part` says of what the run is a part.
+    /// Returns the summary after all trials that could be run. A run until decided needs no trial after its last
+    /// pass, `passes`; `part` describes how the run is partial.
     pub(crate) fn finish(self, label: &str, passes: Option<u32>, part: &str) -> Summary {
         let stopped = self.plan.stopping.zip(passes).filter(|(stopping, passes)| *passes < stopping.max_passes);
         let asked = self.criteria;
@@ -195,15 +195,15 @@ impl<'p> Collector<'p> {
     }
 }
 
-/// A scenario, and how the gates on its cases are judged.
+/// A scenario, and the rules of the gates on its cases.
 fn gates_on_cases(scenario: &PlannedScenario) -> (String, String) {
     let gates = scenario.gates.iter().filter(|gate| gate.metric == ON_CASES);
     let words: Vec<String> = gates.map(|gate| format!("{}, {}", gate.target, judged(gate))).collect();
     (scenario.name.clone(), if words.is_empty() { NO_GATE.to_owned() } else { words.join("; ") })
 }
 
-/// Successes and units of several repetitions each: 1 to k, k + 1 to 2k, and so on, by the number of the unit. One that
-/// lacks a repetition is none.
+/// Successes and units of several repetitions each: 1 to k, k + 1 to 2k, and so on, by the number of the unit. A unit
+/// that lacks a repetition does not count.
 fn whole_units(group: Group, repetitions: &BTreeMap<u32, bool>) -> BTreeMap<u32, (u64, u64)> {
     let mut units: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
     for (repetition, success) in repetitions {
@@ -214,7 +214,7 @@ fn whole_units(group: Group, repetitions: &BTreeMap<u32, bool>) -> BTreeMap<u32,
     whole.map(|(number, unit)| (number + 1, (u64::from(holds(&unit)), 1))).collect()
 }
 
-/// Digests of what a case asks, and of what is expected of it.
+/// Digests of a case's input, and of its expectations.
 fn digests(case: &ResolvedCase) -> (String, String) {
     const LABELS: [&str; 4] = ["about", "tags", "covers", "repeat"];
     const EXPECTED: [&str; 3] = ["expect", "excluded_from", "related"];
@@ -265,7 +265,7 @@ fn measured<'m>(
     }
 }
 
-/// How a criterion is judged, in words.
+/// The rule of a criterion as text.
 fn judged(written: &Criterion) -> String {
     let kind = match written.kind {
         GateKind::Invariant => "invariant",
@@ -281,7 +281,7 @@ fn judged(written: &Criterion) -> String {
     [kind.to_owned()].into_iter().chain(more.into_iter().flatten()).collect::<Vec<_>>().join(", ")
 }
 
-/// The row that every comparison has: a scenario passes when its cases do.
+/// The row that every comparison has: trials that pass, by case.
 pub(super) fn cases_row() -> Measured {
     Measured {
         key: CASES.into(),

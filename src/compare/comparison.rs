@@ -1,4 +1,4 @@
-//! What a comparison says, as JSON and reports carry it.
+//! A comparison as data, for JSON and reports.
 
 use super::sentences;
 use super::{Difference, Figure, Flip, PairedCase, PromptChange};
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 /// Version of a comparison as JSON.
 pub(crate) const COMPARISON_VERSION: u32 = 1;
 
-/// A change of turn times below this share is no regression, however sure: networks vary by as much.
+/// Smallest change of turn times that counts as a regression, as a share: networks alone vary by this much.
 pub(crate) const TIME_MARGIN: f64 = 0.10;
 
-/// Repetitions of each case on both sides from which a flip between live runs is seldom luck: over 30 cases that pass 95
-/// times in 100, .3 % of comparisons have one; over such that pass 90 times, 2.2 %.
+/// Repetitions of each case on both sides from which a flip between live runs is rarely chance: with 30 cases that
+/// pass 95 times in 100, .3 % of comparisons have one; with cases that pass 90 times, 2.2 %.
 pub(crate) const LIVE_REPETITIONS: u64 = 3;
 
-/// What the comparison of one criterion comes to.
+/// Result of comparing one criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// B is better beyond the margin, and it is no luck.
+    /// B is better beyond the margin, significantly.
     Better,
-    /// B is worse beyond the margin, and it is no luck.
+    /// B is worse beyond the margin, significantly.
     Worse,
-    /// The gain that is supported is above minus the margin.
+    /// The supported gain is above minus the margin.
     NotWorse,
     /// None of these.
     Undecided,
-    /// No case differs; that is not the same as equal.
+    /// No case changed; that does not prove equality.
     NoDiscordance,
-    /// There was nothing to compare.
+    /// Nothing to compare.
     NotCompared,
 }
 
 impl Finding {
-    /// As reports print it.
+    /// Name as printed in reports.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -46,7 +46,7 @@ impl Finding {
     }
 }
 
-/// What a row's figures are.
+/// Unit of a row's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -61,19 +61,19 @@ pub enum Scale {
 pub struct Row {
     /// The criterion's id, `scenario/id` for a gate, `cases` or `turn time`.
     pub key: String,
-    /// What it asks.
+    /// The requirement in a sentence.
     pub about: String,
     /// The metric as written.
     pub metric: String,
     /// Rates or times.
     pub scale: Scale,
-    /// Whether it can be a regression; others are explored, and corrected among themselves.
+    /// Whether it can be a regression; other rows are exploratory, and corrected among themselves.
     pub gated: bool,
-    /// Whether the metric only stands in for what the criterion asks.
+    /// Whether the metric is only a proxy for the requirement.
     pub proxy: bool,
-    /// Whether fewer, or shorter, is better.
+    /// Whether lower is better.
     pub fewer_is_better: bool,
-    /// Cases compared.
+    /// Number of cases compared.
     pub cases: u64,
     /// Mean over the cases (times: median) under A.
     pub a: Option<f64>,
@@ -85,50 +85,50 @@ pub struct Row {
     pub units_b: (u64, u64),
     /// The difference, see [`Scale`].
     pub difference: Option<f64>,
-    /// Its two-sided interval at `level`: the differences that the test does not reject. It holds 0 exactly when no
-    /// difference is claimed.
+    /// Its two-sided interval at `level`: the differences that the test does not reject. It contains 0 exactly when
+    /// no difference is claimed.
     pub interval: Option<(f64, f64)>,
-    /// The least gain that is supported at 97.5 %, one-sided: negative for a loss that is not excluded.
+    /// The least gain supported at 97.5 %, one-sided: negative if a loss is not excluded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// The test.
+    /// Name of the test.
     pub method: String,
     /// Its two-sided p-value.
     pub p: Option<f64>,
     /// The p-value corrected by Holm over the gated rows, by Benjamini and Hochberg over the others.
     pub p_adjusted: Option<f64>,
-    /// Cases in which B is better.
+    /// Number of cases in which B is better.
     pub better: u64,
-    /// Cases in which B is worse.
+    /// Number of cases in which B is worse.
     pub worse: u64,
-    /// The smallest difference that would have been seen with a power of 80 % at the first step of the correction.
+    /// The smallest difference detectable with a power of 80 % at the first step of the correction.
     pub visible: Option<f64>,
-    /// What it comes to.
+    /// The result.
     pub finding: Finding,
-    /// All of it in one sentence.
+    /// The row in one sentence.
     pub sentence: String,
-    /// The two-sided error probability of the step of the correction that decides the row; `None` where nothing was
-    /// tested, and in a comparison of an older build.
+    /// The two-sided error probability of the correction step that decides the row; `None` if nothing was tested, and
+    /// in a comparison of an older build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
-    /// How many rows were corrected together with this one.
+    /// Number of rows corrected together with this one.
     #[serde(default)]
     pub family: u64,
 }
 
-/// One side of a comparison, in words.
+/// One side of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
-    /// What it is called.
+    /// Its name.
     pub label: String,
-    /// Of what it is a part, in words; empty for a whole run.
+    /// Describes how the run is partial; empty for a complete one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
-    /// What it rests on.
+    /// Source of its evidence.
     pub evidence: String,
-    /// Trials that could be run.
+    /// Number of trials that could be run.
     pub trials: u64,
-    /// Trials that could not.
+    /// Number of trials that could not be run.
     pub errors: u64,
 }
 
@@ -141,62 +141,62 @@ pub struct Comparison {
     pub a: Side,
     /// The newer side.
     pub b: Side,
-    /// Differences up to this rate do not matter.
+    /// Largest difference of a rate that does not matter.
     pub margin: f64,
-    /// Cases on both sides.
+    /// Number of cases on both sides.
     pub cases: u64,
-    /// What makes the figures below less than they seem: a side that is a part of its run, dropped cases, or stopped when it had seen enough.
+    /// Warnings that weaken the figures below: a partial run, dropped cases, early stopping.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What differs besides the figures.
+    /// Differences in settings.
     pub differences: Vec<Difference>,
     /// Prompts that differ.
     pub prompts: Vec<PromptChange>,
-    /// What could not be compared, and why.
+    /// Parts that could not be compared, with reasons.
     pub notes: Vec<String>,
     /// The criteria.
     pub rows: Vec<Row>,
-    /// Cases of which all repetitions passed on one side and none on the other.
+    /// Cases with all repetitions passed on one side and none on the other.
     pub flips: Vec<Flip>,
-    /// Cases that passed more often on one side, but not always there or at times on the other.
+    /// Cases that passed more often on one side without being flips.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Flip>,
     /// Whether the sides are live runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
-    /// The fewest trials that a case compared has on either side.
+    /// The smallest number of trials of a compared case on either side.
     #[serde(default)]
     pub repetitions: u64,
     /// Every case that ran on both sides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<PairedCase>,
-    /// Tokens, money and turn times of A and of B over the cases on both sides; figures without a test.
+    /// Tokens, cost and turn times of A and of B over the cases on both sides; not tested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken: Vec<Figure>,
     /// Whether a gated row is worse.
     pub regression: bool,
-    /// All of it in one sentence.
+    /// The result in one sentence.
     pub conclusion: String,
 }
 
 impl Comparison {
-    /// Whether no gated row compares anything: then an absence of regressions says nothing.
+    /// Whether no gated row compares anything: then the absence of regressions proves nothing.
     pub fn nothing_compared(&self) -> bool {
         sentences::nothing_compared(&self.rows)
     }
 
-    /// Who is better, in which criteria and by how much, in one line.
+    /// Which side is better, in which criteria and by how much, in one line.
     pub fn verdict(&self) -> String {
         sentences::verdict(&self.rows)
     }
 
-    /// Why no required criterion could have been shown to be worse, and what would do; `None` where one could.
+    /// Reason why no required criterion could be shown to be worse, and what would suffice; `None` if one could.
     pub fn too_few_cases(&self) -> Option<String> {
         sentences::too_few(&self.rows)
     }
 
-    /// Why a flip says nothing of these sides, and what would do: of a live run that passes 9 times in 10, one case in ten
-    /// flips by luck.
+    /// Reason why a flip proves nothing for these sides, and what would suffice: of live cases that pass 9 times in
+    /// 10, one in ten flips by chance.
     pub fn too_few_repetitions(&self) -> Option<String> {
         (self.live && self.repetitions < LIVE_REPETITIONS).then(|| sentences::too_few_repetitions(self.repetitions))
     }

@@ -1,4 +1,4 @@
-//! What differs between the two sides besides their figures: to be read before any of those.
+//! Lists differences between the two sides other than their figures; read them first.
 
 use super::collect::NO_GATE;
 use super::pairing::Pair;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One setting that is not the same on both sides.
+/// One setting that differs between the sides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// `model`, `enforcement`, `knowledge` and so on.
@@ -17,25 +17,25 @@ pub struct Difference {
     pub a: String,
     /// Under B.
     pub b: String,
-    /// The scenarios that it concerns.
+    /// The scenarios concerned.
     pub scenarios: Vec<String>,
 }
 
-/// One prompt that is not the same on both sides.
+/// One prompt that differs between the sides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptChange {
     /// The prompt's name.
     pub name: String,
-    /// The scenarios that it concerns.
+    /// The scenarios concerned.
     pub scenarios: Vec<String>,
-    /// The changed lines, each led by `-`, `+` or a space.
+    /// The changed lines, each prefixed with `-`, `+` or a space.
     pub lines: Vec<String>,
 }
 
-/// What stands for a prompt that is not replaced.
+/// Placeholder for a prompt that is not replaced.
 const BUILT_IN: &str = "(the built-in text)";
 
-/// What differs between paired settings, equal differences of several scenarios told once.
+/// Differences between paired settings; equal differences of several scenarios are merged.
 pub(super) fn differences(settings: &[(&Setting, &Setting)]) -> (Vec<Difference>, Vec<PromptChange>) {
     let mut rows: Vec<Difference> = Vec::new();
     let mut prompts: Vec<PromptChange> = Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn differences(settings: &[(&Setting, &Setting)]) -> (Vec<Difference>
     (rows, prompts)
 }
 
-/// A part of a case's figures that stands for a text.
+/// Selects a digest within a case's figures.
 type Digest = fn(&CaseFigures) -> &str;
 
 fn case_text(figures: &CaseFigures) -> &str {
@@ -75,8 +75,8 @@ fn expected(figures: &CaseFigures) -> &str {
     &figures.expected
 }
 
-/// What is asked of the agent differently: criteria, texts of cases, expectations. A figure that rose because less was
-/// expected is no progress.
+/// Differences in what the agent must do: criteria, case texts, expectations. A rate that rose because less was
+/// expected is not progress.
 pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Difference> {
     let mut rows = Vec::new();
     for one in &a.criteria {
@@ -149,7 +149,7 @@ fn text<'t>(prompts: &'t BTreeMap<String, String>, name: &str) -> &'t str {
     prompts.get(name).map_or(BUILT_IN, String::as_str)
 }
 
-/// The settings of both sides as words; what one side does not know is no difference.
+/// The settings of both sides as text; a value unknown on one side is not a difference.
 fn facts(a: &Setting, b: &Setting) -> Vec<(&'static str, String, String)> {
     let mut facts = vec![("flow", a.flow.clone(), b.flow.clone())];
     let sets: [(&'static str, &BTreeSet<String>, &BTreeSet<String>); 5] = [

@@ -1,42 +1,42 @@
-//! Why two runs cannot be compared.
+//! Errors that prevent a comparison.
 
 use super::summary::BASELINE_VERSION;
 
-/// Why two runs cannot be compared.
+/// Reason why two runs cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// A run without the variant that is asked for.
+    /// A run lacks the requested variant.
     #[error("{run} has no variant `{variant}`; it has {known}")]
     NoVariant {
         /// The run.
         run: String,
         /// The variant.
         variant: String,
-        /// The variants that it has.
+        /// The variants that exist.
         known: String,
     },
-    /// A file that is no baseline.
+    /// A file is not a baseline.
     #[error("not a baseline: {0}; `ragcheck compare RUN --save FILE` writes one from a run folder")]
     NoBaseline(serde_json::Error),
-    /// A baseline with a case of more successes than units, or of more tokens, money or time than any run has.
+    /// A baseline has a case with more successes than units, or with more tokens, cost or time than any run has.
     #[error(
         "not a baseline: its figures of {0} are impossible (more successes than units, or tokens, money or times that no run has?); write it again from its run \
          folder with `ragcheck compare RUN --save FILE`"
     )]
     Impossible(String),
-    /// A baseline without repetitions one by one.
+    /// A baseline does not list repetitions one by one.
     #[error(
         "baseline format 1 does not hold repetitions one by one, so they cannot be paired: write it again from its run \
          folder with `ragcheck compare RUN --save FILE`"
     )]
     OldBaseline,
-    /// A baseline of a newer build.
+    /// A baseline was written by a newer build.
     #[error("baseline format {0} is newer than this build reads ({BASELINE_VERSION}); update ragcheck")]
     NewerBaseline(u32),
-    /// A run of live and replayed trials.
+    /// A run mixes live and replayed trials.
     #[error("{0} holds live and replayed trials side by side; compare runs of one mode")]
     MixedModes(String),
-    /// A live run and a replay.
+    /// One side is live, the other a replay.
     #[error(
         "{a} is {mode_a} and {b} is {mode_b}: a replay says nothing about today's provider, so the two are not \
          compared; run both in the same mode"
@@ -51,7 +51,7 @@ pub enum CompareError {
         /// Its mode.
         mode_b: String,
     },
-    /// A run whose variants are to be compared and that has one.
+    /// A run whose variants are to be compared has only one.
     #[error("{run} has one variant, {variant}: name another run to compare it with, `ragcheck compare {run} OTHER`")]
     OneVariant {
         /// The run.
@@ -59,17 +59,17 @@ pub enum CompareError {
         /// The variant.
         variant: String,
     },
-    /// Variants that share no case.
+    /// The variants share no case.
     #[error(
         "no case of {run} was run under all of these variants ({known}): name those to be compared, `--variants A,B`"
     )]
     NoCommonCase {
         /// The run.
         run: String,
-        /// Which scenario has which, in words.
+        /// The variants of each scenario, as text.
         known: String,
     },
-    /// No case of one is a case of the other.
+    /// The sides have no case in common.
     #[error("{0}")]
     NothingInCommon(String),
 }

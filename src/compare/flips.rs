@@ -1,10 +1,10 @@
-//! Cases that passed on one side and not on the other, or more often there, with a trial of each side to look at.
+//! Cases that passed on one side only, or more often on one side, with a trial of each side to inspect.
 
 use super::pairing::Pair;
 use super::summary::{CASES, CaseFigures, TrialOutcome};
 use serde::{Deserialize, Serialize};
 
-/// One case that came out differently.
+/// One case with different results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flip {
     /// `scenario/case`.
@@ -13,22 +13,22 @@ pub struct Flip {
     pub variant_a: String,
     /// The variant under B.
     pub variant_b: String,
-    /// Trials passed and run under A, of the repetitions that both sides have; of all, where one without a partner ends a
-    /// clean record.
+    /// Trials passed and run under A, over the repetitions that both sides have; over all of them where an unpaired
+    /// one ends a clean record.
     pub a: (u64, u64),
     /// Trials passed and run under B.
     pub b: (u64, u64),
-    /// Whether B is the worse one.
+    /// Whether B is worse.
     pub worse: bool,
-    /// A trial of A that shows it; `None` when A is a baseline file.
+    /// A trial of A as evidence; `None` when A is a baseline file.
     pub trial_a: Option<String>,
-    /// A trial of B that shows it, of the same repetition where there is one.
+    /// A trial of B as evidence, of the same repetition if there is one.
     pub trial_b: Option<String>,
-    /// The first thing that the failing one of the two did not meet.
+    /// The first expectation that the failing trial did not meet.
     pub why: String,
 }
 
-/// How often one case passed on both sides, of the repetitions that both have.
+/// Passes of one case on both sides, over the repetitions that both have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairedCase {
     /// `scenario/case`.
@@ -43,7 +43,7 @@ pub struct PairedCase {
     pub b: (u64, u64),
 }
 
-/// Every case that ran on both sides, those that lost most first, then those that gained most, then as they stand.
+/// Every case that ran on both sides: largest losses first, then largest gains, then in plan order.
 pub(super) fn paired(pairs: &[Pair<'_>]) -> Vec<PairedCase> {
     let mut found = Vec::new();
     for pair in pairs {
@@ -70,17 +70,17 @@ pub(super) fn paired(pairs: &[Pair<'_>]) -> Vec<PairedCase> {
     found
 }
 
-/// Flips, and changes short of one: worse ones first, then by the size of the difference and the name.
+/// Flips and lesser changes: worse ones first, then by the size of the difference and the name.
 ///
-/// A flip is a case of which every repetition passed on one side and none on the other. Between them lies what a case that
-/// passes nine times in ten does by luck: that is a change, told with both shares.
+/// A flip is a case with every repetition passed on one side and none on the other. Anything between can be chance
+/// for a case that passes nine times in ten: it is a change, reported with both shares.
 pub(super) fn flips(pairs: &[Pair<'_>]) -> (Vec<Flip>, Vec<Flip>) {
     let (mut flips, mut changes): (Vec<(f64, Flip)>, Vec<(f64, Flip)>) = (Vec::new(), Vec::new());
     for pair in pairs {
         for (a, b) in &pair.rows {
             let paired = a.paired(b, CASES);
             let ((mut passed_a, mut trials_a), (mut passed_b, mut trials_b)) = (paired.a, paired.b);
-            // A repetition without a partner counts where it ends a clean record.
+            // An unpaired repetition counts if it ends a clean record.
             let clean = |case: &CaseFigures| case.trials > 0 && case.passed == case.trials;
             if passed_a == passed_b && trials_a > 0 && clean(a) != clean(b) {
                 ((passed_a, trials_a), (passed_b, trials_b)) = ((a.passed, a.trials), (b.passed, b.trials));

@@ -1,4 +1,4 @@
-//! From paired figures to rows: tests, one correction over all that gate, and what each row comes to.
+//! Turns paired figures into rows: tests, one correction over all gated rows, and the finding of each row.
 
 use super::pairing::Pair;
 use super::rates::Rates;
@@ -16,7 +16,7 @@ const ALPHA: f64 = 0.05;
 /// The key of the row on the median case's turn time.
 pub(super) const TURN_TIME: &str = "turn time (median case)";
 
-/// A row before its correction, with the figures that its interval and its power are made of.
+/// A row before correction, with the data for its interval and its power.
 #[derive(Debug)]
 pub(super) struct Tested {
     pub row: Row,
@@ -30,7 +30,7 @@ enum Of {
     Tail(Tail),
 }
 
-/// Every row, in the order of B's criteria, turn times last, before any correction; what cannot be compared is added to
+/// All rows before correction, in the order of B's criteria, turn times last; what cannot be compared is added to
 /// `notes`.
 pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, notes: &mut Vec<String>) -> Vec<Tested> {
     let mut rows = Vec::new();
@@ -59,10 +59,10 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
 }
 
 impl Tested {
-    /// The row with what it comes to, once its p-value is corrected.
+    /// The row with its finding, after correction of its p-value.
     pub(super) fn conclude(self, margin: f64) -> Row {
         let mut row = self.row;
-        // What could have been seen is that of the first step: no row is surely decided at a later one.
+        // Visibility is that of the first step: a later step is not guaranteed for any row.
         let first = ALPHA / row.family.max(1) as f64;
         match self.of {
             Of::Tail(tail) => {
@@ -85,7 +85,7 @@ impl Tested {
     }
 }
 
-/// Whether two criteria count the same thing; the target of a rate may differ, the limit of a time may not.
+/// Whether two criteria count the same units; the target of a rate may differ, the limit of a time may not.
 fn alike(a: &Measured, b: &Measured) -> bool {
     a.metric == b.metric && a.limit_us == b.limit_us && a.fewer_is_better == b.fewer_is_better && a.proxy == b.proxy
 }
@@ -170,9 +170,9 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested 
     Tested { row, of: Of::Times(found) }
 }
 
-/// Corrects the p-values: Holm over the gated rows, Benjamini and Hochberg over the others. A row without discordance
-/// belongs to its family with a p of 1: which rows are tested must not depend on what was seen. The rows of several
-/// comparisons that are read together are one family.
+/// Corrects the p-values: Holm over the gated rows, Benjamini and Hochberg over the others. A row without a changed
+/// case belongs to its family with p = 1: the set of tested rows must not depend on the data. The rows of several
+/// comparisons read together form one family.
 pub(super) fn correct(rows: &mut [&mut Row]) {
     type Correction = (fn(&[f64]) -> Vec<f64>, fn(&[f64], f64) -> Vec<f64>);
     let corrections: [(bool, Correction); 2] =
@@ -188,7 +188,7 @@ pub(super) fn correct(rows: &mut [&mut Row]) {
     }
 }
 
-/// The margin that counts for a row of that scale.
+/// The margin for a row of that scale.
 fn margin_of(scale: Scale, margin: f64) -> f64 {
     if scale == Scale::Time { margin.max(TIME_MARGIN) } else { margin }
 }
@@ -198,7 +198,7 @@ fn finding(row: &Row, margin: f64) -> Finding {
     if row.p.is_none() {
         return Finding::NoDiscordance;
     }
-    // The margin is a decimal and the difference a sum of fractions: compare with that much slack.
+    // Allows for rounding: the margin is a decimal, and the difference a sum of fractions.
     let margin = margin_of(row.scale, margin) + 1e-12;
     let gain = if row.fewer_is_better { -difference } else { difference };
     let sure = row.p.zip(row.level).is_some_and(|(p, level)| p <= level);

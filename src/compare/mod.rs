@@ -1,11 +1,11 @@
-//! Two runs, or two variants of one run, compared case by case: better, worse, or inconclusive, and what could have been
-//! seen at all.
+//! Compares two runs, or two variants of one run, case by case: better, worse, or inconclusive, and the smallest
+//! visible difference.
 //!
-//! A [`Collector`] makes a [`Summary`] of each side while its traces stream by; a saved one is a baseline. [`compare`]
-//! pairs the cases, names what differs in the settings, tests each criterion, corrects by Holm over those that gate, and
-//! lists the cases that flipped. [`compare_variants`] does so for each pair of the variants of one run, with one
-//! correction over all pairs. Same summaries, same result, to the last digit: whatever is drawn is seeded by them.
-//! Nothing here knows how a verdict of a gate is made or how a comparison is shown.
+//! A [`Collector`] builds a [`Summary`] of each side while reading its traces; a saved summary is a baseline.
+//! [`compare`] pairs the cases, lists differences in settings, tests each criterion, corrects by Holm over the gated
+//! ones, and lists the cases that flipped. [`compare_variants`] does so for each pair of the variants of one run,
+//! with one correction over all pairs. Equal summaries give equal results to the last digit: random draws are seeded
+//! by the summaries. Nothing here knows how a verdict of a gate is made or how a comparison is shown.
 
 mod collect;
 mod comparison;
@@ -47,23 +47,23 @@ use std::collections::BTreeSet;
 /// The mode of a live run, as summaries spell it.
 const LIVE: &str = "LIVE";
 
-/// Compares two summaries; a loss of `margin` (0 to 1) or less does not matter.
+/// Compares two summaries; a loss of at most `margin` (0 to 1) does not matter.
 ///
 /// # Errors
-/// When there is nothing to compare, or live figures beside replayed ones.
+/// If there is nothing to compare, or one side is live and the other replayed.
 pub(crate) fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Comparison, CompareError> {
     let opened = open(a, b, margin)?;
     // One was opened, so one is closed.
     close(vec![opened]).pop().ok_or_else(|| CompareError::NothingInCommon("nothing to compare".into()))
 }
 
-/// A comparison without rows, and the rows whose p-values are not corrected yet.
+/// A comparison without rows, and the rows before correction.
 struct Opened {
     comparison: Comparison,
     rows: Vec<judged::Tested>,
 }
 
-/// A comparison whose p-values are not corrected yet, without findings.
+/// Opens a comparison: p-values uncorrected, no findings.
 fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
     one_mode(a, b)?;
     let pairing = pairing::pair(a, b);
@@ -105,7 +105,7 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
     Ok(Opened { comparison, rows })
 }
 
-/// Corrects the p-values of all these comparisons together, and says what each comes to.
+/// Corrects the p-values of all these comparisons together, and sets the findings.
 fn close(mut open: Vec<Opened>) -> Vec<Comparison> {
     let rows = open.iter_mut().flat_map(|opened| &mut opened.rows);
     judged::correct(&mut rows.map(|tested| &mut tested.row).collect::<Vec<_>>());
@@ -118,7 +118,7 @@ fn close(mut open: Vec<Opened>) -> Vec<Comparison> {
     closed.collect()
 }
 
-/// Live and replayed figures are evidence of different things and are never set against each other.
+/// Rejects live beside replayed figures, which are evidence of different things.
 fn one_mode(a: &Summary, b: &Summary) -> Result<(), CompareError> {
     for side in [a, b] {
         if side.modes().len() > 1 {
@@ -162,7 +162,7 @@ fn seed(a: &Summary, b: &Summary) -> u64 {
         // What is drawn is of rates: a baseline that kept no tokens and times is drawn alike.
         let rates: Vec<CaseFigures> =
             side.cases.iter().map(|case| CaseFigures { usage: None, ..case.clone() }).collect();
-        // Figures are numbers and strings: they always have a spelling.
+        // Figures are numbers and strings, so serialisation cannot fail.
         hash.update(serde_json::to_vec(&rates).unwrap_or_default());
     }
     hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))

@@ -1,7 +1,7 @@
-//! Which figures of A belong to which of B: by scenario and case, and within them by variant.
+//! Pairs the figures of A and B by scenario and case, and within a case by variant.
 //!
-//! Variants of the same name belong together; where the two sides have one each, those two do, whatever their names.
-//! A case that only one side has is named and compared with nothing.
+//! Variants of the same name are paired; if each side has only one, these are paired whatever their names. A case on
+//! one side only is listed and not compared.
 
 use super::summary::{CaseFigures, Setting, Summary};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,22 +14,22 @@ pub(super) struct Pair<'s> {
     pub scenario: &'s str,
     /// The case.
     pub case: &'s str,
-    /// Its figures under A and under B, a row a pair of variants.
+    /// Its figures under A and under B, one row per pair of variants.
     pub rows: Vec<(&'s CaseFigures, &'s CaseFigures)>,
 }
 
-/// All that can be compared, and what cannot.
+/// All pairs, and everything unpaired.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairing<'s> {
     /// Cases on both sides, in the order of A.
     pub pairs: Vec<Pair<'s>>,
     /// Settings on both sides, by scenario.
     pub settings: Vec<(&'s Setting, &'s Setting)>,
-    /// `scenario/case` that only A has; with the variant where that alone is missing.
+    /// `scenario/case` on side A only; with the variant if only that is missing.
     pub only_a: Vec<String>,
-    /// `scenario/case` that only B has; with the variant where that alone is missing.
+    /// `scenario/case` on side B only; with the variant if only that is missing.
     pub only_b: Vec<String>,
-    /// Scenarios of both sides whose variants do not belong together.
+    /// Scenarios on both sides whose variants cannot be paired.
     pub unmatched: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ fn by_case<'s>(summary: &'s Summary, scenario: &str) -> Vec<(&'s str, Vec<&'s Ca
     cases
 }
 
-/// The variants that belong together: A's name and B's.
+/// The paired variants: A's name and B's.
 fn matched<'s>(a: &[(&str, Vec<&'s CaseFigures>)], b: &[(&str, Vec<&'s CaseFigures>)]) -> BTreeSet<(&'s str, &'s str)> {
     let variants = |cases: &[(&str, Vec<&'s CaseFigures>)]| -> BTreeSet<&'s str> {
         cases.iter().flat_map(|(_, rows)| rows.iter().map(|row| row.variant.as_str())).collect()

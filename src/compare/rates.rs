@@ -1,8 +1,8 @@
-//! One criterion on both sides, paired by case: what was seen, the test, and what it could have seen.
+//! One criterion on both sides, paired by case: the observed rates, the test, and its power.
 //!
-//! Repetitions are paired by number, and a case's difference is that of its rates over them, so that repetitions never
-//! count as cases and a side with more of them is not surer than it is. The test is the exact sign-flip test by case,
-//! which for single units is McNemar's, and the interval is its inversion.
+//! Repetitions are paired by number, and a case's difference is that of its rates over them, so repetitions never
+//! count as cases, and more repetitions on one side add no certainty. The test is the exact sign-flip test by case
+//! (McNemar's for single units), and the interval is its inversion.
 
 use super::pairing::Pair;
 use super::summary::Measured;
@@ -11,7 +11,7 @@ use crate::stats::paired_shift::PairedShift;
 use crate::stats::population;
 use crate::stats::power::{Spread, repeats_difference, smallest_visible_difference};
 
-/// The error probability of the bound on what is lost, both ends together.
+/// The error probability of the bound on the loss, both ends together.
 const ALPHA: f64 = 0.05;
 
 /// The largest denominator for which sign patterns are counted one by one.
@@ -20,7 +20,7 @@ const FINEST: u64 = 1_000_000;
 /// The power at which a difference counts as visible.
 pub(super) const POWER: f64 = 0.8;
 
-/// Beyond so many cases the normal approximation alone says what could have been seen.
+/// Number of cases above which power uses the normal approximation alone.
 const EXACT_POWER_UP_TO: usize = 200;
 
 /// The figures of one criterion, paired.
@@ -34,7 +34,7 @@ pub(super) struct Rates {
     pub a: (u64, u64),
     /// Successes and units under B.
     pub b: (u64, u64),
-    /// The denominator of all differences, where it is not too large.
+    /// The common denominator of all differences, if not too large.
     pub scale: Option<u64>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn rates(pairs: &[Pair<'_>], measured: &Measured) -> Rates {
                 found.scale = found.scale.and_then(|scale| common_multiple(scale, n * units.len() as u64));
             }
         }
-        // The same counts on both sides differ by nothing, whatever the last digit of a mean says.
+        // Equal counts on both sides differ by exactly 0, whatever the rounding of a mean.
         found.differences.push(if (other - one).abs() < 1e-12 { 0.0 } else { other - one });
         found.means = (found.means.0 + one, found.means.1 + other);
     }
@@ -92,13 +92,13 @@ impl Rates {
         PairedShift::new(&self.differences, self.scale, trial_seed(seed, "sign-flip"))
     }
 
-    /// Where no case changed: the differences that are not excluded at the two-sided level `alpha`.
+    /// If no case changed: the differences not excluded at the two-sided level `alpha`.
     pub(super) fn unchanged(&self, alpha: f64) -> Option<(f64, f64)> {
         Some((self.least_at(1.0, alpha)?, -self.least_at(-1.0, alpha)?))
     }
 
-    /// The least mean change upwards that these cases support: a one-sided 97.5 % bound, from a lower bound on what
-    /// was gained less an upper bound on what was lost over cases like these. `sign` is -1 where fewer is better.
+    /// The least mean change upwards supported by these cases: a one-sided 97.5 % bound, from a lower bound on the
+    /// gain less an upper bound on the loss over cases like these. `sign` is -1 where lower is better.
     pub(super) fn least_gain(&self, sign: f64) -> Option<f64> {
         self.least_at(sign, ALPHA)
     }
@@ -110,8 +110,8 @@ impl Rates {
         (cases > 0).then(|| gained - population::upper_at(sum(-sign), cases, alpha / 4.0))
     }
 
-    /// The smallest change of the rate that would have been seen four times in five by a test of the two-sided level
-    /// `alpha`; `None` when the cases are too few to show any.
+    /// The smallest change of the rate detectable with 80 % power at the two-sided level `alpha`; `None` if there are
+    /// too few cases for any.
     pub(super) fn visible(&self, alpha: f64) -> Option<f64> {
         let n = self.differences.len();
         let spread = normal_difference(&self.differences, alpha);
@@ -120,7 +120,7 @@ impl Rates {
         }
         let (up, down) = self.discordant();
         let discordant: f64 = self.differences.iter().map(|value| value.abs()).sum();
-        // A case that changes does so by as much as those that did here, or wholly where none did.
+        // Assumes that a case changes by as much as those that changed here, or entirely if none did.
         let size = if up + down == 0 { 1.0 } else { discordant / (up + down) as f64 };
         let exact = smallest_visible_difference(n as u64, up.min(down) as f64 / n.max(1) as f64, POWER, alpha)?;
         Some((exact * size).max(spread.unwrap_or(0.0)).min(1.0))

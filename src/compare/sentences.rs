@@ -1,4 +1,4 @@
-//! A comparison in words: what was seen, by how much, how sure, and what could have been seen.
+//! A comparison as text: the observed difference, its size, its certainty, and the power.
 
 use super::flips::Flip;
 use super::judged::TURN_TIME;
@@ -9,7 +9,7 @@ use crate::stats::percent::{Rounding, percent, points, points_interval, rounded}
 use crate::stats::power::fewest_cases;
 use std::collections::BTreeSet;
 
-/// Cases that a note names.
+/// Largest number of cases that a note names.
 const NAMED: usize = 5;
 
 /// A difference of rates in points, or of times in per cent, with its sign.
@@ -95,7 +95,7 @@ fn interval(row: &Row) -> String {
     format!(" {}{level}", points_interval(low, high))
 }
 
-/// Why no gated row could have been shown to be worse; `None` where one could, or nothing was compared.
+/// Reason why no gated row could be shown to be worse; `None` if one could, or nothing was compared.
 pub(super) fn too_few(rows: &[Row]) -> Option<String> {
     let gated = || rows.iter().filter(|row| row.gated && row.cases > 0);
     let most = gated().map(|row| row.cases).max()?;
@@ -111,7 +111,7 @@ pub(super) fn too_few(rows: &[Row]) -> Option<String> {
     ))
 }
 
-/// Why a flip between live runs says nothing.
+/// Reason why a flip between live runs proves nothing.
 pub(super) fn too_few_repetitions(repetitions: u64) -> String {
     format!(
         "a flip between live runs needs {LIVE_REPETITIONS} repetitions of each case on both sides, and a case has {}: \
@@ -120,7 +120,7 @@ pub(super) fn too_few_repetitions(repetitions: u64) -> String {
     )
 }
 
-/// What could have been seen.
+/// The smallest visible difference.
 fn seen(row: &Row) -> String {
     match row.visible {
         Some(visible) if row.scale == Scale::Rate => {
@@ -140,7 +140,7 @@ fn seen(row: &Row) -> String {
     }
 }
 
-/// What one side rests on.
+/// Source of one side's evidence.
 pub(super) fn evidence(summary: &Summary) -> String {
     let all = |set: fn(&super::Setting) -> &BTreeSet<String>| -> String {
         let words: BTreeSet<&str> =
@@ -166,13 +166,13 @@ pub(super) fn evidence(summary: &Summary) -> String {
     format!("{mode}, {recorded}{when} (model {models})")
 }
 
-/// Sides that are a part of their run, and of what.
+/// Warnings about partial runs.
 pub(super) fn parts(a: &Summary, b: &Summary) -> Vec<String> {
     let sides = [("A", &a.part), ("B", &b.part)].into_iter().filter(|(_, part)| !part.is_empty());
     sides.map(|(side, part)| format!("{side}: {part}")).collect()
 }
 
-/// Sides that stopped when they had seen enough: their figures lean towards what made them stop.
+/// Warnings about sides that stopped early: their figures are biased towards the result that stopped them.
 pub(super) fn stopped_early(a: &Summary, b: &Summary) -> Vec<String> {
     let sides = [("A", a.stopped), ("B", b.stopped)];
     let warning = |(side, stopped): (&str, Option<super::StoppedEarly>)| {
@@ -187,7 +187,7 @@ pub(super) fn stopped_early(a: &Summary, b: &Summary) -> Vec<String> {
     sides.into_iter().filter_map(warning).collect()
 }
 
-/// Cases of A that B does not have, or that it could not run at all: what is easiest to drop is what fails.
+/// Cases of A that B lacks or could not run at all: failing cases are the easiest to drop.
 pub(super) fn dropped(pairing: &Pairing<'_>) -> Vec<String> {
     let mut said = Vec::new();
     if !pairing.only_a.is_empty() {
@@ -279,7 +279,7 @@ pub(super) fn nothing_compared(rows: &[Row]) -> bool {
     !rows.iter().any(|row| row.gated && row.finding != Finding::NotCompared)
 }
 
-/// Who is better, in which criteria and by how much: the one verdict that every page and command prints.
+/// Which side is better, in which criteria and by how much: the one verdict that every page and command prints.
 pub(super) fn verdict(rows: &[Row]) -> String {
     let of =
         |gated: bool, finding: Finding| rows.iter().filter(move |row| row.gated == gated && row.finding == finding);
@@ -306,7 +306,7 @@ pub(super) fn verdict(rows: &[Row]) -> String {
     if !open.is_empty() {
         said.push(format!("inconclusive: {}", open.join(", ")));
     }
-    // What no gate stands on is said too: somebody may have forgotten the gate.
+    // Advisory findings are reported too: a gate may have been forgotten.
     for (finding, word) in [(Finding::Worse, "worse"), (Finding::Better, "better")] {
         if of(false, finding).next().is_some() {
             said.push(format!("not required and {word}: {}", keys(&mut of(false, finding))));
@@ -339,7 +339,7 @@ fn changed(flips: &[Flip], changes: &[Flip]) -> String {
 pub(super) fn conclusion(found: &Comparison) -> String {
     let verdict = verdict(&found.rows);
     let over = format!("over {}", count(found.cases, "case", "cases"));
-    // Where nothing is shown, what could have been shown belongs beside it.
+    // Without a finding, the smallest detectable difference is stated.
     let shown = |row: &Row| row.gated && matches!(row.finding, Finding::Worse | Finding::Better);
     let open = !found.rows.iter().any(shown);
     let reach = found.rows.iter().find(|row| row.key == CASES && open).map(|row| format!("; {}", seen(row)));

@@ -1,7 +1,7 @@
-//! One side of a comparison: what a run showed, case by case. Saved, it is the baseline that a team commits.
+//! One side of a comparison: the figures of a run, case by case. Saved, it is a baseline for version control.
 //!
-//! On disk it is JSON with one criterion, one setting and one case a line, so that a change of the baseline reads well
-//! as a diff. A reader refuses a `version` that is newer than its own and ignores fields that it does not know.
+//! On disk it is JSON with one criterion, one setting and one case per line, so that a change of the baseline is
+//! readable as a diff. A reader rejects a `version` newer than its own and ignores unknown fields.
 
 use super::CompareError;
 use super::usage::Usage;
@@ -17,23 +17,23 @@ pub(crate) const BASELINE_VERSION: u32 = 2;
 /// The key of the row that counts trials that met everything their case expects.
 pub(crate) const CASES: &str = "cases";
 
-/// What one run, or one variant of it, showed.
+/// Figures of one run, or of one variant of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Format version.
     pub version: u32,
-    /// What it is called: the run folder's name, with `@variant` behind it where one was chosen.
+    /// Its name: the run folder's name, followed by `@variant` if one was chosen.
     pub label: String,
-    /// What was measured.
+    /// The measured criteria.
     pub criteria: Vec<Measured>,
-    /// Under which settings, a row a scenario and variant.
+    /// The settings, one row per scenario and variant.
     pub settings: Vec<Setting>,
-    /// The figures, a row a scenario, case and variant.
+    /// The figures, one row per scenario, case and variant.
     pub cases: Vec<CaseFigures>,
-    /// Where a run until decided stopped; `None` when it ran all that was planned.
+    /// Where a run until decided stopped; `None` when it ran everything planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<StoppedEarly>,
-    /// Of what it is a part, in words; empty for a whole run.
+    /// Describes how the run is partial; empty for a complete one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
     /// How the gates on its cases are judged, in words, by scenario; `None` in a baseline file of an older build.
@@ -44,9 +44,9 @@ pub struct Summary {
 /// Where a run until decided stopped before its last pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoppedEarly {
-    /// Passes that it took.
+    /// Number of passes made.
     pub passes: u32,
-    /// Passes that it could have taken.
+    /// Largest number of passes.
     pub max: u32,
 }
 
@@ -55,29 +55,29 @@ pub struct StoppedEarly {
 pub struct Measured {
     /// Its name in [`CaseFigures::units`]: the criterion's id, `scenario/id` for a scenario's own gate.
     pub key: String,
-    /// What it asks.
+    /// The requirement in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
     /// The metric as written.
     pub metric: String,
     /// The target as written.
     pub target: String,
-    /// How it is judged, in words: kind, floor, `min_n`, margin.
+    /// Its rule as text: kind, floor, `min_n`, margin.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub judged: String,
-    /// Whether a run fails when it does not pass: only such a one can be a regression.
+    /// Whether a run fails when it does not pass: only then can it be a regression.
     pub required: bool,
-    /// Whether what the metric counts is the bad news.
+    /// Whether lower is better, because the metric counts something unwanted.
     pub fewer_is_better: bool,
     /// The limit in microseconds below which a unit counts, for a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_us: Option<u64>,
-    /// Whether the metric only stands in for what the criterion asks.
+    /// Whether the metric is only a proxy for the requirement.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proxy: bool,
 }
 
-/// What one variant of a scenario ran under, as planned and as its traces say.
+/// Settings of one variant of a scenario, from the plan and its traces.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// The scenario.
@@ -86,7 +86,7 @@ pub struct Setting {
     pub variant: String,
     /// The agent.
     pub flow: String,
-    /// What the variant tries, in words.
+    /// Purpose of the variant.
     pub about: String,
     /// How mandatory steps are enforced; `None` where the plan does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,19 +102,20 @@ pub struct Setting {
     pub prompts: BTreeMap<String, String>,
     /// `REPLAYED` or `LIVE`.
     pub modes: BTreeSet<String>,
-    /// Who answered.
+    /// Services that answered.
     pub recorded_from: BTreeSet<String>,
     /// The days on which it was recorded, `2026-11-21`.
     pub recorded_on: BTreeSet<String>,
-    /// The models that were asked for.
+    /// The requested models.
     pub models: BTreeSet<String>,
     /// Hashes of the knowledge searched.
     pub knowledge: BTreeSet<String>,
-    /// Digests of the system prompts that the model was shown.
+    /// Digests of the system prompts sent to the model.
     pub system_prompts: BTreeSet<String>,
 }
 
-/// What one case showed under one variant, repetitions summed up; control arms count only for what measures them.
+/// Figures of one case under one variant, summed over repetitions; control arms count only for metrics that measure
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CaseFigures {
     /// The scenario.
@@ -137,21 +138,21 @@ pub struct CaseFigures {
     pub units: BTreeMap<String, (u64, u64)>,
     /// The same by repetition, in order: repetitions of two runs are paired by number.
     pub repetitions: BTreeMap<String, Vec<(u32, u64, u64)>>,
-    /// Digest of what is asked.
+    /// Digest of the input.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Digest of what is expected, and of what the case is left out of.
+    /// Digest of the expectations and exclusions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub expected: String,
     /// The trials one by one, in plan order; a baseline file holds none.
     #[serde(skip)]
     pub trials_run: Vec<TrialOutcome>,
-    /// What they took; `None` in a baseline file of an older build.
+    /// Their usage; `None` in a baseline file of an older build.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
-/// More trials or units than any run has: figures beyond are no figures, and sums of them have no room.
+/// Largest plausible number of trials or units; larger values are rejected, so that sums do not overflow.
 const MOST: u64 = 1 << 40;
 
 impl CaseFigures {
@@ -175,7 +176,7 @@ pub struct TrialOutcome {
     pub repetition: u32,
     /// Whether it met everything its case expects.
     pub passed: bool,
-    /// The first thing that it did not meet; empty when it passed.
+    /// The first expectation that it did not meet; empty when it passed.
     pub why: String,
 }
 
@@ -222,7 +223,7 @@ impl Summary {
     /// The summary of one variant alone, named `label@variant`.
     ///
     /// # Errors
-    /// When no case ran under that variant.
+    /// If no case ran under that variant.
     pub fn of_variant(mut self, variant: &str) -> Result<Self, CompareError> {
         let known: BTreeSet<String> = self.cases.iter().map(|case| case.variant.clone()).collect();
         if !known.contains(variant) {
@@ -264,7 +265,7 @@ impl Summary {
     /// Reads a baseline file.
     ///
     /// # Errors
-    /// When it is none, an older build wrote it without repetitions, or a newer build wrote it.
+    /// If it is not a baseline, an older build wrote it without repetitions, or a newer build wrote it.
     pub fn parse(text: &str) -> Result<Self, CompareError> {
         let version = serde_json::from_str::<serde_json::Value>(text).ok().and_then(|value| value["version"].as_u64());
         if version == Some(1) {

@@ -1,10 +1,10 @@
 //! The slow tail of turn times on both sides: the time that 95 of 100 turns do not exceed.
 //!
-//! The row on the median case says nothing of it: a fifth of the cases may take ten times as long while the median stays.
-//! That it differs is tested by exchanging the two sides of whole cases at random: under equal behaviours every exchange is
-//! as likely. That it is not worse is said only where order statistics support it, with the turns of a case as one cluster:
-//! the upper bound on B's quantile within the margin of the lower bound on A's, each with a quarter of 5 %. Turns without an
-//! answer are longer than any other.
+//! The row on the median case does not cover it: a fifth of the cases may take ten times as long while the median
+//! stays. A difference is tested by exchanging the two sides of whole cases at random: under equal behaviours every
+//! exchange is equally likely. "Not worse" is reported only where order statistics support it, with the turns of a
+//! case as one cluster: the upper bound on B's quantile must be within the margin of the lower bound on A's, each
+//! with a quarter of 5 %. Unanswered turns count as slower than any other.
 
 use super::pairing::Pair;
 use super::sentences::{change, count, p_value};
@@ -19,7 +19,7 @@ pub(super) const TURN_TIME_P95: &str = "turn time (p95)";
 
 /// The quantile.
 const Q: f64 = 0.95;
-/// The error probability of a statement, both directions together.
+/// The error probability of a finding, both directions together.
 const ALPHA: f64 = 0.05;
 /// Exchanges that are drawn, and how many times of turns they may look at together.
 const DRAWS: usize = 1_999;
@@ -32,7 +32,7 @@ pub(super) struct Tail {
     cases: Vec<(Vec<u64>, Vec<u64>)>,
     /// Whether a case ran more often on one side.
     uneven: bool,
-    /// Whether a side did not keep its times: an older build saved it.
+    /// Whether a side has no times because an older build saved it.
     not_kept: bool,
 }
 
@@ -116,7 +116,7 @@ impl Tail {
         Some((hits + 1) as f64 / (draws + 1) as f64)
     }
 
-    /// The row before its p-value is corrected. It gates nothing.
+    /// The row before correction. It gates nothing.
     pub(super) fn row(&self, seed: u64) -> Row {
         let (a, b) = (self.bounded(|case| &case.0), self.bounded(|case| &case.1));
         let value = |bounded: Option<Bounded>| bounded.and_then(|bounded| seconds(bounded.value));
@@ -159,7 +159,7 @@ impl Tail {
         }
     }
 
-    /// What the row comes to and its sentence; a change of `margin` or less does not matter.
+    /// Sets the finding of the row and its sentence; a change of at most `margin` does not matter.
     pub(super) fn conclude(&self, row: &mut Row, margin: f64) {
         let Some((a, b)) = self.bounded(|case| &case.0).zip(self.bounded(|case| &case.1)) else {
             row.sentence = if self.not_kept {

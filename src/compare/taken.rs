@@ -1,6 +1,6 @@
-//! What both sides took for the cases that they share: tokens, money, and the time that 95 of 100 turns do not exceed.
+//! Usage of both sides over the cases that they share: tokens, cost, and the time that 95 of 100 turns do not exceed.
 //!
-//! These are figures, not findings: nothing is tested. A side that did not keep them says so, and is never taken for 0.
+//! These figures are not tested and give no findings. Missing figures of a side are reported as missing, never as 0.
 
 use super::pairing::Pair;
 use super::summary::{CaseFigures, Summary};
@@ -62,7 +62,7 @@ fn agent(side: &Summary, of: &CaseFigures) -> String {
     format!("{}.{}", setting.map_or("", |setting| setting.flow.as_str()), of.variant)
 }
 
-/// What the trials of one side took together.
+/// Usage of the trials of one side.
 #[derive(Debug, Clone)]
 struct Side {
     trials: u64,

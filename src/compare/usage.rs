@@ -1,10 +1,10 @@
-//! What the trials of a case took, for figures side by side: calls, tokens, times, citations.
+//! Usage of a case's trials, for side-by-side figures: calls, tokens, times, citations.
 
 use crate::metric::taken::{Taken, plus};
 use crate::trace::{ToolResult, Trace, TurnOutcome, What};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What some trials took together; control arms are left out.
+/// Summed usage of trials, without control arms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Queries, those without an answer too.
@@ -19,13 +19,13 @@ pub struct Usage {
     pub model_calls: u64,
     /// Calls of tools, executed or not.
     pub tool_calls: u64,
-    /// Tokens that the model read; `None` where a completion does not say.
+    /// Input tokens of the model; `None` if a completion does not report them.
     pub input_tokens: Option<u64>,
-    /// Tokens that it wrote; `None` where a completion does not say.
+    /// Output tokens of the model; `None` if a completion does not report them.
     pub output_tokens: Option<u64>,
-    /// Answers of services that are asked for an answer: external search, managed retrieval.
+    /// Answers of services that generate answers: external search, managed retrieval.
     pub service_answers: u64,
-    /// Tokens that these services read and wrote; `None` where an answer does not say.
+    /// Input and output tokens of these services; `None` if an answer does not report them.
     pub service_tokens: Option<u64>,
     /// US dollars; `None` where a price or the tokens of a service are not known.
     pub cost: Option<f64>,
@@ -67,7 +67,7 @@ impl Usage {
                 self.add_service(result);
             }
         }
-        // Who asked nobody owes nothing.
+        // Without a request there is no cost.
         let asked = self.model_calls + self.service_answers > calls;
         let cost = if asked { cost } else { Some(0.0) };
         self.cost = self.cost.zip(cost).map(|(sum, more)| sum + more);
@@ -101,7 +101,7 @@ impl Usage {
         }
     }
 
-    /// Adds what other trials took.
+    /// Adds the usage of other trials.
     pub(super) fn add(&mut self, other: &Self) {
         self.turns += other.turns;
         self.answers += other.answers;

@@ -1,4 +1,4 @@
-//! The figures of variants beside each other: the rate of each criterion, and what a query took.
+//! Figures of variants side by side: the rate of each criterion, and usage per query.
 
 use super::usage::Usage;
 use super::variants::{Cell, Figure, Unit};

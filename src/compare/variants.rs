@@ -1,10 +1,11 @@
-//! All variants of a run beside each other: what each came to and took over the same queries, and a comparison of each
-//! pair, with one correction over all of them.
+//! Compares all variants of a run: figures of each over the same queries, and a comparison of each pair, with one
+//! correction over all pairs.
 //!
-//! Only cases that every variant ran count, in the figures and in the pairs, so that one number has one source. The
-//! p-values of all required rows of all pairs are corrected together by Holm, the others by Benjamini and Hochberg: with
-//! four variants there are six pairs, and a chance finding in any of them would be taken for one. That holds too where only
-//! some of the variants are asked for: whoever looks at one pair of a run says of it what a look at all pairs says.
+//! Only cases that every variant ran count, in the figures and in the pairs, so that each number has one source. The
+//! p-values of all required rows of all pairs are corrected together by Holm, the others by Benjamini and Hochberg:
+//! four variants form six pairs, and a chance finding in any of them would pass for a real one. The correction covers
+//! all pairs even if only some variants are requested, so that one pair alone gets the same finding as among all
+//! pairs.
 
 use super::variant_figures::figures;
 use super::{CaseFigures, CompareError, Comparison, Finding, Opened, Summary, close, open, sentences};
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Version of a comparison of variants as JSON.
 pub(crate) const VARIANTS_VERSION: u32 = 1;
 
-/// What a figure is a number of.
+/// Unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -28,7 +29,7 @@ pub enum Unit {
     Dollars,
 }
 
-/// What one variant came to in one figure.
+/// One figure of one variant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The value in the figure's unit; `None` where it is not known.
@@ -47,7 +48,7 @@ pub struct Cell {
 pub struct Figure {
     /// The criterion's key as in the comparisons, or `model calls`, `turn p95` and so on.
     pub key: String,
-    /// What it says.
+    /// Its meaning.
     pub about: String,
     /// Its unit.
     pub unit: Unit,
@@ -62,9 +63,9 @@ pub(crate) struct Variant {
     pub name: String,
     /// The agents that it runs.
     pub flow: String,
-    /// What it tries, in words.
+    /// Purpose of the variant.
     pub about: String,
-    /// What it rests on.
+    /// Source of its evidence.
     pub evidence: String,
     /// Trials of the cases compared.
     pub trials: u64,
@@ -72,19 +73,19 @@ pub(crate) struct Variant {
     pub errors: u64,
 }
 
-/// What one variant did in one case.
+/// Figures of one variant in one case.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct InCase {
     /// Trials that met everything the case expects, and trials run.
     pub passed: (u64, u64),
-    /// Calls of the model a query.
+    /// Model calls per query.
     pub model_calls: f64,
-    /// Calls of tools a query.
+    /// Tool calls per query.
     pub tool_calls: f64,
-    /// Tokens that the model read a query, where known.
+    /// Input tokens per query, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<f64>,
-    /// Tokens that it wrote a query, where known.
+    /// Output tokens per query, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<f64>,
     /// The median time of a query in seconds; `None` where it got no answer.
@@ -111,28 +112,28 @@ pub(crate) struct Variants {
     pub version: u32,
     /// The run.
     pub run: String,
-    /// Of what it is a part, in words; empty for a whole run.
+    /// Describes how the run is partial; empty for a complete one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
-    /// Differences up to this rate do not matter.
+    /// Largest difference of a rate that does not matter.
     pub margin: f64,
     /// The variants, in the order in which they were named, or by name.
     pub variants: Vec<Variant>,
-    /// What makes the figures less than they seem: cases left out, a run that is a part or stopped early.
+    /// Warnings that weaken the figures: cases left out, a partial run, early stopping.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Criteria first, then calls, tokens, times and citations.
     pub figures: Vec<Figure>,
     /// Each case under every variant.
     pub cases: Vec<Beside>,
-    /// Required rows of all pairs of the run's variants, which were corrected together.
+    /// Number of required rows, over all pairs of the run's variants, that were corrected together.
     pub tests: u64,
-    /// How many pairs these are; more than `pairs` where only some variants were asked for.
+    /// Number of these pairs; larger than `pairs` if only some variants were requested.
     #[serde(default)]
     pub corrected_pairs: u64,
-    /// Each pair once, the variant that is named first as A.
+    /// Each pair once, with the earlier variant as A.
     pub pairs: Vec<Comparison>,
-    /// All of it in one sentence.
+    /// The result in one sentence.
     pub conclusion: String,
 }
 
@@ -140,7 +141,7 @@ pub(crate) struct Variants {
 /// not matter.
 ///
 /// # Errors
-/// When a variant is not there, there are not two of them, or no case was run under every one.
+/// If a variant does not exist, there are fewer than two, or no case was run under every one.
 pub(crate) fn compare_variants(run: &Summary, named: &[String], margin: f64) -> Result<Variants, CompareError> {
     let known: BTreeSet<&str> = run.cases.iter().map(|case| case.variant.as_str()).collect();
     let mut names: Vec<String> = Vec::new();
