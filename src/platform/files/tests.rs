@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// A project beside a folder with something that must stay unread and unchanged.
+/// A project beside a folder with a file that must stay unread and unchanged.
 struct Checkout {
     folder: tempfile::TempDir,
     files: Files,
