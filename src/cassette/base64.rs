@@ -1,4 +1,4 @@
-//! Base64 for bodies that are not text: written padded, read with or without padding and with white space in it.
+//! Base64 for binary bodies: written with padding, read with or without padding and white space.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -16,7 +16,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     ENGINE.encode(bytes)
 }
 
-/// Decodes the standard alphabet, white space passed over; `None` when it is not base64.
+/// Decodes the standard alphabet, ignoring white space; `None` if the text is not base64.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     if text.bytes().any(|byte| byte.is_ascii_whitespace()) {
         let dense: String = text.split_ascii_whitespace().collect();

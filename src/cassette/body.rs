@@ -1,14 +1,14 @@
-//! Bodies in a file: as YAML where that is exact, as text where not, as base64 where it is no text.
+//! Stores bodies as YAML if that is lossless, else as text, and binary bodies as base64.
 //!
-//! A body is shown as YAML only if printing it again gives the same bytes, compact (`json`) or indented
-//! (`json_pretty`). So reviewers read structure, and replay serves what was received.
+//! A body is stored as YAML only if printing it again gives the same bytes, compact (`json`) or indented
+//! (`json_pretty`). Reviewers can then read its structure, and replay serves the bytes that were received.
 
 use super::base64;
 use crate::platform::yaml::{self, Node};
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The member's name and its value.
+/// Name and value of the member that stores a body.
 pub(super) fn encode(body: &[u8]) -> (&'static str, Value) {
     if let Ok(value) = serde_json::from_slice::<Value>(body)
         && (value.is_object() || value.is_array())
@@ -27,10 +27,10 @@ pub(super) fn encode(body: &[u8]) -> (&'static str, Value) {
     }
 }
 
-/// The bytes that a `response` mapping stands for.
+/// Bytes that a `response` mapping encodes.
 ///
 /// # Errors
-/// What is wrong with it, and the node where.
+/// The problem, and the node that has it.
 pub(super) fn decode<'n>(response: &'n Node<'_>) -> Result<Bytes, (String, &'n Node<'n>)> {
     let not_json = |error: serde_json::Error| (format!("the body is no JSON document: {error}"), response);
     if let Some(node) = response.get("json") {

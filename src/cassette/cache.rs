@@ -1,4 +1,4 @@
-//! Hashes of system prompts and tool lists: long, and the same in request after request of a process.
+//! Caches hashes of system prompts and tool lists, which are long and repeat in most requests of a process.
 
 use super::canonical::{canonical, hex};
 use crate::platform::secrets::Redactor;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::{PoisonError, RwLock};
 
-/// Hashes of long values that come again and again, compared as values, the newest last; each with the secrets that it was
-/// looked through for, since another process's key may stand in it.
+/// Hashes of recently used values, newest last, looked up by equality. Each entry has the redactor that was applied,
+/// because another redactor may know other keys.
 static REMEMBERED: RwLock<Vec<(Value, Redactor, String)>> = RwLock::new(Vec::new());
-/// More distinct prompts and tool lists than this are hashed anew each time.
+/// Maximum number of cached hashes; further distinct prompts and tool lists are hashed on every use.
 const REMEMBERED_AT_MOST: usize = 64;
 
 /// The hash of a value's canonical form, redacted.
@@ -33,7 +33,7 @@ pub(super) fn remembered(value: &Value, redactor: &Redactor) -> String {
     hash
 }
 
-/// Equality that is quick where members stand in the same order, as they do when one program made both.
+/// Equality that is fast if members have the same order, as in values from one program.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),

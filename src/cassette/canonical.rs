@@ -1,9 +1,9 @@
-//! What makes two requests the same: a canonical form, and its hash as the key of an exchange.
+//! Canonical form of a request, and its hash: the key that matches requests to recorded exchanges.
 //!
-//! The form is over the redacted request: profile, method, path, and the body with sorted members, numbers as exact
-//! decimals (1 and 1.0 are one number), lists in order, and ids of tool calls renamed by first appearance. Members in
-//! the profile's drop-list do not count. System prompts and tool lists enter by their own hash, which is remembered:
-//! they are long and the same in request after request. Nothing is ever matched by likeness.
+//! The form covers the redacted request: profile, method, path, and the body with sorted members, numbers as exact
+//! decimals (1 and 1.0 are equal), lists in order, and tool call ids renamed by first appearance. Members in the
+//! profile's drop-list are left out. System prompts and tool lists are represented by their hashes, which are cached
+//! because they are long and repeat. Matching is exact, never by similarity.
 
 use super::cache::remembered;
 use super::drift::is_system;
@@ -17,21 +17,21 @@ use std::io::Write;
 pub struct Profile {
     /// Its name, as in [`Profile::name`].
     pub name: &'static str,
-    /// Grows whenever the canonical form changes.
+    /// Increases whenever the canonical form changes.
     pub version: u32,
-    /// JSON pointers of members that do not count.
+    /// JSON pointers of members that are left out.
     pub drop: &'static [&'static str],
 }
 
 impl Profile {
-    /// For requests of no known dialect: everything counts.
+    /// Profile for requests of unknown dialects: every member counts.
     pub const EXACT: Self = Self { name: "exact", version: 1, drop: &[] };
 }
 
-/// One request, as far as matching is concerned.
+/// The parts of a request that take part in matching.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// How to compare it.
+    /// Profile of its dialect.
     pub profile: &'a Profile,
     /// Upper case.
     pub method: &'a str,
@@ -46,11 +46,11 @@ pub fn key(request: Request<'_>, redactor: &Redactor) -> String {
     Keys::default().of(request, redactor)
 }
 
-/// The body as a cassette keeps it: redacted, and without the members that do not count.
+/// The body as stored in a cassette: redacted, and without dropped members.
 pub(crate) fn stored_body(profile: &Profile, body: &Value, redactor: &Redactor) -> Value {
     let mut body = redactor.redact_value(body);
     for pointer in profile.drop {
-        // What is left empty goes as well, as in the canonical form.
+        // Members left empty are removed too, as in the canonical form.
         let mut pointer = *pointer;
         while let Some((parent, name)) = pointer.rsplit_once('/')
             && let Some(Value::Object(entries)) = body.pointer_mut(parent)
@@ -63,14 +63,14 @@ pub(crate) fn stored_body(profile: &Profile, body: &Value, redactor: &Redactor) 
     body
 }
 
-/// The canonical form of a JSON document by itself.
+/// Canonical form of a JSON document alone.
 pub(super) fn canonical(value: &Value) -> Vec<u8> {
     let mut writer = Writer::into(Vec::new());
     writer.value(value, &[]);
     writer.out
 }
 
-/// Lower-case hex, cut to `digits`.
+/// Lower-case hex, truncated to `digits`.
 pub(crate) fn hex(bytes: &[u8], digits: usize) -> String {
     let mut text = hex::encode(bytes);
     text.truncate(digits);
@@ -80,13 +80,13 @@ pub(crate) fn hex(bytes: &[u8], digits: usize) -> String {
 /// The canonical form of a request.
 #[derive(Debug, Default)]
 pub(super) struct Form {
-    /// The form; JSON below a line of profile, method and path.
+    /// The form: a line of profile, method and path, then JSON.
     pub text: Vec<u8>,
-    /// Where each element of a list of the body ends, in order: what a conversation adds comes behind one of them.
+    /// End offset of each list element in the body, in order: a growing conversation is extended after one of them.
     pub ends: Vec<usize>,
 }
 
-/// The form of a request, written into `memory`.
+/// Builds the form of a request in the buffer `memory`.
 pub(super) fn form(request: Request<'_>, redactor: &Redactor, mut memory: Vec<u8>) -> Form {
     memory.clear();
     memory.reserve(16 * 1024);
@@ -106,9 +106,9 @@ pub(super) fn form(request: Request<'_>, redactor: &Redactor, mut memory: Vec<u8
 
 struct Writer<'a> {
     out: Vec<u8>,
-    /// As in [`Form::ends`].
+    /// See [`Form::ends`].
     ends: Vec<usize>,
-    /// Ids of tool calls in order of appearance.
+    /// Tool call ids in order of appearance.
     calls: Vec<&'a str>,
 }
 
@@ -202,14 +202,14 @@ impl<'a> Writer<'a> {
     fn number(&mut self, number: &Number) {
         let float = if number.is_f64() { number.as_f64() } else { None };
         let text = match float {
-            // Whole floats print as integers, exactly: 1.0 is 1, and -0.0 is 0.
+            // Whole floats print as integers: 1.0 as 1, and -0.0 as 0.
             Some(float) if float.fract() == 0.0 => format!("{:.0}", float + 0.0),
             _ => number.to_string(),
         };
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// As `serde_json` writes it, in the time that copying takes where there is little to escape.
+    /// Writes a string like `serde_json`; about as fast as a copy if little needs escaping.
     fn string(&mut self, text: &str) {
         let out = &mut self.out;
         out.push(b'"');
@@ -217,7 +217,7 @@ impl<'a> Writer<'a> {
         while !rest.is_empty() {
             let (piece, behind) = rest.split_at(rest.len().min(PIECE));
             rest = behind;
-            // Without a branch for each byte, so that many are looked at together.
+            // No branch per byte, so that the compiler can vectorise.
             if piece.iter().fold(false, |found, byte| found | escaped(*byte)) {
                 for byte in piece {
                     push_escaped(out, *byte);
@@ -245,7 +245,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Bytes of a string that are looked at together.
+/// Bytes of a string that are checked together.
 const PIECE: usize = 32;
 
 /// Whether a byte of a string is written as an escape.
@@ -271,7 +271,7 @@ fn push_escaped(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', letter]);
 }
 
-/// Whether a member counts: it is not dropped itself, nor left empty by what is dropped in it.
+/// Whether a member counts: it is not dropped, and dropping its members does not leave it empty.
 fn counts(name: &str, value: &Value, drop: &[&str]) -> bool {
     if drop.is_empty() {
         return true;
@@ -286,7 +286,7 @@ fn counts(name: &str, value: &Value, drop: &[&str]) -> bool {
     }
 }
 
-/// The pointers that go on below a member; the empty one means the member itself.
+/// Pointers that continue below a member; an empty one is the member itself.
 fn below<'p>(drop: &[&'p str], name: &str) -> Vec<&'p str> {
     if drop.is_empty() {
         return Vec::new();
@@ -390,7 +390,7 @@ mod tests {
         }
     }
 
-    /// Changes the leaf number `place`, counted in document order; false when there are fewer.
+    /// Changes the leaf at index `place` in document order; `false` if there are fewer leaves.
     fn change_leaf(value: &mut Value, place: &mut usize) -> bool {
         match value {
             Value::Object(entries) => entries.values_mut().any(|value| change_leaf(value, place)),

@@ -1,7 +1,8 @@
-//! Requests in a file: each as what it adds to an earlier one, long prompts and tool lists as shared blobs.
+//! Stores each request as its additions to an earlier one, and long prompts and tool lists as shared blobs.
 //!
-//! A conversation sends all of its messages again with every call. Stored whole, four calls of a lane would hold the
-//! same text four times; stored as `after: <ordinal>, keep: <messages>` plus what is new, a reviewer sees just that.
+//! A conversation sends all its messages again with every call. Stored in full, four calls of a lane would hold the
+//! same text four times; stored as `after: <ordinal>, keep: <messages>` plus new messages, the file shows reviewers
+//! only what is new.
 
 use super::canonical;
 use super::drift::{self, CONVERSATIONS};
@@ -12,27 +13,27 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Prompts and tool lists below this many bytes stay where they are.
+/// Minimum bytes of a blob; shorter prompts and tool lists are stored inline.
 const BLOB_FROM: usize = 400;
 /// Members that hold a system prompt as text.
 const PROMPTS: [&str; 2] = ["instructions", "system"];
-/// The member that stands for a blob.
+/// Member that refers to a blob.
 const BLOB: &str = "$blob";
 
 /// Blobs by file name.
 pub(super) type Blobs = BTreeMap<String, String>;
 
-/// One request split into what the file keeps.
+/// One request, split into the parts that the file stores.
 struct Split {
     ordinal: u32,
     service: String,
     parameters: Value,
-    /// The member that holds the messages, where there is a list of them.
+    /// Member that holds the messages, if it is a list.
     conversation: Option<&'static str>,
     messages: Vec<Value>,
 }
 
-/// The `request` mapping of each exchange, in order, with the blobs that they refer to.
+/// The `request` mapping of each exchange, in order, and the blobs that they refer to.
 pub(super) fn encode(exchanges: &[Exchange]) -> (Vec<Value>, Blobs) {
     let mut blobs = Blobs::new();
     let mut earlier: Vec<Split> = Vec::new();
@@ -121,27 +122,27 @@ fn blob(text: String, extension: &str, blobs: &mut Blobs) -> Value {
     reference
 }
 
-/// What a value takes in memory beside its texts, about.
+/// Approximate memory of a value without its texts, in bytes.
 const NODE: u64 = 64;
 
-/// What is said of a request for which there is no room: a few bytes of a file may name a large blob many times.
+/// Message for a request that exceeds the memory limit: a small file can refer to a large blob many times.
 pub(super) fn no_room() -> String {
     let bound = Bound::RecordingSize;
     format!("the requests of the recording are larger than {} together; {}", bound.shown(), bound.advice())
 }
 
-/// Memory that requests may take together, of which each takes its part before it is put together.
+/// Memory budget shared by all requests of a file, in bytes; reserved before a request is assembled.
 struct Room(u64);
 
 impl Room {
-    /// `None` where it does not suffice; nothing has room then.
+    /// Reserves `size` bytes; `None` if they exceed the budget, which is then used up.
     fn take(&mut self, size: u64) -> Option<()> {
         let left = self.0.checked_sub(size);
         self.0 = left.unwrap_or(0);
         left.map(|_| ())
     }
 
-    /// The same for a copy of `value`, which is not looked through further than there is room for.
+    /// Reserves a copy of `value`, which is measured no further than the budget allows.
     fn take_copy(&mut self, value: &Value) -> Option<()> {
         self.take(NODE)?;
         match value {
@@ -155,7 +156,7 @@ impl Room {
         }
     }
 
-    /// The same for a blob, which JSON turns into a value for each of its marks.
+    /// Reserves a blob, whose JSON text may become many values.
     fn take_blob(&mut self, name: &str, text: &str) -> Option<()> {
         let marks = if is_json(name) { text.bytes().filter(|byte| b",:[{".contains(byte)).count() } else { 0 };
         self.take(NODE * (marks as u64 + 1) + text.len() as u64)
@@ -166,18 +167,18 @@ fn is_json(name: &str) -> bool {
     matches!(name.rsplit_once('.'), Some((_, "json")))
 }
 
-/// Why a request's prompt or tools are not there.
+/// Why a blob cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BlobProblem {
-    /// No file has that name, or it cannot be read.
+    /// The file is missing or unreadable.
     #[error("the blob {0} is missing")]
     Missing(String),
-    /// It has another text.
+    /// Its text has been edited.
     #[error("the blob {0} was edited: its text is not the one that it is named by")]
     Edited(String),
 }
 
-/// The text of a blob with that name, where it is the one that was recorded, whatever its line ends are now.
+/// The text of the blob with that name, if it is the recorded one; line ends may differ.
 pub(super) fn as_recorded(name: &str, text: String) -> Result<String, BlobProblem> {
     let named = name.split('.').next().unwrap_or_default();
     let gives = |text: &str| canonical::hex(&Sha256::digest(text.as_bytes()), 16) == named;
@@ -191,16 +192,16 @@ pub(super) fn as_recorded(name: &str, text: String) -> Result<String, BlobProble
     Err(BlobProblem::Edited(name.to_owned()))
 }
 
-/// Puts requests together again, within [`Bound::RecordingSize`]; `read` gives a blob's text by name, or why there is none.
+/// Assembles requests, within [`Bound::RecordingSize`]; `read` returns a blob's text by name, or why it cannot be used.
 ///
-/// Takes `(ordinal, service, request mapping)`; what is missing is said in [`StoredRequest::problem`].
+/// Takes `(ordinal, service, request mapping)`; missing parts are named in [`StoredRequest::problem`].
 pub(super) fn decode(
     entries: &[(u32, String, Option<&Node<'_>>)],
     read: &dyn Fn(&str) -> Result<String, BlobProblem>,
 ) -> Vec<StoredRequest> {
     let mut earlier: Vec<(u32, StoredRequest)> = Vec::new();
     let mut room = Room(Bound::RecordingSize.most());
-    // Each is read once, however often it is named.
+    // Each blob is read once, however often it is used.
     let mut blobs: BTreeMap<String, Result<String, BlobProblem>> = BTreeMap::new();
     for (ordinal, _, node) in entries {
         let mut problem = None;

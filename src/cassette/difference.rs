@@ -1,18 +1,18 @@
-//! How one request differs from another, told in the words of people who write prompts.
+//! Describes how two requests differ, in terms that prompt authors use.
 
 use super::drift::{APART, CONVERSATIONS, is_system, system_prompts};
 use super::word_diff::{changed_words, printable};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// One way in which two requests differ.
+/// One difference between two requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// What differs, `the system prompt` for example.
+    /// The part that differs, for example `the system prompt`.
     pub what: String,
-    /// Lines that show it, `- recorded` and `+ now`.
+    /// Lines of evidence, `- recorded` and `+ now`.
     pub lines: Vec<String>,
-    /// Whether it is only that one conversation goes on where the other ends.
+    /// Whether the only difference is that one conversation has more messages.
     pub only_length: bool,
 }
 
@@ -22,7 +22,7 @@ impl Difference {
     }
 }
 
-/// Everything in which `now` differs from `recorded`, the most telling first.
+/// All differences of `now` from `recorded`, the most informative first.
 pub(super) fn differences(recorded: &Value, now: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     if recorded.get("model") != now.get("model") {
@@ -40,7 +40,8 @@ pub(super) fn differences(recorded: &Value, now: &Value) -> Vec<Difference> {
     found
 }
 
-/// How far apart two requests are: messages that differ or that only one has, then other parts that differ.
+/// Distance of two requests: the number of messages that differ or exist in one only, then the number of other parts
+/// that differ.
 pub(super) fn distance(recorded: &Value, now: &Value) -> (usize, usize) {
     let parts = [
         recorded.get("model") != now.get("model"),
@@ -53,7 +54,7 @@ pub(super) fn distance(recorded: &Value, now: &Value) -> (usize, usize) {
     (differing + recorded.len().abs_diff(now.len()), parts.into_iter().filter(|differs| *differs).count())
 }
 
-/// The conversation without system prompts, ids of calls renamed by first appearance.
+/// The conversation without system prompts; tool call ids are renamed by first appearance.
 fn messages(body: &Value) -> Vec<Value> {
     let mut ids: Vec<String> = Vec::new();
     let mut rename = |id: &mut Value| {
@@ -188,7 +189,7 @@ fn conversation(recorded: &[Value], now: &[Value]) -> Option<Difference> {
     Some(Difference::new(what, lines))
 }
 
-/// One message in a few words.
+/// Short summary of one message.
 fn summary(place: usize, message: &Value) -> String {
     let role = message.get("role").and_then(Value::as_str).unwrap_or("input");
     let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
@@ -197,7 +198,7 @@ fn summary(place: usize, message: &Value) -> String {
     format!("message {} ({}): {}", place + 1, printable(role, 20), printable(&text, 120))
 }
 
-/// The results of a knowledge search that differ in what a passage says, or in which passages there are.
+/// The difference between two results of a knowledge search: passages with other text, added and missing passages.
 fn knowledge(recorded: &Value, now: &Value) -> Option<Difference> {
     let chunks = |message: &Value| -> Option<Vec<(String, String)>> {
         let content: Value = serde_json::from_str(message.get("content")?.as_str()?).ok()?;
@@ -231,7 +232,7 @@ fn knowledge(recorded: &Value, now: &Value) -> Option<Difference> {
     Some(Difference::new(format!("knowledge: {plural} {}", changed.join(", ")), lines))
 }
 
-/// Where two documents differ first, and the values there.
+/// Path of the first difference between two documents, and the values there.
 fn first_difference<'v>(a: &'v Value, b: &'v Value) -> Option<(String, Option<&'v Value>, Option<&'v Value>)> {
     let join = |head: String, rest: String| if rest.is_empty() { head } else { format!("{head}.{rest}") };
     match (a, b) {

@@ -1,29 +1,29 @@
-//! Hashes of the parts of a request that people change, kept beside each exchange.
+//! Hashes of the parts of a request that people change, stored beside each exchange.
 
 use super::canonical::{canonical, hex};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// Hashes of the parts that people change, to tell at a glance what went stale.
+/// Hashes of the parts that people change; they show which part made an exchange stale.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drift {
-    /// The model, by name.
+    /// Model name.
     pub model: String,
-    /// Hash of the system prompt; empty when there is none.
+    /// Hash of the system prompt; empty if there is none.
     pub system: String,
-    /// Hash of the tool list; empty when there is none.
+    /// Hash of the tool list; empty if there is none.
     pub tools: String,
-    /// Hash of all other members but the conversation.
+    /// Hash of all members except the conversation.
     pub parameters: String,
 }
 
-/// Members that hold the conversation, one a dialect.
+/// Members that hold the conversation, one per dialect.
 pub(super) const CONVERSATIONS: [&str; 3] = ["messages", "input", "contents"];
-/// Members that are no parameters: model, conversation, system prompt and tools, by the names of all dialects.
+/// Members that are not parameters: model, conversation, system prompt and tools, in all dialects.
 pub(super) const APART: [&str; 8] =
     ["model", "messages", "input", "contents", "instructions", "system", "systemInstruction", "tools"];
 
-/// The drift hashes of a stored body.
+/// Drift hashes of a stored body.
 pub(crate) fn drift(body: &Value) -> Drift {
     let short = |form: Vec<u8>| hex(&Sha256::digest(form), 16);
     let system = system_prompts(body);
@@ -42,7 +42,7 @@ pub(crate) fn drift(body: &Value) -> Drift {
     }
 }
 
-/// The system prompts of a body, in order, whatever the dialect calls them.
+/// System prompts of a body in order, in any dialect.
 pub(super) fn system_prompts(body: &Value) -> Vec<&str> {
     let messages = body.get("messages").and_then(Value::as_array).into_iter().flatten();
     let prompts = messages.filter(|message| is_system(message)).filter_map(|message| message.get("content")?.as_str());

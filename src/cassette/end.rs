@@ -1,20 +1,20 @@
-//! The last line of a cassette: how many exchanges it holds, and a digest of all that stands before it.
+//! The last line of a cassette: the number of exchanges, and a digest of the text before it.
 //!
-//! `end: {exchanges: 3, digest: "0123456789abcdef"}`. A file without it was cut off. A file with another digest was
-//! edited by hand after it was recorded, which is allowed, and said wherever its origin is; written again by a program,
-//! such a file carries `edited: true`. The digest is the beginning of SHA-256 over the text before the line, with line
-//! ends as `\n`: origin, dates, latencies and takes are part of it, blobs are not.
+//! `end: {exchanges: 3, digest: "0123456789abcdef"}`. A file without this line is truncated. A file with another digest
+//! was edited by hand; that is allowed, and shown beside its origin. If a program rewrites an edited file, it adds
+//! `edited: true`. The digest is the beginning of SHA-256 over the text before the line, with line ends as `\n`. It
+//! covers origin, dates, latencies and takes, but not blobs.
 
 use super::canonical::hex;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
-/// The first version of the format that must end with this line.
+/// First format version that requires this line.
 pub(super) const SINCE: u64 = 2;
 /// Hex digits of the digest.
 const DIGITS: usize = 16;
 
-/// What the last line says.
+/// Contents of the last line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct End {
     pub exchanges: usize,
@@ -23,24 +23,25 @@ pub(super) struct End {
 }
 
 impl End {
-    /// The end of a text that holds so many exchanges.
+    /// The end line of a text with that number of exchanges.
     pub(super) fn of(text: &str, exchanges: usize, edited: bool) -> Self {
         Self { exchanges, digest: digest(text), edited }
     }
 
-    /// The line, with its line end.
+    /// The line, with its newline.
     pub(super) fn line(&self) -> String {
         let edited = if self.edited { ", edited: true" } else { "" };
         format!("end: {{exchanges: {}, digest: \"{}\"{edited}}}\n", self.exchanges, self.digest)
     }
 
-    /// Whether the text before the line is not the one that was recorded.
+    /// Whether the text before the line differs from the recorded text.
     pub(super) fn is_edited(&self, text: &str, exchanges: usize) -> bool {
         self.edited || self.exchanges != exchanges || self.digest != digest(text)
     }
 }
 
-/// The text before the last line, and what the line says; `None` where the text does not end with one, whole.
+/// Splits a text into the part before the last line and the parsed last line; `None` if that line is missing or
+/// truncated.
 pub(super) fn split(text: &str) -> Option<(&str, End)> {
     let whole = text.strip_suffix('\n')?;
     let start = whole.rfind('\n')? + 1;

@@ -1,4 +1,4 @@
-//! What a cassette holds, as plain data.
+//! Plain data of a cassette.
 
 use super::drift::Drift;
 use super::stopping::StoppingDesign;
@@ -7,76 +7,76 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a lane's recording says about itself.
+/// Header of a lane's recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
     /// The scenario's name.
     pub scenario: String,
     /// The case's name.
     pub case: String,
-    /// The lane, `flow.variant.n`, with `.control` behind a control arm.
+    /// The lane, `flow.variant.n`, followed by `.control` for a control arm.
     pub lane: String,
-    /// When the trial began; replay's wall clock starts here.
+    /// Start of the trial; the wall clock of a replay starts here.
     pub recorded_at: jiff::Timestamp,
-    /// Who answered, by service: `simulator`, or the provider's name and model.
+    /// Origin of the responses by service: `simulator`, or provider name and model.
     pub recorded_from: BTreeMap<String, String>,
-    /// Version of the program that recorded.
+    /// Version of the recording program.
     pub recorder: String,
     /// Hash of the knowledge that the trial searched.
     pub knowledge: String,
-    /// The trial's seed while recording; waits between retries are drawn from it again.
+    /// Seed of the trial; replay draws the same retry delays from it.
     pub seed: u64,
-    /// What the trial asks of which agent, as `plan::Plan::subject` gives it; empty in recordings of older builds.
+    /// Hash of what the trial tests, see `plan::Plan::subject`; empty in recordings of older builds.
     pub subject: String,
-    /// The number of this recording among all that were made of its lane.
+    /// Number of this recording among all recordings of its lane.
     pub take: u32,
-    /// What takes came to, by number, as far as it was noted: earlier ones, this one once it was judged, and later ones that
-    /// did not take its place, because nothing under test had changed.
+    /// Noted results of takes, by number: of earlier takes, of this one once it was judged, and of later ones that did
+    /// not replace it because nothing under test had changed.
     pub takes: BTreeMap<u32, Take>,
-    /// Versions of the matching profiles that made the keys.
+    /// Versions of the matching profiles that computed the keys.
     pub profiles: BTreeMap<String, u32>,
-    /// Values that the agent generated while recording, by the name that the scenario gives it, in order of appearance.
+    /// Values that the agent generated while recording, by the scenario's name for them, in order of appearance.
     pub vars: BTreeMap<String, Vec<String>>,
-    /// Of a run until decided, the design by which it was made; `None` of a lane whose number was fixed, and in
-    /// recordings of older builds, where `stopping.json` alone says so.
+    /// Design of the run until decided that made this lane. `None` if the number of lanes was fixed, and in recordings
+    /// of older builds, which have the design in `stopping.json` only.
     pub stopping: Option<StoppingDesign>,
 }
 
-/// What one recording of a lane came to.
+/// Result of one recording of a lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Take {
     /// When it was recorded.
     pub recorded_at: jiff::Timestamp,
-    /// The verdict on its trial at that time.
+    /// Verdict on its trial at that time.
     pub verdict: String,
 }
 
 impl Header {
-    /// The verdicts of the takes before this one, in order; `unknown` where none was noted.
+    /// Verdicts of the takes before this one, in order; `unknown` if none was noted.
     pub fn earlier_verdicts(&self) -> Vec<String> {
         let verdict = |take| self.takes.get(&take).map_or("unknown", |take| take.verdict.as_str()).to_owned();
-        // A hand-written number may be anything; nobody records a lane this often.
+        // A hand-edited number may be anything; no lane is recorded this often.
         (1..self.take.min(1000)).map(verdict).collect()
     }
 
-    /// The verdict that was noted of this take; `None` where none was.
+    /// Noted verdict of this take, if any.
     pub fn noted_verdict(&self) -> Option<String> {
         self.takes.get(&self.take).map(|take| take.verdict.clone()).filter(|verdict| verdict != "unknown")
     }
 
-    /// The verdicts of the takes after this one, which did not take its place, in order.
+    /// Verdicts of the later takes that did not replace this one, in order.
     pub fn later_verdicts(&self) -> Vec<String> {
         let later = self.takes.range(self.take.saturating_add(1)..);
         later.map(|(_, take)| take.verdict.clone()).take(1000).collect()
     }
 
-    /// Notes that the lane was recorded again at that time, to that verdict, and that this recording stays.
+    /// Notes that the lane was recorded again with that verdict, and that this recording stays.
     pub fn note_later(&mut self, recorded_at: jiff::Timestamp, verdict: &str) {
         let (number, _) = self.next_take();
         self.takes.insert(number, Take { recorded_at, verdict: verdict.to_owned() });
     }
 
-    /// The number and history that a next take of this lane has.
+    /// Number and history of the next take of this lane.
     pub(super) fn next_take(&self) -> (u32, BTreeMap<u32, Take>) {
         let mut takes = self.takes.clone();
         let unjudged = Take { recorded_at: self.recorded_at, verdict: "unknown".to_owned() };
@@ -86,112 +86,112 @@ impl Header {
     }
 }
 
-/// One request, and what became of it.
+/// One request and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
-    /// Order of sending within the lane, from 0.
+    /// Order of sending in the lane, from 0.
     pub ordinal: u32,
-    /// Which service, `model` or `search`.
+    /// Service: `model` or `search`, for example.
     pub service: String,
-    /// The matching profile.
+    /// Name of the matching profile.
     pub profile: String,
-    /// What a request must hash to, see [`super::key`].
+    /// Hash that a request must have to match, see [`super::key`].
     pub key: String,
-    /// What to compare when the key is not found.
+    /// Hashes to compare if the key is not found.
     pub drift: Drift,
-    /// What was sent. `None` after loading: replay needs the key only; see [`super::Cassette::requests`].
+    /// The request. `None` after loading, because replay needs only the key; see [`super::Cassette::requests`].
     pub request: Option<StoredRequest>,
-    /// What came of it.
+    /// Outcome of the request.
     pub outcome: Outcome,
-    /// Whether it was sent while an earlier one was under way, as far as it was noted: of agents that run elsewhere.
+    /// Whether it was sent while an earlier request was in progress; noted for external agents only.
     pub beside: bool,
 }
 
-/// A request as a cassette keeps it.
+/// A request as stored in a cassette.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRequest {
     /// Upper case.
     pub method: String,
     /// Below the provider's base URL.
     pub path: String,
-    /// The body, redacted, without members that do not count.
+    /// The body, redacted and without dropped members.
     pub body: Value,
-    /// Why the body may be incomplete: a file or an earlier exchange that it builds on is gone.
+    /// Why the body may be incomplete: a blob or an earlier exchange that it builds on is missing.
     pub problem: Option<String>,
 }
 
 /// Bytes of a stream that arrived together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
-    /// When, counted from sending the request.
+    /// Arrival time since the request was sent.
     pub at: Duration,
-    /// Where in the body they end.
+    /// End offset in the body.
     pub end: usize,
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// A response of whatever status.
+    /// A response of any status.
     Response {
         /// HTTP status.
         status: u16,
-        /// The headers that are kept.
+        /// The stored headers.
         headers: Vec<(String, String)>,
         /// The body, redacted.
         body: Bytes,
-        /// From sending to the end of the body.
+        /// Time from sending to the end of the body.
         took: Duration,
         /// Whether redaction changed the body.
         rewritten: bool,
-        /// How a stream's bytes arrived, in order; empty for an answer that came at once.
+        /// Arrival of a stream's bytes, in order; empty for a response that arrived at once.
         chunks: Vec<Chunk>,
     },
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     ConnectionError {
-        /// Why, redacted.
+        /// The error, redacted.
         message: String,
-        /// How long it took to find out.
+        /// Time until the failure.
         took: Duration,
     },
-    /// The transport's own time limit ran out.
+    /// The transport's time limit expired.
     Timeout {
         /// The limit.
         after: Duration,
     },
-    /// The caller stopped waiting, usually by a time limit of its own.
+    /// The caller stopped waiting, usually because its time limit expired.
     Abandoned {
         /// How long it had waited.
         after: Duration,
     },
 }
 
-/// The lane's file as a whole.
+/// Contents of a lane's file.
 #[derive(Debug, Clone)]
 pub struct Cassette {
-    /// What the recording says about itself.
+    /// The header.
     pub header: Header,
-    /// In the order of sending.
+    /// Exchanges in the order of sending.
     pub exchanges: Vec<Exchange>,
-    /// How long each local stage took, by name, in the order of happening.
+    /// Durations of each local stage by name, in order.
     pub stages: BTreeMap<String, Vec<Duration>>,
-    /// Whether its file is not as it was recorded: somebody edited it by hand.
+    /// Whether the file was edited by hand after recording.
     pub edited: bool,
-    /// Whether its file ended with its `end:` line; those of format 1 have none.
+    /// Whether the file has an `end:` line; files of format 1 do not.
     pub(super) sealed: bool,
-    /// The digest of what was recorded, where the file's last line has it.
+    /// The digest in the file's last line, if any.
     pub(super) recorded: Option<String>,
-    /// Where it was loaded from, for messages and for reading the requests.
+    /// The file it was loaded from, for messages and for reading the requests.
     pub(super) source: Option<super::store::Source>,
 }
 
 impl Cassette {
-    /// A cassette of what was just recorded.
+    /// A cassette of a new recording.
     pub fn new(header: Header, exchanges: Vec<Exchange>, stages: BTreeMap<String, Vec<Duration>>) -> Self {
         Self { header, exchanges, stages, edited: false, sealed: true, recorded: None, source: None }
     }
 
-    /// The burst that each exchange belongs to, by index: what was sent beside those before it is one with them.
+    /// Burst number of each exchange, by index: requests sent while an earlier one was in progress share its burst.
     pub fn bursts(&self) -> Vec<u32> {
         let numbered = self.exchanges.iter().scan(0, |burst, exchange| {
             *burst += u32::from(!exchange.beside);
@@ -200,12 +200,12 @@ impl Cassette {
         numbered.collect()
     }
 
-    /// The origin as it is shown, with what must be known about it.
+    /// The origin for display, with a warning if the file was edited.
     pub fn origin(&self, origin: String) -> String {
         if self.edited { format!("{origin} (edited by hand)") } else { origin }
     }
 
-    /// The file it came from, with forward slashes; the lane's name when it came from none.
+    /// Path of the file, with forward slashes; the lane's name if it was not loaded from a file.
     pub fn place(&self) -> String {
         match &self.source {
             Some(source) => source.path.display().to_string().replace('\\', "/"),

@@ -1,10 +1,13 @@
-//! Between a [`Cassette`] and the document in its file.
+//! Converts between a [`Cassette`] and the document in its file.
 //!
-//! Version 2; version 1 lacks the `end:` line of [`super::end`], and is read to be converted only. A reader refuses a newer version, ignores members that it does not know, and says line and column of
-//! whatever is missing or of the wrong type. A stream's `chunks` are pairs of arrival and end; a reader that does not
-//! know them replays the same bytes at once. `beside` stands in an agent's exchanges that were sent while an earlier one was under way; a
-//! reader that does not know it tells exchanges in the order in which they arrive. `vars`, where an agent generates values per run, are lists by name. `stopping` stands in lanes of a
-//! run until decided; a reader that does not know it goes by `stopping.json`.
+//! Writes version 2. Version 1 lacks the `end:` line of [`super::end`], and is read for conversion only. A reader
+//! refuses a newer version, ignores unknown members, and reports line and column of anything missing or of the wrong
+//! type. Members that a reader may not know:
+//!
+//! `chunks` of a stream are pairs of arrival and end; without them, the same bytes are replayed at once. `beside` marks
+//! exchanges of an external agent that were sent while an earlier one was in progress; without it, exchanges count as
+//! sent in order of arrival. `vars` are lists by name, for agents that generate values per run. `stopping` is the
+//! design of a run until decided; without it, `stopping.json` applies.
 
 use super::body;
 use super::delta::{self, Blobs};
@@ -19,7 +22,7 @@ use std::time::Duration;
 /// Version of the format that this build writes.
 pub(super) const VERSION: u64 = 2;
 
-/// What is wrong with a document, and where.
+/// A problem in a document, with its position.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub place: Place,
@@ -89,12 +92,12 @@ fn list<'n, 'a>(node: &'n Node<'a>, name: &str) -> Parsed<&'n [Node<'a>]> {
     }
 }
 
-/// The version that a document claims.
+/// Version in the document.
 pub(super) fn version(root: &Node<'_>) -> Parsed<u64> {
     number(root, "cassette")
 }
 
-/// Reads a document of this version.
+/// Decodes a document of the current version.
 pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
     let at = recorded_at(root)?;
     let seed = member(root, "seed")?;
@@ -149,7 +152,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
     Ok(Cassette { header, exchanges, stages, edited: false, sealed: false, recorded: None, source: None })
 }
 
-/// The design of a run until decided that made the lane.
+/// Design of the run until decided that made the lane.
 fn stopping(node: &Node<'_>) -> Parsed<StoppingDesign> {
     let share = |name: &str| {
         let member = member(node, name)?;
@@ -239,7 +242,7 @@ fn chunk(node: &Node<'_>) -> Parsed<Chunk> {
     Ok(Chunk { at: Duration::from_micros(whole(at, "chunks")?), end })
 }
 
-/// The document of a cassette, and the blobs beside it.
+/// The document of a cassette, and its blobs.
 pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
     let header = &cassette.header;
     let (requests, blobs) = delta::encode(&cassette.exchanges);

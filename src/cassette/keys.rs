@@ -1,22 +1,22 @@
-//! The keys of requests that follow each other, each hashed from where it leaves the one before.
+//! Keys of consecutive requests, each hashed from where it differs from the one before.
 //!
-//! A conversation grows by what is said: most of a request's canonical form is that of the request before it. What both
-//! begin with was looked through for secrets and hashed already; it is compared, and no more.
+//! A conversation grows by appending, so most of a request's canonical form equals that of the previous request. The
+//! common beginning has already been redacted and hashed; it is only compared.
 
 use super::canonical::{Form, Request, form, hex};
 use crate::platform::secrets::Redactor;
 use sha2::{Digest, Sha256};
 
-/// Makes the keys of the requests of one conversation; they are those of each request alone.
+/// Computes the keys of one conversation's requests; they equal the keys computed for each request alone.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    /// The last form; empty where it held a secret.
+    /// The last form; empty if it held a secret.
     last: Form,
-    /// The hash of the last form up to each of its ends.
+    /// Hash states of the last form at each of its ends.
     states: Vec<Sha256>,
-    /// What the last form was looked through for.
+    /// Redactor that was applied to the last form.
     redactor: Redactor,
-    /// Memory of the form before the last.
+    /// Buffer of the form before the last.
     spare: Vec<u8>,
 }
 
@@ -29,7 +29,7 @@ impl Keys {
         let form = form(request, redactor, std::mem::take(&mut self.spare));
         let common = common(&self.last, &form);
         let mut from = common.checked_sub(1).map_or(0, |last| form.ends[last]);
-        // No secret goes over the end of a message: both sides of it are JSON.
+        // No secret spans the end of a message: both sides of it are JSON syntax.
         let clean = std::str::from_utf8(&form.text[from..]).is_ok_and(|text| redactor.is_surely_clean(text));
         if !clean {
             (self.last, self.spare) = (Form::default(), form.text);
@@ -48,14 +48,14 @@ impl Keys {
     }
 }
 
-/// The key of a request in which secrets may stand.
+/// The key of a request that may contain secrets.
 fn redacted(request: Request<'_>, redactor: &Redactor) -> String {
     let body = redactor.redact_value(request.body);
     let path = redactor.redact(request.path);
     hex(&Sha256::digest(form(Request { path: &path, body: &body, ..request }, redactor, Vec::new()).text), 32)
 }
 
-/// How many elements two forms begin with in common.
+/// Number of leading elements that two forms have in common.
 fn common(before: &Form, form: &Form) -> usize {
     let mut from = 0;
     let same = |(a, b): &(&usize, &usize)| {

@@ -1,13 +1,13 @@
-//! How long local stages took: measured while recording, replayed in the same order afterwards.
+//! Durations of local stages: measured while recording, replayed in the same order.
 //!
-//! A search of the knowledge base runs for real in replay, but how long it took is the recording machine's matter:
-//! virtual time takes it from here.
+//! Replay really searches the knowledge base, but the duration depends on the machine, so virtual time uses the
+//! recorded one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Durations of local stages of one trial, by the stage's name, first in first out.
+/// Durations of a trial's local stages by name, first in, first out.
 #[derive(Debug)]
 pub(crate) struct LocalTimes {
     replaying: bool,
@@ -15,12 +15,12 @@ pub(crate) struct LocalTimes {
 }
 
 impl LocalTimes {
-    /// Collects what [`LocalTimes::note`] is told.
+    /// Collects what is passed to [`LocalTimes::note`].
     pub(crate) fn recording() -> Self {
         Self { replaying: false, stages: Mutex::default() }
     }
 
-    /// Gives out what was recorded.
+    /// Returns recorded durations.
     pub(crate) fn replaying(stages: BTreeMap<String, Vec<Duration>>) -> Self {
         let stages = stages.into_iter().map(|(name, times)| (name, times.into())).collect();
         Self { replaying: true, stages: Mutex::new(stages) }
@@ -30,24 +30,24 @@ impl LocalTimes {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The recorded time of the next `stage`, zero when there is none left; `None` means "measure it yourself".
+    /// Recorded duration of the next `stage`, zero if none is left; `None` while recording: the caller measures.
     pub(crate) fn take(&self, stage: &str) -> Option<Duration> {
         self.replaying.then(|| self.lock().get_mut(stage).and_then(VecDeque::pop_front).unwrap_or_default())
     }
 
-    /// Notes how long a `stage` took; without effect in replay.
+    /// Notes the duration of a `stage`; no effect in replay.
     pub(crate) fn note(&self, stage: &str, took: Duration) {
         if !self.replaying {
             self.lock().entry(stage.to_owned()).or_default().push_back(took);
         }
     }
 
-    /// What was collected so far, or what is left.
+    /// Durations collected so far, or those left in replay.
     pub(crate) fn stages(&self) -> BTreeMap<String, Vec<Duration>> {
         self.lock().iter().map(|(name, times)| (name.clone(), times.iter().copied().collect())).collect()
     }
 
-    /// What was collected, or what is left.
+    /// Durations collected, or those left in replay.
     pub(crate) fn into_stages(self) -> BTreeMap<String, Vec<Duration>> {
         self.stages()
     }

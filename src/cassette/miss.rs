@@ -1,4 +1,4 @@
-//! Why a request has no recorded answer: the nearest exchange, what differs, and what to do.
+//! Explains a cassette miss: the nearest exchange, what differs, and what to do.
 
 use super::canonical::{Request, stored_body};
 use super::delta;
@@ -9,24 +9,24 @@ use super::word_diff::printable;
 use crate::platform::secrets::{MARK, Redactor};
 use serde_json::Value;
 
-/// What to do where a request holds a secret: recorded without it, it is never the same again.
+/// Remedy for a request that holds a secret: it is recorded without the secret, so it never matches.
 const SECRET: &str = "a secret stands in what is sent, and recordings hold none: take it out of the prompt, the question or the \
                       document before recording again";
 
-/// A miss in words.
+/// Explanation of a cassette miss.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Explanation {
-    /// One line: what kind of difference it is.
+    /// One line that names the kind of difference.
     pub message: String,
-    /// The same text for the same cause, whatever the trial.
+    /// Text that is equal for equal causes, whatever the trial.
     pub cause: String,
-    /// The nearest exchange, what differs, how to record again; a line each.
+    /// Lines on the nearest exchange, the differences, and how to re-record.
     pub detail: Vec<String>,
 }
 
-/// Explains why `request` to `service` found nothing, the pool having answered `taken`.
+/// Explains why `request` to `service` has no recorded response, given the pool's answer `taken`.
 ///
-/// `unused` are the exchanges that are left; `rerecord` is the command that records the lane again.
+/// `unused` are the exchanges left; `rerecord` is the command that re-records the lane.
 pub(crate) fn explain(
     cassette: &Cassette,
     service: &str,
@@ -133,7 +133,7 @@ fn listed(found: &[Difference]) -> String {
     }
 }
 
-/// The recorded exchange that needs the fewest changes: by conversation, then by the rest, then unused before used.
+/// The recorded exchange closest to the request: by conversation, then by the other parts, then unused before used.
 fn nearest<'r>(
     cassette: &Cassette,
     requests: &'r [StoredRequest],
@@ -154,7 +154,7 @@ fn nearest<'r>(
 fn absent(cassette: &Cassette) -> Vec<u32> {
     let present: Vec<u32> = cassette.exchanges.iter().map(|exchange| exchange.ordinal).collect();
     let last = present.iter().copied().max().unwrap_or(0);
-    // A hand-written ordinal may be any number; a lane never has this many exchanges.
+    // A hand-edited ordinal may be any number; no lane has this many exchanges.
     (0..last.min(10_000)).filter(|ordinal| !present.contains(ordinal)).take(5).collect()
 }
 
@@ -167,7 +167,7 @@ mod tests {
 
     const CHUNK: &str = "{\"chunks\":[{\"id\":\"kb-1\",\"text\":\"Refunds take 14 days.\"}]}";
 
-    /// What replay would say to `now`, with `used` exchanges taken before.
+    /// The explanation for `now`, after `used` exchanges were taken.
     fn miss(cassette: &Cassette, now: &Value, used: usize) -> Explanation {
         let pool = Pool::new(cassette);
         for exchange in &cassette.exchanges[..used] {

@@ -1,11 +1,11 @@
-//! Which exchanges a lane recorded, and which of them answers a request: format, keys, misses, redaction, files.
+//! Recordings of a lane's exchanges: format, matching keys, misses, redaction and files.
 //!
-//! On disk a lane is one YAML file: a header (who recorded what, when, on which knowledge), the times of local
-//! stages, and the exchanges in order of sending. An exchange has a `key` over its request, hashes of the parts that
-//! people change (`drift`), the `request` as what it adds to an earlier one, and the `response`. Prompts and tool
-//! lists lie in `blobs/` beside the scenario's cases, named by content. Files may be edited by hand: what counts is
-//! the key and the response, and a reader ignores members that it does not know. An old build refuses a newer
-//! `cassette:` version and says so. The last line (`end`) tells a file that was cut off and one that was edited. Lanes recorded until decided have their `stopping.json` beside them.
+//! On disk a lane is one YAML file: a header (recorder, date, origin, knowledge), the durations of local stages, and
+//! the exchanges in order of sending. An exchange has a `key` over its request, hashes of the parts that people change
+//! (`drift`), the `request` as additions to an earlier one, and the `response`. Prompts and tool lists are in `blobs/`
+//! beside the scenario's cases, named by content. Files may be edited by hand: replay uses the key and the response,
+//! and a reader ignores unknown members. An old build refuses a newer `cassette:` version. The last line (`end`) shows
+//! whether the file is truncated or edited. Lanes recorded until decided have a `stopping.json` beside them.
 //!
 //! Nothing here knows a provider's dialect, opens a connection or reads a clock.
 

@@ -1,28 +1,28 @@
-//! Which recorded exchange answers the next request: first in first out within a key, any order across keys.
+//! Picks the recorded exchange for the next request: first in, first out within a key, in any order across keys.
 
 use super::exchange::Cassette;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The exchanges of a lane that were not used yet.
+/// Exchanges of a lane that have not been used.
 #[derive(Debug)]
 pub struct Pool {
     waiting: Mutex<BTreeMap<String, Vec<usize>>>,
 }
 
-/// What the pool has for a key.
+/// Result of looking up a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// The exchange with this index; it is used now.
+    /// Index of the exchange, which is now used.
     Exchange(usize),
-    /// There were some, and all are used.
+    /// All exchanges with this key are used.
     UsedUp,
-    /// There never was one.
+    /// No exchange has this key.
     Unknown,
 }
 
 impl Pool {
-    /// All exchanges of a cassette.
+    /// A pool of all exchanges of a cassette.
     pub fn new(cassette: &Cassette) -> Self {
         let mut waiting: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (index, exchange) in cassette.exchanges.iter().enumerate().rev() {
@@ -31,7 +31,7 @@ impl Pool {
         Self { waiting: Mutex::new(waiting) }
     }
 
-    /// Takes the first exchange of that key that is left.
+    /// Takes the first unused exchange with that key.
     pub fn take(&self, key: &str) -> Taken {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match waiting.get_mut(key) {
@@ -40,7 +40,7 @@ impl Pool {
         }
     }
 
-    /// The indices of exchanges that nobody asked for, in order.
+    /// Indices of unused exchanges, in order.
     pub fn unused(&self) -> Vec<usize> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left: Vec<usize> = waiting.values().flatten().copied().collect();

@@ -1,68 +1,68 @@
-//! Keys computed anew from the stored requests: after a change of the matching profiles, without the network.
+//! Recomputes keys from the stored requests after the matching profiles changed, without the network.
 //!
-//! A stored request is redacted and lacks what its profile dropped, so its key is that of the request as it was sent,
-//! as long as a newer profile drops no less than the older did.
+//! A stored request is redacted and lacks what its profile dropped. Its key equals that of the sent request, as long as
+//! a newer profile drops at least what the older one did.
 
 use super::canonical::{Profile, Request, key};
 use super::drift::drift;
 use super::exchange::Cassette;
 use crate::platform::secrets::Redactor;
 
-/// What rekeying changed.
+/// Changes made by rekeying.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rekeyed {
-    /// Ordinals of the exchanges that have a new key.
+    /// Ordinals of exchanges with a new key.
     pub keys: Vec<u32>,
-    /// Ordinals of those whose drift hashes alone are new.
+    /// Ordinals of exchanges with new drift hashes only.
     pub hashes: Vec<u32>,
-    /// Whether its file has an `end:` line now and had none.
+    /// Whether an `end:` line was added.
     pub sealed: bool,
-    /// Profiles whose version is new: name, before, now.
+    /// Profiles with a new version: name, old version, new version.
     pub profiles: Vec<(String, u32, u32)>,
 }
 
-/// Why a cassette cannot be given new keys.
+/// Why a cassette cannot be rekeyed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RekeyProblem {
-    /// Some exchange has none.
+    /// Some exchange has no stored request.
     #[error("a stored request is missing")]
     RequestsMissing,
-    /// This one has none.
+    /// This exchange has no stored request.
     #[error("exchange {exchange} has no stored request")]
     RequestMissing {
-        /// Its ordinal.
+        /// Ordinal of the exchange.
         exchange: u32,
     },
-    /// Its stored request lacks something.
+    /// A stored request is incomplete.
     #[error("the request of exchange {exchange} is incomplete: {problem}; put it back, or record again")]
     Incomplete {
-        /// Its ordinal.
+        /// Ordinal of the exchange.
         exchange: u32,
         /// What is missing.
         problem: String,
     },
-    /// It was recorded by a build that compares requests in a way unknown here.
+    /// The matching profile is unknown to this build.
     #[error("this build knows no matching profile `{name}` (exchange {exchange})")]
     Profile {
-        /// The profile.
+        /// Name of the profile.
         name: String,
-        /// The exchange's ordinal.
+        /// Ordinal of the exchange.
         exchange: u32,
     },
 }
 
 impl Rekeyed {
-    /// Whether the cassette is as it was.
+    /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self == &Self::default()
     }
 }
 
 impl Cassette {
-    /// Gives every exchange the key that this build's profiles make of its request; `profile` finds one by its name.
+    /// Recomputes every exchange's key with this build's profiles; `profile` looks one up by name.
     ///
     /// # Errors
-    /// When a stored request or a profile is missing; the cassette is as it was then.
+    /// If a stored request or a profile is missing; the cassette is then unchanged.
     pub fn rekey<'p>(&mut self, profile: impl Fn(&str) -> Option<&'p Profile>) -> Result<Rekeyed, RekeyProblem> {
         let requests = self.requests();
         if requests.len() != self.exchanges.len() {

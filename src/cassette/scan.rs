@@ -1,8 +1,8 @@
-//! Secrets in files that are there already: for a look before a commit.
+//! Finds secrets in existing files, for a check before a commit.
 //!
-//! The same [`Redactor`] that cleans what is recorded says here what it would have taken out. Base64 is opened and
-//! searched too, for binary bodies stand in cassettes as base64 and conversations in pages as gzip in base64, and streams are
-//! put together. What is found is named, never shown.
+//! Uses the [`Redactor`] that cleans recordings. Base64 is decoded and searched too, because cassettes store binary
+//! bodies as base64, and report pages store conversations as gzip in base64. Streams are reassembled. Findings are
+//! named, never shown.
 
 use super::base64;
 use super::exchange::{Cassette, Outcome};
@@ -14,22 +14,22 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// Long runs of base64: shorter ones hold no key with its surroundings.
+/// Long runs of base64; shorter ones cannot hold a key with its surroundings.
 static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("[A-Za-z0-9+/]{32,}={0,2}").ok());
 
-/// Bytes of an unpacked block that are searched: a page's longest holds a few megabytes.
+/// Maximum bytes searched in an unpacked block; the longest in a report page has a few megabytes.
 const LONGEST_BLOCK: usize = 64 << 20;
 
-/// A secret in a text.
+/// A secret found in a text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Find {
-    /// The line where it begins, from 1.
+    /// Line where it begins, from 1.
     pub line: usize,
-    /// What it is, in words without its value.
+    /// What it is, without its value.
     pub what: String,
 }
 
-/// The secrets of a text, by line; equal ones of a line once.
+/// Secrets of a text, by line; equal findings in a line are listed once.
 pub(crate) fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
     let mut found: Vec<(usize, String)> =
         redactor.finds(text).into_iter().map(|(place, what)| (place.start, what)).collect();
@@ -66,7 +66,7 @@ pub(crate) fn scan(text: &str, redactor: &Redactor) -> Vec<Find> {
     finds
 }
 
-/// What gzip holds, and whether that is all of it.
+/// Unpacks gzip; the flag says whether the result is complete.
 fn unpacked(packed: &[u8]) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     let read = MultiGzDecoder::new(packed).take(LONGEST_BLOCK as u64 + 1).read_to_end(&mut bytes);
@@ -74,7 +74,7 @@ fn unpacked(packed: &[u8]) -> (Vec<u8>, bool) {
     (bytes, whole)
 }
 
-/// The event streams in a text, with the lines where they begin: it is one, or a cassette that holds some.
+/// Event streams in a text, with the lines where they begin: the text itself, or the streams that a cassette holds.
 fn streams(text: &str) -> Vec<(usize, String)> {
     let begins = |line: &str| line.starts_with("data:");
     let cassette = text.starts_with("cassette:").then(|| Cassette::parse(text.into(), Path::new(""), Path::new("")));

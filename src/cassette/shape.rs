@@ -1,62 +1,62 @@
-//! The shape of answers: which members they have, of which types, whatever stands in them.
+//! Shape of responses: their members and types, without values.
 //!
-//! A path names a member from the root, `[]` any element of a list: `choices[].message.content`. Many answers add up
-//! to one shape; a text that is `null` for once is of no other type for that.
+//! A path names a member from the root; `[]` is any element of a list: `choices[].message.content`. One shape merges
+//! many responses. `null` does not count as a type of its own.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Types by path, over some answers, with the number of answers that have the path.
+/// Types by path over some responses, with the number of responses that have the path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
     answers: usize,
     paths: BTreeMap<String, (BTreeSet<&'static str>, usize)>,
 }
 
-/// One thing in which answers differ from those recorded.
+/// One difference between current and recorded responses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Change {
-    /// A member that no recorded answer has.
+    /// A member that no recorded response has.
     New {
-        /// Where.
+        /// Path of the member.
         path: String,
-        /// Of which types.
+        /// Its types.
         types: String,
     },
-    /// A member that every recorded answer has, and no answer now.
+    /// A member that every recorded response has, and no current one.
     Gone {
-        /// Where.
+        /// Path of the member.
         path: String,
-        /// Of which types it was.
+        /// Its types in the recordings.
         types: String,
     },
-    /// A member of another type.
+    /// A member with another type.
     Retyped {
-        /// Where.
+        /// Path of the member.
         path: String,
-        /// Of which types it was.
+        /// Recorded types.
         before: String,
-        /// Of which it is.
+        /// Current types.
         now: String,
     },
-    /// A member that some recorded answers have, and no answer now: it may depend on what was said.
+    /// A member that some recorded responses have, and no current one: it may depend on the content.
     Unseen {
-        /// Where.
+        /// Path of the member.
         path: String,
-        /// Recorded answers with it.
+        /// Number of recorded responses with it.
         of: usize,
     },
 }
 
 impl Change {
-    /// Whether it says that the service changed, and not only that it said something else.
+    /// Whether the change shows that the service changed, and not just the content.
     pub(crate) fn counts(&self) -> bool {
         !matches!(self, Self::Unseen { .. })
     }
 }
 
 impl Shape {
-    /// Adds one answer: its document, or the events of its stream.
+    /// Adds one response: its document, or the events of its stream.
     pub(crate) fn add(&mut self, documents: &[Value]) {
         let mut seen = BTreeMap::new();
         for document in documents {
@@ -70,14 +70,14 @@ impl Shape {
         }
     }
 
-    /// Answers that were added.
+    /// Number of responses added.
     pub(crate) fn answers(&self) -> usize {
         self.answers
     }
 
-    /// What is other in `self` than it was: `asked` are the recorded answers to the same requests, `all` all that are
-    /// recorded of that service, so that what some answer had before is not new. Below a member that is new or gone,
-    /// nothing more is told.
+    /// Changes of `self` from the recordings: `asked` holds the recorded responses to the same requests, `all` every
+    /// recorded response of the service, so that a member that occurred before is not new. Members below a new or
+    /// removed one are not listed.
     pub(crate) fn changes(&self, asked: &Self, all: &Self) -> Vec<Change> {
         let mut changes = Vec::new();
         if self.answers == 0 {
@@ -118,7 +118,7 @@ impl Shape {
 }
 
 impl Change {
-    /// The path of a member that is there on one side only.
+    /// Path of a member that exists on one side only.
     fn whole(&self) -> Option<&str> {
         match self {
             Self::New { path, .. } | Self::Gone { path, .. } | Self::Unseen { path, .. } => Some(path),

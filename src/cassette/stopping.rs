@@ -1,9 +1,8 @@
-//! The stopping design of recordings that were made until decided: `stopping.json` beside the cases of a scenario.
+//! Stopping design of lanes recorded until decided: `stopping.json` beside the cases of a scenario.
 //!
-//! How many lanes such a scenario has was decided by what they showed, so a replay judges them by the same rule and
-//! never as if their number had been fixed. Whoever reads the lanes reads this first; where the file is gone, each lane
-//! says the same in its header. A reader refuses a newer version:
-//! it would not know the rule.
+//! The number of lanes depended on their results, so a replay must judge them by the same rule, never as a fixed
+//! number. Readers of the lanes read this file first; if it is missing, each lane repeats the design in its header. A
+//! reader refuses a newer version, because it would not know the rule.
 
 use crate::platform::files;
 use crate::trace::{Seal, seal, sealed};
@@ -14,24 +13,24 @@ use std::path::{Path, PathBuf};
 /// Version of the file that this build writes.
 const VERSION: u32 = 1;
 
-/// How the lanes of one scenario came to be as many as they are.
+/// Stopping design that determined the number of a scenario's lanes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoppingDesign {
     /// Format version.
     pub version: u32,
-    /// The rule: `complete passes`, looked at after each.
+    /// Stopping rule: `complete passes`, evaluated after each pass.
     pub rule: String,
-    /// Passes at most; one is one repetition of every case.
+    /// Maximum number of passes; a pass is one repetition of every case.
     pub max_passes: u32,
-    /// Error probability of passing a gate wrongly.
+    /// Probability of wrongly passing a gate.
     pub alpha_pass: f64,
-    /// Error probability of failing any gate wrongly.
+    /// Probability of wrongly failing any gate.
     pub alpha_fail: f64,
-    /// Scenarios that were recorded together, in order.
+    /// Scenarios recorded together, in order.
     pub together: Vec<String>,
-    /// The pass after which every gate was settled; `None` when the recording did not come to its end.
+    /// The pass after which every gate was decided; `None` if the recording did not finish.
     pub stopped_after: Option<u32>,
-    /// Whether the file was edited by hand after it was written.
+    /// Whether the file was edited by hand.
     #[serde(skip)]
     pub edited: bool,
 }
@@ -47,31 +46,31 @@ pub enum StoppingError {
         /// Why.
         error: io::Error,
     },
-    /// The file does not hold a design.
+    /// The file is not a valid design.
     #[error("{path}: not a stopping design: {error}; record the scenario again", path = path.display())]
     Parse {
         /// The file.
         path: PathBuf,
-        /// Why, with line and column.
+        /// The error, with line and column.
         error: serde_json::Error,
     },
-    /// Written by a newer build.
+    /// A newer build wrote it.
     #[error("{path}: stopping design {version} is newer than this build reads ({VERSION}); update ragcheck", path = path.display())]
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Version of the file.
         version: u32,
     },
 }
 
-/// The file of a scenario's design below the cassettes.
+/// Path of a scenario's design below the cassettes.
 pub(crate) fn stopping_path(cassettes: &Path, scenario: &str) -> PathBuf {
     cassettes.join(scenario).join("stopping.json")
 }
 
 impl StoppingDesign {
-    /// A design that has not been followed to its end.
+    /// A design whose recording has not finished.
     pub fn new(max_passes: u32, alpha_pass: f64, alpha_fail: f64, together: Vec<String>) -> Self {
         let rule = "complete passes".to_owned();
         Self {
@@ -86,10 +85,10 @@ impl StoppingDesign {
         }
     }
 
-    /// Reads a design; `None` where there is none, so that the lanes are as many as were planned.
+    /// Reads a design; `None` if there is none: the number of lanes was then fixed by the plan.
     ///
     /// # Errors
-    /// When there is one that cannot be used.
+    /// If the file exists and cannot be used.
     pub fn load(path: &Path) -> Result<Option<Self>, StoppingError> {
         let text = match files::read_to_string(path) {
             Ok(text) => text,
@@ -106,10 +105,10 @@ impl StoppingDesign {
         }
     }
 
-    /// Writes a design, beside and renamed.
+    /// Writes the design to a temporary file and renames it.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), StoppingError> {
         let text = seal(&serde_json::to_string_pretty(self).unwrap_or_default()).0 + "\n";
         files::replace(path, &text).map_err(|error| StoppingError::File { path: path.to_owned(), error })

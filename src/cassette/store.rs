@@ -1,4 +1,4 @@
-//! Cassettes on disk: where a lane's file is, reading it, and replacing it whole or not at all.
+//! Cassette files: paths, reading, and atomic replacement.
 
 use super::delta;
 use super::end::{self, End};
@@ -17,10 +17,10 @@ use std::sync::Arc;
 /// Why a cassette cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum CassetteError {
-    /// There is none: the lane was never recorded.
+    /// The file is missing: the lane was never recorded.
     #[error("{}: no such recording", path.display())]
     Missing {
-        /// Where it would be.
+        /// Expected path.
         path: PathBuf,
     },
     /// The file cannot be read.
@@ -31,13 +31,13 @@ pub enum CassetteError {
         /// Why.
         error: io::Error,
     },
-    /// It is larger than a recording may be.
+    /// The file is larger than a recording may be.
     #[error("{}: larger than {}; {}", path.display(), Bound::RecordingSize.shown(), Bound::RecordingSize.advice())]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
-    /// The file is not a cassette.
+    /// The file is not a valid cassette.
     #[error("{}:{line}:{column}: {message}", path.display())]
     Broken {
         /// The file.
@@ -46,10 +46,10 @@ pub enum CassetteError {
         line: u32,
         /// Column, from 1.
         column: u32,
-        /// What is wrong there.
+        /// The problem at that position.
         message: String,
     },
-    /// Its last line is missing.
+    /// The last line is missing: the file is truncated.
     #[error(
         "{}: the file is cut off: its last line, `end: {{exchanges, digest}}`, is missing; restore it, or record the lane again",
         path.display()
@@ -58,15 +58,15 @@ pub enum CassetteError {
         /// The file.
         path: PathBuf,
     },
-    /// A newer program wrote it.
+    /// A newer build wrote it.
     #[error("{}: cassette format {version} is newer than this build reads ({}); update ragcheck", path.display(), format::VERSION)]
     Newer {
         /// The file.
         path: PathBuf,
-        /// The version it has.
+        /// Version of the file.
         version: u64,
     },
-    /// It is of the first format, which has no digest: nothing tells whether it was edited.
+    /// The file has format 1, which has no digest, so edits cannot be detected.
     #[error(
         "{}: cassette format 1 has no `end:` line, so nothing tells what was cut off or edited; `ragcheck cassette rekey {}` converts it",
         path.display(),
@@ -76,12 +76,12 @@ pub enum CassetteError {
         /// The file.
         path: PathBuf,
     },
-    /// It would hold a secret, so it was not written.
+    /// The file would hold a secret, so it was not written.
     #[error("{}: not written, because it would still hold {secret}", path.display())]
     Secret {
-        /// The file that was not written.
+        /// Path of the file that was not written.
         path: PathBuf,
-        /// The secret's name.
+        /// Name of the secret.
         secret: String,
     },
     /// The file cannot be written.
@@ -94,7 +94,7 @@ pub enum CassetteError {
     },
 }
 
-/// Where a cassette came from; the text is kept for the requests, which only a miss reads.
+/// Source file of a cassette; its text is kept because a miss reads the requests from it.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     pub path: PathBuf,
@@ -102,7 +102,7 @@ pub(super) struct Source {
     pub blobs: PathBuf,
 }
 
-/// The text of a lane's file, which messages call `shown`.
+/// Reads the text of a lane's file; messages name it `shown`.
 fn read_whole(path: &Path, shown: &Path) -> Result<Arc<str>, CassetteError> {
     let bytes = files::read_at_most(path, Bound::RecordingSize.most());
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into()));
@@ -113,18 +113,18 @@ fn read_whole(path: &Path, shown: &Path) -> Result<Arc<str>, CassetteError> {
     })
 }
 
-/// The file of a lane: `<dir>/<scenario>/<case>/<lane>.yaml`; `lane` prints as `flow.variant.n[.control]`.
+/// Path of a lane's file: `<dir>/<scenario>/<case>/<lane>.yaml`; `lane` prints as `flow.variant.n[.control]`.
 pub fn path(dir: &Path, scenario: &str, case: &str, lane: &impl std::fmt::Display) -> PathBuf {
     dir.join(scenario).join(case).join(format!("{lane}.yaml"))
 }
 
-/// The folder of what a scenario's cassettes share: `<dir>/<scenario>/blobs`.
+/// Folder shared by a scenario's cassettes: `<dir>/<scenario>/blobs`.
 pub fn blobs_dir(dir: &Path, scenario: &str) -> PathBuf {
     dir.join(scenario).join("blobs")
 }
 
 impl Cassette {
-    /// Reads a lane's file; the requests stay unread until [`Cassette::requests`].
+    /// Reads a lane's file; requests are parsed later, by [`Cassette::requests`].
     ///
     /// # Errors
     /// [`CassetteError`] with file, line and column.
@@ -132,13 +132,12 @@ impl Cassette {
         Self::load_as(path, path, blobs)
     }
 
-    /// The number of the next take of the lane in that file, with the history that it has then; a first one where
-    /// there is no sound recording.
+    /// Number and history of the next take of the lane in that file; take 1 if there is no valid recording.
     pub fn next_take(path: &Path, blobs: &Path) -> (u32, BTreeMap<u32, Take>) {
         Self::load(path, blobs).map_or_else(|_| (1, BTreeMap::new()), |earlier| earlier.header.next_take())
     }
 
-    /// [`Cassette::load`] with messages that call the file `shown`: what a run writes must not depend on where it is.
+    /// Like [`Cassette::load`], but messages name the file `shown`: output of a run must not depend on absolute paths.
     ///
     /// # Errors
     /// [`CassetteError`] with file, line and column.
@@ -146,7 +145,7 @@ impl Cassette {
         Self::parse(read_whole(path, shown)?, shown, blobs)
     }
 
-    /// [`Cassette::load`] that takes files of the first format too: to convert them, and for nothing else.
+    /// Like [`Cassette::load`], but accepts format 1 too. For conversion only.
     ///
     /// # Errors
     /// [`CassetteError`] with file, line and column.
@@ -154,7 +153,7 @@ impl Cassette {
         Self::parse_since(1, read_whole(path, path)?, path, blobs)
     }
 
-    /// Reads a lane's text, as [`Cassette::load`] does; `path` is for messages.
+    /// Parses a lane's text like [`Cassette::load`]; `path` is used in messages.
     ///
     /// # Errors
     /// [`CassetteError`] with file, line and column.
@@ -162,7 +161,7 @@ impl Cassette {
         Self::parse_since(end::SINCE, text, path, blobs)
     }
 
-    /// Reads the text of a format that is as new as `oldest`.
+    /// Parses a text whose format version is at least `oldest`.
     fn parse_since(oldest: u64, text: Arc<str>, path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         let broken = |wrong: Wrong| CassetteError::Broken {
             path: path.to_owned(),
@@ -173,7 +172,7 @@ impl Cassette {
         let (body, end) = end::split(&text).map_or((&*text, None), |(body, end)| (body, Some(end)));
         let truncated = || CassetteError::Truncated { path: path.to_owned() };
         let root = read(body, "request").map_err(|error| {
-            // What is cut off is seldom YAML: say why.
+            // A truncated file is rarely valid YAML, so report the truncation first.
             if end.is_none() && says_version(body, end::SINCE) {
                 return truncated();
             }
@@ -199,7 +198,7 @@ impl Cassette {
         Ok(cassette)
     }
 
-    /// The requests, one for each exchange in the same order, read from the file where they were not yet.
+    /// The requests, one for each exchange in the same order; parsed from the file's text if necessary.
     pub fn requests(&self) -> Vec<StoredRequest> {
         let Some(source) = &self.source else {
             return self.exchanges.iter().filter_map(|exchange| exchange.request.clone()).collect();
@@ -221,7 +220,7 @@ impl Cassette {
         })
     }
 
-    /// The file's text and its blobs by name, as [`Cassette::save`] writes them.
+    /// The file's text and its blobs by name, as written by [`Cassette::save`].
     pub fn to_text(&self) -> (String, Vec<(String, String)>) {
         let mut complete = self.clone();
         if self.source.is_some() {
@@ -232,20 +231,20 @@ impl Cassette {
         let (document, blobs) = format::encode(&complete);
         let mut text = yaml::write(&document);
         let mut end = End::of(&text, self.exchanges.len(), self.edited);
-        // An edit that was taken back, a key computed anew for example, leaves what was recorded.
+        // An edit that was undone, for example by rekeying, restores the recorded text.
         end.edited &= self.recorded.as_ref() != Some(&end.digest);
         text.push_str(&end.line());
         (text, blobs.into_iter().collect())
     }
 
-    /// Writes the lane's file and its blobs, each whole or not at all.
+    /// Writes the lane's file and its blobs, each atomically.
     ///
     /// # Errors
-    /// [`CassetteError::Secret`] when a secret would still be in it (nothing is written then), or when writing fails.
+    /// [`CassetteError::Secret`] if the text would still hold a secret (nothing is written then), or if writing fails.
     pub fn save(&self, path: &Path, blobs: &Path, redactor: &Redactor) -> Result<(), CassetteError> {
         let (text, files) = self.to_text();
         let mut all: Vec<(PathBuf, String)> = files.into_iter().map(|(name, text)| (blobs.join(name), text)).collect();
-        // The lane comes last: an interrupted write leaves blobs that nobody needs, never a lane without its blobs.
+        // The lane is written last: an interrupted write can leave unused blobs, but never a lane without its blobs.
         all.push((path.to_owned(), text));
         for (file, text) in &all {
             if let Some(secret) = redactor.leak(text) {
@@ -262,7 +261,7 @@ impl Cassette {
     }
 }
 
-/// A lane's document: in our own style without `skip`, or as a person left it.
+/// Parses a lane's document: with the fast parser, without `skip`, if it is in our own style, else with the full one.
 fn read<'a>(body: &'a str, skip: &str) -> Result<Node<'a>, ReadError> {
     if let Some(root) = yaml::parse_own_style(body, &[skip]) {
         return Ok(root);
@@ -277,7 +276,7 @@ fn read<'a>(body: &'a str, skip: &str) -> Result<Node<'a>, ReadError> {
     }
 }
 
-/// Whether a document claims this version in its first lines.
+/// Whether the first lines of a document give this version.
 fn says_version(text: &str, version: u64) -> bool {
     let claim = format!("cassette: {version}");
     text.lines().take(5).any(|line| line.trim_end() == claim)

@@ -1,4 +1,4 @@
-//! A lane of a believable shape, written, read, edited and broken.
+//! Writes, reads, edits and breaks a realistic lane.
 
 use super::*;
 use bytes::Bytes;

@@ -1,39 +1,39 @@
-//! Compressed bodies, unpacked within bounds: a few kilobytes of gzip may hold gigabytes.
+//! Unpacks compressed bodies within limits: a few kilobytes of gzip may hold gigabytes.
 
 use super::word_diff::printable;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::io::Read;
 
-/// Longest body of a response, in bytes, packed or not; longer ones are refused.
+/// Maximum bytes of a response body, compressed or not; longer ones are refused.
 pub(crate) const LONGEST_BODY: usize = 16 << 20;
 
 /// Why a body cannot be unpacked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UnpackError {
-    /// It is not what its header says.
+    /// The body does not match its header.
     #[error("is broken {packing}: {message}")]
     Broken {
-        /// The name of the compression.
+        /// Name of the compression.
         packing: &'static str,
-        /// What the decoder says.
+        /// Message of the decoder.
         message: String,
     },
     /// It is longer than [`LONGEST_BODY`].
     #[error("is longer than {} MiB", LONGEST_BODY >> 20)]
     TooLong,
-    /// It is compressed in a way that is not read here.
+    /// The compression is not supported.
     #[error("is compressed with {packing}, which ragcheck does not read (it reads gzip and deflate)")]
     Unknown {
-        /// The header's word.
+        /// Value of the header.
         packing: String,
     },
 }
 
-/// The body without the compression that `content-encoding` names; as it is, when somebody unpacked it before and left
-/// the header. Header names are in lower case.
+/// Undoes the compression named by `content-encoding`. Returns the body unchanged if it was unpacked before and the
+/// header was left. Header names are in lower case.
 ///
 /// # Errors
-/// [`UnpackError`].
+/// [`UnpackError`] if the body is broken, too long, or of an unsupported compression.
 pub(crate) fn unpack(bytes: Vec<u8>, headers: &[(String, String)]) -> Result<Vec<u8>, UnpackError> {
     let packing = headers.iter().find(|(name, _)| name == "content-encoding").map(|(_, value)| value.trim());
     let broken = |packing: &'static str| move |message: String| UnpackError::Broken { packing, message };

@@ -1,8 +1,8 @@
-//! Cassettes of VCR.py, turned into exchanges of ours through the same redaction.
+//! Imports VCR.py cassettes as exchanges, with the usual redaction.
 //!
-//! Read are YAML and JSON, bodies as text, as base64 and packed with gzip or deflate, event streams, and the `parsed_body`
-//! that some projects keep instead of the bytes. What cannot be taken over is told with the reason; what is taken over
-//! with a loss (times are not in the format, some bodies are not as they were sent) is told too.
+//! Reads YAML and JSON; bodies as text or base64, also compressed with gzip or deflate; event streams; and the
+//! `parsed_body` that some projects store in place of the bytes. Interactions that cannot be imported are reported with
+//! the reason, and so are losses (the format has no timings, and some bodies differ from what was sent).
 
 use super::canonical::{Profile, Request, key, stored_body};
 use super::drift::drift;
@@ -18,22 +18,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Unpacked bodies of one file, in bytes together.
+/// Maximum total bytes of a file's unpacked bodies.
 const LONGEST_FILE: usize = 128 << 20;
-/// A body of bytes: the tag would be lost by reading the document, so the member's name tells.
+/// Marks a binary body: reading the document loses the YAML tag, so the tag is turned into a member.
 static TAGGED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?m)^( *(?:- )?)(string|body|content): !!binary ").ok());
 
-/// Why a file is no foreign cassette.
+/// Why a file is not a VCR.py cassette.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum VcrError {
-    /// It begins as JSON and is none.
+    /// It begins like JSON, but is not valid JSON.
     #[error("not JSON: {0}")]
     NotJson(String),
-    /// It is not YAML.
+    /// It is not valid YAML.
     #[error("not YAML: {0}")]
     NotYaml(String),
-    /// It holds no list of interactions.
+    /// It has no list of interactions.
     #[error("not a VCR.py cassette: no list of `interactions` in it{}", if *har { ": it looks like a HAR file" } else { "" })]
     NoInteractions {
         /// Whether it has the member that every HAR file has.
@@ -41,10 +41,10 @@ pub(crate) enum VcrError {
     },
 }
 
-/// Why an interaction was not taken over.
+/// Why an interaction was not imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// Its request says not where it went.
+    /// Its request has no URL.
     #[error("it has no `uri`")]
     NoAddress,
     /// Its request has no method.
@@ -53,25 +53,25 @@ pub(crate) enum Refusal {
     /// Its response has no status.
     #[error("the response has no status")]
     NoStatus,
-    /// What was sent cannot be matched.
+    /// The request body is not JSON, so it cannot be matched.
     #[error("the body of the request is no JSON document ({bytes} bytes), and only those can be matched")]
     NotJson {
-        /// How long it is.
+        /// Length of the body.
         bytes: usize,
     },
-    /// A body is said to be base64.
+    /// A body is declared as base64, but is not valid base64.
     #[error("the body of {whose} is marked as base64 and is none")]
     NotBase64 {
         /// `the request` or `the response`.
         whose: &'static str,
     },
-    /// A body is a number or a truth value.
+    /// A body is a number or a boolean.
     #[error("the body of {whose} is neither text nor bytes nor a document")]
     NotBody {
         /// `the request` or `the response`.
         whose: &'static str,
     },
-    /// A body cannot be unpacked.
+    /// A body cannot be decompressed.
     #[error("the body of {whose} {error}")]
     Unpack {
         /// `the request` or `the response`.
@@ -79,43 +79,43 @@ pub(crate) enum Refusal {
         /// Why.
         error: UnpackError,
     },
-    /// The file's bodies are too long together.
+    /// The file's bodies together are too long.
     #[error("the bodies of this file are longer than {} MiB together: cut it into several", LONGEST_FILE >> 20)]
     FileTooLong,
 }
 
-/// Where a request of a foreign recording went, in our words.
+/// Destination of an imported request.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
-    /// The service: `model`, `search`, or `other` for an address of no known dialect.
+    /// Service: `model`, `search`, or `other` for a URL of no known dialect.
     pub service: String,
-    /// How requests of its dialect are matched.
+    /// Matching profile of its dialect.
     pub profile: &'static Profile,
-    /// Below the base URL.
+    /// Path below the base URL.
     pub path: String,
 }
 
-/// What was read from one foreign cassette.
+/// Contents of an imported VCR.py cassette.
 #[derive(Debug, Default)]
 pub(crate) struct Imported {
     /// The exchanges, in the order of the file.
     pub exchanges: Vec<Exchange>,
-    /// Who answered, by service: host and model.
+    /// Origin of the responses by service: host and model.
     pub recorded_from: BTreeMap<String, String>,
-    /// The time that the first answer with a date tells.
+    /// Date of the first response that has one.
     pub recorded_at: Option<jiff::Timestamp>,
-    /// Interactions that were not taken over, by number from 1, with why.
+    /// Interactions that were not imported, by number from 1, with the reason.
     pub refused: Vec<(usize, Refusal)>,
-    /// What the exchanges lack beside what was sent.
+    /// Information that the exchanges lack.
     pub losses: BTreeSet<&'static str>,
-    /// Bytes of bodies so far.
+    /// Total bytes of bodies so far.
     bytes: usize,
 }
 
-/// Reads a VCR.py cassette; `route` tells where an address leads.
+/// Imports a VCR.py cassette; `route` maps a URL to its service.
 ///
 /// # Errors
-/// [`VcrError`] when the text is no such cassette.
+/// [`VcrError`] if the text is not such a cassette.
 pub(crate) fn import_vcr(text: &str, route: &dyn Fn(&str) -> Route, redactor: &Redactor) -> Result<Imported, VcrError> {
     let document = parse(text)?;
     let Some(interactions) = document.get("interactions").and_then(Value::as_array) else {
@@ -212,16 +212,16 @@ fn exchange(
     })
 }
 
-/// A body as the cassette has it.
+/// A body as stored in the VCR.py cassette.
 enum Message {
     Bytes(Vec<u8>),
     Parsed(Value),
 }
 
-/// Members that hold a body: httpx's recorder says `content`.
+/// Members that hold a body; httpx's recorder uses `content`.
 const BODIES: [&str; 5] = ["body", "content", "parsed_body", "body_in_base64", "content_in_base64"];
 
-/// The body of a request or response, unpacked.
+/// The body of a request or response, decompressed.
 fn message(message: &Value, headers: &[(String, String)], whose: &'static str) -> Result<Message, Refusal> {
     let member = |names: [&str; 2]| names.iter().find_map(|name| message.get(name).filter(|body| !body.is_null()));
     if let Some(parsed) = message.get("parsed_body").filter(|parsed| !parsed.is_null()) {
@@ -244,7 +244,7 @@ fn message(message: &Value, headers: &[(String, String)], whose: &'static str) -
     unpack(bytes, headers).map(Message::Bytes).map_err(|error| Refusal::Unpack { whose, error })
 }
 
-/// The bytes of a mapping that wraps a body; `None` for one that is the body itself.
+/// The bytes of a mapping that wraps a body; `None` if the mapping is the body.
 fn wrapped(entries: &Map<String, Value>, whose: &'static str) -> Result<Option<Vec<u8>>, Refusal> {
     const WRAPPING: [&str; 4] = ["string", "base64_string", "string_in_base64", "encoding"];
     if entries.is_empty() || !entries.keys().all(|key| WRAPPING.contains(&key.as_str())) {
@@ -261,7 +261,7 @@ fn decoded(text: &str, whose: &'static str) -> Result<Vec<u8>, Refusal> {
     base64::decode(text).ok_or(Refusal::NotBase64 { whose })
 }
 
-/// The headers in lower case, of several values the first, and whether one had several.
+/// Headers with lower-case names, the first of several values, and whether any header had several.
 fn headers(message: &Value) -> (Vec<(String, String)>, bool) {
     let entries = message.get("headers").and_then(Value::as_object).into_iter().flatten();
     let mut several = false;

@@ -1,19 +1,19 @@
-//! The words that differ between two texts, each with a little of its line around it.
+//! Word diff of two texts, with some context on the same line.
 
 use crate::trace::text::is_treacherous;
 use similar::{DiffTag, TextDiff};
 use std::fmt::Write;
 
-/// Tokens (words and the spaces between them) shown on each side of a change.
+/// Context tokens (words and the spaces between them) on each side of a change.
 const CONTEXT: usize = 16;
-/// Changes shown before the rest is only counted.
+/// Maximum number of changes shown; further ones are only counted.
 const SHOWN: usize = 3;
-/// Bytes compared; of longer texts, those from a little before the first difference on.
+/// Maximum bytes compared; in longer texts, from shortly before the first difference.
 const COMPARED: usize = 40_000;
-/// Characters of one printed line.
+/// Maximum characters of a printed line.
 const LINE: usize = 240;
 
-/// Pairs of lines `- before` and `+ after`; empty when the texts are equal.
+/// Pairs of lines `- before` and `+ after`; empty if the texts are equal.
 pub(super) fn changed_words(before: &str, after: &str) -> Vec<String> {
     if before == after {
         return Vec::new();
@@ -53,7 +53,7 @@ fn window<'a>(text: &'a str, other: &str) -> &'a str {
     &text[from..to]
 }
 
-/// The tokens of a change with those around it that stand on the same line.
+/// The tokens of a change and of its context on the same line.
 fn around(tokens: &[&str], change: std::ops::Range<usize>) -> String {
     let breaks = |token: &&str| token.contains('\n');
     let mut start = change.start.saturating_sub(CONTEXT);
@@ -75,7 +75,7 @@ fn around(tokens: &[&str], change: std::ops::Range<usize>) -> String {
     )
 }
 
-/// Text from anywhere, fit for one line of a terminal: no control characters, at most `limit` characters.
+/// Makes any text safe for one terminal line: no control characters, at most `limit` characters.
 pub(super) fn printable(text: &str, limit: usize) -> String {
     let mut out = String::new();
     for (count, char) in text.chars().enumerate() {

@@ -1,6 +1,6 @@
-//! Amounts as they are typed: money and shares.
+//! Parses typed amounts: money and shares.
 
-/// Why a typed amount is none.
+/// Why a typed amount is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AmountError {
     #[error("write US dollars, `2.50`")]
@@ -9,13 +9,13 @@ pub(super) enum AmountError {
     Share,
 }
 
-/// Reads a sum above 0.
+/// Parses an amount of money above 0.
 pub(super) fn money(text: &str) -> Result<f64, AmountError> {
     let amount = text.trim().trim_start_matches('$').parse::<f64>().ok();
     amount.filter(|amount| amount.is_finite() && *amount > 0.0).ok_or(AmountError::Money)
 }
 
-/// Reads `2%` or `0.02`.
+/// Parses a share, `2%` or `0.02`.
 pub(super) fn share(text: &str) -> Result<f64, AmountError> {
     let (number, scale) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 100.0));
     let value = number.parse::<f64>().ok().map(|value| value / scale);

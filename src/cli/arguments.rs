@@ -1,4 +1,4 @@
-//! What may be typed.
+//! Arguments of the command line.
 
 use super::amount::money;
 use super::cassette::arguments::Cassette;

@@ -1,5 +1,5 @@
-//! What the recordings were at a commit: asked of git, which looks at no hook, no file-system monitor and no program that the
-//! checkout names, and takes no bare repository inside it for the one that it is in.
+//! Reads the recordings at a commit from git. The call ignores hooks, file-system monitors and programs configured by
+//! the checkout, and never treats a bare repository inside the checkout as its own.
 
 use super::output::Problem;
 use crate::scenario::Loaded;
@@ -9,23 +9,23 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Hexadecimal digits of a commit that are shown.
+/// Hexadecimal digits of a commit hash in output.
 const SHOWN: usize = 12;
-/// What no configuration of the checkout overrides.
+/// Settings that override any configuration of the checkout.
 const SETTINGS: [&str; 4] =
     ["safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null", "diff.external="];
 
-/// The recordings at the commit that was named.
+/// The recordings at the named commit.
 ///
 /// # Errors
-/// When git is not there, the project is in no checkout, or git does not have the commit.
+/// If git is not installed, the project is not in a checkout, or the commit is unknown.
 pub(super) fn base_commit(named: &str, loaded: &Loaded) -> Result<BaseCommit, Problem> {
     let (root, folder) = (&loaded.root, loaded.project.cassettes.trim_end_matches('/'));
     let commit = format!("{named}^{{commit}}");
     let hash =
         git(root, &["rev-parse", "--verify", "--end-of-options", &commit]).map_err(|why| unknown(named, &why))?;
     let hash = hash.trim();
-    // Paths from here, as the project's folder may be one of several in its repository.
+    // Paths are relative to the project, which may be a subfolder of its repository.
     let there = git(root, &["ls-tree", "-r", "-z", "--name-only", hash, "--", folder]);
     let there = there.map_err(|why| unknown(named, &why))?;
     let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=none", "--relative"];
@@ -45,7 +45,7 @@ fn unknown(named: &str, why: &str) -> Problem {
     ))
 }
 
-/// What git prints, or why it does not.
+/// Standard output of git, or why it failed.
 fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new("git");
     command.current_dir(folder).stdin(Stdio::null());

@@ -1,5 +1,4 @@
-//! `ragcheck check`: every mistake at once, what has no recording yet, which recordings have gone stale, and which keys
-//! live runs lack.
+//! `ragcheck check`: reports all mistakes at once, missing and stale recordings, and keys that live runs lack.
 
 use super::arguments::{Check, Printed};
 use super::decidable::{poor_prospects, ragged, too_few_cases, without_units};
@@ -16,23 +15,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What `check` found.
+/// Result of `check`.
 #[derive(Debug)]
 pub struct Checked {
-    /// Errors and notes, by file and place, notes on missing recordings last.
+    /// Errors and notes by file and position; notes on missing recordings come last.
     pub diagnostics: Vec<Diagnostic>,
-    /// Files that were read.
+    /// Number of files read.
     pub files: usize,
 }
 
 impl Checked {
-    /// 2 with any error, 0 otherwise: notes change nothing.
+    /// 2 if there is an error, else 0: notes do not count.
     pub fn exit_code(&self) -> u8 {
         let wrong = self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
         if wrong { 2 } else { 0 }
     }
 
-    /// For people: every diagnostic, then the summary line.
+    /// Text output: every diagnostic, then the summary line.
     pub fn text(&self, styled: bool) -> String {
         let summary = diagnostic::summary(&self.diagnostics, self.files);
         let all = diagnostic::text(&self.diagnostics, styled);
@@ -40,12 +39,12 @@ impl Checked {
     }
 }
 
-/// Checks the scenarios at `paths`, the criteria and the project file. `cassettes` wins over the project's folder.
+/// Checks the scenarios at `paths`, the criteria and the project file. `cassettes` overrides the project's folder.
 pub fn check(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, cassettes: Option<&Path>) -> Checked {
     checked(root, paths, criteria, cassettes).0
 }
 
-/// The same, with what was read when nothing is wrong with it.
+/// Like [`check`], but also returns what was loaded if there are no errors.
 fn checked(
     root: &Path,
     paths: &[PathBuf],
@@ -66,7 +65,7 @@ fn checked(
     (Checked { diagnostics, files: examined.files }, examined.loaded)
 }
 
-/// Notes on recordings that are old, no longer fit, or belong to nothing; or what keeps every run from its first trial.
+/// Notes on recordings that are old, no longer match or belong to no trial; or the error that prevents every run.
 fn stale(loaded: Loaded, variables: Variables, ages: Ages) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(&loaded, &Selection::default(), 0) else { return Vec::new() };
     match TrialRunner::new(Arc::new(loaded), &plan) {
@@ -88,7 +87,7 @@ fn keys(runner: &TrialRunner, plan: &Plan) -> Vec<Diagnostic> {
     runner.missing_keys(plan).into_iter().map(note).collect()
 }
 
-/// Notes on what `--max-cost` would be refused for, in a project that counts money: one that declares prices.
+/// Notes on why `--max-cost` would be refused, for projects that declare prices.
 fn uncounted(runner: &TrialRunner, plan: &Plan) -> Vec<Diagnostic> {
     if plan.prices.is_empty() {
         return Vec::new();
@@ -109,10 +108,10 @@ fn uncounted(runner: &TrialRunner, plan: &Plan) -> Vec<Diagnostic> {
     unpriced.chain(unbounded).collect()
 }
 
-/// Does what `ragcheck check` was asked to.
+/// Runs `ragcheck check`.
 ///
 /// # Errors
-/// When the current folder cannot be read.
+/// If the current folder cannot be read.
 pub(super) fn run(given: &Check) -> Result<Exit, Problem> {
     let here = super::select::current_folder()?;
     let root = find_root(&here);

@@ -1,5 +1,5 @@
-//! `ragcheck compare`: two runs, a run and a saved baseline, or the variants of one run; and the same of two sides at
-//! the end of `ragcheck run --baseline`.
+//! `ragcheck compare`: compares two runs, a run and a saved baseline, or the variants of one run. `ragcheck run
+//! --baseline` uses the same comparison.
 
 use super::arguments::Printed;
 use super::exit::Exit;
@@ -20,30 +20,31 @@ use crate::trace::{self, Arm, text::plural};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Flips whose conversations the page shows.
+/// Maximum number of flips whose conversations the page shows.
 const SHOWN: usize = 20;
 
-/// One side: its figures, and where its conversations are when it is a run folder.
+/// One side of a comparison: its figures, and its conversations if it is a run folder.
 pub(super) struct Side {
     /// The figures.
     pub summary: Summary,
     folder: Option<PathBuf>,
-    /// Where it is one variant of a run: the whole run and the variant's name.
+    /// For one variant of a run: the whole run, and the variant's name.
     variant_of: Option<(Summary, String)>,
-    /// The report of a side with a link to the page that is about to stand beside it.
+    /// The side's report, with a link to the comparison page that will be written beside it.
     linked: Option<Vec<u8>>,
 }
 
 impl Side {
-    /// A run that has just been made; `linked` is its report with a link to a comparison.
+    /// The run just finished; `linked` is its report with a link to the comparison.
     pub(super) fn of_run(summary: Summary, folder: &Path, linked: Vec<u8>) -> Self {
         Self { summary, folder: Some(folder.to_owned()), variant_of: None, linked: Some(linked) }
     }
 
-    /// Reads a run folder, `RUN@variant` or a baseline file; its report is to link to `page`, which will stand beside it.
+    /// Reads a run folder, `RUN@variant` or a baseline file; its report links to `page`, which will be written beside
+    /// it.
     ///
     /// # Errors
-    /// When there is no such run or file, or it cannot be read.
+    /// If there is no such run or file, or it cannot be read.
     pub(super) fn read(named: &str, page: Option<&str>) -> Result<Self, Problem> {
         if let Some(found) = Self::of_path(named, page)? {
             return Ok(found);
@@ -63,7 +64,7 @@ impl Side {
         )))
     }
 
-    /// What stands at that path, or below the reports folder; `None` when there is nothing.
+    /// Reads a side at that path, or below the reports folder; `None` if nothing is there.
     fn of_path(name: &str, page: Option<&str>) -> Result<Option<Self>, Problem> {
         let given = PathBuf::from(name);
         let path = if given.exists() { given } else { reports_folder().join(name) };
@@ -89,7 +90,7 @@ impl Side {
     }
 
     fn of_folder(path: &Path, page: Option<&str>) -> Result<Self, Problem> {
-        // `latest` may point elsewhere by the time that a conversation is looked up.
+        // `latest` may point elsewhere by the time a conversation is looked up.
         let target = std::fs::read_link(path).ok().filter(|target| target.is_relative());
         let folder = target.map_or_else(|| path.to_owned(), |target| path.with_file_name(target));
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.clone());
@@ -100,7 +101,7 @@ impl Side {
         Ok(Self { summary, folder: Some(folder), variant_of: None, linked })
     }
 
-    /// The conversations of some trials, as `show` prints them.
+    /// Conversations of some trials, formatted as in `show`.
     fn conversations<'t>(&self, wanted: impl Iterator<Item = &'t String>) -> Result<BTreeMap<String, String>, Problem> {
         let mut found: BTreeMap<String, String> = wanted.map(|trial| (trial.clone(), String::new())).collect();
         let Some(folder) = self.folder.as_ref().filter(|_| !found.is_empty()) else { return Ok(BTreeMap::new()) };
@@ -119,10 +120,10 @@ impl Side {
     }
 }
 
-/// Does what `ragcheck compare` was asked to.
+/// Runs `ragcheck compare`.
 ///
 /// # Errors
-/// When a side cannot be read, or the two cannot be compared.
+/// If a side cannot be read, or the two cannot be compared.
 pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
     let (older, newer) = sides(given)?;
     if newer.is_none() && (given.save.is_none() || !given.variants.is_empty()) {
@@ -139,7 +140,7 @@ pub(super) fn run(given: &Compare) -> Result<Exit, Problem> {
     }
 }
 
-/// Compares the variants of a run, each with each, writes that into its folder, and prints it.
+/// Compares the variants of a run in pairs, writes the comparisons into its folder, and prints them.
 fn each_pair(given: &Compare, named: &str) -> Result<Exit, Problem> {
     if given.comparing.fail_on.is_some() {
         return Err(Problem::Words(
@@ -172,7 +173,7 @@ fn each_pair(given: &Compare, named: &str) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// What is compared with what; the newer side is missing where one is only saved.
+/// The two sides to compare; the newer one is `None` if a side is only saved.
 fn sides(given: &Compare) -> Result<(String, Option<String>), Problem> {
     let named = given.a.clone().unwrap_or_default();
     if !given.previous {
@@ -197,11 +198,11 @@ fn save(summary: &Summary, file: &Path) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Compares, writes the comparison into B's folder, and prints it; `json` says whether JSON may go to stdout. The comparison
-/// is handed back for further reports.
+/// Compares, writes the comparison into B's folder, and prints it; `json` says whether JSON may go to stdout. Returns
+/// the comparison for further reports.
 ///
 /// # Errors
-/// When the two cannot be compared, or the files cannot be written.
+/// If the two cannot be compared, or the files cannot be written.
 pub(super) fn conclude(
     a: &Side,
     b: &Side,
@@ -210,7 +211,7 @@ pub(super) fn conclude(
     json: bool,
 ) -> Result<(Exit, Comparison), Problem> {
     let found = match (&a.variant_of, &b.variant_of) {
-        // Two variants of one run are one of the pairs that `compare RUN` makes, and are decided as such.
+        // Two variants of one run are a pair of `compare RUN`, and are decided in the same way.
         (Some((run, one)), Some((other, two))) if run == other && one != two => {
             compare_pair(run, one, two, comparing.margin)
                 .or_else(|_| compare(&a.summary, &b.summary, comparing.margin))?
@@ -251,7 +252,7 @@ pub(super) fn conclude(
     Ok((exit, found))
 }
 
-/// What was asked for by `--fail-on`, and how it came out.
+/// Result of the `--fail-on` condition.
 pub(super) fn decided(found: &Comparison, comparing: &Comparing, exit: Exit) -> Option<String> {
     let fewer = found.changes.iter().filter(|one| one.worse).count();
     let fewer = if fewer > 0 { format!("; {} less often, which is no flip", pass(fewer)) } else { String::new() };
@@ -276,11 +277,11 @@ fn pass(cases: usize) -> String {
     if cases == 1 { "1 case passes".to_owned() } else { format!("{cases} cases pass") }
 }
 
-/// Refuses a comparison that could show nothing before it costs a request: a baseline with too few cases, or with too few
-/// repetitions for a flip against a live run.
+/// Refuses a comparison that cannot show a difference, before it costs a request: a baseline with too few cases, or
+/// with too few repetitions to detect a flip against a live run.
 ///
 /// # Errors
-/// With what would do.
+/// States the number that would suffice.
 pub(super) fn possible(base: &Summary, comparing: &Comparing, live: bool) -> Result<(), Problem> {
     let cases: BTreeSet<(&str, &str)> =
         base.cases.iter().filter(|case| case.trials > 0).map(|case| (&*case.scenario, &*case.case)).collect();
@@ -301,10 +302,10 @@ pub(super) fn possible(base: &Summary, comparing: &Comparing, live: bool) -> Res
     }
 }
 
-/// Refuses a live run whose cases are not repeated often enough for a flip.
+/// Refuses a live run with too few repetitions per case to detect a flip.
 ///
 /// # Errors
-/// With the first such case, and what would do.
+/// Names the first such case, and the number that would suffice.
 pub(super) fn repeated(plan: &Plan) -> Result<(), Problem> {
     let mut trials: BTreeMap<(usize, usize, &str), u64> = BTreeMap::new();
     for trial in plan.trials.iter().filter(|trial| trial.lane.arm == Arm::Main) {
@@ -323,7 +324,7 @@ pub(super) fn repeated(plan: &Plan) -> Result<(), Problem> {
     )))
 }
 
-/// Writes files of a comparison, and the report that links to them.
+/// Writes the files of a comparison, and the report that links to them.
 fn write(written: Vec<(&str, Vec<u8>)>, folder: &Path, linked: Option<&[u8]>) -> Result<(), Problem> {
     for (name, bytes) in written {
         let file = folder.join(name);
@@ -337,8 +338,8 @@ fn write(written: Vec<(&str, Vec<u8>)>, folder: &Path, linked: Option<&[u8]>) ->
     runs::renew_page(folder)
 }
 
-/// A comparison fails only where that was asked for; one with trials that could not be run, or that compared nothing,
-/// shows no absence.
+/// Exit of a comparison. It fails only if `--fail-on` was given; with trials that could not be run, or nothing
+/// compared, it is incomplete, because it cannot show that nothing changed.
 fn exit(found: &Comparison, comparing: &Comparing) -> Exit {
     let Some(fail_on) = &comparing.fail_on else { return Exit::Passed };
     match fail_on {

@@ -1,5 +1,5 @@
-//! What `ragcheck check` says of criteria that the selected cases cannot decide: too few cases for a target,
-//! repetitions that fill no unit, and no case at all that can be a unit.
+//! Diagnostics of `ragcheck check` on criteria that the selected cases cannot decide: too few cases for a target,
+//! repetitions that do not fill a unit, and no case that can be a unit.
 
 use crate::metric::{Tools, catalogue};
 use crate::plan::{self, Selection};
@@ -10,7 +10,7 @@ use crate::suite::evaluation::{Prospect, prospects};
 use crate::trace::Arm;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One error for each case whose repetitions do not fill whole units of a criterion that takes several of them.
+/// One error for each case whose repetitions do not fill whole units of a criterion with several repetitions per unit.
 pub(super) fn ragged(loaded: &Loaded) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let mut repetitions: BTreeMap<(usize, usize, String), u32> = BTreeMap::new();
@@ -41,8 +41,8 @@ pub(super) fn ragged(loaded: &Loaded) -> Vec<Diagnostic> {
     found.into_values().collect()
 }
 
-/// One error for each required criterion that no case can be a unit of: no agent has a tool of its role, or every case is
-/// of another kind or left out. Criteria on the whole run are looked at where `whole` says that all scenarios were read.
+/// One error for each required criterion that has no possible unit: no agent has a tool of its role, or every case is
+/// of another kind or excluded. Criteria on the whole run are included if `whole` says that all scenarios were read.
 pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let flows = crate::catalogues().flows;
@@ -58,7 +58,7 @@ pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
         let Some(metric) = asked.and_then(|asked| catalogue::resolve(&asked).ok()) else { continue };
         let mine = || plan.trials.iter().filter(move |trial| of.is_none_or(|at| at == trial.scenario));
         let lacks = |flow: &str| {
-            // What an agent that runs elsewhere has is known when it runs.
+            // The tools of an external agent are known only when it runs.
             let known = roles(flow).map(crate::settings::catalogue::FlowEntry::roles)?;
             metric.needs().into_iter().find_map(|tools| match tools {
                 Tools::Role(role) if !known.values().any(|own| *own == role) => Some(role),
@@ -91,12 +91,12 @@ pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
     found
 }
 
-/// One note for each required gate that cannot pass with its conversations, or that would seldom pass at a rate that
-/// deserves it; criteria on the whole run where `whole` says that all scenarios were read.
+/// One note for each required gate that cannot pass with its conversations, or that would rarely pass at a true rate
+/// that deserves it. Criteria on the whole run are included if `whole` says that all scenarios were read.
 pub(super) fn poor_prospects(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let population = plan.criteria.estimand == Estimand::Population;
-    // Cases that are too few are told by `too_few_cases`.
+    // Too few cases are reported by `too_few_cases`.
     let told = |one: &Prospect| population && one.passes.is_none();
     let note = |one: Prospect| {
         let file = match one.scenario {
@@ -112,7 +112,7 @@ pub(super) fn poor_prospects(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
     poor.map(note).collect()
 }
 
-/// With `estimand: population`, one note for each required target that more cases are needed for than there are.
+/// With `estimand: population`, one note for each required target that needs more cases than there are.
 pub(super) fn too_few_cases(loaded: &Loaded) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     if plan.criteria.estimand != Estimand::Population {

@@ -1,4 +1,4 @@
-//! The one renderer of diagnostics: for people and as JSON.
+//! Renders diagnostics as text and as JSON; there is no other renderer.
 //!
 //! ```text
 //! error: unknown flow
@@ -6,28 +6,28 @@
 //! 2 | flow: two-stag
 //!   |       ^^^^^^^^ did you mean `two-stage`? known: tool-rag, two-stage
 //! ```
-//! What is quoted comes from files and may be hostile: control characters never reach the terminal.
+//! Quoted text comes from files and may be hostile: control characters never reach the terminal.
 
 use crate::scenario::{Diagnostic, Severity};
 use crate::trace::text::{is_treacherous, plural};
 use anstyle::{AnsiColor, Style};
 use std::fmt::Write as _;
 
-/// Columns of a quoted line that are shown.
+/// Maximum columns shown of a quoted line.
 const WIDTH: usize = 120;
 
-/// All diagnostics, a blank line between them; colours as ANSI codes when `styled`.
+/// All diagnostics, separated by blank lines; with ANSI colours if `styled`.
 pub(crate) fn text(diagnostics: &[Diagnostic], styled: bool) -> String {
     let shown: Vec<String> = diagnostics.iter().map(|diagnostic| one(diagnostic, styled)).collect();
     shown.join("\n")
 }
 
-/// All diagnostics as a JSON list, one object each.
+/// All diagnostics as a JSON list of objects.
 pub(crate) fn json(diagnostics: &[Diagnostic]) -> String {
     serde_json::to_string_pretty(diagnostics).unwrap_or_default()
 }
 
-/// `2 errors, 1 note in 7 files`.
+/// Summary line: `2 errors, 1 note in 7 files`.
 pub(crate) fn summary(diagnostics: &[Diagnostic], files: usize) -> String {
     let count = |severity| diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count();
     let errors = plural(count(Severity::Error), "error");
@@ -77,7 +77,7 @@ fn one(diagnostic: &Diagnostic, styled: bool) -> String {
     out
 }
 
-/// Text without control characters or characters that reorder a line.
+/// Text without control characters and without characters that reorder a line.
 fn clean(text: &str) -> String {
     text.chars().map(safe).collect()
 }
@@ -91,7 +91,8 @@ fn safe(letter: char) -> char {
     }
 }
 
-/// The part of a line around its mistake, the columns before it, and the columns to underline.
+/// The part of a line around its mistake, the number of columns before the mistake, and the number of columns to
+/// underline.
 fn window(line: &str, start: usize, length: usize) -> (String, usize, usize) {
     let letters: Vec<char> = line.chars().map(safe).collect();
     let from = if letters.len() > WIDTH { start.saturating_sub(WIDTH / 2) } else { 0 };
@@ -106,7 +107,7 @@ fn window(line: &str, start: usize, length: usize) -> (String, usize, usize) {
     (quoted, before, columns(&letters[start..end.max(start)]).max(1))
 }
 
-/// Columns of a terminal that a letter takes: two for East Asian wide ones and emoji, none for combining marks.
+/// Terminal columns of a character: two for wide East Asian characters and emoji, none for combining marks.
 fn width(letter: char) -> usize {
     match letter as u32 {
         0x0300..=0x036f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,

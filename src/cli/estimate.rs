@@ -1,4 +1,4 @@
-//! What `ragcheck list --estimate` prints below the trials.
+//! Output of `ragcheck list --estimate` below the trials.
 
 use crate::settings::price::dollars;
 use crate::stats::percent::{Rounding, at_least, rounded};
@@ -6,7 +6,7 @@ use crate::suite::evaluation::{Deciding, Estimate, Money, Prospect, Requests};
 use crate::trace::text::{line, plural, quote};
 use std::fmt::Write as _;
 
-/// The sum in words; `without` trials are of cases without a recording.
+/// The cost as text; `without` is the number of trials of cases without a recording.
 fn money(given: &Money, without: usize) -> String {
     let mut said = Vec::new();
     if let Some(amount) = given.dollars {
@@ -83,7 +83,7 @@ pub(super) fn text(estimate: &Estimate) -> String {
     out
 }
 
-/// What each required gate can show.
+/// Table of what each required gate can show.
 fn gates(rows: &[Prospect]) -> String {
     if rows.is_empty() {
         return String::new();
@@ -96,7 +96,7 @@ fn gates(rows: &[Prospect]) -> String {
     out
 }
 
-/// What would decide each criterion.
+/// Table of what would decide each criterion.
 fn criteria(rows: &[Deciding]) -> String {
     if rows.is_empty() {
         return String::new();

@@ -1,22 +1,23 @@
-//! The exit codes: one table, from which `--help` is written and by which README.md and ARCHITECTURE.md are checked.
+//! The exit codes: one table, from which `--help` is generated, and against which README.md and ARCHITECTURE.md are
+//! tested.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-/// How a subcommand ended.
+/// Outcome of a subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Every required gate passed, or the subcommand has no gates and did its work.
+    /// Every required gate passed, or the subcommand has no gates and succeeded.
     Passed,
-    /// A required gate failed, or was not measured and not declared so.
+    /// A required gate failed, or was not measured and is not declared as such.
     Failed,
-    /// Usage, scenario or criteria error.
+    /// Error in usage, a scenario or criteria.
     Usage,
-    /// Trials could not be run.
+    /// Some trials could not be run.
     Incomplete,
-    /// The evidence does not decide.
+    /// The evidence is inconclusive.
     Undecided,
-    /// What was found could not be written or printed.
+    /// Results could not be written or printed.
     Unwritten,
 }
 
@@ -25,7 +26,7 @@ struct Row {
     exit: Exit,
     code: u8,
     meaning: &'static str,
-    /// What else is to be known, behind the meaning.
+    /// Further remark, printed after the meaning.
     note: &'static str,
 }
 
@@ -33,7 +34,7 @@ const fn row(exit: Exit, code: u8, meaning: &'static str) -> Row {
     Row { exit, code, meaning, note: "" }
 }
 
-/// The table, by code.
+/// The table, by exit code.
 const TABLE: [Row; 6] = [
     row(Exit::Passed, 0, "every required gate passed"),
     row(Exit::Failed, 1, "a required gate failed, or is NOT_MEASURED and not declared so"),
@@ -46,10 +47,10 @@ const TABLE: [Row; 6] = [
     row(Exit::Unwritten, 5, "the result could not be written: the disk is full, or the reader of the output went away"),
 ];
 
-/// Of several at once, the first of these counts.
+/// Precedence: of several outcomes, the first in this list counts.
 const ORDER: [Exit; 6] = [Exit::Usage, Exit::Incomplete, Exit::Failed, Exit::Undecided, Exit::Unwritten, Exit::Passed];
 
-/// The table as `--help` prints it.
+/// The table as printed by `--help`.
 pub(super) fn table() -> String {
     let mut text = String::from("Exit codes:\n");
     for Row { code, meaning, note, .. } in &TABLE {
@@ -64,13 +65,13 @@ fn order() -> String {
 }
 
 impl Exit {
-    /// Of two, the one that the order of the table puts first.
+    /// Of two outcomes, the one with higher precedence.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         ORDER.into_iter().find(|exit| *exit == self || *exit == other).unwrap_or(self)
     }
 
-    /// The exit of that code, as an evaluation carries it.
+    /// The outcome with that exit code, as stored in an evaluation.
     pub fn of_code(code: u8) -> Self {
         TABLE.iter().find(|row| row.code == code).map_or(Self::Usage, |row| row.exit)
     }

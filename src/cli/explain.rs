@@ -1,4 +1,4 @@
-//! `ragcheck explain`: what a criterion or a metric measures, and how it is judged.
+//! `ragcheck explain`: explains what a criterion or a metric measures, and how it is judged.
 
 use super::arguments::Explain;
 use super::exit::Exit;
@@ -8,10 +8,10 @@ use crate::scenario::{self, Criterion, GateKind};
 use crate::settings::catalogue::MetricEntry;
 use std::fmt::Write;
 
-/// Does what `ragcheck explain` was asked to.
+/// Runs `ragcheck explain`.
 ///
 /// # Errors
-/// When nothing has that name, or the criteria have mistakes.
+/// If nothing has that name, or the criteria have mistakes.
 pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
     let here = super::select::current_folder()?;
     let named = given.name.as_deref();

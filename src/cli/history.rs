@@ -1,4 +1,4 @@
-//! `ragcheck history`: what live runs and recordings showed over time.
+//! `ragcheck history`: shows the results of live runs and recordings over time.
 
 use super::arguments::Printed;
 use super::exit::Exit;
@@ -19,13 +19,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The page of a history, in a folder of reports.
+/// File name of the history page in a reports folder.
 const PAGE: &str = "history.html";
 
-/// Does what `ragcheck history` was asked to.
+/// Runs `ragcheck history`.
 ///
 /// # Errors
-/// When a file cannot be read or written.
+/// If a file cannot be read or written.
 pub(super) fn run(given: &History) -> Result<Exit, Problem> {
     let file = given.file.clone().unwrap_or_else(usual);
     let words = |why: history::HistoryError| Problem::Words(why.to_string());
@@ -75,10 +75,10 @@ fn show(given: &History, series: &[Series]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Writes the page of the history in `file` into a folder of reports, and the list of runs, which links to it.
+/// Writes the page of the history in `file` into a reports folder, and the list of runs, which links to it.
 ///
 /// # Errors
-/// When the history cannot be read, or a page cannot be written.
+/// If the history cannot be read, or a page cannot be written.
 pub(super) fn refresh_page(file: &Path, reports: &Path) -> io::Result<()> {
     let points = history::load(file).map_err(io::Error::other)?;
     write_page(&reports.join(PAGE), &history::series(&points))?;
@@ -116,15 +116,15 @@ fn as_json(series: &[Series]) -> Value {
     series.iter().map(one).collect()
 }
 
-/// The project's history.
+/// Path of the project's history.
 pub(super) fn usual() -> PathBuf {
     scenario::find_root(&std::env::current_dir().unwrap_or_default()).join(HISTORY)
 }
 
-/// Labels as typed.
+/// Parses typed labels.
 ///
 /// # Errors
-/// When one is not `KEY=VALUE`, or a key stands there twice.
+/// If one is not `KEY=VALUE`, or a key occurs twice.
 pub(super) fn labels(typed: &[String]) -> Result<BTreeMap<String, String>, Problem> {
     let mut labels = BTreeMap::new();
     for text in typed {
@@ -139,7 +139,7 @@ pub(super) fn labels(typed: &[String]) -> Result<BTreeMap<String, String>, Probl
     Ok(labels)
 }
 
-/// The point of a run folder.
+/// The history point of a run folder.
 fn of_folder(folder: &Path, labels: BTreeMap<String, String>) -> Result<history::Point, Problem> {
     let evaluated = evaluation::score(folder, false)?;
     let mut gather = Gather::default();

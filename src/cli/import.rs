@@ -1,4 +1,4 @@
-//! `ragcheck score --import messages FILE`: a run folder of another agent's conversations.
+//! `ragcheck score --import messages FILE`: makes a run folder from another agent's conversations.
 
 use super::arguments::Score;
 use super::exit::Exit;
@@ -11,13 +11,13 @@ use crate::suite;
 use crate::trace::text::{plural, quote};
 use std::path::{Path, PathBuf};
 
-/// Copies that are named.
+/// Maximum number of duplicates listed.
 const NAMED: usize = 5;
 
 /// Imports the file of `named` (format and file), evaluates it and writes a run folder.
 ///
 /// # Errors
-/// When the file or the criteria cannot be used, or the folder cannot be written.
+/// If the file or the criteria cannot be used, or the folder cannot be written.
 pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     let [format, file] = named else { return Err(Problem::Words("write `--import messages FILE`".into())) };
     if format.as_os_str() != "messages" {
@@ -51,7 +51,7 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     Ok(Exit::of_code(run.evaluated.evaluation.exit_code))
 }
 
-/// What to say of each required row for which there are too few conversations: how many there are, and how many more.
+/// One message for each required row with too few conversations: how many there are, and how many more are needed.
 fn too_few(evaluation: &Evaluation) -> Vec<String> {
     let rows = evaluation.criteria.iter().chain(&evaluation.gates);
     let undecided = rows.filter(|row| row.required && row.verdict == Verdict::Inconclusive);
@@ -59,7 +59,7 @@ fn too_few(evaluation: &Evaluation) -> Vec<String> {
     undecided.map(|row| format!("too few for `{}`: {number} imported, {}", row.id, row.sentence)).collect()
 }
 
-/// The criteria of the project around the current folder, and what it declares not to be measured; `None` where it names
+/// Criteria of the project at the current folder, and its list of metrics declared as not measured; `None` if it names
 /// no criteria.
 fn of_project() -> Result<Option<(Criteria, Vec<String>)>, Problem> {
     let root = scenario::find_root(&current_folder()?);

@@ -1,4 +1,4 @@
-//! What may be typed about knowledge bases and keyword indexes.
+//! Arguments of the subcommands for knowledge bases and keyword indexes.
 
 use crate::settings::ServerAddress;
 use clap::{Args, Subcommand};

@@ -1,4 +1,4 @@
-//! `ragcheck init`: a project that runs, from nothing. Nothing is asked, and no file is overwritten.
+//! `ragcheck init`: creates a working project. It asks nothing and overwrites no file.
 
 use super::arguments::Init;
 use super::exit::Exit;
@@ -10,15 +10,15 @@ use crate::trace::text::{plural, shell_word};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Files that a folder may have already: they stay as they are, and what the project would put there is printed.
+/// Files that a folder may already have: they stay unchanged, and the new project's version is printed.
 const MAY_STAY: [&str; 3] = ["README.md", ".gitignore", ".gitattributes"];
-/// Existing files that are named.
+/// Maximum number of existing files listed.
 const SHOWN: usize = 5;
 
-/// Does what `ragcheck init` was asked to.
+/// Runs `ragcheck init`.
 ///
 /// # Errors
-/// When a file of the project is there already, and then nothing is written; when the folder cannot be written.
+/// If a project file already exists, in which case nothing is written; or if the folder cannot be written.
 pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
     let folder = given.folder.as_path();
     let schemas = ["scenario", "criteria", "project"].into_iter();
@@ -26,7 +26,7 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
     let all: Vec<(String, String)> =
         starter::files().map(|(path, text)| (path, text.to_owned())).chain(schemas).collect();
     let (there, missing): (Vec<_>, Vec<_>) = all.into_iter().partition(|(path, _)| exists(&folder.join(path)));
-    // What an interrupted `init` wrote is as it should be: the rest completes it.
+    // Files of an interrupted `init` are valid: only the missing ones are added.
     let (written, there): (Vec<_>, Vec<_>) =
         there.into_iter().partition(|(path, text)| holds(&folder.join(path), text));
     let (kept, in_the_way): (Vec<_>, Vec<_>) =
@@ -50,12 +50,12 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// Whether a file holds just that text.
+/// Whether a file has exactly that content.
 fn holds(path: &Path, text: &str) -> bool {
     files::read_to_string(path).is_ok_and(|found| found == text)
 }
 
-/// Whether something has that name, be it a link that leads nowhere.
+/// Whether the name is taken, even by a dangling link.
 fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
@@ -76,12 +76,12 @@ fn shown_folder(folder: &Path) -> String {
     if folder == Path::new(".") { "this folder".to_owned() } else { folder.display().to_string() }
 }
 
-/// A path as a shell reads it as one word that is no option.
+/// A path as one shell word that cannot be read as an option.
 fn shell_path(path: &str) -> String {
     if path.starts_with('-') { shell_word(&format!("./{path}")) } else { shell_word(path) }
 }
 
-/// What was made, and what comes next.
+/// Summary of what was created, and the next steps.
 fn told(folder: &Path, (written, before): (usize, usize), kept: &[(String, String)]) -> String {
     let mut text = format!("wrote {} to {}\n", plural(written, "file"), shown_folder(folder));
     if before > 0 {

@@ -1,4 +1,4 @@
-//! `ragcheck judge`: answers of a run, graded by a model with a rubric.
+//! `ragcheck judge`: grades the answers of a run by a rubric, with a model.
 
 use super::arguments::{Judge, Mode as TypedMode};
 use super::exit::Exit;
@@ -12,10 +12,10 @@ use crate::suite::{self, GradedRun, GradingOptions, Mode};
 use crate::trace::{self, GradeValue, TrialError, text::plural};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Does what `ragcheck judge` was asked to.
+/// Runs `ragcheck judge`.
 ///
 /// # Errors
-/// When the run, the project or the rubric cannot be used.
+/// If the run, the project or the rubric cannot be used.
 pub(super) fn run(given: &Judge) -> Result<Exit, Problem> {
     is_there(&given.run)?;
     let here = current_folder()?;
@@ -92,7 +92,7 @@ fn report(run: &GradedRun, evaluated: &EvaluatedRun) -> String {
     format!("{}\n\n{}", lines.join("\n"), grader::table(&tally.rows(rubric, ratings), ratings.is_some()))
 }
 
-/// Why none of the grades can be used, where answers were graded and no item of any came to a verdict.
+/// Why no grade can be used, if answers were graded but no item of any has a verdict.
 fn unusable(outcomes: &[Result<Graded, TrialError>]) -> Option<String> {
     let items: Vec<&ItemGrade> = outcomes.iter().flatten().flat_map(|graded| &graded.items).collect();
     let usable = |item: &&ItemGrade| matches!(item.grade, GradeValue::Pass | GradeValue::Fail);
@@ -115,7 +115,7 @@ fn unusable(outcomes: &[Result<Graded, TrialError>]) -> Option<String> {
     ))
 }
 
-/// Who answered and when, recorded and live apart.
+/// Origin and date of the grades, recorded and live separately.
 fn provenance(outcomes: &[Result<Graded, TrialError>]) -> String {
     let mut sources: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for graded in outcomes.iter().flatten() {
@@ -131,7 +131,7 @@ fn provenance(outcomes: &[Result<Graded, TrialError>]) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// What kept answers from being graded: one message a cause.
+/// Why answers were not graded: one message per cause.
 fn failures<'a>(outcomes: impl Iterator<Item = (&'a GradingTask, &'a Result<Graded, TrialError>)>) -> String {
     let mut causes: BTreeMap<&str, (usize, &GradingTask, &TrialError)> = BTreeMap::new();
     for (task, outcome) in outcomes {

@@ -1,4 +1,4 @@
-//! `ragcheck keywords`: what an index of a served session has learned, and forgetting it by hand.
+//! `ragcheck keywords`: shows what the index of a served session has learned, and forgets entries by hand.
 
 use super::exit::Exit;
 use super::index_arguments::{Keywords, KeywordsCommand};
@@ -10,10 +10,10 @@ use crate::settings::{KeywordIndexSettings, parse_age};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Does what `ragcheck keywords` was asked to.
+/// Runs `ragcheck keywords`.
 ///
 /// # Errors
-/// When the index cannot be read or written.
+/// If the index cannot be read or written.
 pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
     match &given.command {
         KeywordsCommand::List { index } => {
@@ -57,7 +57,7 @@ pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// What to prune: as asked, else what the project's index forgets.
+/// Pruning rule: from the arguments, else from the project's index.
 fn rule(idle: Option<&str>, fewer_uses_than: Option<u64>) -> Result<PruneRule, Problem> {
     let now = RealClock::start().wall();
     if idle.is_none() && fewer_uses_than.is_none() {
@@ -81,7 +81,7 @@ fn times(uses: u64) -> String {
     format!("{uses} {}", if uses == 1 { "time" } else { "times" })
 }
 
-/// A keyword and its sources, a block each.
+/// A keyword and its sources, as a block of lines.
 fn shown(entry: &KeywordEntry) -> String {
     let mut told = format!("{}  used {}, last active {}\n", entry.keyword, times(entry.uses), entry.last_active);
     for source in &entry.provenance {
@@ -113,7 +113,7 @@ fn declared() -> Result<(PathBuf, Option<KeywordIndexSettings>), Problem> {
     Ok((root, settings))
 }
 
-/// The file that was named, else the project's.
+/// The given file, else the project's.
 fn file(named: Option<&Path>) -> Result<PathBuf, Problem> {
     let file = if let Some(file) = named {
         file.to_owned()

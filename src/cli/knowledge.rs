@@ -1,4 +1,4 @@
-//! `ragcheck knowledge`: what a knowledge base holds and finds, what changed in it, and bringing it to a server.
+//! `ragcheck knowledge`: lists and searches a knowledge base, shows changes, and pushes it to a server.
 
 use super::exit::Exit;
 use super::index_arguments::{Knowledge, KnowledgeCommand};
@@ -15,13 +15,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Texts that are sent to the embeddings endpoint at once.
+/// Texts per request to the embeddings endpoint.
 const TEXTS: usize = 16;
 
-/// Does what `ragcheck knowledge` was asked to.
+/// Runs `ragcheck knowledge`.
 ///
 /// # Errors
-/// When the knowledge base cannot be read, or what it asks gives nothing.
+/// If the knowledge base cannot be read, or a service it calls fails.
 pub(super) fn run(given: &Knowledge) -> Result<Exit, Problem> {
     let here = std::env::current_dir().map_err(|why| format!("the current folder cannot be read: {why}"))?;
     let root = scenario::find_root(&here);
@@ -42,13 +42,13 @@ pub(super) fn run(given: &Knowledge) -> Result<Exit, Problem> {
     }
 }
 
-/// A knowledge base that was named: a folder, or what the project declares under that name.
+/// A knowledge base: a folder, or a base that the project declares by name.
 struct Base<'p> {
     root: &'p Path,
     project: &'p Project,
     name: String,
     settings: Option<&'p KnowledgeBaseSettings>,
-    /// The folder's name; none of a base that is on a server alone.
+    /// Name of the folder; `None` if the base is only on a server.
     folder: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl<'p> Base<'p> {
         Ok(Corpus::load(&self.path()?).map_err(|why| why.to_string())?)
     }
 
-    /// What the project declares of its vectors.
+    /// The project's declaration of its embeddings.
     fn vectors(&self) -> Result<(&'p KnowledgeBaseSettings, &'p EmbeddingSettings), Problem> {
         self.settings.and_then(|settings| Some((settings, settings.embeddings.as_ref()?))).ok_or_else(|| {
             let why = format!("`{}` has no vectors: declare it under `knowledge_bases` with `embeddings`", self.name);
@@ -95,7 +95,7 @@ impl<'p> Base<'p> {
     }
 }
 
-/// Runs what asks services.
+/// Runs async work that calls services.
 fn wait<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|why| format!("the runtime cannot be started: {why}"))?.block_on(work)
@@ -122,7 +122,7 @@ fn search(base: &Base<'_>, query: &str, top_k: usize) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// Where the listing of the last `index` is kept, beside the derived index files.
+/// File of the listing from the last `index`, beside the derived index files.
 fn listing_of(root: &Path, base: &str) -> PathBuf {
     root.join(".ragcheck").join(format!("{base}.listing.json"))
 }
@@ -148,7 +148,7 @@ fn index(base: &Base<'_>) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// Turns the passages that have no vector yet into vectors, and writes all into the file beside the folder.
+/// Computes missing embeddings and writes all of them to the file beside the folder.
 async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus) -> Result<String, Problem> {
     let model = &embeddings.model;
     let file = vector_file(&base.path()?, model);
@@ -170,7 +170,7 @@ async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus)
     Ok(format!("{} new vectors by {model}, {kept} kept, in {}\n", missing.len(), file.display()))
 }
 
-/// Brings a folder's passages with their vectors to a server: those that are not in the folder any more go.
+/// Pushes a folder's passages with their vectors to a server, and deletes passages that are no longer in the folder.
 fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Exit, Problem> {
     let (declared, embeddings) = base.vectors()?;
     let address = to

@@ -1,4 +1,4 @@
-//! `ragcheck list`: the trials that would run.
+//! `ragcheck list`: lists the trials that would run.
 
 use super::arguments::{List, Printed};
 use super::estimate;
@@ -19,21 +19,21 @@ use std::sync::Arc;
 /// One trial that would run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Its id.
+    /// Trial id.
     pub trial: String,
-    /// Its scenario.
+    /// Scenario name.
     pub scenario: String,
-    /// Its case.
+    /// Case name.
     pub case: String,
-    /// `flow.variant.n`, with `.control` behind a control arm.
+    /// `flow.variant.n`, followed by `.control` for a control arm.
     pub lane: String,
-    /// Turns in all its conversations.
+    /// Number of turns in all its conversations.
     pub turns: usize,
-    /// Whether a recording of it exists.
+    /// Whether the trial has a recording.
     pub recorded: bool,
 }
 
-/// The planned trials, in order. `cassettes` wins over the project's folder.
+/// The planned trials, in order. `cassettes` overrides the project's folder.
 pub fn rows(loaded: &Loaded, plan: &Plan, cassettes: Option<&Path>) -> Vec<Row> {
     let row = |trial: &PlannedTrial| {
         let scenario = &plan.scenarios[trial.scenario];
@@ -50,7 +50,7 @@ pub fn rows(loaded: &Loaded, plan: &Plan, cassettes: Option<&Path>) -> Vec<Row> 
     plan.trials.iter().map(row).collect()
 }
 
-/// An aligned table with totals in the last line.
+/// An aligned table, with totals in the last line.
 pub fn text(rows: &[Row]) -> String {
     let cells = |row: &Row| {
         let recorded = if row.recorded { "yes" } else { "no" };
@@ -78,10 +78,10 @@ pub fn json(rows: &[Row]) -> String {
     serde_json::to_string_pretty(rows).unwrap_or_default()
 }
 
-/// Does what `ragcheck list` was asked to.
+/// Runs `ragcheck list`.
 ///
 /// # Errors
-/// Every mistake in the files, or that nothing is selected.
+/// All mistakes in the files, or that nothing is selected.
 pub(super) fn run(given: &List) -> Result<Exit, Problem> {
     let suite = load(&given.select)?;
     let (plan, recorded) = suite.plan(&selection(&given.select), given.select.seed)?;

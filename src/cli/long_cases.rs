@@ -1,4 +1,4 @@
-//! What `ragcheck check` says of one long case that takes most of what a rate per unit can show.
+//! Note of `ragcheck check` on a long case that dominates a rate per query.
 
 use crate::metric::catalogue;
 use crate::plan::{self, Plan, Selection};
@@ -10,11 +10,11 @@ use crate::stats::{ALPHA, Clusters, Sample};
 use crate::trace::EXTERNAL;
 use std::collections::BTreeMap;
 
-/// What a perfect run leaves open with the case, as a multiple of what it leaves open without, from which on it is told.
+/// Threshold on the gap left by a perfect run with the case, as a multiple of the gap without it.
 const MOST: f64 = 2.0;
 
-/// One note for each required criterion that counts queries, and of which one long case takes more than half of what a run
-/// without a failure could show.
+/// One note for each required criterion that counts queries, and of which one long case takes more than half of what a
+/// run without a failure could prove.
 pub(super) fn long_cases(loaded: &Loaded) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     if plan.criteria.estimand != Estimand::FixedSuite {
@@ -40,8 +40,8 @@ pub(super) fn long_cases(loaded: &Loaded) -> Vec<Diagnostic> {
     whole.chain(gates).filter_map(note).collect()
 }
 
-/// The longest case of a criterion, its turns, and what a run without a failure would show with it and without it; `None`
-/// where it does not take most.
+/// The longest case of a criterion, its number of turns, and the lower bounds of a run without a failure with and
+/// without it; `None` if it does not dominate.
 fn longest(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<(String, u64, f64, f64)> {
     let read = written.read(&catalogue::entries()).ok()?;
     let metric = catalogue::resolve(&read.metric).ok()?;

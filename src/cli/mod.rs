@@ -1,6 +1,6 @@
-//! The command line: what was typed, one file a subcommand, exit codes.
+//! The command line: arguments, one file per subcommand, exit codes.
 //!
-//! Results go to stdout, everything else to stderr. A subcommand returns an [`Exit`]; `main` turns it into the
+//! Results go to stdout, everything else to stderr. A subcommand returns an [`Exit`]; `main` converts it into the
 //! process's exit code and prints nothing itself.
 
 mod amount;
@@ -52,13 +52,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Ends of the names of variables that hold secrets.
+/// Name suffixes of variables that hold secrets.
 const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"];
-/// A value of a variable that no project names is a secret from this length on.
+/// Minimum length of a secret in a variable that no project names.
 const LONG: usize = 16;
 
-/// Lets everything that is printed or written know what looks like a key in the environment, by its variable's name and
-/// its value: before anything is looked at, since whatever was typed may be one by mistake.
+/// Registers likely keys of the environment, by variable name and value, for redaction of all output. Called first,
+/// because any argument may be a key by mistake.
 fn heed_environment() {
     secrets::declare(variables().filter(|(name, value)| looks_secret(name, value)));
 }
@@ -73,12 +73,13 @@ fn looks_secret(name: &str, value: &str) -> bool {
     says && looks
 }
 
-/// The environment, as far as it is text.
+/// Environment variables that are valid text.
 fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
-/// The variables of every file that `--env-file` names, as far as it can be read: whoever needs them says what is wrong.
+/// Variables of every file that `--env-file` names. Unreadable files are ignored here; the subcommand that needs them
+/// reports the error.
 fn typed_variables() -> Vec<(String, String)> {
     let typed: Vec<_> = std::env::args_os().skip(1).collect();
     let files =
@@ -90,8 +91,8 @@ fn typed_variables() -> Vec<(String, String)> {
     texts.filter_map(|text| trial::read_variables(&text).ok()).flatten().collect()
 }
 
-/// The same for the keys that the project names, of any length, and for the files of variables that were typed. The limits
-/// that the project lowers hold from here on.
+/// Registers the keys that the project names, of any length, and those in variable files on the command line. Also
+/// applies the limits that the project lowers.
 fn heed_project() {
     let root = crate::scenario::find_root(&std::env::current_dir().unwrap_or_default());
     let project = crate::scenario::load_project(&root, &crate::catalogues()).ok();
@@ -110,8 +111,8 @@ fn heed_project() {
     secrets::declare(of_files.filter(|(name, value)| named(name) || looks_secret(name, value)));
 }
 
-/// From here on nothing is opened but the project's files, what `--allow-path` names, and what was typed: any argument
-/// may be a path.
+/// Restricts file access from here on to the project's files, paths named by `--allow-path`, and paths on the command
+/// line: any argument may be a path.
 fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
     let here = select::current_folder()?;
     let value = |typed: std::ffi::OsString| match typed.to_str().filter(|text| text.starts_with("--")) {
@@ -127,7 +128,7 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
     };
     named.extend(reports.iter().map(|report| report.file.clone()));
     let root = scenario::find_root(&here);
-    // A folder that is there may be named, whatever lies in it; one that is not may not be filled.
+    // Access is granted to existing folders, so this one is created first.
     if let Command::Init(given) = &arguments.command {
         let made = files::create_dir_all(&given.folder);
         made.map_err(|why| format!("{} cannot be made: {why}", given.folder.display()))?;
@@ -140,8 +141,8 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
     confined.map_err(|why| output::Problem::Words(why.to_string()))
 }
 
-/// The keys that may be sent beyond the well-known pairs: what was typed, the environment, and a file of the user's that
-/// no project can hold.
+/// Allows keys for hosts beyond the well-known pairs: from the command line, the environment, and a user file outside
+/// the project.
 fn trust(arguments: &Arguments, root: &Path) -> Result<(), output::Problem> {
     for pair in &arguments.trust {
         trial::trust::trust(pair).map_err(|why| format!("--trust: {why}"))?;
@@ -165,7 +166,7 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), output::Problem> {
     Ok(trial::trust::trust(&text).map_err(|why| format!("{}: {why}", file.display()))?)
 }
 
-/// Parses the arguments of the process, does what they say, and reports the exit code.
+/// Parses the process's arguments, runs the subcommand, and returns the exit code.
 pub fn main() -> ExitCode {
     output::heed_colour();
     heed_environment();
@@ -173,7 +174,7 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(told) => return help(&told).into(),
     };
-    // First: what is read to know the secrets is read within the bounds too.
+    // First: files that declare secrets are read under the restriction too.
     let confined = confine(&arguments);
     if confined.is_ok() {
         heed_project();

@@ -1,5 +1,5 @@
-//! The one place that prints: results to stdout, everything else to stderr, nothing with a declared secret, and on GitHub
-//! nothing that is a command of the workflow but our own.
+//! Prints all output: results to stdout, everything else to stderr, without declared secrets. On GitHub, quoted text
+//! cannot act as a workflow command.
 
 use super::exit::Exit;
 use super::workflow_commands;
@@ -18,26 +18,26 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why a subcommand cannot do what was asked.
+/// Why a subcommand failed.
 #[derive(Debug)]
 pub(super) enum Problem {
-    /// Mistakes in files, all of them.
+    /// All mistakes in files.
     Diagnostics(Vec<Diagnostic>),
-    /// Anything else, in words: what, where, what to do.
+    /// Any other error: what, where, what to do.
     Words(String),
-    /// A run that ended before its last trial, in words.
+    /// The run ended before its last trial.
     Incomplete(String),
-    /// A result that could not be written, in words.
+    /// A result could not be written.
     Unwritten(String),
 }
 
 impl Problem {
-    /// A file that could not be written.
+    /// Error for a file that could not be written.
     pub(super) fn unwritten(file: &Path, why: &std::io::Error) -> Self {
         Self::Unwritten(format!("{} cannot be written: {why}", file.display()))
     }
 
-    /// How the process ends with it.
+    /// Exit code of the problem.
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Diagnostics(_) | Self::Words(_) => Exit::Usage,
@@ -83,7 +83,7 @@ impl From<GradingError> for Problem {
     }
 }
 
-/// Errors whose message says it all.
+/// Converts errors whose message is complete.
 macro_rules! in_words {
     ($($error:ty),*) => {$(
         impl From<$error> for Problem {
@@ -102,22 +102,22 @@ impl From<Vec<Diagnostic>> for Problem {
     }
 }
 
-/// The first error of printing a result.
+/// First error while printing a result.
 static UNPRINTED: OnceLock<std::io::Error> = OnceLock::new();
 
-/// Prints a result. An error is kept for the end, see [`printed`]: what else is to be done is done.
+/// Prints a result. An error is stored for [`printed`], so that the remaining work is still done.
 pub(super) fn result(text: &str) {
     print(anstream::stdout(), heeded(&secrets::clean(text)).as_bytes());
 }
 
-/// Prints a result that is a JSON document.
+/// Prints a JSON result.
 pub(super) fn json(text: &str) {
     let text = secrets::clean(text);
     let text = if workflow_commands::are_read() { workflow_commands::broken_json(&text) } else { text };
     print(std::io::stdout(), text.as_bytes());
 }
 
-/// Prints a report in a format: annotations are commands of the workflow, and escape what they say.
+/// Prints a report; annotations are workflow commands on purpose, and escape their messages.
 pub(super) fn report(bytes: &[u8], format: &str) {
     match std::str::from_utf8(bytes) {
         Ok(text) if format == "json" => json(text),
@@ -126,7 +126,7 @@ pub(super) fn report(bytes: &[u8], format: &str) {
     }
 }
 
-/// A text that is no command of the workflow where a runner reads it.
+/// The text with workflow commands neutralised, if a GitHub runner reads the output.
 pub(super) fn heeded(text: &str) -> Cow<'_, str> {
     if workflow_commands::are_read() { workflow_commands::broken(text) } else { Cow::Borrowed(text) }
 }
@@ -139,11 +139,11 @@ fn print(mut out: impl Write, bytes: &[u8]) {
     }
 }
 
-/// Whether stdout was closed when the process began. Rust's runtime opens `/dev/null` in its place before `main`, so that
-/// nothing tells it from a result that was printed.
+/// Whether stdout was closed at process start. Rust's runtime replaces it with `/dev/null` before `main`, after which a
+/// lost result could not be detected.
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Looks whether stdout is open; to be called before Rust's runtime opens what is closed.
+/// Checks whether stdout is open; must be called before Rust's runtime reopens closed descriptors.
 pub fn look_at_stdout() {
     let open = Path::new("/proc/self/fd");
     STDOUT_WAS_CLOSED.store(open.is_dir() && !open.join("1").is_symlink(), Ordering::Relaxed);
@@ -155,7 +155,7 @@ fn note(printed: std::io::Result<()>) {
     }
 }
 
-/// Whether every result was printed; tells why not. A reader that went away (`ragcheck list | head`) knows that it did.
+/// Whether every result was printed; prints the error if not. A closed pipe (`ragcheck list | head`) is not an error.
 pub(super) fn printed() -> Exit {
     match UNPRINTED.get() {
         None => Exit::Passed,
@@ -168,12 +168,12 @@ pub(super) fn printed() -> Exit {
     }
 }
 
-/// Prints a remark on what is going on.
+/// Prints a progress remark to stderr.
 pub(super) fn remark(text: &str) {
     let _ = writeln!(anstream::stderr(), "{}", heeded(&secrets::clean(text)));
 }
 
-/// Prints why a subcommand gave up.
+/// Prints why a subcommand failed.
 pub(super) fn problem(problem: &Problem) {
     match problem {
         Problem::Diagnostics(diagnostics) => remark(&super::diagnostic::text(diagnostics, false)),
@@ -183,26 +183,26 @@ pub(super) fn problem(problem: &Problem) {
     }
 }
 
-/// Whether stdout is a terminal that wants colours.
+/// Whether stdout is a terminal with colours enabled.
 pub(super) fn coloured() -> bool {
     coloured_by(std::io::stdout().is_terminal(), |name| std::env::var(name).ok())
 }
 
-/// `NO_COLOR` wins over `FORCE_COLOR`, and both over what stdout is; an empty one says nothing.
+/// `NO_COLOR` takes precedence over `FORCE_COLOR`, and both over the kind of stdout; empty values are ignored.
 fn coloured_by(terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
     let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
     let forced = set("FORCE_COLOR") && variable("FORCE_COLOR").as_deref() != Some("0");
     !set("NO_COLOR") && (forced || terminal)
 }
 
-/// Lets colours through where the environment forces them, although stdout is no terminal.
+/// Enables colours if the environment forces them, even if stdout is not a terminal.
 pub(super) fn heed_colour() {
     if coloured() && !std::io::stdout().is_terminal() {
         anstream::ColorChoice::Always.write_global();
     }
 }
 
-/// Columns to lay a result out in: the terminal's; where there is none, what `COLUMNS` says, or 120.
+/// Output width in columns: the terminal's, else `COLUMNS`, else 120.
 pub(super) fn width() -> usize {
     let of_terminal = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
     let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|columns| *columns > 0);

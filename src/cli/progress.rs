@@ -1,5 +1,5 @@
-//! How far a run is, on stderr: one line that is drawn over on a terminal, and a line from time to time where there is
-//! none (a log of CI), so that a long run is never silent.
+//! Shows a run's progress on stderr: a line redrawn on a terminal, or a new line from time to time in a CI log, so that
+//! a long run is never silent.
 
 use super::output;
 use crate::platform::clock::{Clock, RealClock};
@@ -12,21 +12,21 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the line of a terminal is drawn.
+/// Redraw interval on a terminal.
 const DRAWN: Duration = Duration::from_millis(250);
-/// How often a log hears of a live or recording run.
+/// Log interval of a live or recording run.
 const HEARTBEAT: Duration = Duration::from_secs(30);
-/// How often of a replay, which is over in seconds unless it is a large one.
+/// Log interval of a replay, which usually ends within seconds.
 const SLOW_HEARTBEAT: Duration = Duration::from_mins(2);
 
-/// A thread that tells how far a run is until it is dropped.
+/// A thread that reports progress until it is dropped.
 pub(super) struct ProgressLine {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ProgressLine {
-    /// Begins to tell.
+    /// Starts reporting.
     pub(super) fn begin(progress: &Arc<Progress>, mode: Mode) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let every = match mode {
@@ -50,7 +50,7 @@ impl ProgressLine {
         Self::telling(progress, every, tell)
     }
 
-    /// Tells `tell` every so often; `None` is the end.
+    /// Calls `tell` at this interval, and with `None` at the end.
     fn telling(progress: &Arc<Progress>, every: Duration, mut tell: impl FnMut(Option<&str>) + Send + 'static) -> Self {
         let progress = Arc::clone(progress);
         let (end, ended) = channel::<()>();
@@ -69,7 +69,7 @@ impl Drop for ProgressLine {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing more to tell.
+            // A panicked thread has nothing left to report.
             let _ = thread.join();
         }
     }
@@ -101,7 +101,7 @@ fn line(reached: &Reached, elapsed: Duration) -> String {
     said.join(", ")
 }
 
-/// A time in one unit, or two.
+/// A duration in one or two units.
 fn about(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..=99 => format!("{seconds} s"),

@@ -1,4 +1,4 @@
-//! From which age on recordings are warned of, as the command line and the project file say.
+//! Age from which recordings cause a warning, from the command line and the project file.
 
 use super::output::Problem;
 use crate::platform::clock::{Clock, RealClock};
@@ -6,13 +6,13 @@ use crate::scenario::Project;
 use crate::suite::recordings::Ages;
 use std::time::Duration;
 
-/// The variable that stands in for the machine's clock (RFC 3339): a pipeline that is run again gives the same warnings.
+/// Variable that overrides the clock (RFC 3339), so that a rerun pipeline prints the same warnings.
 const NOW: &str = "RAGCHECK_NOW";
 
-/// The limit of the command line, else that of the project file, counted to now.
+/// The command line's limit, else the project file's, relative to now.
 ///
 /// # Errors
-/// When `RAGCHECK_NOW` is no time, or the project's age is none.
+/// If `RAGCHECK_NOW` is not a timestamp, or the project's age is invalid.
 pub(super) fn ages(given: Option<Duration>, project: &Project) -> Result<Ages, Problem> {
     let now = match std::env::var(NOW) {
         Ok(text) => text.parse().map_err(|why| format!("{NOW} is not a time such as 2026-02-11T09:14:03Z: {why}"))?,

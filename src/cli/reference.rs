@@ -1,10 +1,9 @@
-//! A JSON Schema as a reference page in Markdown: a table for each kind of thing that people write, in the order in which a
-//! reader meets them.
+//! Renders a JSON Schema as a Markdown reference page: one table for each kind of object, in reading order.
 
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// What stands at the top of a page.
+/// Introduction of a page.
 fn introduction(document: &str) -> (&'static str, &'static str) {
     match document {
         "scenario" => ("Scenario files", "Every key of a scenario."),
@@ -25,7 +24,7 @@ pub(super) fn page(document: &str, schema: &Value) -> String {
     let mut page = Page { schema, named: Vec::new() };
     let mut body = String::new();
     page.section(&mut body, schema);
-    // Sections name further ones while they are written.
+    // Writing a section may add further ones.
     let mut at = 0;
     while let Some(name) = page.named.get(at).cloned() {
         at += 1;
@@ -40,12 +39,12 @@ pub(super) fn page(document: &str, schema: &Value) -> String {
 
 struct Page<'s> {
     schema: &'s Value,
-    /// Kinds that were mentioned, in order.
+    /// Kinds referenced so far, in order.
     named: Vec<String>,
 }
 
 impl Page<'_> {
-    /// What a schema says of itself, its keys and its alternatives.
+    /// Section with a schema's description, keys and alternatives.
     fn section(&mut self, out: &mut String, schema: &Value) {
         if let Some(about) = schema["description"].as_str() {
             let _ = writeln!(out, "\n{}", words(about));
@@ -68,7 +67,7 @@ impl Page<'_> {
         };
         let single: Vec<(&str, &Value)> = all.iter().filter_map(only_key).collect();
         if single.len() == all.len() {
-            // Exactly one of some keys: each is described where the alternative is.
+            // Exactly one of several keys: each is described with its alternative.
             let _ = writeln!(out, "\nExactly one of these keys:\n\n| key | type | meaning |\n|---|---|---|");
             for ((key, value), one) in single.iter().zip(all) {
                 let _ = writeln!(out, "| `{key}` | {} | {} |", self.kind(value), about(one));
@@ -98,7 +97,7 @@ impl Page<'_> {
         }
     }
 
-    /// A type in a few words, with links to what has a section.
+    /// Short name of a type, with links to types that have a section.
     fn kind(&mut self, value: &Value) -> String {
         if let Some(name) = value["$ref"].as_str().and_then(|place| place.strip_prefix("#/$defs/")) {
             return self.link(name);
@@ -149,7 +148,7 @@ fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
     schema["oneOf"].as_array().or_else(|| schema["anyOf"].as_array())
 }
 
-/// The key of a map that has just this one.
+/// The key of a map that has only this one.
 fn only_key(schema: &Value) -> Option<(&str, &Value)> {
     let keys: &Map<String, Value> = schema["properties"].as_object()?;
     let (key, value) = keys.iter().next().filter(|_| keys.len() == 1)?;
@@ -160,12 +159,12 @@ fn required(schema: &Value) -> Vec<&str> {
     schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Whether a default says something: nothing, no text and an empty list are what everybody expects.
+/// Whether a default is worth showing: null, an empty text and an empty list are expected.
 fn is_telling(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.is_empty(),
         Value::Array(list) => !list.is_empty(),
-        // Of a map, each key says its own default in its section.
+        // For a map, each key shows its default in the map's section.
         Value::Null | Value::Object(_) => false,
         Value::Bool(_) | Value::Number(_) => true,
     }
@@ -175,7 +174,7 @@ fn about(schema: &Value) -> String {
     schema["description"].as_str().map_or_else(String::new, words)
 }
 
-/// A description in one line of a table.
+/// A description as one table cell.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }

@@ -1,4 +1,4 @@
-//! `ragcheck report`: a run's report in one format, on stdout.
+//! `ragcheck report`: prints a run's report in one format to stdout.
 
 use super::arguments::{Report, Rows};
 use super::exit::Exit;
@@ -11,10 +11,10 @@ use serde::de::DeserializeOwned;
 use std::io;
 use std::path::Path;
 
-/// Does what `ragcheck report` was asked to.
+/// Runs `ragcheck report`.
 ///
 /// # Errors
-/// When the folder does not hold a readable run.
+/// If the folder does not hold a readable run.
 pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     let folder = typed_or_newest(given.run.as_deref())?;
     let mut evaluated = evaluation::score(&folder, false)?;
@@ -40,8 +40,8 @@ pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// What a comparison left beside the report; a file that cannot be used, or is not as it was written where it is `sealed`, is
-/// told and left out.
+/// A comparison's file beside the report. A file that is unusable, or edited although `sealed`, is reported and left
+/// out.
 fn beside<T: DeserializeOwned>(folder: &Path, name: &str, sealed: bool) -> Option<T> {
     let file = folder.join(name);
     let text = match files::read_to_string(&file) {

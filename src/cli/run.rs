@@ -1,4 +1,4 @@
-//! `ragcheck run`: run a suite, print its verdicts, compare it with a baseline.
+//! `ragcheck run`: runs a suite, prints its verdicts, and compares it with a baseline.
 
 use super::arguments::{Arguments, Command, Mode as TypedMode, Printed, ReportFile, Run};
 use super::base_commit::base_commit;
@@ -24,13 +24,13 @@ use clap::Parser;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Unused exchanges and missing trials that are named.
+/// Maximum number of unused exchanges and missing trials listed.
 const SHOWN: usize = 5;
 
-/// Does what `ragcheck run` was asked to.
+/// Runs `ragcheck run`.
 ///
 /// # Errors
-/// When nothing could be run at all.
+/// If nothing could be run.
 pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
     if given.resume && std::env::args_os().skip(1).eq(["run", "--resume"]) {
         return typed(&begun(&reports_folder())?);
@@ -38,7 +38,7 @@ pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
     typed(given)
 }
 
-/// Does what was typed, now or when the run was begun.
+/// Runs the arguments, typed now or when the run was begun.
 fn typed(given: &Run) -> Result<Exit, Problem> {
     if given.mode == TypedMode::Replay && !given.label.is_empty() {
         return Err(Problem::Words(
@@ -90,7 +90,7 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
         ..bounded(&given.bounds, &given.select, &suite.loaded().project)?
     };
     if options.mode != Mode::Replay && !options.resume {
-        // One that cannot be read is told when somebody wants to go on with it.
+        // An unreadable one is reported when it is to be resumed.
         for (begun, folder) in crate::trial::run::unfinished(&reports).unwrap_or_default().into_iter().take(1) {
             output::remark(&format!(
                 "note: `{}`, begun at {}, is not finished ({}): `ragcheck run --resume` goes on with it",
@@ -114,7 +114,7 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     let linked = done.evaluated.linked(&done.folder, crate::trace::COMPARISON_HTML).map_err(|why| why.to_string())?;
     let this = Side::of_run(summary, &done.folder, linked);
     let compared = compare::conclude(&baseline, &this, &given.comparing, given.format, false);
-    // Asked for what changed alone, what the criteria say of the whole does not decide.
+    // If only changes were to decide, the criteria on the whole run do not.
     let alone = given.comparing.fail_on == Some(FailOn::Flip) && matches!(exit, Exit::Failed | Exit::Undecided);
     let (end, why) = match &compared {
         Ok((change, found)) => {
@@ -126,13 +126,13 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     if let Some(why) = why {
         keep(&mut done, DecidedExit { exit_code: end.code(), why })?;
     }
-    // Two sides that cannot be compared are no reason to lose the reports of this one.
+    // If the two sides cannot be compared, this side's reports are still written.
     let failed = compared.map(|(_, comparison)| done.evaluated.compare_with(comparison)).err();
     write_reports(&given.report, &done.evaluated)?;
     failed.map_or(Ok(end), Err)
 }
 
-/// Keeps what the run ends with, for the reports that are made of its folder later.
+/// Stores the exit decision of the run, for reports made from its folder later.
 fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), Problem> {
     let file = done.folder.join(trace::EXIT_CODE);
     let text = serde_json::to_string_pretty(&decided).map_err(|why| why.to_string())?;
@@ -141,7 +141,7 @@ fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Writes the reports that were asked for, each whole or not at all.
+/// Writes the requested reports, each atomically.
 pub(super) fn write_reports(wanted: &[ReportFile], evaluated: &EvaluatedRun) -> Result<(), Problem> {
     for ReportFile { format, file } in wanted {
         let unwritten = |why: std::io::Error| Problem::unwritten(file, &why);
@@ -160,8 +160,8 @@ pub(super) fn write_reports(wanted: &[ReportFile], evaluated: &EvaluatedRun) -> 
     Ok(())
 }
 
-/// What was typed for the newest unfinished run, with `--resume`. Options that are for the whole program (`--trust`,
-/// `--agent`, `--allow-path`) are whoever's who types them now: a file of the project does not give them.
+/// Arguments of the newest unfinished run, with `--resume` added. Global options (`--trust`, `--agent`, `--allow-path`)
+/// must be given again: a file of the project cannot grant them.
 fn begun(reports: &Path) -> Result<Run, Problem> {
     let unfinished = crate::trial::run::unfinished(reports).map_err(|why| why.to_string())?;
     let Some((begun, _)) = unfinished.into_iter().next() else {
@@ -171,21 +171,21 @@ fn begun(reports: &Path) -> Result<Run, Problem> {
     let typed = std::iter::once("ragcheck").chain(begun.arguments.iter().map(String::as_str));
     match Arguments::try_parse_from(typed).map(|arguments| arguments.command) {
         Ok(Command::Run(typed)) => Ok(Run { resume: true, ..typed }),
-        // `cassette refresh` records what lacks a recording: repeated, it goes on by itself.
+        // `cassette refresh` records what is missing: repeating it resumes.
         _ => Err(Problem::Words(format!("--resume: repeat `{}`, it goes on where it stopped", begun.command()))),
     }
 }
 
-/// Runs a suite and prints what it showed.
+/// Runs a suite and prints its results.
 ///
 /// # Errors
-/// When nothing could be run at all.
+/// If nothing could be run.
 pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) -> Result<(FinishedRun, Exit), Problem> {
     let line = ProgressLine::begin(&options.progress, options.mode);
     let done = suite.run(options);
     drop(line);
     let done = done?;
-    // An equal run has the same folder, and may have ended otherwise.
+    // An equal run has the same folder, and may have ended differently.
     let decided = done.folder.join(trace::EXIT_CODE);
     if let Err(why) = files::remove_file(&decided)
         && why.kind() != io::ErrorKind::NotFound
@@ -223,19 +223,19 @@ pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) ->
     Ok((done, exit))
 }
 
-/// After a run whose trials did not all pass, for people: the command that shows the first that did not, and the one that
-/// runs what did not pass again.
+/// Next steps after a run in which trials did not pass: the commands that show the first one and that rerun all of
+/// them.
 fn next_steps(done: &FinishedRun, mode: Mode, format: Printed) -> Option<String> {
     let evaluation = &done.evaluated.evaluation;
     let rows = || evaluation.criteria.iter().chain(&evaluation.gates).filter(|row| row.required);
-    // A trial that fails its case goes before one that fails a criterion.
+    // A trial that fails its case comes before one that fails a criterion.
     let trial =
         evaluation.trials.iter().find(|trial| trial.verdict == Verdict::Fail).map(|trial| trial.id.into_owned());
     let trial = trial.or_else(|| {
         let failing = rows().filter(|row| row.verdict == Verdict::Fail);
         failing.flat_map(|row| &row.violations).next().map(|violation| violation.trial.clone())
     });
-    // One that could not be run comes last: its cause was printed with what to do.
+    // A trial that could not be run comes last: its cause was printed with a remedy.
     let trial = trial.or_else(|| Some(evaluation.errors.first()?.trials.first()?.clone()));
     let trial = trial.filter(|_| format == Printed::Human)?;
     let newest = newest_run(None);
@@ -246,7 +246,8 @@ fn next_steps(done: &FinishedRun, mode: Mode, format: Printed) -> Option<String>
     if mode == Mode::Replay {
         return Some(format!("{see}run again: {}\n", again(missed && is_newest, None)));
     }
-    // A new draw of everything is no way to look into what failed: only what did not pass is run again, and keeps its first draw.
+    // New draws of all trials do not explain failures: only trials that did not pass are rerun, and they keep their
+    // first draw.
     let until_decided = std::env::args().any(|word| word == "--until-decided");
     if !missed || until_decided || done.stopped.is_some() {
         return Some(see);
@@ -258,13 +259,14 @@ fn next_steps(done: &FinishedRun, mode: Mode, format: Printed) -> Option<String>
     ))
 }
 
-/// A folder as it is typed from here.
+/// A folder relative to the current one.
 fn relative(folder: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     folder.strip_prefix(&here).unwrap_or(folder).to_owned()
 }
 
-/// What was typed; where `failed`, only for what did not pass in the newest whole run, or in that of the folder `of`.
+/// The command line; with `failed`, limited to trials that did not pass in the newest complete run or in the folder
+/// `of`.
 fn again(failed: bool, of: Option<&Path>) -> String {
     let typed = std::env::args().skip(1).filter(|word| !word.starts_with("--folder-file="));
     let mut words: Vec<String> = typed.collect();
@@ -276,7 +278,7 @@ fn again(failed: bool, of: Option<&Path>) -> String {
     std::iter::once("ragcheck".to_owned()).chain(words.into_iter().map(quoted)).collect::<Vec<_>>().join(" ")
 }
 
-/// What a run that was ended early lacks, and how to get it.
+/// Trials missing from a run that ended early, and how to run them.
 fn missing(stopped: &StoppedRun) -> String {
     let StoppedRun { reason, missing, planned } = stopped;
     let mut lines = vec![format!("stopped: {reason}; {} of {planned} trials are missing:", missing.len())];
@@ -285,7 +287,7 @@ fn missing(stopped: &StoppedRun) -> String {
     lines.join("\n")
 }
 
-/// Recorded exchanges that no trial asked for; `None` when all were.
+/// Recorded exchanges that no trial used; `None` if all were used.
 fn unused(unused: &[String]) -> Option<String> {
     let what = if unused.len() == 1 { "was" } else { "were" };
     let mut lines = vec![format!("note: {} {what} not asked for:", plural(unused.len(), "recorded exchange"))];

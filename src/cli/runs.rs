@@ -1,4 +1,4 @@
-//! `ragcheck runs`: the run folders of a project, newest first.
+//! `ragcheck runs`: lists the run folders of a project, newest first.
 
 use super::arguments::Printed;
 use super::exit::Exit;
@@ -10,10 +10,10 @@ use crate::report::runs::RunRow;
 use crate::suite::evaluation;
 use std::path::{Path, PathBuf};
 
-/// Does what `ragcheck runs` was asked to.
+/// Runs `ragcheck runs`.
 ///
 /// # Errors
-/// When the folder of reports cannot be read.
+/// If the reports folder cannot be read.
 pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let runs = listed(&reports)?;
@@ -30,10 +30,10 @@ pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// Writes the list beside a run folder again, where there is one.
+/// Rewrites the list beside a run folder, if there is one.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub(super) fn renew_page(folder: &Path) -> Result<(), Problem> {
     evaluation::renew_runs_page(folder).map_err(|why| unwritten(folder.parent().unwrap_or(folder), &why))
 }
@@ -47,20 +47,20 @@ fn listed(reports: &Path) -> Result<Vec<RunRow>, Problem> {
     Ok(runs.map_err(|why| format!("{} cannot be read: {why}", reports.display()))?)
 }
 
-/// The run folder that was typed, or the newest one.
+/// The given run folder, or the newest one.
 ///
 /// # Errors
-/// As [`is_there`].
+/// See [`is_there`].
 pub(super) fn typed_or_newest(typed: Option<&Path>) -> Result<PathBuf, Problem> {
     let folder = newest_run(typed);
     is_there(&folder)?;
     Ok(folder)
 }
 
-/// Nothing, where there is a folder of that name.
+/// Checks that the folder exists.
 ///
 /// # Errors
-/// Otherwise, with what makes or lists run folders.
+/// If it does not, with the commands that make or list run folders.
 pub(super) fn is_there(folder: &Path) -> Result<(), Problem> {
     newest_is_there(folder)?;
     if folder.exists() {
@@ -72,10 +72,10 @@ pub(super) fn is_there(folder: &Path) -> Result<(), Problem> {
     )))
 }
 
-/// Nothing, where `folder` is not the newest run of the project or that is there.
+/// Checks that `folder` exists, if it means the newest run of the project.
 ///
 /// # Errors
-/// Which runs there are instead: one of some cases is never the newest.
+/// Names the existing runs: a run of selected cases is never the newest.
 pub(super) fn newest_is_there(folder: &Path) -> Result<(), Problem> {
     let newest = folder.file_name().is_some_and(|name| name == "latest");
     if !newest || folder.exists() {
@@ -94,10 +94,10 @@ pub(super) fn newest_is_there(folder: &Path) -> Result<(), Problem> {
     }))
 }
 
-/// The run before that in `newer`: the newest older one of the same scenarios, and of the same part of them.
+/// The run before `newer`: the newest older run of the same scenarios and the same selection.
 ///
 /// # Errors
-/// When there is none.
+/// If there is none.
 pub(super) fn previous(newer: &Path) -> Result<PathBuf, Problem> {
     let whole = newer.canonicalize().map_err(|why| format!("{}: {why}", newer.display()))?;
     let (Some(reports), Some(name)) = (whole.parent(), whole.file_name()) else {

@@ -1,4 +1,4 @@
-//! What may be typed about runs beside each other: comparisons, the list of runs, and their history.
+//! Arguments of the subcommands that compare runs, list them and show their history.
 
 use super::amount::share;
 use super::arguments::Printed;

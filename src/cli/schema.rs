@@ -1,4 +1,4 @@
-//! `ragcheck schema`: the JSON Schemas of what people write.
+//! `ragcheck schema`: prints the JSON Schemas of the files that people write.
 
 use super::arguments::{Schema, Schemas};
 use super::exit::Exit;
@@ -8,10 +8,10 @@ use crate::scenario::schema;
 use crate::simulator;
 use serde_json::Value;
 
-/// The documents that have a schema, as file stems below `schema/`.
+/// Documents with a schema, as file stems below `schema/`.
 pub const DOCUMENTS: [&str; 5] = ["scenario", "criteria", "project", "rubric", "behaviour"];
 
-/// The schema of a document, as text that ends with a line break; `None` for an unknown document.
+/// Schema of a document, ending with a newline; `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
     let schema = match document {
         "scenario" => schema::scenario_with_columns(&crate::catalogues()),
@@ -20,7 +20,7 @@ pub fn text(document: &str) -> Option<String> {
     serde_json::to_string_pretty(&schema).ok().map(|text| text + "\n")
 }
 
-/// The reference page of a document, made from its schema; `None` for an unknown document.
+/// Reference page generated from a document's schema; `None` for an unknown document.
 pub fn page(document: &str) -> Option<String> {
     Some(reference::page(document, &of(document)?))
 }
@@ -36,7 +36,7 @@ fn of(document: &str) -> Option<Value> {
     })
 }
 
-/// Does what `ragcheck schema` was asked to.
+/// Runs `ragcheck schema`.
 ///
 /// # Errors
 /// Never: every document that can be named has a schema.

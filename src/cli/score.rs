@@ -1,4 +1,4 @@
-//! `ragcheck score`: verdicts and reports again, from `plan.json` and `traces.jsonl` alone.
+//! `ragcheck score`: recomputes verdicts and reports from `plan.json` and `traces.jsonl` alone.
 
 use super::arguments::{Printed, Score};
 use super::exit::Exit;
@@ -10,10 +10,10 @@ use crate::suite::evaluation::{self, EvaluatedRun};
 use crate::trace;
 use std::path::Path;
 
-/// Does what `ragcheck score` was asked to.
+/// Runs `ragcheck score`.
 ///
 /// # Errors
-/// When the folder does not hold a readable run.
+/// If the folder does not hold a readable run.
 pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
     if let Some(named) = &given.import {
         return import::run(named, given);
@@ -26,7 +26,7 @@ pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
     Ok(Exit::of_code(evaluated.evaluation.exit_code))
 }
 
-/// Prints a judged run as asked.
+/// Prints an evaluated run in the requested format.
 pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path) {
     let view = evaluated.view();
     match format {

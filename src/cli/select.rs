@@ -1,4 +1,4 @@
-//! From what was typed to a loaded suite and a selection of its trials.
+//! Converts arguments into a loaded suite and a selection of its trials.
 
 use super::arguments::{Bounds, Select};
 use super::output::Problem;
@@ -10,18 +10,18 @@ use crate::suite::{RunOptions, Suite};
 use crate::trial::{self, Variables};
 use std::path::{Path, PathBuf};
 
-/// The folder that the command was given in.
+/// The current folder.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub(super) fn current_folder() -> Result<PathBuf, Problem> {
     std::env::current_dir().map_err(|why| Problem::Words(format!("the current folder cannot be read: {why}")))
 }
 
-/// Loads what is named.
+/// Loads the named scenarios and criteria.
 ///
 /// # Errors
-/// Every mistake in the files.
+/// All mistakes in the files.
 pub(super) fn load(given: &Select) -> Result<Suite, Problem> {
     let (paths, criteria) = from_here(&given.paths, given.criteria.as_deref());
     let suite = Suite::load(&current_folder()?, &paths, criteria.as_deref())?;
@@ -31,7 +31,7 @@ pub(super) fn load(given: &Select) -> Result<Suite, Problem> {
     }
 }
 
-/// What is said of a path that has criteria, and nothing to run.
+/// Diagnostic for a path with criteria but no scenario.
 fn no_scenario(named: &Path) -> Vec<Diagnostic> {
     let file = named.to_string_lossy().replace('\\', "/");
     let message = if named.is_dir() {
@@ -44,12 +44,12 @@ fn no_scenario(named: &Path) -> Vec<Diagnostic> {
     )]
 }
 
-/// Scenarios and criteria as typed are taken from where the user stands, not from the project's folder.
+/// Typed paths of scenarios and criteria are relative to the current folder, not to the project's.
 pub(super) fn from_here(paths: &[PathBuf], criteria: Option<&Path>) -> (Vec<PathBuf>, Option<PathBuf>) {
     (paths.iter().map(|path| files::absolute(path)).collect(), criteria.map(files::absolute))
 }
 
-/// Which trials are wanted.
+/// The selected trials.
 pub(super) fn selection(given: &Select) -> Selection {
     Selection {
         only: given.only.clone(),
@@ -63,10 +63,10 @@ pub(super) fn selection(given: &Select) -> Selection {
     }
 }
 
-/// What a run may take, and where it goes; everything else as by default.
+/// Limits and output folder of a run; other options have their defaults.
 ///
 /// # Errors
-/// When the file of variables or an age cannot be read.
+/// If the variables file or an age is invalid.
 pub(super) fn bounded(given: &Bounds, select: &Select, project: &Project) -> Result<RunOptions, Problem> {
     Ok(RunOptions {
         seed: select.seed,
@@ -81,10 +81,10 @@ pub(super) fn bounded(given: &Bounds, select: &Select, project: &Project) -> Res
     })
 }
 
-/// The variables of the environment file, where one is given.
+/// Variables of the environment file, if one is given.
 ///
 /// # Errors
-/// When it cannot be read, or a line of it is no variable.
+/// If it cannot be read, or a line is not a variable.
 pub(super) fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
     let Some(file) = file else { return Ok(Variables::new()) };
     let shown = file.display();
@@ -93,7 +93,7 @@ pub(super) fn variables(file: Option<&Path>) -> Result<Variables, Problem> {
     read.map_err(|line| Problem::Words(format!("--env-file: {shown}, line {line}: expected `KEY=VALUE` or a comment")))
 }
 
-/// A run folder as it was typed, or the project's newest run wherever the user stands in the project.
+/// The given run folder, or the project's newest run, from anywhere inside the project.
 pub(super) fn newest_run(typed: Option<&Path>) -> PathBuf {
     typed.map_or_else(
         || {
@@ -105,7 +105,7 @@ pub(super) fn newest_run(typed: Option<&Path>) -> PathBuf {
     )
 }
 
-/// The folder that holds runs, as the project says; the usual one where the project has mistakes.
+/// The project's reports folder; the default one if the project file has mistakes.
 pub(super) fn reports_folder() -> PathBuf {
     let root = scenario::find_root(&std::env::current_dir().unwrap_or_default());
     let reports = scenario::load(&root, &[], None, &crate::catalogues())

@@ -1,4 +1,4 @@
-//! `ragcheck serve`: a flow as a chat service, with the settings of a scenario.
+//! `ragcheck serve`: serves a flow as a chat service, with the settings of a scenario.
 
 use super::arguments::Serve;
 use super::exit::Exit;
@@ -10,13 +10,13 @@ use crate::suite::Suite;
 use crate::trial::{self, TrialRunner, Variables};
 use std::sync::Arc;
 
-/// Fewest characters of a token.
+/// Minimum characters of a token.
 const SHORTEST_TOKEN: usize = 16;
 
-/// Serves until it is stopped.
+/// Serves until stopped.
 ///
 /// # Errors
-/// When the settings have mistakes, a key is missing, or the address cannot be used.
+/// If the settings have mistakes, a key is missing, or the address cannot be used.
 pub(super) fn run(given: &Serve) -> Result<Exit, Problem> {
     let variables = variables(given.env_file.as_deref())?;
     let token = given.token_env.as_deref().map(|name| token(name, &variables)).transpose()?;
@@ -47,7 +47,7 @@ pub(super) fn run(given: &Serve) -> Result<Exit, Problem> {
     })
 }
 
-/// The token that a variable holds.
+/// The token in a variable.
 fn token(name: &str, variables: &Variables) -> Result<String, Problem> {
     let value = variables.get(name).cloned().or_else(|| std::env::var(name).ok()).unwrap_or_default();
     let value = value.trim().to_owned();
@@ -60,11 +60,11 @@ fn token(name: &str, variables: &Variables) -> Result<String, Problem> {
     Ok(value)
 }
 
-/// The settings that are served: those of the scenario with the flow's name, else of the first that has the flow.
+/// Settings to serve: those of the scenario named like the flow, else of the first scenario with the flow.
 fn settings(given: &Serve, variables: Variables) -> Result<(TrialRunner, crate::plan::PlannedTrial), Problem> {
     let (paths, _) = from_here(&given.scenario.iter().cloned().collect::<Vec<_>>(), None);
     let suite = Suite::load(&current_folder()?, &paths, None)?;
-    // The scenario that is called like its flow says what the flow is for.
+    // A scenario named like its flow describes the flow's purpose.
     let named = suite.loaded().scenarios.iter().any(|loaded| loaded.scenario.scenario == given.flow);
     let only = if named { vec![format!("{}/*", given.flow)] } else { Vec::new() };
     let selection =
@@ -88,7 +88,7 @@ fn settings(given: &Serve, variables: Variables) -> Result<(TrialRunner, crate::
     Ok((runner.with_variables(variables), settings.clone()))
 }
 
-/// Resolves when the process is asked to stop.
+/// Resolves on a signal to stop.
 async fn stopped() {
     let interrupted = async {
         let _ = tokio::signal::ctrl_c().await;

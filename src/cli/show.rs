@@ -1,4 +1,4 @@
-//! `ragcheck show`: one trial's conversation as numbered lines.
+//! `ragcheck show`: prints one trial's conversation as numbered lines.
 
 use super::arguments::Show;
 use super::exit::Exit;
@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Does what `ragcheck show` was asked to.
+/// Runs `ragcheck show`.
 ///
 /// # Errors
-/// When there is no such run, or no such trial in it.
+/// If the run, or the trial in it, does not exist.
 pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
     let (folder, name) = place(&given.trial);
     is_there(&folder)?;
@@ -41,7 +41,7 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
     Err(Problem::Words(format!("no trial of {} is called `{name}`{hint}", folder.display())))
 }
 
-/// The run folder and the trial that `given` names: the last three parts are the trial.
+/// The run folder and the trial in `given`: the last three path segments are the trial.
 fn place(given: &str) -> (PathBuf, String) {
     let parts: Vec<&str> = given.split('/').collect();
     let cut = parts.len().saturating_sub(3);
@@ -50,7 +50,7 @@ fn place(given: &str) -> (PathBuf, String) {
     (folder, parts[cut..].join("/"))
 }
 
-/// A trial as people read it: one line an event, times in milliseconds.
+/// A trial as text: one line per event, times in milliseconds.
 pub(super) fn conversation(trace: &Trace) -> String {
     let mut out = String::new();
     let evidence = &trace.evidence;
@@ -81,7 +81,7 @@ pub(super) fn conversation(trace: &Trace) -> String {
     out
 }
 
-/// What the searches of a trial found, each passage once, whole where the run folder has it.
+/// Passages found by a trial's searches, each once, in full if the run folder has them.
 fn passages(folder: &Path, trace: &Trace) -> Result<String, ScoreError> {
     let wanted: BTreeSet<&String> = trace.passages.iter().flat_map(|searched| searched.passages.values()).collect();
     let whole = Passages::read(folder, |name| wanted.contains(&name.to_owned()))?;

@@ -1,4 +1,4 @@
-//! `ragcheck simulate`: a model and a search service with declared behaviour, on loopback.
+//! `ragcheck simulate`: serves a model and a search service with declared behaviour on loopback.
 
 use super::arguments::Simulate;
 use super::exit::Exit;
@@ -10,10 +10,10 @@ use crate::simulator::{self, Behaviour, BehaviourError};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-/// Serves until it is stopped.
+/// Serves until stopped.
 ///
 /// # Errors
-/// When the behaviour cannot be read, or the port is taken.
+/// If the behaviour cannot be read, or the port is in use.
 pub(super) fn run(given: &Simulate) -> Result<Exit, Problem> {
     let behaviour = simulator::load(&given.behaviour).map_err(|error| mistakes(given, error))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -35,7 +35,7 @@ pub(super) fn run(given: &Simulate) -> Result<Exit, Problem> {
     })
 }
 
-/// Every mistake in a behaviour file, with its place: those of shape and those of values.
+/// All mistakes in a behaviour file with their positions: of shape and of values.
 fn mistakes(given: &Simulate, error: BehaviourError) -> Problem {
     let BehaviourError::Invalid { path, mistakes } = &error else { return error.into() };
     let Ok(text) = files::read_to_string(path) else { return error.into() };
@@ -50,7 +50,7 @@ fn mistakes(given: &Simulate, error: BehaviourError) -> Problem {
         }
         let begin = |one: &Diagnostic| one.place.map(|place| (place.line, place.column));
         match found.iter_mut().find(|known| begin(known) == begin(&told)) {
-            // What a value says of itself says more than that it has another type.
+            // A specific message on a value is better than a wrong type.
             Some(known) if known.code == "wrong-type" && !mistake.to_string().starts_with("expected") => *known = told,
             Some(_) => {}
             None => found.push(told),

@@ -1,7 +1,7 @@
-//! Which files of a project changed between two looks, and what of a replay reads them.
+//! Finds changed project files, and which replays read them.
 //!
-//! Files are looked at by time and length, a few times a second: that works in containers and on network disks, where a file
-//! system tells nobody of changes, and takes no dependency. Run folders and hidden folders are not looked at.
+//! Compares modification time and length a few times a second: this works in containers and on network disks, which
+//! send no change events, and needs no dependency. Run folders and hidden folders are ignored.
 
 use crate::platform::files;
 use crate::scenario::document::PromptText;
@@ -10,30 +10,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Files that one look sees at most.
+/// Maximum number of files per scan.
 const MOST: usize = 100_000;
-/// Folders of build results, which no replay reads.
+/// Folders of build output, which no replay reads.
 const BUILT: [&str; 2] = ["target", "node_modules"];
 
-/// The files of a project at one moment, by path from its root with forward slashes.
+/// Files of a project at one moment, by path relative to its root with forward slashes; values are modification time
+/// and length.
 pub(super) type Files = BTreeMap<String, (Option<SystemTime>, u64)>;
 
-/// What changed files make worth running again.
+/// What changed files require to run again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Touched {
-    /// Everything that was selected.
+    /// All selected trials.
     Everything,
-    /// Cases that fit these patterns.
+    /// Cases that match these patterns.
     Cases(BTreeSet<String>),
     /// Nothing: no replay reads these files.
     Nothing,
 }
 
-/// Looks at the files below `root`, without those below `reports`.
+/// Scans the files below `root`, except those below `reports`.
 pub(super) fn look(root: &Path, reports: &Path) -> Files {
     let (mut seen, mut open) = (Files::new(), vec![root.to_owned()]);
     while let Some(folder) = open.pop() {
-        // A folder that goes away while it is looked at has no files.
+        // A folder removed during the scan has no files.
         for entry in files::entries(&folder).unwrap_or_default() {
             let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with('.') || entry.path == reports || seen.len() >= MOST {
@@ -52,14 +53,14 @@ pub(super) fn look(root: &Path, reports: &Path) -> Files {
     seen
 }
 
-/// The files that are new, gone or other.
+/// Files that are new, deleted or changed.
 pub(super) fn changed(before: &Files, now: &Files) -> BTreeSet<String> {
     let other = |(name, _): &(&String, &(Option<SystemTime>, u64))| before.get(*name) != now.get(*name);
     before.iter().chain(now).filter(other).map(|(name, _)| name.clone()).collect()
 }
 
-/// What of the project's replays reads these files. `plain` is whether nothing was selected by a pattern: where something
-/// was, it is run as it was selected.
+/// The replays of the project that read these files. `plain` says that no pattern was given; with a pattern, the whole
+/// selection runs again.
 pub(super) fn touched(loaded: &Loaded, changed: &BTreeSet<String>, plain: bool) -> Touched {
     let mut cases = BTreeSet::new();
     for file in changed {
@@ -85,7 +86,7 @@ fn of_file(loaded: &Loaded, file: &str) -> Touched {
     let below = |folder: &str| file.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/');
     if let Some(rest) = below(&project.cassettes) {
         let case: Vec<&str> = rest.split('/').take(2).collect();
-        // Texts that recordings share belong to all of them.
+        // Shared texts belong to all recordings of a scenario.
         let known = loaded.scenarios.iter().any(|one| Some(&one.scenario.scenario.as_str()) == case.first());
         return if known && case.len() == 2 { Touched::Cases([case.join("/")].into()) } else { Touched::Everything };
     }
@@ -104,7 +105,7 @@ fn of_file(loaded: &Loaded, file: &str) -> Touched {
     } else if loaded.criteria_file == file
         || loaded.project_file.as_deref() == Some(file)
         || named.into_iter().flatten().any(|name| name == file)
-        // A new scenario, or one that has lost its mistakes.
+        // A new scenario, or one whose mistakes are fixed.
         || loaded.scenarios.iter().any(|one| folder(&one.file) == folder(file)) && Path::new(file).extension().is_some_and(|end| end == "yaml")
     {
         Touched::Everything
@@ -113,7 +114,7 @@ fn of_file(loaded: &Loaded, file: &str) -> Touched {
     }
 }
 
-/// The files of a scenario's prompts, from the project's root.
+/// Prompt files of a scenario, relative to the project's root.
 fn prompts(scenario: &LoadedScenario) -> BTreeSet<String> {
     let written = &scenario.scenario;
     let all = written.prompts.values().chain(written.variants.values().flat_map(|variant| variant.prompts.values()));
@@ -129,7 +130,7 @@ fn folder(file: &str) -> &str {
     file.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// A path from `root`, with forward slashes.
+/// A path relative to `root`, with forward slashes.
 fn inside(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// The project that `ragcheck init` makes.
+    /// The project that `ragcheck init` creates.
     fn starter() -> Loaded {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/starter/project");
         crate::scenario::load(&root, &[], None, &crate::catalogues()).expect("a sound project")
@@ -164,7 +165,7 @@ mod tests {
         loaded.scenarios[0].tables = ["scenarios/rows.csv".to_owned()].into();
         let touched_table = touched(&loaded, &["scenarios/rows.csv".to_owned()].into(), true);
         assert_eq!(touched_table, cases("questions/*"));
-        // What was selected by hand is run as it was selected.
+        // A selection by pattern runs again as a whole.
         let selected = touched(&loaded, &["scenarios/questions.yaml".to_owned()].into(), false);
         assert_eq!(selected, Touched::Everything);
     }

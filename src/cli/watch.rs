@@ -1,4 +1,4 @@
-//! `ragcheck run --watch`: replays again what a changed file touches, and prints what that changed.
+//! `ragcheck run --watch`: replays what a changed file affects, and prints changed verdicts.
 
 use super::arguments::{Mode, Printed, Run};
 use super::exit::Exit;
@@ -20,21 +20,21 @@ use std::fmt::Write as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Between two looks at the files, at least.
+/// Minimum pause between two scans.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A look takes no more than this share of the time.
+/// Scans take at most one part in this many of the time.
 const SHARE: u32 = 10;
-/// Between two looks when files are being written.
+/// Pause between two scans while files are being written.
 const SETTLES: Duration = Duration::from_millis(30);
-/// Looks at most until files are taken as they are.
+/// Maximum number of scans before files are taken as they are.
 const LOOKS: usize = 100;
-/// Changed files and trials that are named.
+/// Maximum number of changed files and trials listed.
 const SHOWN: usize = 10;
 
-/// Runs what was selected, then again what changes touch, until Ctrl-C.
+/// Runs the selection, then again what changes affect, until Ctrl-C.
 ///
 /// # Errors
-/// When the project's folder cannot be read, or the first run has mistakes in what was typed.
+/// If the project's folder cannot be read, or the arguments of the first run are wrong.
 pub(super) fn watch(given: &Run) -> Result<Exit, Problem> {
     if given.format == Printed::Json {
         return Err(Problem::Words("--watch prints for people: it has no --format json".into()));
@@ -67,10 +67,10 @@ pub(super) fn watch(given: &Run) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// The files once nobody writes them any more.
+/// Scans until the files stop changing.
 fn settled(ended: &Receiver<()>, mut seen: Files, look: impl Fn() -> Files) -> Files {
     for _ in 0..LOOKS {
-        // The channel stays closed, for whoever looks next.
+        // The channel stays closed for later receivers.
         if ended.recv_timeout(SETTLES) != Err(RecvTimeoutError::Timeout) {
             break;
         }
@@ -83,7 +83,7 @@ fn settled(ended: &Receiver<()>, mut seen: Files, look: impl Fn() -> Files) -> F
     seen
 }
 
-/// What tells of Ctrl-C and of signals that ask for an end, by being closed.
+/// A channel that closes on Ctrl-C and termination signals.
 fn ends() -> Result<Receiver<()>, Problem> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|why| format!("signals cannot be waited for: {why}"))?;
@@ -95,7 +95,7 @@ fn ends() -> Result<Receiver<()>, Problem> {
     Ok(ended)
 }
 
-/// What is watched, and what it showed last.
+/// The watched project and its last results.
 struct Watched<'g> {
     given: &'g Run,
     verdicts: BTreeMap<String, Verdict>,
@@ -112,14 +112,14 @@ impl Watched<'_> {
         }
     }
 
-    /// Runs what the changed files touch.
+    /// Runs what the changed files affect.
     fn again(&mut self, files: &BTreeSet<String>) {
         let named: Vec<&str> = files.iter().take(SHOWN).map(String::as_str).collect();
         let more = files.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         output::result(&format!("\nchanged: {}{more}\n", quote(&named.join(", "), 400)));
         let plain = self.given.select.only.is_empty() && self.given.select.tag.is_empty();
-        // Files with mistakes when it was last read: everything may be other now.
+        // The files had mistakes at the last reading, so anything may have changed.
         let what = self.loaded.as_ref().map_or(Touched::Everything, |suite| touched(suite.loaded(), files, plain));
         if what == Touched::Nothing {
             output::result(
@@ -134,7 +134,7 @@ impl Watched<'_> {
                 options.selection = Selection { only: cases.iter().cloned().collect(), ..options.selection };
             }
             match suite.run(&options) {
-                // What a pattern found has gone from the scenario.
+                // The scenario no longer has a case that matches the pattern.
                 Err(SuiteError::NothingSelected) => {
                     Ok(suite.run(&RunOptions { selection: selection(&self.given.select), ..options })?)
                 }
@@ -156,7 +156,7 @@ impl Watched<'_> {
         output::result(&text);
     }
 
-    /// Loads the project and runs; a mistake is printed, and the next change may mend it.
+    /// Loads the project and runs; a mistake is printed, and the next change may fix it.
     fn carried_out(
         &mut self,
         run: impl FnOnce(&Suite, &RunOptions) -> Result<FinishedRun, Problem>,
@@ -180,7 +180,7 @@ impl Watched<'_> {
         }
     }
 
-    /// One line for each trial whose verdict is another one than before, and notes the verdicts.
+    /// Prints one line for each trial whose verdict changed, and stores the verdicts.
     fn compare(&mut self, evaluation: &Evaluation) -> Vec<String> {
         let mut lines = Vec::new();
         let mut others = 0;

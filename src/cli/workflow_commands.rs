@@ -1,17 +1,18 @@
-//! Where a runner of GitHub reads what is printed (`GITHUB_ACTIONS=true`), no text of others may be a command of the workflow.
+//! Neutralises GitHub workflow commands in quoted text, if a GitHub runner reads the output (`GITHUB_ACTIONS=true`).
 //!
-//! The runner obeys a line that begins with `::`, white space before it passed over, and `##[` anywhere in a line
-//! (`ActionCommand.TryParseV2` and `TryParse`, <https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs>). Both are broken
-//! by a space. The commands of ragcheck itself, `report --to annotations`, are printed as they are: they escape their message.
+//! The runner obeys a line that begins with `::`, after white space, and `##[` anywhere in a line
+//! (`ActionCommand.TryParseV2` and `TryParse`,
+//! <https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs>). A space breaks both. The commands
+//! of `report --to annotations` are printed unchanged: they escape their messages.
 
 use std::borrow::Cow;
 
-/// Whether a runner of GitHub reads what this process prints.
+/// Whether a GitHub runner reads this process's output.
 pub(super) fn are_read() -> bool {
     std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
 }
 
-/// A text in which nothing is a command of the workflow.
+/// The text with every workflow command broken.
 pub(super) fn broken(text: &str) -> Cow<'_, str> {
     if !text.contains("::") && !text.contains("##[") {
         return Cow::Borrowed(text);
@@ -30,12 +31,12 @@ pub(super) fn broken(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same of a JSON document, which says the same afterwards: no line of one begins with a colon.
+/// The same for a JSON document, whose meaning is unchanged: none of its lines begins with a colon.
 pub(super) fn broken_json(text: &str) -> Cow<'_, str> {
     if text.contains("##[") { Cow::Owned(text.replace("##[", "##\\u005b")) } else { Cow::Borrowed(text) }
 }
 
-/// Whether a runner may pass a character over before `::`: white space, and what nobody sees.
+/// Whether a runner may skip a character before `::`: white space and invisible characters.
 fn is_passed_over(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '\u{feff}' | '\u{200b}'..='\u{200f}' | '\u{2060}') || letter.is_control()
 }

@@ -1,7 +1,7 @@
-//! `judgements.csv`: `grades.jsonl` as a table, for spreadsheets and data frames.
+//! Writes `judgements.csv`: `grades.jsonl` as a table for spreadsheets and data frames.
 //!
-//! `verdict` is `pass`, `fail`, `inconsistent` or `error`; an answer that was not graded at all has one row with the
-//! verdict `not graded` and no item. New columns come last.
+//! `verdict` is `pass`, `fail`, `inconsistent` or `error`; an ungraded answer has one row with the verdict `not graded`
+//! and no item. New columns are added last.
 
 use crate::trace::Grade;
 use crate::trace::text::cell;
@@ -10,10 +10,10 @@ use std::io::{self, Write};
 const COLUMNS: [&str; 10] =
     ["trial", "turn", "item", "verdict", "evidence", "model", "reason", "content", "graded_by", "recorded_at"];
 
-/// Writes one row a grade.
+/// Writes one row per grade.
 ///
 /// # Errors
-/// When writing fails.
+/// If writing fails.
 pub(crate) fn write_csv(out: &mut dyn Write, grades: &[Grade]) -> io::Result<()> {
     let mut rows = ::csv::Writer::from_writer(out);
     rows.write_record(COLUMNS)?;

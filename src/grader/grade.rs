@@ -1,4 +1,4 @@
-//! One content graded: from its recording, from the provider, or from the provider and recorded on the way.
+//! Grades one content: from its recording, live, or live with recording.
 
 use super::prompt::{Order, data, request};
 use super::reply::{ItemGrade, combine, read};
@@ -17,17 +17,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The folder of recorded gradings below the project's cassettes, and the scenario in their headers.
+/// Folder of recorded gradings below the project's cassettes, and scenario name in their headers.
 const FOLDER: &str = "judge";
 
-/// The grades of one content, and what they are evidence of.
+/// Grades of one content, with their evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graded {
-    /// One grade an item, by the rubric's order.
+    /// One grade per item, in the rubric's order.
     pub items: Vec<ItemGrade>,
-    /// Who answered: `simulator`, or the provider and model.
+    /// Origin of the grades: `simulator`, or provider and model.
     pub from: String,
-    /// When it was recorded (RFC 3339, UTC); `None` when it was not.
+    /// When the grading was recorded (RFC 3339, UTC); `None` if it was not.
     pub recorded_at: Option<String>,
 }
 
@@ -43,8 +43,8 @@ pub(crate) struct Grader {
 }
 
 impl Grader {
-    /// A grader whose recordings lie below `cassettes` of the project at `root`; `rerecord` is the command that makes
-    /// the missing ones, for messages.
+    /// A grader with recordings below `cassettes` of the project at `root`; `rerecord` is the command shown for missing
+    /// recordings.
     pub(crate) fn new(rubric: Rubric, access: ModelAccess, root: &Path, cassettes: &str, rerecord: String) -> Self {
         let text = serde_json::to_string(&rubric).unwrap_or_default();
         let around = hex(&Sha256::digest(text.as_bytes()), 64);
@@ -62,12 +62,12 @@ impl Grader {
         &self.around
     }
 
-    /// The way to the model.
+    /// Access to the model.
     pub(crate) fn access(&self) -> &ModelAccess {
         &self.access
     }
 
-    /// The hash that names a content's recording.
+    /// Hash that names a content's recording.
     pub(crate) fn hash(&self, content: &Content) -> String {
         content.hash(&self.around)
     }
@@ -75,7 +75,7 @@ impl Grader {
     /// Grades a content from its recording.
     ///
     /// # Errors
-    /// That there is none or that it does not fit, explained.
+    /// An explanation, if the recording is missing or does not match.
     pub(crate) fn replay(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let path = self.path(&self.hash(&task.content));
         if !path.exists() {
@@ -84,10 +84,10 @@ impl Grader {
         self.replay_file(&path, &task.content)
     }
 
-    /// Grades a content by the provider and records nothing.
+    /// Grades a content live, without recording.
     ///
     /// # Errors
-    /// Why the provider gave nothing.
+    /// If the provider returned no grade.
     pub(crate) async fn live(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
         let (clock, transport) = self.access.live(seed(&hash)).map_err(|why| provider(&why.to_string()))?;
@@ -97,20 +97,20 @@ impl Grader {
         Ok(Graded { items, from, recorded_at: None })
     }
 
-    /// Grades a content by the provider, writes its recording and gives what replaying that gives.
+    /// Grades a content live, writes the recording, and returns the result of replaying it.
     ///
     /// # Errors
-    /// Why the provider gave nothing, or why the recording cannot be used; an earlier one is then as it was.
+    /// If the provider returned no grade or the recording cannot be used; an earlier one is then unchanged.
     pub(crate) async fn record(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
         let (clock, transport) = self.access.live(seed(&hash)).map_err(|why| provider(&why.to_string()))?;
         self.record_with(task, clock, transport).await
     }
 
-    /// Like [`Grader::record`], against whatever `transport` leads to, on `clock`.
+    /// Like [`Grader::record`], over the given `transport` and `clock`.
     ///
     /// # Errors
-    /// As [`Grader::record`].
+    /// See [`Grader::record`].
     pub(crate) async fn record_with(
         &self,
         task: &GradingTask,
@@ -179,7 +179,7 @@ impl Grader {
         Ok(combine(&self.rubric, &read(&written, &self.rubric, &shown), &read(&reversed, &self.rubric, &shown)))
     }
 
-    /// Why there is no recording: what differs from one of the same turn, where there is one.
+    /// Explains a missing recording: the differences from a recording of the same turn, if there is one.
     fn missing(&self, task: &GradingTask) -> TrialError {
         let earlier = self.lanes.get_or_init(|| self.recorded()).get(&lane(task));
         if let Some(Err(why)) = earlier.map(|path| self.replay_file(path, &task.content)) {
@@ -190,7 +190,7 @@ impl Grader {
         missing
     }
 
-    /// The recordings that there are, by the turn that needed them.
+    /// Existing recordings by the turn that first needed them.
     fn recorded(&self) -> BTreeMap<String, PathBuf> {
         let entries = files::entries(&self.folder).into_iter().flatten().map(|entry| entry.path);
         let mut found: Vec<PathBuf> =
@@ -201,7 +201,7 @@ impl Grader {
         lanes.collect()
     }
 
-    /// The folders that its recordings go into.
+    /// Folders that recordings are written to.
     pub(crate) fn folders(&self) -> [PathBuf; 2] {
         [self.folder.clone(), self.blobs()]
     }
@@ -236,7 +236,7 @@ fn lane(task: &GradingTask) -> String {
     format!("{}, {}", task.trial, task.turn)
 }
 
-/// Waits between attempts are drawn from the content, and a simulator is told it: each content has chances of its own.
+/// Seed of retry delays and of the simulator, derived from the content, so that each content has independent chances.
 fn seed(hash: &str) -> u64 {
     hash.get(..16).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }

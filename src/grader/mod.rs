@@ -1,12 +1,12 @@
-//! A model that grades answers by a rubric, recorded and replayed like any other traffic.
+//! Grades answers by a rubric with a model; its traffic is recorded and replayed like any other.
 //!
-//! [`tasks`](fn@tasks) finds what there is to grade in a run, a [`Grader`] has each distinct [`Content`] graded once, [`Tally`]
-//! adds up and sets the grades beside human ratings. Every content is put twice, the rubric's items in order and
-//! reversed; an item whose verdict depends on that has none. On disk a content is one cassette,
-//! `<cassettes>/judge/<content hash>.yaml`, whose header names the turn that first needed it as its lane and the
-//! rubric's hash in place of the knowledge.
+//! [`tasks`](fn@tasks) lists what a run has to grade, a [`Grader`] grades each distinct [`Content`] once, and [`Tally`]
+//! aggregates the grades and compares them with human ratings. Every content is graded twice, with the rubric's items
+//! in order and reversed; an item whose two verdicts differ has no verdict. On disk a content is one cassette,
+//! `<cassettes>/judge/<content hash>.yaml`. In its header, the lane is the turn that first needed it, and the knowledge
+//! is the rubric's hash.
 //!
-//! Nothing here passes or fails a criterion: a model's opinion is a proxy for what people think.
+//! Nothing here passes or fails a criterion: a model's opinion is a proxy for human judgement.
 
 mod csv;
 mod grade;

@@ -1,7 +1,7 @@
-//! The two messages that a judge reads: the rules with the rubric's items, and the data between fences.
+//! Builds the two messages sent to the judge: the rules with the rubric's items, and the fenced data.
 //!
-//! A fence carries a mark made from the text that it encloses, so no text can close its own fence. Equal texts have
-//! equal fences: a recording differs where its content does.
+//! A fence carries a mark derived from the enclosed text, so no text can close its own fence. Equal texts have equal
+//! fences, so recordings differ only where their contents do.
 
 use super::tasks::Content;
 use crate::cassette::hex;
@@ -13,16 +13,16 @@ use std::sync::Arc;
 
 const TEMPLATE: &str = include_str!("prompts/pointwise.md");
 
-/// In which order the items are put.
+/// Order of the items in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// As the rubric has them.
+    /// The rubric's order.
     Written,
-    /// The last one first.
+    /// Last item first.
     Reversed,
 }
 
-/// One request for a grade.
+/// A grading request.
 pub(super) fn request(rubric: &Rubric, content: &Content, order: Order) -> ChatRequest {
     let model = &rubric.model;
     ChatRequest {
@@ -49,7 +49,7 @@ fn rules(rubric: &Rubric, order: Order) -> String {
     TEMPLATE.trim_end().replacen("{items}", &lines.collect::<Vec<_>>().join("\n"), 1)
 }
 
-/// The data as the judge sees it: quotations are looked up in this.
+/// The data as the judge sees it; quotations are checked against this text.
 pub(super) fn data(content: &Content) -> String {
     let earlier = if content.earlier.is_empty() { "nothing".to_owned() } else { content.earlier.join("\n") };
     let evidence = if content.evidence.is_empty() { "none".to_owned() } else { content.evidence.join("\n") };

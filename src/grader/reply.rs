@@ -1,8 +1,8 @@
-//! A judge's replies, read strictly, and what two of them come to.
+//! Parses a judge's replies strictly, and combines two of them.
 //!
-//! A reply that is not what was asked for is an error of its items, never a grade: not JSON, members out of order (the
-//! quotation stands before the verdict, so that it is not made to fit), an item left out, words quoted that nobody
-//! wrote. One code fence around the JSON is passed over.
+//! An invalid reply is an error for its items, never a grade: not JSON, members out of order (the quotation comes
+//! before the verdict, so that it is not fitted to the verdict), a missing item, or a quotation that is not in the
+//! data. One code fence around the JSON is ignored.
 
 use super::prompt::Order;
 use crate::provider::chat::{ChatResponse, Finish};
@@ -14,65 +14,66 @@ use std::collections::BTreeMap;
 /// One item's grade.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemGrade {
-    /// The item.
+    /// Name of the item.
     pub item: String,
-    /// What it came to.
+    /// Its grade.
     pub grade: GradeValue,
-    /// What the judge quoted, empty when nothing.
+    /// The judge's quotation; empty if none.
     pub quote: String,
-    /// Why there is no verdict, empty when there is one.
+    /// Why there is no verdict; empty if there is one.
     pub reason: String,
 }
 
-/// What one reply says of one item.
+/// Verdict of one reply on one item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Said {
     quote: String,
     passes: bool,
 }
 
-/// Why a reply grades an item not, or not so that it counts.
+/// Why a reply gives no valid grade for an item.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ReplyError {
-    /// The model would not grade.
+    /// The model refused to grade.
     #[error("the judge refused")]
     Refused,
-    /// It had more to say.
+    /// The reply was truncated.
     #[error("the reply was cut off at the limit of output tokens")]
     Cut,
     /// It is not JSON.
     #[error("the reply is not the JSON asked for: {0}")]
     NotJson(String),
-    /// It is JSON of another shape.
+    /// It is JSON of the wrong shape.
     #[error("the reply is not one object with `items` alone")]
     NotItems,
-    /// `items` is no list.
+    /// `items` is not a list.
     #[error("the reply has no list `items`")]
     NoList,
-    /// The item is not there.
+    /// The item is missing.
     #[error("the reply leaves it out")]
     LeftOut,
-    /// The item is there twice.
+    /// The item occurs twice.
     #[error("the reply grades it twice")]
     Twice,
-    /// Other members, or in another order: the quotation stands before the verdict, so that it is not made to fit.
+    /// Wrong members, or in the wrong order: the quotation comes before the verdict, so that it is not fitted to the
+    /// verdict.
     #[error("its members are not `id`, `evidence`, `verdict` in this order")]
     Members,
-    /// The quotation is no text.
+    /// The quotation is not a text.
     #[error("`evidence` is no text")]
     Evidence,
-    /// No verdict.
+    /// The verdict is missing.
     #[error("`verdict` is neither \"pass\" nor \"fail\"")]
     Verdict,
-    /// Words that are not in what the judge saw.
+    /// The quoted words are not in the data.
     #[error("it quotes what nobody wrote: {}", text::quote(.0, 80))]
     Misquoted(String),
 }
 
-/// What one reply says of each item, or why nothing.
+/// Result of one reply for each item.
 pub(super) type SaidByItem = BTreeMap<String, Result<Said, ReplyError>>;
 
-/// What one reply says of each item; `shown` is the data that the judge saw.
+/// Parses one reply; `shown` is the data that the judge saw.
 pub(super) fn read(reply: &ChatResponse, rubric: &Rubric, shown: &str) -> SaidByItem {
     let all = |why: ReplyError| rubric.items.iter().map(|item| (item.id.clone(), Err(why.clone()))).collect();
     if reply.refusal.is_some() || reply.finish == Finish::ContentFilter {
@@ -108,7 +109,7 @@ fn entries(reply: &str) -> Result<Vec<Value>, ReplyError> {
     }
 }
 
-/// The text without one code fence around it.
+/// The text without one surrounding code fence.
 fn bare(reply: &str) -> &str {
     let reply = reply.trim();
     let inside = reply.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
@@ -133,12 +134,12 @@ fn one(entry: &Value, shown: &str) -> Result<Said, ReplyError> {
     Ok(Said { quote: quote.to_owned(), passes })
 }
 
-/// Letter case and white space do not make a quotation another one.
+/// Normalises letter case and white space for comparing quotations.
 fn folded(words: &str) -> String {
     text::line(words).to_lowercase()
 }
 
-/// What the replies in both orders come to, by the rubric's order.
+/// Combines the replies in both orders, in the rubric's order.
 pub(super) fn combine(rubric: &Rubric, written: &SaidByItem, reversed: &SaidByItem) -> Vec<ItemGrade> {
     let grade = |item: &str| {
         let of = |said: &SaidByItem, order: Order| {

@@ -1,11 +1,11 @@
-//! The tally as a table for a terminal, with the words that keep it from being read as a verdict.
+//! Terminal table of the tally, with a note that it is not a verdict.
 
 use super::tally::{Beside, Row};
 use crate::stats::percent::{interval, percent};
 use crate::stats::rate::wilson;
 use std::fmt::Write as _;
 
-/// One line an item, then what people said where they did; `rated` tells whether the run has human ratings.
+/// One line per item, followed by the comparison with human ratings, if any; `rated` says whether the run has them.
 pub(crate) fn table(rows: &[Row], rated: bool) -> String {
     let width = rows.iter().map(|row| name(row).len()).max().unwrap_or(0).max(4);
     let mut out = format!("{:width$}  {:>5}  {:>7}  {:18}  no verdict\n", "item", "turns", "pass", "95 % (Wilson)");

@@ -1,8 +1,8 @@
-//! Grades added up, and set beside what people said.
+//! Aggregates grades and compares them with human ratings.
 //!
-//! A rating is of a whole trial, so there a trial's verdict on an item is that of all its graded turns together: it
-//! passes when all do, fails when one does, and is none otherwise. The estimate from both is prediction-powered
-//! inference (`stats::prediction_powered`), which assumes that the rated trials are a random sample.
+//! A rating covers a whole trial. A trial's verdict on an item therefore covers all its graded turns: it passes if all
+//! pass, fails if one fails, and is missing otherwise. The estimate from both is prediction-powered inference
+//! (`stats::prediction_powered`), which assumes that the rated trials are a random sample.
 
 use super::grade::Graded;
 use super::tasks::GradingTask;
@@ -12,31 +12,31 @@ use crate::stats::prediction_powered::{Estimate, Weight, estimate};
 use crate::trace::{Agreement, GradeValue};
 use std::collections::BTreeMap;
 
-/// What one item came to over all graded turns.
+/// Result of one item over all graded turns.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
-    /// The item; `None` for all items together.
+    /// Name of the item; `None` for all items together.
     pub item: Option<String>,
-    /// Turns that pass.
+    /// Number of turns that pass.
     pub passed: u64,
-    /// Turns with a verdict.
+    /// Number of turns with a verdict.
     pub n: u64,
-    /// Turns whose verdict depends on the order of the items.
+    /// Number of turns whose verdict depends on the order of the items.
     pub inconsistent: u64,
-    /// Turns whose reply could not be used.
+    /// Number of turns whose reply could not be used.
     pub errors: u64,
-    /// The same beside human ratings; `None` when no rated trial has a verdict.
+    /// Comparison with human ratings; `None` if no rated trial has a verdict.
     pub beside: Option<Beside>,
 }
 
-/// Verdicts of the judge beside ratings of people, by trial.
+/// The judge's verdicts compared with human ratings, by trial.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Beside {
-    /// Trials with both.
+    /// Trials with a verdict and a rating.
     pub table: Confusion,
-    /// Trials that only the judge looked at.
+    /// Number of trials with a verdict only.
     pub unrated: usize,
-    /// The rate of satisfied people, estimated from both.
+    /// Estimated rate of satisfied people, from verdicts and ratings.
     pub estimate: Option<Estimate>,
 }
 
@@ -52,9 +52,9 @@ impl Tally {
         self.turns.push((task.trial.clone(), graded.items.iter().map(|item| item.grade).collect()));
     }
 
-    /// How far each item of `rubric` agrees with `ratings`: of the trials that are `alone` in having one answer, which was
-    /// graded and came to a verdict, since a rating is of a whole trial. `alone` gives the case of such a trial: ratings of
-    /// one case are one cluster, whatever flow, variant and repetition they are of.
+    /// Agreement of each item of `rubric` with `ratings`. Only trials with a single, graded answer that has a verdict
+    /// count, because a rating covers a whole trial; `alone` maps such a trial to its case. Ratings of one case form
+    /// one cluster, whatever their flow, variant and repetition.
     pub(crate) fn agreement<C: Ord>(
         &self,
         rubric: &Rubric,
@@ -73,7 +73,7 @@ impl Tally {
         found.into_iter().map(|(item, cases)| (item.clone(), Agreement::of_cases(cases.values()))).collect()
     }
 
-    /// One row for each item of `rubric` and one for all of them, set beside `ratings` where there are any.
+    /// One row for each item of `rubric` and one for all of them, compared with `ratings` if there are any.
     pub(crate) fn rows(&self, rubric: &Rubric, ratings: Option<&BTreeMap<String, bool>>) -> Vec<Row> {
         let items = rubric.items.iter().enumerate();
         let mut rows: Vec<Row> = items
@@ -110,7 +110,7 @@ impl Tally {
     }
 }
 
-/// Several grades as one: a failure counts before a missing verdict.
+/// Combines several grades: a failure takes precedence over a missing verdict.
 fn together(grades: &[GradeValue]) -> GradeValue {
     let order = [GradeValue::Fail, GradeValue::Error, GradeValue::Inconsistent];
     order.into_iter().find(|grade| grades.contains(grade)).unwrap_or(GradeValue::Pass)

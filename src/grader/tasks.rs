@@ -1,7 +1,7 @@
-//! What there is to grade: answered turns, each with the question, the answer and what the agent had been given.
+//! Lists what to grade: answered turns, each with the question, the answer and the evidence the agent was given.
 //!
-//! Evidence is what a trace holds of it: the first 160 characters of each passage, or, where the rubric asks for it and the
-//! run folder has it, the whole passage; and external answers in full, of this turn and earlier ones of the conversation.
+//! Evidence comes from the trace: the first 160 characters of each passage, or the whole passage if the rubric asks for
+//! it and the run folder has it; and full external answers, of this turn and of earlier turns in the conversation.
 
 use crate::cassette::hex;
 use crate::plan::{Plan, ResolvedCase};
@@ -9,30 +9,30 @@ use crate::trace::{Answer, Arm, Event, Passages, ToolResult, Trace, TrialEnd, Tu
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Which answers are graded.
+/// Answers to grade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Those for which knowledge base and external search both gave something: what SC-004 is about.
+    /// Answers for which both the knowledge base and the external search returned something (SC-004).
     BothSources,
-    /// All of them.
+    /// All answers.
     All,
 }
 
-/// What a grader is shown of one turn. Equal contents get equal grades, so each is graded once.
+/// What the judge sees of one turn. Equal contents get equal grades, so each is graded once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Content {
-    /// What the user had asked before in the conversation.
+    /// The user's earlier questions in the conversation.
     pub earlier: Vec<String>,
     /// The question.
     pub question: String,
-    /// The answer with the sources that it names.
+    /// The answer, with the sources that it cites.
     pub answer: String,
-    /// Passages and external answers that the agent was given, in order of coming.
+    /// Passages and external answers that the agent was given, in order of arrival.
     pub evidence: Vec<String>,
 }
 
 impl Content {
-    /// SHA-256, in hex, over all parts and over `around` (rubric and model), each with its length.
+    /// SHA-256, in hex, over `around` (rubric and model) and all parts, each with its length.
     pub fn hash(&self, around: &str) -> String {
         let mut hash = Sha256::new();
         let mut add = |kind: u8, text: &str| {
@@ -56,18 +56,18 @@ pub struct GradingTask {
     pub trial: String,
     /// Ordinals of the conversation and of the turn in it, from 0.
     pub at: (u32, u32),
-    /// The turn for people: `turn 2`, or `conversation b, turn 1` in a sequence.
+    /// The turn for display: `turn 2`, or `conversation b, turn 1` in a sequence.
     pub turn: String,
-    /// The answer, by its digest.
+    /// Digest of the answer.
     pub answer: String,
     /// The model that answered.
     pub model: String,
-    /// What is graded.
+    /// Content to grade.
     pub content: Content,
 }
 
-/// The turns of `trace` that `scope` asks for; none of a trial that is a control or could not be run. A passage is shown as
-/// `whole` has it, or shortened.
+/// Turns of `trace` selected by `scope`; none for a control or a trial that could not be run. Passages are taken from
+/// `whole`, or shortened if it lacks them.
 pub(crate) fn tasks(plan: &Plan, trace: &Trace, scope: Scope, whole: &Passages) -> Vec<GradingTask> {
     if trace.lane.arm == Arm::Control || trace.end != TrialEnd::Completed {
         return Vec::new();
@@ -102,7 +102,7 @@ pub(crate) fn tasks(plan: &Plan, trace: &Trace, scope: Scope, whole: &Passages) 
     found
 }
 
-/// What was said and found in one conversation so far.
+/// The conversation so far: questions and evidence.
 #[derive(Default)]
 struct Dialogue {
     earlier: Vec<String>,
@@ -113,7 +113,7 @@ struct Dialogue {
 }
 
 impl Dialogue {
-    /// Takes one event in; gives the answer when the event is one.
+    /// Adds one event; returns the answer if the event is one.
     fn hear<'e>(&mut self, event: &'e Event, trace: &Trace, whole: &Passages) -> Option<&'e Answer> {
         match &event.what {
             What::TurnStarted { query } => {
@@ -142,7 +142,8 @@ impl Dialogue {
             ToolResult::Search(search) => {
                 self.internal |= !search.hits.is_empty();
                 for hit in &search.hits {
-                    // What was learned stands whole in the trace: where excerpts are asked for, it is shortened like the others.
+                    // The trace has learned texts in full; if excerpts are requested, they are shortened like the
+                    // others.
                     let text = whole.text_of(trace, search, hit).filter(|_| !whole.is_empty());
                     self.add(format!("passage {} ({}): {}", hit.id, hit.title, text.unwrap_or(&hit.excerpt)));
                 }
@@ -180,7 +181,7 @@ fn label(case: Option<&ResolvedCase>, event: &Event) -> String {
 
 #[cfg(test)]
 impl GradingTask {
-    /// The first turn of a trial with that content.
+    /// The first turn of a trial, with that content.
     pub(super) fn sample(trial: &str, content: Content) -> Self {
         let (turn, answer) = ("turn 1".to_owned(), "0123456789abcdef".to_owned());
         Self { trial: trial.to_owned(), at: (0, 0), turn, answer, model: "m".to_owned(), content }

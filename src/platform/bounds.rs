@@ -1,8 +1,8 @@
-//! How much people may write: every limit on files, suites and what they make, by name.
+//! Limits on the size of files, suites and what they produce, by name.
 //!
-//! A checkout of a stranger must not exhaust the machine that looks at it. The project file may lower a limit (`bounds:`
-//! in `ragcheck.yaml`), whoever starts the program may set any (`--limit NAME=VALUE`), and what is typed wins. A limit
-//! that is passed is an error that names it and what to type.
+//! A stranger's checkout must not exhaust the machine. The project file may lower a limit (`bounds:` in
+//! `ragcheck.yaml`), and the command line may set any (`--limit NAME=VALUE`) and takes precedence. An exceeded limit is
+//! an error that names the limit and the option that raises it.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error, Visitor};
@@ -13,7 +13,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{PoisonError, RwLock};
 
-/// What is limited.
+/// A named limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
@@ -34,7 +34,7 @@ pub enum Bound {
     /// Size of all regular expressions of a suite together, in units of their compiled form: a letter is 1, `\w` about
     /// 800, and a repetition as often as it may repeat.
     Expressions,
-    /// Mistakes of one file that are listed.
+    /// Mistakes listed per file.
     Mistakes,
     /// Bytes of all documents of one knowledge base.
     DocumentsSize,
@@ -42,7 +42,7 @@ pub enum Bound {
     Passages,
     /// Bytes of the vectors of one knowledge base.
     VectorsSize,
-    /// Bytes of one recording, and of its requests when they are put together.
+    /// Bytes of one recording, and of its assembled requests.
     RecordingSize,
     /// Bytes of the plan in one run folder.
     PlanSize,
@@ -60,10 +60,10 @@ pub enum Bound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Amount(u64);
 
-/// Text that sets no limit.
+/// Why a limit's text is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BoundError {
-    /// No pair of a name and a number.
+    /// It is not a pair of name and number.
     #[error("`{0}` sets no limit: write `NAME=VALUE`, `scenario-size=16MiB` for example")]
     NoPair(String),
     /// No limit has that name.
@@ -72,16 +72,16 @@ pub enum BoundError {
         /// The name as written.
         name: String,
     },
-    /// No number.
+    /// The number is invalid.
     #[error("`{0}` is no amount: write a whole number above 0, for sizes with KiB, MiB or GiB")]
     Amount(String),
 }
 
-/// What was set, and whether it was typed.
+/// Limits that were set, and whether each was set on the command line.
 static SET: RwLock<BTreeMap<Bound, (u64, bool)>> = RwLock::new(BTreeMap::new());
 
 impl Bound {
-    /// All of them.
+    /// All limits.
     pub const ALL: [Self; 18] = [
         Self::ScenarioSize,
         Self::ScenariosSize,
@@ -103,7 +103,7 @@ impl Bound {
         Self::HistorySize,
     ];
 
-    /// As it is written.
+    /// Name of the limit.
     pub fn name(self) -> &'static str {
         match self {
             Self::ScenarioSize => "scenario-size",
@@ -127,7 +127,7 @@ impl Bound {
         }
     }
 
-    /// Where nobody sets it.
+    /// Default value.
     pub fn usual(self) -> u64 {
         match self {
             Self::ScenarioSize => 4 << 20,
@@ -149,23 +149,23 @@ impl Bound {
         self.name().ends_with("-size")
     }
 
-    /// What is allowed now.
+    /// Current value.
     pub fn most(self) -> u64 {
         let set = SET.read().unwrap_or_else(PoisonError::into_inner);
         set.get(&self).map_or_else(|| self.usual(), |(most, _)| *most)
     }
 
-    /// The same as the length of something in memory.
+    /// Current value, as a length in memory.
     pub fn most_in_memory(self) -> usize {
         usize::try_from(self.most()).unwrap_or(usize::MAX)
     }
 
-    /// What is allowed now, in words: `8 MiB`, `1000`.
+    /// Current value as text: `8 MiB`, `1000`.
     pub fn shown(self) -> String {
         self.print(self.most())
     }
 
-    /// What to type to have twice as much.
+    /// Option that doubles the limit.
     pub fn advice(self) -> String {
         let twice = self.print(self.most().saturating_mul(2)).replace(' ', "");
         format!("`--limit {}={twice}` on the command line raises the limit", self.name())
@@ -180,7 +180,7 @@ impl Bound {
         }
     }
 
-    /// Lowers it for the rest of the process, unless it was typed.
+    /// Lowers the limit for the rest of the process, unless the command line set it.
     pub fn lower(self, to: Amount) {
         let mut set = SET.write().unwrap_or_else(PoisonError::into_inner);
         let now = set.get(&self).map_or((self.usual(), false), |now| *now);
@@ -190,10 +190,10 @@ impl Bound {
     }
 }
 
-/// Sets a limit as it was typed, `scenario-size=16MiB`, for the rest of the process.
+/// Sets a limit from an argument such as `scenario-size=16MiB`, for the rest of the process.
 ///
 /// # Errors
-/// [`BoundError`], for people.
+/// [`BoundError`] if the text is not a valid limit.
 pub(crate) fn set(text: &str) -> Result<(), BoundError> {
     let (name, amount) = text.split_once('=').ok_or_else(|| BoundError::NoPair(text.to_owned()))?;
     let bound = Bound::ALL.into_iter().find(|bound| bound.name() == name.trim());
@@ -204,7 +204,7 @@ pub(crate) fn set(text: &str) -> Result<(), BoundError> {
 }
 
 impl Amount {
-    /// Whether it is more than what the project file may ask for.
+    /// Whether this exceeds the value that a project file may ask for.
     pub fn raises(self, bound: Bound) -> bool {
         self.0 > bound.usual()
     }

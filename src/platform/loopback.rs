@@ -1,32 +1,33 @@
-//! What this machine is in a URL, and who may speak to a server that listens on it.
+//! Recognises this machine in URLs, and decides which requests a local server accepts.
 //!
-//! A page in a browser can send requests to loopback, too, and the proxy would answer them with somebody's key. Browsers
-//! say `Origin` in such requests, and a name that a hostile page resolves to this machine stands in `Host`: both are
-//! refused. Programs send no `Origin`, and reach a local server by an address, `localhost` or their container's name
-//! for it.
+//! A web page in a browser can send requests to loopback, and the proxy would answer them with the user's key. Browsers
+//! send `Origin` with such requests, and a name that a hostile page resolves to this machine is in `Host`: both are
+//! refused. Programs send no `Origin`, and reach a local server by an address, `localhost` or a container's name for
+//! the host.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Names besides `localhost` by which a container reaches the machine that it runs on.
+/// Names besides `localhost` by which a container reaches its host.
 const CONTAINER_HOSTS: [&str; 3] = ["host.docker.internal", "host.containers.internal", "gateway.docker.internal"];
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Stranger {
-    /// A page in a browser sent it.
+    /// A web page sent it.
     #[error(
         "requests from web pages are refused (Origin: {0}): a page could spend your provider's key; call from a program"
     )]
     Page(String),
-    /// It was sent to a name that anybody can point at this machine.
+    /// It was sent to a host name that anyone can point at this machine.
     #[error("requests to the host name `{0}` are refused: use 127.0.0.1, localhost or the address of this machine")]
     Name(String),
 }
 
-/// Whether a request with these headers comes from a program on this machine or one that was told its address.
+/// Checks that a request with these headers comes from a program on this machine, or from one that was given its
+/// address.
 ///
 /// # Errors
-/// [`Stranger`] when it may come from a web page.
+/// [`Stranger`] if it may come from a web page.
 pub(crate) fn admit(host: Option<&str>, origin: Option<&str>) -> Result<(), Stranger> {
     let shown = |text: &str| text.chars().filter(|letter| !letter.is_control()).take(100).collect();
     if let Some(origin) = origin {

@@ -1,4 +1,4 @@
-//! What does not hold in a run, in the words of a pull request: whether it is new, was so on the base, or is not decided.
+//! Failures of a run compared with the base of a pull request: new, already failing on the base, or undecided.
 
 use super::{View, figures};
 use crate::compare::{Comparison, Finding, Flip};
@@ -8,25 +8,26 @@ use crate::trace::Mode;
 use crate::trace::text::shell_word;
 use std::collections::BTreeMap;
 
-/// How something that does not hold came to be, the most urgent first.
+/// State of a failure relative to the base, most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
-    /// It held on the base.
+    /// It passed on the base.
     Regressed,
-    /// Nothing is known of it on the base.
+    /// The base has no result for it.
     Fails,
-    /// It passed more often on the base; short of every repetition before and none now, luck does that too.
+    /// It passed more often on the base. If not every repetition passed before and none passes now, chance can explain
+    /// it.
     LessOften,
     /// It could not be run.
     Outage,
     /// A required criterion is INCONCLUSIVE.
     Undecided,
-    /// It did not hold there either.
+    /// It failed on the base too.
     FailsOnBaseToo,
 }
 
 impl State {
-    /// As it is printed.
+    /// Name in reports.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Regressed => "REGRESSED",
@@ -39,22 +40,22 @@ impl State {
     }
 }
 
-/// A case, a criterion or a cause of ERROR that does not hold.
+/// A failing case or criterion, or a cause of ERROR.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failing {
     pub(super) state: State,
     /// `scenario/case`, the criterion, or the kind of error.
     pub(super) name: String,
-    /// Trials of it that failed or could not be run; 0 for a criterion.
+    /// Number of its trials that failed or could not be run; 0 for a criterion.
     pub(super) trials: u64,
     pub(super) why: String,
     /// The first of these trials.
     pub(super) trial: Option<String>,
-    /// The scenario's file and the line of the case in it.
+    /// File of the scenario, and line of the case in it.
     pub(super) place: Option<(String, u32)>,
 }
 
-/// All that does not hold, the most urgent first, by name within a state.
+/// All failures, most urgent first, by name within a state.
 pub(super) fn failing(view: &View<'_>) -> Vec<Failing> {
     let places = places(view);
     let mut found = cases(view, &places);
@@ -76,7 +77,7 @@ pub(super) fn failing(view: &View<'_>) -> Vec<Failing> {
     found
 }
 
-/// Cases with a trial that failed.
+/// Cases with a failed trial.
 fn cases(view: &View<'_>, places: &BTreeMap<String, (String, u32)>) -> Vec<Failing> {
     let mut cases: BTreeMap<String, Failing> = BTreeMap::new();
     for trial in view.evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Fail) {
@@ -105,7 +106,7 @@ fn cases(view: &View<'_>, places: &BTreeMap<String, (String, u32)>) -> Vec<Faili
     cases.into_values().collect()
 }
 
-/// The state of a case that fails now.
+/// State of a case that fails now.
 fn state(found: &Comparison, case: &str) -> State {
     let of = |flips: &[Flip]| flips.iter().any(|flip| flip.worse && flip.case == case);
     let failed_before = found.paired.iter().any(|pair| pair.case == case && pair.a.0 < pair.a.1);
@@ -113,7 +114,7 @@ fn state(found: &Comparison, case: &str) -> State {
         (true, ..) if found.too_few_repetitions().is_none() => State::Regressed,
         (true, ..) | (_, true, _) => State::LessOften,
         (false, false, true) => State::FailsOnBaseToo,
-        // The base did not run it, or not this repetition.
+        // The base did not run the case, or not this repetition.
         (false, false, false) => State::Fails,
     }
 }
@@ -125,8 +126,8 @@ fn shares(found: &Comparison, case: &str) -> Option<String> {
     Some(format!("{}/{} passed on the base, {}/{} now", flip.a.0, flip.a.1, flip.b.0, flip.b.1))
 }
 
-/// Required criteria that are undecided, that are worse than on the base, and, where nothing else says why the run fails,
-/// those that fail.
+/// Required criteria that are undecided or worse than on the base; also failing ones, if nothing else explains why the
+/// run fails.
 fn criteria(view: &View<'_>, alone: bool) -> Vec<Failing> {
     let blank = |state, name: &str, why: &str| Failing {
         state,
@@ -155,7 +156,7 @@ fn criteria(view: &View<'_>, alone: bool) -> Vec<Failing> {
     found
 }
 
-/// A criterion's verdict with what was seen.
+/// Verdict of a criterion with its figure.
 fn measured(row: &CriterionResult) -> String {
     let (seen, bound) = (figures::observed(row), figures::bound(row));
     format!(
@@ -177,8 +178,8 @@ fn places(view: &View<'_>) -> BTreeMap<String, (String, u32)> {
     place.collect()
 }
 
-/// The command that ends with the exit code of the run; `None` where none is known to: of live runs, of outages, of runs that a
-/// comparison decided, of selected trials.
+/// Command that reproduces the run's exit code; `None` if there is no such command: for live runs, outages, runs
+/// decided by a comparison, and selected trials.
 pub(super) fn reproduce(view: &View<'_>, failing: &[Failing]) -> Option<String> {
     let plan = view.plan;
     let code = view.exit_code();
@@ -193,7 +194,7 @@ pub(super) fn reproduce(view: &View<'_>, failing: &[Failing]) -> Option<String> 
     };
     let of = |state: &dyn Fn(&Failing) -> bool| failing.iter().filter(|one| state(one)).find_map(case);
     let found = match code {
-        // A case that fails: its trials are selected, and decide. A criterion has no trials.
+        // For a failing case, its trials are selected and decide. A criterion has no trials.
         1 => of(&|one| one.state != State::Outage && one.trials > 0),
         3 => return of(&|one| one.state == State::Outage && IN_REPLAY.contains(&one.name.as_str())),
         4 => None,
@@ -202,10 +203,10 @@ pub(super) fn reproduce(view: &View<'_>, failing: &[Failing]) -> Option<String> 
     found.or_else(|| whole(plan))
 }
 
-/// Kinds of ERROR that a replay gives again.
+/// Kinds of ERROR that a replay reproduces.
 const IN_REPLAY: [&str; 5] = ["lane missing", "cassette miss", "cassette broken", "tool not offered", "usage unknown"];
 
-/// The command that makes the same run of recordings.
+/// Command that repeats a replay of the whole run.
 fn whole(plan: &Plan) -> Option<String> {
     let mut command = "ragcheck run".to_owned();
     let Some(part) = &plan.part else { return Some(command) };
@@ -219,7 +220,7 @@ fn whole(plan: &Plan) -> Option<String> {
     Some(command)
 }
 
-/// The command that shows the first trial which went wrong.
+/// Command that shows the first failed trial.
 pub(super) fn see(failing: &[Failing]) -> Option<String> {
     let trial = failing.iter().find_map(|one| one.trial.as_deref())?;
     Some(format!("ragcheck show {}", shell_word(trial)))

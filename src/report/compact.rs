@@ -1,10 +1,10 @@
-//! One trial's conversation as the report's script reads it: arrays instead of objects, long strings shared.
+//! Encodes one trial's conversation for the report's script: arrays in place of objects, long strings shared.
 //!
-//! A block is `{"t": [trial, …], "s": [string, …]}`. Where a trial's arrays hold text, a number stands for an entry of
-//! `s`. A trial is `{"i": id, "k": checks, "d": departures, "x": error, "v": evidence, "n": seed, "e": events,
-//! "c": events left out}`; an event is `[at_us, conversation, turn, kind, fields]` with the fields that
-//! [`Encoder::event`] writes and `html/events.js` reads: the two change together. No text is longer than [`TEXT`]
-//! characters, no trial has more than [`EVENTS`] events.
+//! A block is `{"t": [trial, …], "s": [string, …]}`. In a trial's arrays, a number in place of a text is an index into
+//! `s`. A trial is `{"i": id, "k": checks, "d": departures, "x": error, "v": evidence, "n": seed, "e": events, "c":
+//! events left out}`; an event is `[at_us, conversation, turn, kind, fields]` with the fields that [`Encoder::event`]
+//! writes and `html/events.js` reads: change both together. A text has at most [`TEXT`] characters, a trial at most
+//! [`EVENTS`] events.
 
 use super::Beside;
 use crate::gate::TrialResult;
@@ -18,14 +18,14 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The most characters of one text.
+/// Maximum characters of one text.
 const TEXT: usize = 6_000;
-/// The most events of one trial.
+/// Maximum events of one trial.
 const EVENTS: usize = 600;
-/// Shorter strings are not worth sharing.
+/// Minimum length of a shared string.
 const SHARED_FROM: usize = 20;
 
-/// Text in place, or the number of a shared string.
+/// A text, or the index of a shared string.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Text<'a> {
@@ -33,7 +33,7 @@ enum Text<'a> {
     Shared(u32),
 }
 
-/// Trials of one block, encoded as they come.
+/// Encodes the trials of one block as they arrive.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     numbers: HashMap<Box<str>, u32>,
@@ -43,7 +43,7 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// Ids of the trials so far, in order.
+    /// Ids of the encoded trials, in order.
     pub(super) fn trials(&self) -> &[String] {
         &self.trials
     }
@@ -53,7 +53,7 @@ impl Encoder {
         self.strings.len() + self.body.len()
     }
 
-    /// Closes the block: the ids of its trials, and its JSON.
+    /// Finishes the block: ids of its trials, and its JSON.
     pub(super) fn finish(self) -> (Vec<String>, Vec<u8>) {
         let mut json = b"{\"t\":[".to_vec();
         json.extend(self.body);
@@ -111,7 +111,7 @@ impl Encoder {
         self.body.push(b'}');
     }
 
-    /// Where the answer is, then item, value, what was quoted, why there is no verdict, and the model.
+    /// Position of the answer, then item, value, quotation, reason for a missing verdict, and model.
     fn grade<'a>(&mut self, grade: &'a Grade) -> (u32, u32, Text<'a>, &'static str, Text<'a>, Text<'a>, Text<'a>) {
         let (item, model) = (self.text(&grade.item), self.text(&grade.model));
         let (evidence, reason) = (self.text(&grade.evidence), self.text(&grade.reason));
@@ -191,7 +191,8 @@ impl Encoder {
         }
     }
 
-    /// A call of a tool, or a search of the flow's own: the completion that asked for it, its name, its arguments, its time.
+    /// A tool call, or a search made by the flow itself: the completion that requested it, its name, arguments and
+    /// duration.
     fn tool(
         &mut self,
         at: (u64, u32, u32),
@@ -299,7 +300,7 @@ impl Encoder {
     fn write(&mut self, before: &str, value: &impl Serialize) {
         self.body.extend(before.as_bytes());
         if serde_json::to_writer(&mut self.body, value).is_err() {
-            // Only a map with keys that are not strings could fail, and there is none.
+            // Only a map with non-string keys could fail, and there is none.
             self.body.extend(b"null");
         }
     }

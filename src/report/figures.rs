@@ -1,6 +1,6 @@
-//! Figures as people read them, with units and a fixed number of decimals, and targets as numbers for charts.
+//! Formats figures for people, with units and a fixed number of decimals, and parses targets into numbers for charts.
 //!
-//! They are for display; verdicts rest on the bounds in `gate`.
+//! For display only; verdicts are decided by the bounds in `gate`.
 
 use crate::gate::{CriterionResult, Edge, Evaluation, ItemGrades, Latency, Quantile, Repeats, Spent};
 use crate::gate::{Unshown, Verdict};
@@ -27,7 +27,7 @@ pub(super) fn duration(us: u64) -> String {
     }
 }
 
-/// A time or a bound on one.
+/// A time, or a bound on one.
 pub(super) fn edge(edge: Edge) -> String {
     match edge {
         Edge::Us(us) => duration(us),
@@ -36,7 +36,7 @@ pub(super) fn edge(edge: Edge) -> String {
     }
 }
 
-/// The one-sided bounds of a quantile: `1.18 s to unbounded`.
+/// One-sided bounds of a quantile: `1.18 s to unbounded`.
 pub(super) fn bounds(one: &Quantile) -> String {
     match (one.lower, one.upper) {
         (Edge::Unbounded, Edge::Unbounded) => "unbounded".into(),
@@ -45,7 +45,7 @@ pub(super) fn bounds(one: &Quantile) -> String {
     }
 }
 
-/// `p50` of 0.5.
+/// Name of a quantile: `p50` for 0.5.
 pub(super) fn quantile_name(q: f64) -> String {
     format!("p{:.0}", q * 100.0)
 }
@@ -60,17 +60,17 @@ pub(super) fn latency(row: &Latency) -> String {
     format!("{}, {}: {}{stages}", timed(row), turns(row), middle_and_p95(row, bounded))
 }
 
-/// The same in few words: `tool-rag.base, simulator: p50 1.20 s, p95 3.10 s (164 turns, 2 without an answer)`.
+/// Short form: `tool-rag.base, simulator: p50 1.20 s, p95 3.10 s (164 turns, 2 without an answer)`.
 pub(super) fn latency_in_brief(row: &Latency) -> String {
     format!("{}: {} ({})", timed(row), middle_and_p95(row, |_| String::new()), turns(row))
 }
 
-/// Whose times they are: `tool-rag.base, simulator`.
+/// Variant and source of the times: `tool-rag.base, simulator`.
 fn timed(row: &Latency) -> String {
     format!("{}.{}, {}", row.flow, row.variant, row.kind)
 }
 
-/// `164 turns, 2 without an answer`.
+/// Number of turns: `164 turns, 2 without an answer`.
 fn turns(row: &Latency) -> String {
     let unanswered = match row.unanswered {
         0 => String::new(),
@@ -79,7 +79,7 @@ fn turns(row: &Latency) -> String {
     format!("{}{unanswered}", counted(row.turns, "turn"))
 }
 
-/// `p50 1.20 s, p95 3.10 s`, each with what `more` adds.
+/// `p50 1.20 s, p95 3.10 s`, each followed by the text of `more`.
 fn middle_and_p95(row: &Latency, more: impl Fn(&Quantile) -> String) -> String {
     let shown = |q: f64| {
         let one = row.quantiles.iter().find(|one| (one.q - q).abs() < 1e-9)?;
@@ -88,7 +88,7 @@ fn middle_and_p95(row: &Latency, more: impl Fn(&Quantile) -> String) -> String {
     [0.5, 0.95].into_iter().filter_map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// The verdict that an exit code stands for.
+/// Verdict of an exit code.
 pub(super) fn verdict_of(exit_code: u8) -> Verdict {
     match exit_code {
         0 => Verdict::Pass,
@@ -98,7 +98,7 @@ pub(super) fn verdict_of(exit_code: u8) -> Verdict {
     }
 }
 
-/// The verdict of a criterion as tables print it: `INCONCLUSIVE, met` where the observed figure reaches the target.
+/// Verdict of a criterion in tables: `INCONCLUSIVE, met` if the observed figure reaches the target.
 pub(super) fn verdict(row: &CriterionResult) -> &'static str {
     match (row.verdict, row.unshown) {
         (Verdict::Inconclusive, Some(Unshown::Met)) => INCONCLUSIVE[0],
@@ -108,15 +108,15 @@ pub(super) fn verdict(row: &CriterionResult) -> &'static str {
     }
 }
 
-/// What an INCONCLUSIVE criterion is called: met and not shown, below its target, unable to pass.
+/// Variants of INCONCLUSIVE: target met but not proven, target missed, unable to pass.
 pub(super) const INCONCLUSIVE: [&str; 3] = ["INCONCLUSIVE, met", "INCONCLUSIVE, below", "INCONCLUSIVE, cannot pass"];
 
-/// What a criterion is called, with the scenario that it belongs to: `refunds: cases`.
+/// Name of a criterion, with its scenario: `refunds: cases`.
 pub(super) fn name(row: &CriterionResult) -> String {
     row.scenario.as_ref().map_or_else(|| row.id.clone(), |of| format!("{of}: {}", row.id))
 }
 
-/// A number with thousands set apart: `10,000`.
+/// A number with thousands separators: `10,000`.
 pub(super) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -129,17 +129,17 @@ pub(super) fn count(number: u64) -> String {
     out
 }
 
-/// `1 trial`, `2 trials`: a count with its noun, the plural made by an `s`.
+/// A count with its noun, with a plural in `s`: `1 trial`, `2 trials`.
 pub(super) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// The target of a result; `None` for what no chart can show.
+/// Target of a result; `None` if a chart cannot show it.
 pub(super) fn target(row: &CriterionResult) -> Option<Target> {
     parse_target(&row.target).ok()
 }
 
-/// The bound that decides, in few characters: `≥ 92.8 %`, and in words where there is no number.
+/// The deciding bound in short: `≥ 92.8 %`, or words if there is no number.
 pub(super) fn bound(row: &CriterionResult) -> String {
     let brief = row
         .bound_text
@@ -153,8 +153,8 @@ pub(super) fn bound(row: &CriterionResult) -> String {
     }
 }
 
-/// Units, what is independent among them where there are fewer of these, and how many different conversations that were
-/// where some repeat others: `448 in 283, 83 different`.
+/// Number of units, of independent units if there are fewer, and of different conversations if some repeat others: `448
+/// in 283, 83 different`.
 pub(super) fn units(row: &CriterionResult) -> String {
     let in_clusters = || format!("{} in {}", count(row.n), count(row.clusters));
     let units = if row.sample_text.is_empty() { count(row.n) } else { in_clusters() };
@@ -162,7 +162,7 @@ pub(super) fn units(row: &CriterionResult) -> String {
     if repeats { format!("{units}, {} different", count(row.distinct)) } else { units }
 }
 
-/// What a figure rests on, in as few words as say it: `REPLAYED simulator 2026-11-21`.
+/// Evidence of a figure in short: `REPLAYED simulator 2026-11-21`.
 pub(super) fn rests_on(row: &CriterionResult) -> String {
     let brief = row.evidence.replace(", recorded from ", " ").replace(", from ", " ");
     let brief = brief.replace(", no service was asked, recorded ", " no service ");
@@ -173,24 +173,24 @@ pub(super) fn rests_on(row: &CriterionResult) -> String {
     }
 }
 
-/// The figure observed, or a dash.
+/// Observed figure, or a dash.
 pub(super) fn observed(row: &CriterionResult) -> String {
     if row.observed_text.is_empty() { "–".into() } else { row.observed_text.clone() }
 }
 
-/// The same for a table: of a time, the quantile and the units below the limit, `p95 6.77 s, 626/632`.
+/// The same for a table; for a time, the quantile and the units below the limit: `p95 6.77 s, 626/632`.
 pub(super) fn observed_in_brief(row: &CriterionResult) -> String {
     let text = observed(row);
     let brief = matches!(target(row), Some(Target::AtMostTime(_))).then(|| text.split(" = ").next());
     brief.flatten().map_or_else(|| text.clone(), str::to_owned)
 }
 
-/// The share that a time metric claims: 0.95 for `latency_p95`; `None` for what is no time.
+/// Share that a time metric claims: 0.95 for `latency_p95`; `None` for other metrics.
 pub(super) fn claimed_share(metric: &str) -> Option<f64> {
     resolve_metric(metric, &catalogue::entries()).ok()?.entry.figure.quantile()
 }
 
-/// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; verdicts without trials left out.
+/// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; empty verdicts are left out.
 pub(super) fn tally(evaluation: &Evaluation) -> Vec<(Verdict, u64)> {
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
     let mut numbers = verdicts.map(|verdict| (verdict, 0));
@@ -205,12 +205,12 @@ pub(super) fn percents(shares: &[f64]) -> String {
     shares.iter().map(|share| percent(*share)).collect::<Vec<_>>().join(", ")
 }
 
-/// Where trials were repeated: `refunds, tool-rag.base`.
+/// Scenario and variant of repeated trials: `refunds, tool-rag.base`.
 pub(super) fn place(row: &Repeats) -> String {
     format!("{}, {}.{}", row.scenario, row.flow, row.variant)
 }
 
-/// What a model's grades say of one item: `graded by fernlight-judge, grounded: 38 of 40 pass (95.0 %, …)`.
+/// A model's grades on one item: `graded by fernlight-judge, grounded: 38 of 40 pass (95.0 %, …)`.
 pub(crate) fn grades(row: &ItemGrades) -> String {
     let (low, high) = wilson(row.passed as f64, row.n as f64);
     let rate = if row.n == 0 {
@@ -253,7 +253,7 @@ pub(super) fn repeats(row: &Repeats) -> String {
     )
 }
 
-/// `5 PASS, 1 FAIL` over any judged rows; empty for none.
+/// Verdict counts of judged rows: `5 PASS, 1 FAIL`; empty without rows.
 pub(super) fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult> + Clone) -> String {
     let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
     let counts = verdicts.map(|verdict| (rows.clone().filter(|row| row.verdict == verdict).count() as u64, verdict));
@@ -261,7 +261,7 @@ pub(super) fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult>
     words.map(|(number, verdict)| format!("{} {}", count(number), verdict.as_str())).collect::<Vec<_>>().join(", ")
 }
 
-/// Tokens and money in a sentence; `None` when nothing is known of either.
+/// Tokens and cost in a sentence; `None` if both are unknown.
 pub(super) fn spent(spent: &Spent) -> Option<String> {
     if spent.trials == 0 {
         return None;

@@ -1,10 +1,10 @@
-//! Reports: one judged run, written for people, spreadsheets, browsers and CI.
+//! Reports of one judged run, for people, spreadsheets, browsers and CI.
 //!
-//! Everything here reads a [`View`] and gives bytes; where they go is the caller's business. Each file format is a
-//! file of `formats` behind [`Format`]; the terminal has a function of its own, [`terminal`](terminal::terminal). Conversations
-//! reach the HTML report through [`Timelines`], built while traces stream by, so that a run is never held in memory.
-//! Text from models and documents is hostile: [`crate::trace::text`] says what becomes of it. Nothing here asks the time, and no
-//! unordered map reaches the output: the same run gives the same bytes.
+//! Reports are functions from a [`View`] to bytes; the caller writes them. Each file format is a file of `formats`
+//! behind [`Format`]; the terminal has a separate function, [`terminal`](terminal::terminal). Conversations reach the
+//! HTML report through [`Timelines`], built while traces stream by, so that a run is never held in memory. Text from
+//! models and documents is hostile: see [`crate::trace::text`]. Nothing here reads the time, and no unordered map
+//! reaches the output, so the same run gives the same bytes.
 
 mod against_base;
 mod charts;
@@ -38,54 +38,54 @@ use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// The most trials in the table of the page: one with more would not be opened gladly.
+/// Row limit of the page's table; a larger page is slow to open.
 const TABLE_ROWS: usize = 50_000;
 
-/// What `ragcheck run --baseline` ended with, where `--fail-on` or the comparison itself decided it: `exit-code.json`.
+/// Exit decision of `ragcheck run --baseline`, if `--fail-on` or the comparison itself decided it: `exit-code.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecidedExit {
-    /// The exit code of the process.
+    /// Exit code of the process.
     pub exit_code: u8,
-    /// What decided it, in a sentence without its full stop.
+    /// Reason, in a sentence without its full stop.
     pub why: String,
 }
 
-/// All that a report may know of a run.
+/// Input of every report on a run.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// What was to be run.
+    /// Plan of the run.
     pub plan: &'a Plan,
-    /// What it is judged to be.
+    /// Evaluation of the run.
     pub evaluation: &'a Evaluation,
-    /// The trials' conversations; only the HTML report shows them.
+    /// Conversations of the trials; only the HTML report shows them.
     pub timelines: &'a Timelines,
-    /// The comparison with the base, for reports that tell what changed.
+    /// Comparison with the base, for reports that show changes.
     pub comparison: Option<&'a Comparison>,
-    /// The exit code of the run, where more than its criteria decided it.
+    /// Exit code of the run, if more than its criteria decided it.
     pub decided: Option<&'a DecidedExit>,
-    /// Whether a comparison lies beside the report, for a link to it.
+    /// Whether there is a comparison beside the report, to link to.
     pub compared: bool,
-    /// Whether a comparison of its variants does.
+    /// Whether there is a comparison of its variants.
     pub variants_compared: bool,
 }
 
 impl View<'_> {
-    /// What the run ended with.
+    /// Exit code of the run.
     fn exit_code(&self) -> u8 {
         self.decided.map_or(self.evaluation.exit_code, |decided| decided.exit_code)
     }
 }
 
-/// One file format of the report.
+/// A file format of the report.
 pub trait Format: Sync {
-    /// The word behind `--to`, `html` for example; two formats may share one.
+    /// Word of `--to`, for example `html`; formats may share one.
     fn name(&self) -> &'static str;
-    /// The file's name in the run folder.
+    /// File name in the run folder.
     fn file(&self) -> &'static str;
     /// Writes the whole file.
     ///
     /// # Errors
-    /// When `out` cannot be written.
+    /// If `out` cannot be written.
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()>;
 }
 

@@ -1,5 +1,5 @@
-//! What the search over the page's table finds a trial by besides its names and reasons: the beginnings of its answers, and
-//! the documents that its searches gave.
+//! Search text of a trial for the page's table, besides its names and reasons: beginnings of its answers, and names of
+//! the documents found.
 
 use crate::metric::provenance::provenance;
 use crate::platform::secrets;
@@ -7,30 +7,30 @@ use crate::trace::text::quote;
 use crate::trace::{ToolResult, Trace, TurnOutcome, What};
 use std::collections::BTreeSet;
 
-/// Characters of one answer.
+/// Maximum characters of one answer.
 const ANSWER: usize = 300;
-/// Characters of all answers of a trial.
+/// Maximum characters of all answers of a trial.
 const ANSWERS: usize = 600;
-/// Characters of the names of its documents.
+/// Maximum characters of the document names.
 const DOCUMENTS: usize = 400;
 
-/// Words that a trial is found by.
+/// Search text of a trial.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Searchable {
-    /// Answers and documents, in small letters.
+    /// Answers and documents, in lower case.
     pub words: Box<str>,
     /// Whether a citation of an answer is lost, invented or renumbered.
     pub flawed: bool,
 }
 
 impl Searchable {
-    /// Of a trace.
+    /// Search text of a trace.
     pub fn of(trace: &Trace) -> Self {
         let (mut answers, mut documents) = (Vec::new(), Vec::new());
         let mut known = BTreeSet::new();
         let mut length = 0;
         let mut document = |name: &str, id: &str| {
-            // What a secret at the cut may need of the text behind it is there.
+            // Enough text after the cut is kept to recognise a secret there.
             if length <= 4 * DOCUMENTS && known.insert(id.to_owned()) {
                 documents.push(format!("{name} {id}"));
                 length += name.len() + id.len();
@@ -56,7 +56,7 @@ impl Searchable {
         }
         let (answers, documents) = (quote(&answers.join(" / "), ANSWERS), quote(&documents.join(" / "), DOCUMENTS));
         let flawed = !answers.is_empty() && provenance(trace).values().any(|cited| !cited.flaws.is_empty());
-        // In small letters a key is not found any more.
+        // A key could not be recognised in lower case.
         let words = format!("{answers} {documents}");
         Self { words: secrets::declared().redact(&words).to_lowercase().into(), flawed }
     }

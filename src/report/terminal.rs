@@ -1,8 +1,8 @@
-//! The result on a terminal: criteria in a table, what fails them, causes of ERROR, and the evidence.
+//! Terminal output of a run: table of criteria, causes of their failures, causes of ERROR, and evidence.
 //!
-//! What all rows share stands once, below the table, and a cause stands once, wherever it counts. Below [`NARROW`] columns each
-//! criterion takes two lines. Verdicts are always words; colour only underlines them. Every text is made harmless first: a
-//! document cannot send escape sequences to the reader's terminal.
+//! Facts that all rows share are printed once, below the table, and so is each cause. Below [`NARROW`] columns, each
+//! criterion takes two lines. Verdicts are always words; colour is an addition. All text is sanitised first: a document
+//! cannot send escape sequences to the terminal.
 
 use super::terminal_lines::{Paint, wrap};
 use super::terminal_table::{criteria, name};
@@ -12,26 +12,26 @@ use crate::trace::text::line;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Reasons that are listed for one criterion.
+/// Maximum number of reasons listed per criterion.
 const LISTED: usize = 5;
 
-/// Lanes whose times are told, and sources of evidence that are named.
+/// Maximum number of lanes with times, and of sources of evidence.
 const NAMED: usize = 3;
 
-/// The result in at most `width` columns (80 to 140 suit it), with ANSI colours when `colour` is set.
+/// Renders the result in at most `width` columns (80 to 140 suit it), with ANSI colours if `colour` is set.
 pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let evaluation = view.evaluation;
     let width = width.clamp(60, 160);
     let paint = Paint { colour };
     let mut out = String::new();
-    // Of selected cases or scenarios only what they decide is told.
+    // For selected cases or scenarios, only what they decide is shown.
     let selected = view.plan.part.as_ref().is_some_and(|part| part.cases || part.scenarios);
     criteria(&mut out, &evaluation.criteria, selected, width, &paint);
     if !evaluation.gates.is_empty() {
         let counts = figures::verdict_counts(evaluation.gates.iter());
         let gates = figures::counted(evaluation.gates.len() as u64, "scenario gate");
         let _ = writeln!(out, "\n{gates}: {counts}");
-        // A gate that nothing depends on is there for its figure.
+        // A gate that does not decide anything is shown for its figure.
         let watched = evaluation.gates.iter().filter(|gate| !gate.required && gate.verdict == Verdict::Pass);
         let watched: Vec<_> = watched.map(|gate| format!("{} {}", name(gate), figures::observed(gate))).collect();
         if !watched.is_empty() {
@@ -41,10 +41,10 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let gates = evaluation.gates.iter();
     let unmet = evaluation.criteria.iter().chain(gates).filter(|row| row.verdict != Verdict::Pass);
     let mut told = BTreeSet::new();
-    // What the selected trials cannot be asked is named in the last line.
+    // Criteria that the selected trials cannot answer are named in the last line.
     let part = view.plan.part.is_some();
     for row in unmet.filter(|row| row.required || !selected && !(part && row.not_asked)) {
-        // Trials that could not be run are told once, with their cause.
+        // Trials that could not be run are shown once, with their cause.
         let untried = row.verdict == Verdict::Error && row.errors > 0 && !evaluation.errors.is_empty();
         if !untried {
             unmet_row(&mut out, row, &mut told, width, &paint);
@@ -67,14 +67,14 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     facts(&mut out, evaluation, width);
     let verdict = figures::verdict_of(evaluation.exit_code);
     let mut conclusion = String::new();
-    // Which cases are left out stands above, with the rates that they would make.
+    // Excluded cases are shown above, with the rates they would give.
     let said = evaluation.conclusion.split("; cases left out of: ").next().unwrap_or_default();
     wrap(&mut conclusion, &format!("{said} (exit code {})", evaluation.exit_code), width, "");
     let _ = writeln!(out, "\n{}", paint.as_verdict(verdict, conclusion.trim_end()));
     out
 }
 
-/// What the trials rest on, took and cost.
+/// Evidence, times and cost of the trials.
 fn facts(out: &mut String, evaluation: &Evaluation, width: usize) {
     if let Some(stopped) = &evaluation.stopped {
         wrap(out, &stopped.sentence, width, "  ");
@@ -83,7 +83,7 @@ fn facts(out: &mut String, evaluation: &Evaluation, width: usize) {
         wrap(out, evidence, width, "  ");
     }
     for note in &evaluation.notes {
-        // The trials whose verdict changed are in the report, and those that fail now were told.
+        // Trials with a changed verdict are in the report, and those that fail now are shown above.
         let changed = note.split_once(" came to another verdict when recorded: ");
         let note = changed.map_or_else(|| note.clone(), |(n, _)| format!("{n} came to another verdict when recorded"));
         wrap(out, &format!("note: {note}"), width, "  ");
@@ -98,7 +98,7 @@ fn facts(out: &mut String, evaluation: &Evaluation, width: usize) {
     }
 }
 
-/// The times of some lanes, in one line each, and where the others are.
+/// Times of some lanes, one line each, and a reference to the others.
 fn times(out: &mut String, rows: &[Latency], width: usize) {
     let (faulty, usual): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.has_declared_faults());
     for row in usual.iter().take(NAMED) {
@@ -118,7 +118,7 @@ fn times(out: &mut String, rows: &[Latency], width: usize) {
     }
 }
 
-/// Rates of repeated cases; where nothing ever failed, 100 % again and again tells nothing.
+/// Rates of repeated cases; omitted if nothing failed, because all would be 100 %.
 fn repeats(out: &mut String, rows: &[Repeats], width: usize) {
     let (measured, other): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.not_measured.is_empty());
     let always = |row: &&Repeats| row.all.iter().all(|share| *share >= 1.0);
@@ -136,13 +136,13 @@ fn repeats(out: &mut String, rows: &[Repeats], width: usize) {
     }
 }
 
-/// The sentence of a row without the figures that stand in the table.
+/// Sentence of a row without the figures in the table.
 fn reason(row: &CriterionResult) -> &str {
     let seen = format!("{}; ", row.seen_text);
     row.sentence.strip_prefix(&seen).filter(|_| row.scenario.is_none()).unwrap_or(&row.sentence)
 }
 
-/// A row that does not pass, with the causes that no row before it had.
+/// A row that does not pass, with causes not shown for earlier rows.
 fn unmet_row(
     out: &mut String,
     row: &CriterionResult,
@@ -156,7 +156,7 @@ fn unmet_row(
     wrap(&mut text, &head, width, "");
     let painted = text.replacen(row.verdict.as_str(), &paint.verdict(row.verdict), 1);
     let _ = write!(out, "\n{painted}");
-    // A proxy's misses say nothing about the criterion: the HTML report lists them.
+    // A proxy's failures do not affect the criterion: the HTML report lists them.
     let causes = if row.proxy { &[][..] } else { &row.causes[..] };
     let (mut listed, mut before) = (0, 0);
     for cause in causes {
@@ -170,7 +170,7 @@ fn unmet_row(
             continue;
         }
         let place = format!("{}, {}", first.trial, first.unit);
-        // The first one in full where the reason leaves something out, and nothing twice.
+        // The first one in full if the reason is shortened, and nothing twice.
         let full = first.note != cause.reason && !first.note.is_empty();
         let first = if full { format!("{place}: {}", first.note) } else { place };
         let times = figures::count(cause.units);

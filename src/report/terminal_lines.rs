@@ -1,12 +1,12 @@
-//! Lines of a terminal: words within its width, and colours.
+//! Lines of a terminal: word wrap and colours.
 
 use super::figures::INCONCLUSIVE;
 use crate::gate::Verdict;
 use crate::trace::text::line;
 use std::fmt::Write as _;
 
-/// The words of a text; what is to be copied is one word, a command in backticks and `--limit name=value`, unless it is longer
-/// than `room` characters.
+/// Words of a text. Text to copy counts as one word (a command in backticks, and `--limit name=value`) unless it is
+/// longer than `room` characters.
 fn unbroken(text: &str, room: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut open = false;
@@ -26,7 +26,7 @@ fn unbroken(text: &str, room: usize) -> Vec<String> {
     words
 }
 
-/// Writes `words` on lines of at most `width` characters, each behind `indent`.
+/// Writes `words` in lines of at most `width` characters, each after `indent`.
 pub(super) fn wrap(out: &mut String, words: &str, width: usize, indent: &str) {
     let words = line(words);
     let room = width.saturating_sub(indent.chars().count()).max(20);
@@ -44,24 +44,24 @@ pub(super) fn wrap(out: &mut String, words: &str, width: usize, indent: &str) {
     let _ = writeln!(out, "{indent}{row}");
 }
 
-/// Colours, which only underline what words say.
+/// Colours, which only add to what words say.
 pub(super) struct Paint {
-    /// Whether there are any.
+    /// Whether colours are enabled.
     pub colour: bool,
 }
 
 impl Paint {
-    /// Less than the text around it.
+    /// Dims a text.
     pub(super) fn dim(&self, text: &str) -> String {
         if self.colour { format!("\u{1b}[2m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    /// A verdict's word in its colour.
+    /// Colours a verdict's word.
     pub(super) fn verdict(&self, verdict: Verdict) -> String {
         self.as_verdict(verdict, verdict.as_str())
     }
 
-    /// A text in a verdict's colour.
+    /// Colours a text like a verdict.
     pub(super) fn as_verdict(&self, verdict: Verdict, text: &str) -> String {
         if !self.colour {
             return text.to_owned();
@@ -76,14 +76,14 @@ impl Paint {
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
-    /// Colours the verdict that a row of the table ends with.
+    /// Colours the verdict at the end of a table row.
     pub(super) fn last_word(&self, row: &str) -> String {
         let bracket = if row.ends_with(')') { ")" } else { "" };
         let opening = if bracket.is_empty() { "" } else { "(" };
         for (place, words) in INCONCLUSIVE.iter().enumerate() {
             let whole = format!("{opening}{words}{bracket}");
             if let Some(rest) = row.strip_suffix(&whole).filter(|_| self.colour) {
-                // Amber for what is met, red without weight for what is not: words say which.
+                // Amber if the target is met, plain red if not; the words say which.
                 return format!("{rest}\u{1b}[{}m{whole}\u{1b}[0m", if place == 0 { "33" } else { "31" });
             }
         }

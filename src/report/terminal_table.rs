@@ -1,4 +1,4 @@
-//! The criteria of a run on a terminal: a table, or two lines each where there is no room for one.
+//! Criteria of a run on a terminal: a table, or two lines each if there is no room.
 
 use super::figures;
 use super::terminal_lines::{Paint, wrap};
@@ -7,20 +7,20 @@ use crate::trace::text::{clip, line};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use std::fmt::Write as _;
 
-/// Columns below which a criterion takes two lines.
+/// Below this number of columns, a criterion takes two lines.
 const NARROW: usize = 100;
 
-/// Columns from which the table has room for the numbers of units, where rows differ in them.
+/// From this number of columns on, the table shows numbers of units, if they differ between rows.
 const WIDE: usize = 130;
 
-/// What a row rests on that measured nothing.
+/// Evidence of a row without measurements.
 const NOTHING: &str = "–";
 
-/// Columns of a criterion's id where it has a line of its own.
+/// Columns of a criterion's id in the two-line form.
 const ID: usize = 14;
 
-/// The criteria, and once below them what all share. Of `selected` cases or scenarios those that had nothing to measure, and
-/// that nothing depends on, are only named.
+/// Renders the criteria, and below them what all share. For `selected` cases or scenarios, rows without measurements
+/// that decide nothing are only named.
 pub(super) fn criteria(out: &mut String, rows: &[CriterionResult], selected: bool, width: usize, paint: &Paint) {
     let idle = |row: &&CriterionResult| {
         let nothing = row.n == 0 && row.errors == 0 && row.excluded.is_empty() && row.verdict == Verdict::NotMeasured;
@@ -39,7 +39,7 @@ pub(super) fn criteria(out: &mut String, rows: &[CriterionResult], selected: boo
     }
 }
 
-/// What most rows rest on that rest on anything.
+/// Most frequent evidence of the rows that have evidence.
 fn usual_evidence(rows: &[&CriterionResult]) -> Option<String> {
     let values: Vec<String> = rows.iter().map(|row| evidence(row)).filter(|evidence| evidence != NOTHING).collect();
     let times = |value: &String| values.iter().filter(|other| *other == value).count();
@@ -51,12 +51,12 @@ fn evidence(row: &CriterionResult) -> String {
     line(&figures::rests_on(row))
 }
 
-/// What a row is called.
+/// Name of a row.
 pub(super) fn name(row: &CriterionResult) -> String {
     line(&figures::name(row))
 }
 
-/// What is asked, and on what it rests where most others rest on something else.
+/// Requirement of a row, and its evidence if it differs from the usual one.
 fn what(row: &CriterionResult, usual: Option<&String>) -> String {
     let about = line(if row.about.is_empty() { &row.metric } else { &row.about });
     let own = evidence(row);
@@ -68,7 +68,7 @@ fn word(row: &CriterionResult) -> String {
     if row.required { word.into() } else { format!("({word})") }
 }
 
-/// Two lines a criterion.
+/// Two lines per criterion.
 fn lines(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
     let mut out = String::new();
     let usual = usual_evidence(rows);
@@ -90,7 +90,7 @@ fn lines(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
     out
 }
 
-/// One row a criterion.
+/// One row per criterion.
 fn table(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
     if rows.is_empty() {
         return String::new();
@@ -146,7 +146,7 @@ fn table(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
     out
 }
 
-/// Once, below the table, what all rows share, or most.
+/// Facts shared by all or most rows, printed once below the table.
 fn shared(out: &mut String, rows: &[&CriterionResult], width: usize) {
     let mut said = Vec::new();
     if let Some(evidence) = usual_evidence(rows) {

@@ -1,9 +1,10 @@
-//! The conversations of a run, packed for the HTML report while traces stream by.
+//! Compresses the conversations of a run for the HTML report while traces stream by.
 //!
-//! Trials are encoded in blocks of at most [`TRIALS_A_BLOCK`] trials or [`BLOCK_BYTES`] bytes of JSON and each block
-//! is compressed (gzip, no time stamp; the first eight blocks of a lane well, all others fast). Two lanes are kept, trials that did not pass and trials that did: when the
-//! bytes do not reach for all, the former come first, each lane in plan order, and what is left out is counted. Memory
-//! is bounded by twice the budget and a few open blocks; the result does not depend on the number of threads.
+//! Trials are encoded in blocks of at most [`TRIALS_A_BLOCK`] trials or [`BLOCK_BYTES`] bytes of JSON, and each block
+//! is compressed (gzip without time stamp; the first eight blocks of a lane at a high level, others fast). There are
+//! two lanes, trials that did not pass and trials that did. If the budget is too small for all, the former take
+//! precedence, each lane in plan order, and omitted trials are counted. Memory is bounded by twice the budget and a few
+//! open blocks; the result does not depend on the number of threads.
 
 use super::Searchable;
 use super::compact::Encoder;
@@ -17,17 +18,17 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a run folder keeps of a trial beside its trace.
+/// Data of a trial that a run folder stores besides its trace.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside<'a> {
-    /// What models with a rubric said of its answers.
+    /// Grades of its answers.
     pub grades: &'a [Grade],
-    /// The passages that its searches found, whole, as far as they were kept.
+    /// Full passages that its searches found, as far as stored.
     pub passages: &'a [Arc<NamedPassage>],
 }
 
 impl<'a> Beside<'a> {
-    /// The whole text of a passage that a search in `base` found; a name that no base has is that of any.
+    /// Full text of a passage found in `base`; if no base has that name, any base is searched.
     pub(super) fn passage(&self, base: &str, id: &str) -> Option<&'a str> {
         let of = |one: &&Arc<NamedPassage>| one.id == id;
         let named = self.passages.iter().filter(of).find(|one| one.base == base);
@@ -35,18 +36,18 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// Compressed bytes that the HTML report spends on conversations by default.
+/// Default budget of the HTML report for conversations, in compressed bytes.
 pub(crate) const BUDGET: usize = 8_000_000;
-/// The most conversations: those of the trials that the page's table shows, which puts the same ones first.
+/// Maximum number of conversations: those of the trials in the page's table, which uses the same order.
 const MOST: usize = super::TABLE_ROWS;
-/// Trials in a block: what a browser unpacks to show one.
+/// Trials per block, which is what a browser unpacks to show one.
 const TRIALS_A_BLOCK: usize = 200;
 /// Bytes of JSON after which a block is closed early.
 const BLOCK_BYTES: usize = 1_000_000;
-/// Blocks that are compressed together.
+/// Blocks that are compressed in parallel.
 const BATCH: usize = 8;
 
-/// Conversations of some trials, compressed.
+/// Compressed conversations of some trials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     /// Ids of its trials, in the order of its JSON.
@@ -55,7 +56,7 @@ pub struct Block {
     pub gzip: Vec<u8>,
 }
 
-/// The conversations that fit.
+/// Conversations within the budget.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timelines {
     blocks: Vec<Block>,
@@ -64,28 +65,28 @@ pub struct Timelines {
 }
 
 impl Timelines {
-    /// The blocks, trials that did not pass first.
+    /// Blocks, trials that did not pass first.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Trials whose conversation is in a block.
+    /// Number of trials whose conversation is in a block.
     pub fn kept(&self) -> usize {
         self.blocks.iter().map(|block| block.trials.len()).sum()
     }
 
-    /// What a trial is found by; nothing of one that the table has no room for.
+    /// Search text of a trial; `None` if the table has no room for it.
     pub fn searchable(&self, trial: &str) -> Option<&Searchable> {
         self.searchable.get(trial)
     }
 
-    /// Trials whose conversation did not fit.
+    /// Number of trials whose conversation did not fit.
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 }
 
-/// Whether there is still room: once there is none for trials of a kind, that is final.
+/// Remaining room; once there is none for a kind of trial, this is final.
 #[derive(Debug, Clone, Default)]
 pub struct Room {
     troubled_full: Arc<AtomicBool>,
@@ -100,7 +101,7 @@ impl Room {
     }
 }
 
-/// Takes traces one by one, in plan order.
+/// Collects traces one by one, in plan order.
 #[derive(Debug)]
 pub struct TimelineBuilder {
     budget: usize,
@@ -117,7 +118,7 @@ impl Default for TimelineBuilder {
 }
 
 impl TimelineBuilder {
-    /// A builder that keeps at most `budget` compressed bytes.
+    /// A builder that stores at most `budget` compressed bytes.
     pub fn within(budget: usize) -> Self {
         let room = Room::default();
         let packer = |full: &Arc<AtomicBool>| Packer { full: Arc::clone(full), ..Packer::default() };
@@ -125,12 +126,12 @@ impl TimelineBuilder {
         Self { budget, room, troubled, passed, searchable: HashMap::new() }
     }
 
-    /// For those who make traces: which of them are not looked at any more.
+    /// Tells trace producers which traces are no longer needed.
     pub fn room(&self) -> Room {
         self.room.clone()
     }
 
-    /// Adds one trial's conversation; `result` is its judgement. Without a trace the trial is only counted.
+    /// Adds one trial's conversation; `result` is its verdict. Without a trace, the trial is only counted.
     pub fn add(&mut self, trace: Option<&Trace>, beside: Beside<'_>, result: &TrialResult) {
         let packer = if result.verdict == Verdict::Pass { &mut self.passed } else { &mut self.troubled };
         match trace {
@@ -139,7 +140,7 @@ impl TimelineBuilder {
         }
     }
 
-    /// Adds what a trial is found by, whether or not its conversation is kept.
+    /// Adds a trial's search text, whether or not its conversation is stored.
     pub fn add_searchable(&mut self, searchable: Searchable, result: &TrialResult) {
         let packer = if result.verdict == Verdict::Pass { &mut self.passed } else { &mut self.troubled };
         if packer.found < MOST {
@@ -148,7 +149,7 @@ impl TimelineBuilder {
         }
     }
 
-    /// The conversations that fit into the budget.
+    /// The conversations within the budget.
     pub fn finish(mut self) -> Timelines {
         let mut made = Timelines { searchable: std::mem::take(&mut self.searchable), ..Timelines::default() };
         let mut room = self.budget;
@@ -178,7 +179,7 @@ struct Packer {
     done: Vec<Block>,
     bytes: usize,
     taken: usize,
-    /// Trials of which is known what they are found by.
+    /// Number of trials with a search text.
     found: usize,
     left_out: usize,
     full: Arc<AtomicBool>,
@@ -209,9 +210,9 @@ impl Packer {
 
     fn compress(&mut self) {
         let closed = std::mem::take(&mut self.closed);
-        // A page of a large run is for looking things up: a seventh larger, in half the time.
+        // A page of a large run is used for looking things up: a seventh larger, in half the time.
         let level = if self.done.is_empty() { Compression::new(4) } else { Compression::fast() };
-        // What was cut or cleaned for the page may spell a secret that its trace does not.
+        // Text cut or cleaned for the page may contain a secret that its trace does not.
         let block = |(trials, json): (_, Vec<u8>)| Block { trials, gzip: gzip(&secrets::clean_packed(json), level) };
         let blocks: Vec<_> = closed.into_par_iter().map(block).collect();
         self.bytes += blocks.iter().map(|block| block.gzip.len()).sum::<usize>();
@@ -221,7 +222,7 @@ impl Packer {
 
 fn gzip(json: &[u8], level: Compression) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(json.len() / 4), level);
-    // Writing into a vector cannot fail; an empty member would show as a conversation that is not there.
+    // Writing to a vector cannot fail; an empty member would show as a missing conversation.
     encoder.write_all(json).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 

@@ -1,4 +1,4 @@
-//! What the trials of a plan were drawn to in earlier runs: see docs/how-to/runs.md, "First draws".
+//! Draws of a plan's trials in earlier runs: see docs/how-to/runs.md, "First draws".
 
 use super::{Mode, RunOptions, Suite, SuiteError};
 use crate::gate::{Evaluation, Verdict};
@@ -11,14 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 impl Suite {
-    /// The scenarios, by place in `plan`, of which a run does not draw every trial, because some are not selected; with `--failed`
-    /// all of them.
+    /// Scenarios, by index in `plan`, of which a run draws only selected trials; with `--failed`, all scenarios.
     pub(super) fn drawn_in_part(&self, options: &RunOptions, plan: &Plan) -> Result<BTreeSet<usize>, SuiteError> {
-        // The command that a red run prints is no new draw of anything.
+        // Rerunning failed trials is never a new draw.
         if options.failed.is_some() {
             return Ok((0..plan.scenarios.len()).collect());
         }
-        // Recordings of fewer repetitions would stand beside those of the others.
+        // Recordings with fewer repetitions would be mixed with those of the others.
         let repeat = options.selection.repeat.filter(|_| options.mode == Mode::Live);
         let passes = plan.stopping.map(|stopping| stopping.max_passes);
         let all = self.plan_passes(&Selection { repeat, ..Selection::default() }, options.seed, passes)?;
@@ -30,8 +29,8 @@ impl Suite {
     }
 }
 
-/// The draws of the trials of `plan` in the live runs below `reports`, where `live`, newest first, and in the run of the folder
-/// `named`. They go on counting in the scenarios that are drawn `in_part`.
+/// Draws of the trials of `plan` in the live runs below `reports` (if `live`), newest first, and in the run of the
+/// folder `named`. They still count in scenarios that are drawn `in_part`.
 pub(super) fn earlier(
     reports: &Path,
     named: Option<&Path>,
@@ -40,13 +39,13 @@ pub(super) fn earlier(
     in_part: &BTreeSet<usize>,
 ) -> EarlierDraws {
     let mut draws = EarlierDraws::default();
-    // Trials whose draw is not found yet: what they put to the test, and whether an earlier draw goes on counting.
+    // Trials whose draw has not been found: the hash of what they test, and whether an earlier draw still counts.
     let mut open: BTreeMap<String, (String, bool)> = plan
         .trials
         .iter()
         .map(|trial| (trial.id.clone(), (plan.subject(trial), in_part.contains(&trial.scenario))))
         .collect();
-    // The newest run of a trial has the draw that counts, and what came of all later ones. What is named may be elsewhere.
+    // The newest run of a trial has the counting draw and all later ones. A named run may be in another folder.
     let mut runs = if live { live_runs(reports) } else { Vec::new() };
     runs.extend(named.map(Path::to_owned));
     for folder in runs {
@@ -68,7 +67,7 @@ pub(super) fn earlier(
                 Verdict::Pass | Verdict::Fail if live => {
                     judged.push((trial.id.clone().into_owned(), trial.verdict.as_str().to_owned(), *counts));
                 }
-                // What it was drawn to before that is told, and counts no more: all of its scenario was drawn since.
+                // An earlier draw is reported but does not count: its whole scenario has been drawn since.
                 Verdict::Error if *counts && failed.contains(&*trial.id) => {
                     draws.add_errors(trial.id.clone().into_owned(), trial.draws.replaced_errors + 1);
                     *counts = false;
@@ -88,14 +87,14 @@ pub(super) fn earlier(
     draws
 }
 
-/// Causes of ERROR, as `run.json` names them, that say that nothing was drawn.
+/// Causes of ERROR, as in `run.json`, that mean nothing was drawn.
 const NOTHING_RUN: [&str; 5] = ["lane missing", "cassette miss", "cassette broken", "stopped", "not run"];
 
 fn evaluated(folder: &Path) -> Option<Evaluation> {
     serde_json::from_str(&files::read_to_string(folder.join(trace::RUN)).ok()?).ok()
 }
 
-/// The folders of live runs, newest first.
+/// Folders of live runs, newest first.
 fn live_runs(reports: &Path) -> Vec<PathBuf> {
     let mut runs = Vec::new();
     for entry in files::entries(reports).unwrap_or_default().into_iter().filter(|entry| entry.is_folder) {

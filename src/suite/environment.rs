@@ -1,4 +1,4 @@
-//! `environment.json`: what differs between machines and runs, and therefore is in no other file.
+//! Writes `environment.json`: facts that differ between machines and runs, and therefore are in no other file.
 
 use crate::platform::files;
 use crate::platform::secrets;
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::io;
 use std::path::Path;
 
-/// Writes the file into a run folder; `point` is the identity of what was run, as the history has it.
+/// Writes the file into a run folder; `point` is the run's identity in the history.
 #[expect(clippy::disallowed_methods, reason = "environment.json is where the wall clock may show")]
 pub(super) fn write(folder: &Path, mode: &str, jobs: Option<u16>, root: &Path, point: Option<&str>) -> io::Result<()> {
     let environment = json!({

@@ -1,4 +1,4 @@
-//! Why a suite cannot be loaded, planned or run.
+//! Errors of loading, planning and running a suite.
 
 use crate::gate::EvaluationError;
 use crate::platform::files::{LockError, is_full_disk};
@@ -12,33 +12,33 @@ use crate::trial::run::JournalError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a suite cannot be loaded, planned or run; a trial that cannot be run is an ERROR of that trial instead.
+/// Why a suite cannot be loaded, planned or run. A trial that cannot be run is an ERROR of that trial instead.
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
-    /// Mistakes in scenarios, criteria, the project file or the selection: all of them.
+    /// All mistakes in scenarios, criteria, the project file or the selection.
     #[error("{}", listed(.0))]
     Files(Vec<Diagnostic>),
-    /// The selection holds no trial.
+    /// The selection has no trial.
     #[error(
         "no trial is selected: `ragcheck list` shows what there is to select from with --only, --exclude, --tag, --flow and --variant"
     )]
     NothingSelected,
-    /// A run until decided that cannot be planned, or recordings that were made by one and cannot be read.
+    /// A run until decided cannot be planned, or the design of its recordings cannot be read.
     #[error(transparent)]
     Stop(StopError),
-    /// A replay is asked to go on until decided, and its recordings were not made so.
+    /// A replay of recordings with a fixed number of repetitions cannot run until decided.
     #[error(
         "--until-decided is for --mode record and --mode live: the number of these recordings was planned, and a \
          replay evaluates all of them"
     )]
     RecordedFixed,
-    /// Somebody else records in this project.
+    /// Another process is recording in this project.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// No recording could be written.
+    /// Recordings could not be written.
     #[error(transparent)]
     Recordings(#[from] Unwritable),
-    /// Bounds on a replay.
+    /// Call, cost and time limits do not apply to replays.
     #[error(
         "--max-calls, --max-cost and --timeout bound live and recording runs; a replay sends nothing and waits for \
          nothing: leave them out, or add --mode live"
@@ -47,30 +47,30 @@ pub enum SuiteError {
     /// Trials cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A bound on money, and no price for something that is called.
+    /// A cost limit needs a price for every service.
     #[error(
         "--max-cost needs the price of every model, search service and embeddings model, and ragcheck.yaml has none of {}: add it under \
          `prices`",
         .0.join(", ")
     )]
     Unpriced(Vec<String>),
-    /// A bound on money, and none on what a completion may cost.
+    /// A cost limit needs a token limit for every completion.
     #[error(
         "--max-cost reserves the most that a request may cost before it is sent, and {} has no `max_tokens`: add it to \
          the scenario's `model`",
         .0.join(", ")
     )]
     Unbounded(Vec<String>),
-    /// A criterion or the plan cannot be used.
+    /// A criterion or the plan is invalid.
     #[error(transparent)]
     Evaluation(#[from] EvaluationError),
-    /// The plan cannot be written as JSON.
+    /// The plan cannot be serialised.
     #[error("the plan cannot be written as JSON: {0}")]
     Plan(#[from] serde_json::Error),
     /// The run ended before its last trial.
     #[error("the run stopped: {0}")]
     Stopped(io::Error),
-    /// The run has grades from before, and cannot be evaluated with them.
+    /// Grades of an earlier equal run cannot be used.
     #[error(transparent)]
     Grades(#[from] ScoreError),
     /// A live or recording run ended before its last trial.
@@ -80,43 +80,43 @@ pub enum SuiteError {
         if is_full_disk(error) { "free some space, then " } else { "" }
     )]
     Interrupted {
-        /// Why.
+        /// The error.
         error: io::Error,
-        /// Trials that are finished.
+        /// Number of finished trials.
         finished: usize,
     },
-    /// The run cannot be gone on with, or be kept.
+    /// The run cannot be resumed or journaled.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A replay is asked to go on.
+    /// A replay cannot be resumed.
     #[error("--resume goes on with a live or recording run: add --mode live or --mode record as it was begun")]
     ReplayResumed,
     /// The run folder cannot be written.
     #[error("the run cannot be written below {}: {error}", reports.display())]
     Write {
-        /// The folder of runs.
+        /// Reports folder.
         reports: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// There is no earlier run whose trials could be run again.
+    /// There is no earlier run whose trials could be rerun.
     #[error("--failed needs an earlier run, and {} cannot be read: {reason}", file.display())]
     NoEarlierRun {
-        /// Its `run.json`.
+        /// Path of its `run.json`.
         file: PathBuf,
-        /// Why.
+        /// The error.
         reason: String,
     },
     /// Every trial of the earlier run passed.
     #[error("--failed: every trial of {} passed", file.display())]
     EveryTrialPassed {
-        /// Its `run.json`.
+        /// Path of its `run.json`.
         file: PathBuf,
     },
 }
 
 impl SuiteError {
-    /// Whether there is no room for the run's folder.
+    /// Whether the disk is full.
     pub fn is_full_disk(&self) -> bool {
         matches!(self, Self::Write { error, .. } if is_full_disk(error))
     }

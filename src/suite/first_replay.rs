@@ -1,28 +1,28 @@
-//! What the first replay of a project says of agents that run elsewhere: their tools are real, in a replay too.
+//! Note on the first replay of external agents in a project: their tools really run, in a replay too.
 
 use crate::platform::files;
 use crate::trace::{EXTERNAL, Trace, text};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Says that it was said, in the folder of the runs.
+/// Marker file in the reports folder: the note has been shown.
 const SAID: &str = ".tools-act-in-replay";
-/// Tools that are named.
+/// Maximum number of tools listed.
 const NAMED: usize = 20;
 
-/// The tools that agents which run elsewhere offered their models.
+/// Tools that external agents offered to their models.
 #[derive(Debug, Default)]
 pub(super) struct ForeignTools(BTreeSet<String>);
 
 impl ForeignTools {
-    /// Adds those of a trace.
+    /// Adds the tools of a trace.
     pub(super) fn add(&mut self, trace: &Trace) {
         if trace.lane.flow == EXTERNAL {
             self.0.extend(trace.offered.iter().flatten().cloned());
         }
     }
 
-    /// What the first replay says; `None` where no tool was offered, or `reports` holds that it was said.
+    /// The note; `None` if no tool was offered, or the marker in `reports` exists.
     pub(super) fn note(&self, reports: &Path) -> Option<String> {
         let said = reports.join(SAID);
         if self.0.is_empty() || said.exists() {
@@ -31,7 +31,7 @@ impl ForeignTools {
         let named: Vec<String> = self.0.iter().take(NAMED).map(|tool| text::quote(tool, 60)).collect();
         let more = self.0.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        // A folder that cannot be written to says it again.
+        // If the marker cannot be written, the note is shown again.
         let _ = files::write(&said, "");
         Some(format!(
             "note: a replay answers for model and search service alone; the agent's own tools ran for real: {}{more}. \

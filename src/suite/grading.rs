@@ -1,5 +1,5 @@
-//! Answers of a run folder, graded by a model with a rubric: `grades.jsonl` and `judgements.csv`, and the folder's
-//! verdicts and reports with them.
+//! Grades the answers of a run folder by a rubric, with a model: writes `grades.jsonl` and `judgements.csv`, and
+//! updates verdicts and reports.
 
 use super::Mode;
 use crate::grader::{self, Graded, Grader, GradingTask, Scope, Tally};
@@ -22,101 +22,100 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Where a rubric is unless one is named.
+/// Default path of the rubric.
 const RUBRIC: &str = "scenarios/rubric.yaml";
 
-/// How answers are graded.
+/// Options of grading.
 #[derive(Debug, Clone)]
 pub struct GradingOptions {
-    /// The project's folder.
+    /// Project folder.
     pub root: PathBuf,
-    /// The rubric's file; `scenarios/rubric.yaml` of the project by default.
+    /// Path of the rubric; `scenarios/rubric.yaml` of the project by default.
     pub rubric: Option<PathBuf>,
-    /// Where grades come from; recording asks only for answers that have no recording yet.
+    /// Source of grades; record mode only sends answers that have no recording.
     pub mode: Mode,
-    /// Every answer, or those from both sources.
+    /// All answers, or those with both sources.
     pub scope: Scope,
-    /// Requests that may be sent; an answer takes two.
+    /// Maximum number of requests; an answer takes two.
     pub max_calls: Option<u64>,
-    /// US dollars that may be spent, by the project's prices.
+    /// Maximum cost in US dollars, by the project's prices.
     pub max_cost: Option<f64>,
-    /// Answers that are graded at the same time, live or recording.
+    /// Number of answers graded at the same time, live or recording.
     pub jobs: u16,
-    /// Variables with the providers' keys; they win over those of the process.
+    /// Variables with the providers' keys; they take precedence over the process environment.
     pub variables: Variables,
-    /// The command that records what is missing, for messages.
+    /// Command that records missing gradings, for messages.
     pub command: String,
 }
 
-/// A run folder whose answers were graded.
+/// A graded run folder.
 pub struct GradedRun {
     /// The rubric.
     pub rubric: Rubric,
-    /// The answers, in the order of the traces.
+    /// Answers in the order of the traces.
     pub tasks: Vec<GradingTask>,
-    /// What came of each answer, in the same order; equal contents were graded once.
+    /// Result for each answer, in the same order; equal contents were graded once.
     pub outcomes: Vec<Result<Graded, TrialError>>,
-    /// How many distinct contents there are.
+    /// Number of distinct contents.
     pub contents: usize,
-    /// The folder's verdicts with the grades; `None` when no answer was graded and nothing was written.
+    /// Verdicts of the folder with the grades; `None` if no answer was graded and nothing was written.
     pub evaluated: Option<EvaluatedRun>,
 }
 
-/// Why answers cannot be graded at all.
+/// Why grading is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum GradingError {
-    /// Bounds on a replay.
+    /// Limits do not apply to replays.
     #[error("--max-calls and --max-cost bound live and recording grading; a replay sends nothing")]
     BoundedReplay,
-    /// Somebody else records in this project.
+    /// Another process is recording in this project.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// No recording could be written.
+    /// Recordings could not be written.
     #[error(transparent)]
     Recordings(#[from] Unwritable),
     /// The run folder cannot be read.
     #[error(transparent)]
     Run(#[from] ScoreError),
-    /// Mistakes in the project file or the rubric.
+    /// All mistakes in the project file or the rubric.
     #[error("{}", listed(.0))]
     Files(Vec<Diagnostic>),
-    /// A bound on money, and no price.
+    /// A cost limit needs a price.
     #[error("--max-cost needs the price of the grading model, and ragcheck.yaml has none of {}: add it under `prices`", line(.0))]
     Unpriced(String),
-    /// A bound on money, and none on what a completion may cost.
+    /// A cost limit needs a token limit for completions.
     #[error("--max-cost needs a bound on the grader's completions: add `max_tokens` to the rubric's `model`")]
     Unbounded,
-    /// The model cannot be reached.
+    /// The model cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// Nothing can be sent.
+    /// No request can be sent.
     #[error("no runtime could be started: {0}")]
     Runtime(io::Error),
     /// The grades or reports cannot be written.
     #[error("{} cannot be written: {error}", folder.display())]
     Write {
-        /// The run folder.
+        /// Run folder.
         folder: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
 }
 
 impl GradingError {
-    /// Whether there is no room for the grades.
+    /// Whether the disk is full.
     pub fn is_full_disk(&self) -> bool {
         matches!(self, Self::Write { error, .. } if files::is_full_disk(error))
     }
 }
 
-/// What came of each distinct content, by its hash.
+/// Result for each distinct content, by its hash.
 type Outcomes = BTreeMap<String, Result<Graded, TrialError>>;
 
-/// Grades the answers of the run in `folder` and writes what came of it there. Nothing is written when no answer was
-/// graded.
+/// Grades the answers of the run in `folder` and writes the results there. Writes nothing if no answer was graded.
 ///
 /// # Errors
-/// When the run, the project or the rubric cannot be used; what keeps single answers from being graded is in their place.
+/// If the run, the project or the rubric cannot be used; errors of single answers are in [`GradedRun::outcomes`].
 pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, GradingError> {
     if options.mode == Mode::Replay && (options.max_calls.is_some() || options.max_cost.is_some()) {
         return Err(GradingError::BoundedReplay);
@@ -161,7 +160,7 @@ pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, Gradi
     Ok(graded)
 }
 
-/// How far the grades agree with the ratings of the run; `None` where no rated trial has a grade.
+/// Agreement of the grades with the run's ratings; `None` if no rated trial has a grade.
 fn agreement(plan: &Plan, graded: &GradedRun, rubric: &str) -> Option<MeasuredAgreement> {
     let ratings = plan.ratings.as_ref()?;
     let mut tally = Tally::default();
@@ -212,7 +211,7 @@ fn outcomes(
     if options.mode == Mode::Replay {
         return Ok(outcomes);
     }
-    // What has a recording that fits is not asked again: its content is the same.
+    // Contents with a matching recording are not sent again.
     let wanted = contents.iter().filter(|(hash, _)| !outcomes.get(*hash).is_some_and(Result::is_ok));
     let wanted: Vec<(&str, &GradingTask)> = wanted.copied().collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(GradingError::Runtime)?;
@@ -289,7 +288,7 @@ fn rows(graded: &GradedRun, hashes: &[String], rubric: &str) -> Vec<Grade> {
     rows
 }
 
-/// Writes a file of the folder, whole or not at all.
+/// Writes a file of the folder atomically.
 fn write(folder: &Path, name: &str, content: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut text = Vec::new();
     content(&mut text)?;

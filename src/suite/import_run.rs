@@ -1,4 +1,4 @@
-//! A run folder of another agent's conversations: read, evaluated, written.
+//! Makes a run folder from another agent's conversations: reads, evaluates and writes it.
 
 use super::{SuiteError, environment};
 use crate::platform::bounds::Bound;
@@ -15,10 +15,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Conversations that are examined side by side before they are added up.
+/// Conversations examined in parallel before they are aggregated.
 const WINDOW: usize = 256;
 
-/// Why a file of conversations cannot be made a run.
+/// Why a file of conversations cannot be made into a run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImportFileError {
     /// It cannot be read.
@@ -29,13 +29,13 @@ pub(crate) enum ImportFileError {
         /// Why.
         error: io::Error,
     },
-    /// It is, or unpacks to, more than is read.
+    /// It is, or unpacks to, more bytes than allowed.
     #[error("{} holds more than {}: split it; {}", file.display(), Bound::ImportSize.shown(), Bound::ImportSize.advice())]
     TooLarge {
         /// The file.
         file: PathBuf,
     },
-    /// It does not hold conversations.
+    /// It does not hold valid conversations.
     #[error("{}: {error}", file.display())]
     Conversations {
         /// The file.
@@ -48,24 +48,25 @@ pub(crate) enum ImportFileError {
     Run(#[from] SuiteError),
 }
 
-/// What became of a file of conversations.
+/// Result of an import.
 pub struct ImportedRun {
     /// The run folder.
     pub folder: PathBuf,
     /// What it shows.
     pub evaluated: EvaluatedRun,
-    /// Members of conversations that were ignored, with the number of conversations that have them.
+    /// Ignored members of conversations, with the number of conversations that have them.
     pub ignored: BTreeMap<String, usize>,
-    /// Exact copies that were dropped: the place of each in the file, from 1, and of the conversation that it copies.
+    /// Dropped duplicates: position in the file, from 1, and position of the original.
     pub copies: Vec<(usize, usize)>,
 }
 
-/// Reads the conversations of `file` (JSON or JSON lines, gzip or not), evaluates them by `criteria` (those for any
-/// conversation without) and by those of the `project`, with what it declares not to be measured, and writes a run folder below `reports`; `root` is noted in
-/// `environment.json`. `agent` is the scenario of the agent that talked, where there is one.
+/// Imports the conversations of `file` (JSON or JSON lines, optionally gzip), evaluates them and writes a run folder
+/// below `reports`. Applies `criteria` (by default those for any conversation) and the criteria of the `project`, with
+/// its list of metrics declared as not measured. `root` is noted in `environment.json`. `agent` is the scenario of the
+/// recorded agent, if any.
 ///
 /// # Errors
-/// When the file cannot be used, or the folder cannot be written.
+/// If the file cannot be used, or the folder cannot be written.
 pub(crate) fn import(
     file: &Path,
     criteria: Option<Criteria>,
@@ -115,10 +116,10 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathB
     Ok((folder, evaluated))
 }
 
-/// The content of a file, unpacked when it is gzip.
+/// Content of a file, unpacked if it is gzip.
 fn read(file: &Path) -> Result<Vec<u8>, ImportFileError> {
     let unreadable = |error: io::Error| ImportFileError::Read { file: file.to_owned(), error };
-    // A small archive can unpack to more than any machine has.
+    // A small archive can unpack to more than any machine's memory.
     let most = Bound::ImportSize.most();
     let packed = files::read_at_most(file, most).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => ImportFileError::TooLarge { file: file.to_owned() },

@@ -1,4 +1,4 @@
-//! A suite from its files to a written run folder: load, plan, run, evaluate, report.
+//! Runs a suite from its files to a written run folder: load, plan, run, evaluate, report.
 //!
 //! | entry point | does |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | [`failed_trials`] | the trials of a run folder that did not pass |
 //! | [`import`](fn@import) | makes a run folder of another agent's conversations |
 //!
-//! Nothing here prints: what is worth saying beside the verdicts stands in [`FinishedRun`].
+//! Nothing here prints: remarks beside the verdicts are in [`FinishedRun`].
 
 mod draws;
 mod environment;
@@ -56,37 +56,36 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Reads the project at or above `folder`: the scenarios at `paths` (files or folders; the project's own without any),
-    /// and the criteria (`criteria` wins over the file that the project names).
+    /// Loads the project at or above `folder`: the scenarios at `paths` (files or folders; by default the project's)
+    /// and the criteria (`criteria` overrides the project's file).
     ///
     /// # Errors
-    /// [`SuiteError::Files`]: every mistake in the files, with its place.
+    /// [`SuiteError::Files`] with all mistakes in the files and their positions.
     pub fn load(folder: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<Self, SuiteError> {
         let loaded = scenario::load(&scenario::find_root(folder), paths, criteria, &crate::catalogues())?;
         Ok(Self { loaded: Arc::new(loaded) })
     }
 
-    /// What was read.
+    /// The loaded files.
     pub(crate) fn loaded(&self) -> &Arc<Loaded> {
         &self.loaded
     }
 
-    /// The trials that `selection` makes, as a replay of their recordings plans them: a selection that was recorded until
-    /// decided is planned pass by pass, and how it was recorded comes beside the plan. State machines are filled in by
-    /// [`Suite::run`].
+    /// Plans `selection` as a replay of its recordings, and returns how they were recorded: a selection recorded until
+    /// decided is planned pass by pass. [`Suite::run`] fills in the state machines.
     ///
     /// # Errors
-    /// When nothing is selected, or the selection names what does not exist.
+    /// If nothing is selected, or the selection names something unknown.
     pub(crate) fn plan(&self, selection: &Selection, seed: u64) -> Result<(Plan, Option<RecordedPasses>), SuiteError> {
         let recorded = evaluation::recorded_passes(&self.loaded, selection)?;
         let passes = recorded.as_ref().map(|recorded| recorded.most);
         Ok((self.plan_passes(selection, seed, passes)?, recorded))
     }
 
-    /// The trials that `selection` makes: `passes` complete passes, or as often as the cases say.
+    /// Plans `selection` with `passes` complete passes, or else with the repetitions of the cases.
     ///
     /// # Errors
-    /// When nothing is selected, or the selection names what does not exist.
+    /// If nothing is selected, or the selection names something unknown.
     pub(crate) fn plan_passes(
         &self,
         selection: &Selection,
@@ -97,16 +96,16 @@ impl Suite {
         if plan.trials.is_empty() { Err(SuiteError::NothingSelected) } else { Ok(plan) }
     }
 
-    /// Where the project's run folders are.
+    /// Folder of the project's runs.
     pub fn reports(&self) -> PathBuf {
         self.loaded.root.join(&self.loaded.project.reports)
     }
 }
 
-/// The trials of a run folder that did not pass, by its `run.json`.
+/// Trials of a run folder that did not pass, from its `run.json`.
 ///
 /// # Errors
-/// When the file cannot be read, or every trial passed.
+/// If the file cannot be read, or every trial passed.
 pub(crate) fn failed_trials(folder: &Path) -> Result<BTreeSet<String>, SuiteError> {
     let file = folder.join(trace::RUN);
     let text = files::read_to_string(&file)

@@ -1,4 +1,4 @@
-//! How a suite is run.
+//! Options of a run.
 
 use super::Progress;
 use crate::plan::Selection;
@@ -9,23 +9,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Trials at the same time in a live or recording run that was not told how many.
+/// Default number of concurrent trials in live and recording runs.
 pub(crate) const DEFAULT_JOBS: u16 = 4;
 
-/// Where answers come from.
+/// Source of services' responses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// From cassettes; opens no socket.
+    /// Cassettes; opens no socket to a provider.
     #[default]
     Replay,
-    /// From the providers; cassettes are written and then replayed.
+    /// Providers; cassettes are written and then replayed.
     Record,
-    /// From the providers; nothing is recorded.
+    /// Providers; nothing is recorded.
     Live,
 }
 
 impl Mode {
-    /// As `environment.json` writes it.
+    /// Name in `environment.json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Replay => "replay",
@@ -35,51 +35,51 @@ impl Mode {
     }
 }
 
-/// What the recordings were at a commit.
+/// The recordings at a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BaseCommit {
-    /// The beginning of its hash, for people.
+    /// Abbreviated commit hash, for display.
     pub name: String,
-    /// Files below the folder of recordings that are as they were there, by path from that folder with forward slashes.
+    /// Files that are unchanged since that commit, relative to the recordings folder, with forward slashes.
     pub same: BTreeSet<String>,
 }
 
-/// How a suite is run; the default replays every trial into the project's folder of reports.
+/// Options of a run; the default replays every trial into the project's reports folder.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
-    /// Where answers come from.
+    /// Source of services' responses.
     pub mode: Mode,
-    /// Which trials; its `passes` is set by the run.
+    /// Selected trials; the run sets `passes`.
     pub selection: Selection,
-    /// Run again what did not pass in the run of this folder, and take the other trials over from it.
+    /// Rerun the trials that did not pass in this run folder, and take the others from it.
     pub failed: Option<PathBuf>,
-    /// Go on with the newest unfinished run of the same plan.
+    /// Resume the newest unfinished run of the same plan.
     pub resume: bool,
     /// Seed of the run.
     pub seed: u64,
-    /// Go on in complete passes until every required gate is decided; for live and recording runs.
+    /// Run complete passes until every required gate is decided; live and recording runs only.
     pub until_decided: bool,
-    /// Trials that a run until decided may take.
+    /// Maximum number of trials of a run until decided.
     pub max_trials: Option<u64>,
-    /// Threads in replay (one a core by default), trials at the same time otherwise ([`DEFAULT_JOBS`] by default).
+    /// Threads in replay (default: one per core), else number of concurrent trials (default: [`DEFAULT_JOBS`]).
     pub jobs: Option<u16>,
-    /// Requests that a live or recording run may send.
+    /// Maximum number of requests of a live or recording run.
     pub max_calls: Option<u64>,
-    /// US dollars that a live or recording run may spend, by the project's prices.
+    /// Maximum cost of a live or recording run in US dollars, by the project's prices.
     pub max_cost: Option<f64>,
-    /// Time for a live or recording run.
+    /// Time limit of a live or recording run.
     pub timeout: Option<Duration>,
-    /// Variables with the providers' keys; they win over those of the process.
+    /// Variables with the providers' keys; they take precedence over the process environment.
     pub variables: Variables,
-    /// Where the run folder goes; the project's folder of reports by default.
+    /// Parent of the run folder; the project's reports folder by default.
     pub reports: Option<PathBuf>,
-    /// Which recordings are too old; none by default.
+    /// Age limit of recordings; none by default.
     pub ages: Option<Ages>,
-    /// Labels of the point that a live or recording run adds to the project's history; `None` adds none.
+    /// Labels of the point that a live or recording run adds to the project's history; `None` adds no point.
     pub history: Option<BTreeMap<String, String>>,
-    /// How far the run is, for another thread to read.
+    /// Progress counters, for another thread to read.
     pub progress: Arc<Progress>,
-    /// A commit, on a pull request its base: the verdict names the recordings that are not as they were there.
+    /// A commit, such as the base of a pull request: the verdict lists recordings that changed since.
     pub base: Option<BaseCommit>,
     /// Keep the figures of every case, for a comparison.
     pub for_comparison: bool,

@@ -1,4 +1,4 @@
-//! How far a run is, for whoever watches it: counted by the threads that carry trials out, read by another one.
+//! Progress of a run: counted by the threads that run trials, read by another thread.
 
 use crate::gate::Verdict;
 use crate::trial::TrialRunner;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The counters of a run under way.
+/// Counters of a run in progress.
 #[derive(Default)]
 pub struct Progress {
     planned: AtomicUsize,
@@ -16,20 +16,20 @@ pub struct Progress {
     runner: OnceLock<Arc<TrialRunner>>,
 }
 
-/// A moment of a run.
+/// Progress of a run at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Reached {
-    /// Trials that are planned; 0 while they are being read.
+    /// Planned trials; 0 while files are being read.
     pub planned: usize,
     /// Trials that ended.
     pub done: usize,
-    /// Of these, trials whose verdict is not PASS.
+    /// Ended trials whose verdict is not PASS.
     pub failed: usize,
-    /// Trials under way, of a live or recording run.
+    /// Trials in progress, in a live or recording run.
     pub running: u64,
-    /// Requests that were sent.
+    /// Requests sent.
     pub requests: u64,
-    /// US dollars that the trials that ended cost, as far as their prices are known; `None` where none is.
+    /// Cost of the ended trials in US dollars, as far as prices are known; `None` if none is.
     pub dollars: Option<f64>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for Progress {
 }
 
 impl Progress {
-    /// The moment.
+    /// Current progress.
     pub fn reached(&self) -> Reached {
         let budget = self.runner.get().map(|runner| runner.budget());
         Reached {
@@ -53,13 +53,13 @@ impl Progress {
         }
     }
 
-    /// The run begins with so many trials.
+    /// Starts a run of `planned` trials.
     pub(super) fn begin(&self, planned: usize, runner: &Arc<TrialRunner>) {
         self.planned.store(planned, Ordering::Relaxed);
         let _ = self.runner.set(Arc::clone(runner));
     }
 
-    /// A trial ended.
+    /// Counts an ended trial.
     pub(super) fn add(&self, verdict: Option<Verdict>, cost: Option<f64>) {
         if verdict != Some(Verdict::Pass) {
             self.failed.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A run: trials carried out, traces evaluated as they come, everything written into one folder.
+//! Runs trials, evaluates traces as they arrive, and writes everything into one folder.
 
 use super::first_replay::ForeignTools;
 use super::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, draws, environment, failed_trials};
@@ -22,53 +22,53 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A run that was carried out and written.
+/// A finished and written run.
 pub struct FinishedRun {
-    /// Its folder.
+    /// Run folder.
     pub folder: PathBuf,
-    /// Its verdicts.
+    /// Verdicts of the run.
     pub evaluated: EvaluatedRun,
-    /// Recorded exchanges that no trial asked for, in words.
+    /// Recorded exchanges that no trial used, as messages.
     pub unused: Vec<String>,
-    /// Trials whose recording is too old by [`RunOptions::ages`], with the time of their recording.
+    /// Trials whose recording is too old by [`RunOptions::ages`], with its time.
     pub old: Vec<(String, Timestamp)>,
-    /// What a run that ended early lacks; `None` for one that ran every trial.
+    /// Missing parts of a run that ended early; `None` if every trial ran.
     pub stopped: Option<StoppedRun>,
-    /// What to say of recordings of which only some were made until decided, and of a merge.
+    /// Notes on recordings of which only some were made until decided, and on merging with an earlier run.
     pub notes: Vec<String>,
-    /// What became of its point in the project's history.
+    /// Result of adding a point to the project's history.
     pub history: HistoryPoint,
 }
 
-/// A run that was ended by its bounds or by a person.
+/// A run that ended early, by a limit or a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoppedRun {
-    /// Why.
+    /// Reason of the end.
     pub reason: String,
-    /// The trials that are missing.
+    /// Ids of the missing trials.
     pub missing: Vec<String>,
-    /// Trials that were planned.
+    /// Number of planned trials.
     pub planned: usize,
 }
 
-/// What became of a run's point in the project's history; its verdict does not depend on it.
+/// Result of adding a run to the project's history; its verdict does not depend on it.
 #[derive(Debug)]
 pub enum HistoryPoint {
-    /// None was asked for: a replay, or a run without a history.
+    /// No point was requested: a replay, or a run without a history.
     NotAsked,
-    /// It is in the history.
+    /// The point was added.
     Added,
-    /// The run has no point, and why.
+    /// The run has no point, with the reason.
     NoPoint(NoPoint),
     /// The history cannot be read or written.
     Failed(HistoryError),
 }
 
 impl Suite {
-    /// Runs the selected trials, evaluates them and writes the run folder; [`RunOptions::progress`] says how far it is.
+    /// Runs the selected trials, evaluates them and writes the run folder; [`RunOptions::progress`] shows the progress.
     ///
     /// # Errors
-    /// [`SuiteError`] when nothing could be run, or the folder cannot be written.
+    /// [`SuiteError`] if nothing could be run, or the folder cannot be written.
     pub fn run(&self, options: &RunOptions) -> Result<FinishedRun, SuiteError> {
         let bounded = options.max_calls.is_some() || options.max_cost.is_some() || options.timeout.is_some();
         if options.mode == Mode::Replay && bounded {
@@ -84,7 +84,7 @@ impl Suite {
         options.progress.begin(plan.trials.len(), &runner);
         let journal = journal(options, &reports, &plan, &text)?;
         let unwritten = |error: io::Error| match &journal {
-            // What was paid for is in the journal.
+            // Paid results are in the journal.
             Some(journal) => {
                 let error = io::Error::new(error.kind(), format!("{}: {error}", reports.display()));
                 SuiteError::Interrupted { error, finished: journal.finished() }
@@ -120,7 +120,7 @@ impl Suite {
                 writing.run_again(&made.line)?;
             } else if let Some(verdict) = trial.made.verdict().filter(|_| record && completed) {
                 runner.note_verdict(&trial.finished.trace, verdict).map_err(io::Error::other)?;
-                // A replay of the recording says so too.
+                // A replay of the recording has the same note.
                 trial.finished.trace.evidence.noted_verdict = Some(verdict.to_owned());
                 trial.made = preparer.prepare(&trial.finished.trace);
             }
@@ -152,7 +152,7 @@ impl Suite {
         let ended = runner.budget().reason();
         let newest = ended.is_none() && !chosen.chooses_cases() && options.failed.is_none();
         let folder = writing.finish(newest).map_err(unwritten)?;
-        // What was made of an equal run before: grades count, and the page links to its comparisons.
+        // Additions to an earlier equal run: grades count, and the page links to its comparisons.
         if folder.join(trace::GRADES).exists() {
             evaluated = evaluation::score(&folder, options.for_comparison)?;
         }
@@ -180,14 +180,14 @@ impl Suite {
         Ok(FinishedRun { folder, evaluated, unused, old, stopped, notes, history })
     }
 
-    /// What a run needs before its first trial.
+    /// Prepares a run before its first trial.
     fn prepare(&self, options: &RunOptions, reports: &Path) -> Result<Prepared, SuiteError> {
         let (mut plan, note) = self.planned(options)?;
         name_models(options, &mut plan);
         let mut notes: Vec<String> = note.into_iter().collect();
         let mut runner = self.runner(options, &plan)?;
         plan.machines = runner.machines();
-        // A recording reports what its replay gives.
+        // A recording reports the result of its replay.
         plan.mode = Some(if options.mode == Mode::Live { trace::Mode::Live } else { trace::Mode::Replay });
         if options.mode != Mode::Replay {
             plan.order = plan::interleaved(&plan.trials, plan.seed);
@@ -210,7 +210,7 @@ impl Suite {
                     plan.trials.len() - kept.len()
                 ));
             } else {
-                // The others would be of another plan: what did not pass is run alone, as a part.
+                // The other trials would belong to another plan, so only those that did not pass run, as a part.
                 let of = plan.trials.len() as u64;
                 let only = Selection { trials: Some(failed), ..options.selection.clone() };
                 let (machines, mode) = (std::mem::take(&mut plan.machines), plan.mode);
@@ -253,7 +253,7 @@ impl Suite {
         Ok(Prepared { plan: Arc::new(plan), text, runner: Arc::new(runner), kept, earlier, notes })
     }
 
-    /// The recordings of planned trials that are not as they were at the base.
+    /// Recordings of planned trials that changed since the base commit.
     fn changed_recordings(&self, options: &RunOptions, plan: &Plan) -> Option<plan::ChangedRecordings> {
         let BaseCommit { name, same } = options.base.as_ref()?;
         let Loaded { root, project, .. } = &**self.loaded();
@@ -267,7 +267,7 @@ impl Suite {
         Some(plan::ChangedRecordings { base: name.clone(), trials })
     }
 
-    /// Of what the selection makes a part.
+    /// The selected part of the suite, if the selection makes it a part.
     fn part(&self, options: &RunOptions, plan: &Plan) -> Result<Option<plan::Part>, SuiteError> {
         let chosen = &options.selection;
         let mut by = chosen.typed();
@@ -287,7 +287,7 @@ impl Suite {
         }))
     }
 
-    /// The plan of a run, and what to say of recordings of which only some were made until decided.
+    /// The plan of a run, and notes on recordings of which only some were made until decided.
     fn planned(&self, options: &RunOptions) -> Result<(Plan, Option<String>), SuiteError> {
         let (selection, seed) = (&options.selection, options.seed);
         if options.mode == Mode::Replay {
@@ -308,7 +308,7 @@ impl Suite {
     }
 }
 
-/// What is noted of the trials beside their evaluation.
+/// Facts about trials noted beside their evaluation.
 #[derive(Default)]
 struct Seen {
     gather: Gather,
@@ -334,20 +334,20 @@ impl Seen {
     }
 }
 
-/// What stands before the first trial.
+/// State of a run before the first trial.
 struct Prepared {
     plan: Arc<Plan>,
-    /// The text of `plan.json`.
+    /// Text of `plan.json`.
     text: Vec<u8>,
     runner: Arc<TrialRunner>,
     /// Trials that another run finished.
     kept: Kept,
-    /// What trials were drawn to before.
+    /// Draws of trials in earlier runs.
     earlier: EarlierDraws,
     notes: Vec<String>,
 }
 
-/// The journal of a run that is paid for.
+/// Journal of a run that costs money; `None` in replay.
 #[expect(clippy::disallowed_methods, reason = "a journal says when its run was begun")]
 fn journal(options: &RunOptions, reports: &Path, plan: &Plan, text: &[u8]) -> Result<Option<Journal>, SuiteError> {
     if options.mode == Mode::Replay {
@@ -362,7 +362,7 @@ fn journal(options: &RunOptions, reports: &Path, plan: &Plan, text: &[u8]) -> Re
     }))
 }
 
-/// In what the plan of an earlier run differs from that whose text is `now`; the order in which trials were begun aside.
+/// Differences between an earlier run's plan and the plan `now`, ignoring the order in which trials start.
 fn merging(earlier: &Path, now: &[u8]) -> Result<Vec<String>, SuiteError> {
     let file = earlier.join(trace::PLAN);
     let text = trace::plan_text(earlier)
@@ -375,7 +375,7 @@ fn merging(earlier: &Path, now: &[u8]) -> Result<Vec<String>, SuiteError> {
     Ok(plan::differences(&before, &now))
 }
 
-/// In live use a variable may name the model of a flow; a recording holds the name that its scenario gives.
+/// In live runs, a variable may override a flow's model; recordings use the model of their scenario.
 fn name_models(options: &RunOptions, plan: &mut Plan) {
     if options.mode == Mode::Live {
         trial::name_models(plan, &options.variables);
@@ -410,7 +410,7 @@ fn carry_out(
     run::live(runner, plan, live, &inspect, commit)
 }
 
-/// That passages are not kept whole.
+/// Note that some passages are not stored in full.
 fn without_room(left_out: usize) -> String {
     let bound = Bound::FoundPassagesSize;
     let passages = plural(left_out, "passage");

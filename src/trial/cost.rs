@@ -1,5 +1,4 @@
-//! What a recording cost when it was made, as far as services told their tokens and the project knows prices: the
-//! best guess at what making it again costs.
+//! Estimates what re-recording costs: tokens that services reported in the recording, times the project's prices.
 
 use super::TrialRunner;
 use crate::cassette::{Cassette, Exchange, Outcome, Profile};
@@ -22,16 +21,16 @@ pub struct Spending {
     pub search_calls: u64,
     /// Requests for embeddings.
     pub embedding_calls: u64,
-    /// US dollars for all that is known.
+    /// US dollars of all requests whose tokens and price are known.
     pub dollars: f64,
-    /// `provider/model` without a price.
+    /// Models without a price, as `provider/model`.
     pub unpriced: BTreeSet<String>,
-    /// Requests whose tokens the service did not tell, though they have a price.
+    /// Requests to priced models whose responses reported no token usage.
     pub untold: u64,
 }
 
 impl Spending {
-    /// Adds another lane's.
+    /// Adds the spending of another lane.
     pub fn add(&mut self, other: &Self) {
         self.model_calls += other.model_calls;
         self.search_calls += other.search_calls;
@@ -43,19 +42,19 @@ impl Spending {
 }
 
 impl TrialRunner {
-    /// What the requests of a trial's recording came to.
+    /// Spending of all requests in a trial's recording.
     pub fn spending(&self, trial: &PlannedTrial, cassette: &Cassette) -> Spending {
         let mut spending = Spending::default();
         for exchange in &cassette.exchanges {
             let service = match exchange.service.as_str() {
-                // A server of one's own costs nothing by the request, and a managed service has no price by the token.
+                // A self-hosted server costs nothing per request, and a managed service has no price per token.
                 service if service == Service::Knowledge.as_str() => continue,
                 service if service == Service::ManagedRetrieval.as_str() => continue,
                 service if service == Service::Embeddings.as_str() => Service::Embeddings,
                 service if service == Service::Search.as_str() => Service::Search,
                 _ => Service::Model,
             };
-            // A list of models is neither a completion nor priced.
+            // Listing models is not a completion and has no price.
             if exchange.profile == Profile::EXACT.name && matches!(service, Service::Model | Service::Search) {
                 continue;
             }
@@ -78,7 +77,7 @@ impl TrialRunner {
         spending
     }
 
-    /// `provider/model` of all services of a plan that have no price, with the scenario files that name them.
+    /// Models of a plan without a price (`provider/model`), with the scenario files that name them.
     pub fn unpriced(&self, plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
         let mut found = BTreeMap::<String, BTreeSet<String>>::new();
         for scenario in &plan.scenarios {
@@ -98,8 +97,8 @@ impl TrialRunner {
         found
     }
 
-    /// `provider/model` of all models of a plan whose completions have no bound, with the scenario files that name them.
-    /// What an agent that runs elsewhere asks is its own: its requests are looked at when they come.
+    /// Models of a plan whose completions have no token limit (`provider/model`), with the scenario files that name
+    /// them. External agents are left out: they set their own limits, which are checked request by request.
     pub fn unbounded(&self, plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
         let mut found = BTreeMap::<String, BTreeSet<String>>::new();
         for scenario in &plan.scenarios {
@@ -112,7 +111,7 @@ impl TrialRunner {
         found
     }
 
-    /// What requests of a trial and their responses cost.
+    /// Prices requests of a trial and their responses.
     pub(super) fn tariff(&self, trial: &PlannedTrial) -> Arc<dyn Tariff> {
         let price = |service| {
             let model = self.model_of(trial, service)?;
@@ -125,14 +124,15 @@ impl TrialRunner {
         })
     }
 
-    /// The dearest of these models, `None` where one has no price: a request does not tell which of them it is for.
+    /// The most expensive of these models, because a request does not say which one it is for; `None` if any has no
+    /// price.
     fn dearest(&self, models: &BTreeSet<String>) -> Option<Price> {
         let prices = models.iter().map(|model| self.loaded.project.prices.get(model).copied());
         let prices = prices.collect::<Option<Vec<Price>>>()?;
         prices.into_iter().max_by(|one, other| one.input.total_cmp(&other.input))
     }
 
-    /// The name under which a trial's service has its price: `provider/model`.
+    /// Name under which a trial's service is priced: `provider/model`.
     pub(super) fn model_of(&self, trial: &PlannedTrial, service: Service) -> Option<String> {
         let declared = self.declared(trial)?;
         match service {
@@ -144,18 +144,18 @@ impl TrialRunner {
     }
 }
 
-/// The variants of a scenario whose settings are known.
+/// Variants of a scenario whose settings are known.
 fn declared(scenario: &PlannedScenario) -> impl Iterator<Item = (&PlannedVariant, &VariantSettings)> {
     scenario.variants.iter().filter_map(|variant| Some((variant, variant.settings.as_ref()?)))
 }
 
-/// Tokens that a service may add to what is sent: its own instructions for tools, and marks around messages.
+/// Tokens that a service may add to a request: its own tool instructions, and separators between messages.
 const ADDED_BY_MODEL: u64 = 1_000;
-/// Tokens that a search service is taken to read and write, for want of a bound: an answer that was dearer is the guess
-/// for the next.
+/// Assumed input and output tokens of a search, which has no limit. After a more expensive answer, that answer's tokens
+/// become the assumption.
 const OF_A_SEARCH: u64 = 4_000;
 
-/// What requests to a model of that price cost, and nothing else.
+/// Prices requests to a model of that price; requests to other services are free.
 pub(super) fn tariff(model: Option<Price>) -> Arc<dyn Tariff> {
     Arc::new(Prices { model, ..Prices::default() })
 }
@@ -169,16 +169,16 @@ struct Prices {
 
 impl Tariff for Prices {
     fn quote(&self, request: &HttpRequest) -> Option<f64> {
-        // No token is shorter than a byte.
+        // A token has at least one byte.
         let sent = serde_json::to_vec(&*request.body).ok()?.len() as u64;
         let tokens = |added: u64, output: u64| Tokens { input: Some(sent + added), cached: None, output: Some(output) };
         match request.service {
-            // A list of models costs nothing.
+            // Listing models costs nothing.
             Service::Model | Service::Search if request.method == "GET" => Some(0.0),
             Service::Search => self.search?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
-            // A base's own server has no price, and a managed service none by the token.
+            // A knowledge server has no price, and a managed service has none per token.
             Service::Knowledge | Service::ManagedRetrieval => Some(0.0),
-            // Nothing is written for an embedding.
+            // Embeddings have no output tokens.
             Service::Embeddings => self.embeddings?.of(tokens(0, 0)),
             _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
             _ => self.model?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
@@ -202,7 +202,7 @@ impl Tariff for Prices {
     }
 }
 
-/// The bound on the tokens of a completion that a request has, in any dialect.
+/// Maximum completion tokens that a request sets, in any dialect.
 fn most_tokens(body: &Value) -> Option<u64> {
     let bound = |fields: &Value| {
         let names = ["max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens"];
@@ -213,7 +213,7 @@ fn most_tokens(body: &Value) -> Option<u64> {
     one.map(|one| one.saturating_mul(times))
 }
 
-/// The tokens of one exchange: none of a request that failed, `None` when the service did not tell.
+/// Token usage of one exchange: zero for a failed request, `None` if the service did not report it.
 fn tokens(exchange: &Exchange) -> Option<Tokens> {
     let nothing = Tokens { input: Some(0), cached: None, output: Some(0) };
     let Outcome::Response { status, headers, body, .. } = &exchange.outcome else { return Some(nothing) };
@@ -227,14 +227,14 @@ fn tokens(exchange: &Exchange) -> Option<Tokens> {
     tokens_of(&exchange.profile, stream, body)
 }
 
-/// The tokens that an answer with vectors tells of.
+/// Token usage reported in an embeddings response.
 fn tokens_read(body: &[u8]) -> Option<Tokens> {
     let usage = serde_json::from_slice::<Value>(body).ok()?;
     let read = ["/usage/prompt_tokens", "/usage/total_tokens"].into_iter().find_map(|at| usage.pointer(at)?.as_u64());
     Some(Tokens { input: Some(read?), cached: None, output: Some(0) })
 }
 
-/// The tokens that an answer tells of, by the name of its dialect.
+/// Token usage reported in a completion of the named dialect.
 fn tokens_of(dialect: &str, stream: bool, body: &[u8]) -> Option<Tokens> {
     let dialect = wire::by_name(dialect)?;
     let document: Value = if stream {

@@ -1,9 +1,9 @@
-//! How a lane's recording stands to what its trial would send today: without a replay, by the hashes beside each
+//! Compares a lane's recording with what its trial would send today, without a replay, by the hashes beside each
 //! exchange.
 //!
-//! The trial runs as far as its first request, which nobody answers. Where a part of that request (model, system
-//! prompt, tools, parameters) no longer has the hash of the first recorded exchange, every exchange that was recorded
-//! with the same hash has drifted: its key cannot be met any more.
+//! The trial runs up to its first request, which gets no answer. If a part of that request (model, system prompt,
+//! tools, parameters) no longer has the hash of the first recorded exchange, every exchange recorded with the old hash
+//! has drifted: its key can no longer match.
 
 use super::TrialRunner;
 use super::knowledge::without_services;
@@ -34,7 +34,7 @@ pub enum Part {
 impl Part {
     const ALL: [Self; 4] = [Self::Model, Self::System, Self::Tools, Self::Parameters];
 
-    /// As messages say it.
+    /// Name used in messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Model => "model",
@@ -54,19 +54,19 @@ impl Part {
     }
 }
 
-/// What a recording is like beside today's trial.
+/// A recording compared with today's trial.
 #[derive(Debug)]
 pub struct Standing {
     /// The recording.
     pub cassette: Cassette,
-    /// Parts that drifted, each with the ordinals of the exchanges that hold the old one.
+    /// Parts that drifted, each with the ordinals of the exchanges recorded with the old hash.
     pub drifted: Vec<(Part, Vec<u32>)>,
-    /// Of a base behind a server, whether another collection, model or folder was searched than is declared today.
+    /// Whether the knowledge server searched another collection, model or folder than the scenario declares today.
     pub searched_another: bool,
 }
 
 impl TrialRunner {
-    /// The file of a trial's lane.
+    /// Path of a trial's lane file.
     pub fn lane_file(&self, plan: &Plan, trial: &PlannedTrial) -> PathBuf {
         let (scenario, case) = super::names(plan, trial);
         cassette::path(self.cassettes(), &scenario, &case, &trial.lane)
@@ -75,7 +75,7 @@ impl TrialRunner {
     /// Reads a trial's recording.
     ///
     /// # Errors
-    /// [`CassetteError`] when there is none, or it is broken; files are named below the project.
+    /// [`CassetteError`] if it is missing or broken; paths in messages are relative to the project.
     pub fn recording(&self, plan: &Plan, trial: &PlannedTrial) -> Result<Cassette, CassetteError> {
         let path = self.lane_file(plan, trial);
         let (scenario, _) = super::names(plan, trial);
@@ -85,7 +85,7 @@ impl TrialRunner {
     /// Compares a trial's recording with what the trial would send today.
     ///
     /// # Errors
-    /// [`CassetteError`] when there is no recording, or it is broken.
+    /// [`CassetteError`] if the recording is missing or broken.
     pub fn standing(&self, plan: &Plan, trial: &PlannedTrial) -> Result<Standing, CassetteError> {
         let cassette = self.recording(plan, trial)?;
         let mut drifted = Vec::new();
@@ -112,7 +112,7 @@ impl TrialRunner {
         Ok(Standing { cassette, drifted, searched_another })
     }
 
-    /// The first request of a trial; `None` when it sends none.
+    /// The first request of a trial; `None` if it sends none.
     fn first_request(&self, plan: &Plan, trial: &PlannedTrial) -> Option<HttpRequest> {
         let setup = self.setup(trial)?;
         let probe = Arc::new(Probe::default());
@@ -126,13 +126,13 @@ impl TrialRunner {
         let project = &self.loaded.project;
         let built = environment(project, trial, setup, &transport, &shared, Arc::new(stages), trial.seed).ok()?;
         let case = plan.case_of(trial)?;
-        // However the trial ends, what counts is what it had sent by then.
+        // How the trial ends does not matter, only what it had sent by then.
         let _ = catch_unwind(AssertUnwindSafe(|| block_on(&clock, super::drive::drive(setup.flow, &built, case))));
         probe.first.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// Keeps the first request and answers none: the trial ends as by a miss.
+/// Captures the first request and answers none: the trial ends as on a cassette miss.
 #[derive(Default)]
 struct Probe {
     first: Mutex<Option<HttpRequest>>,

@@ -1,14 +1,14 @@
-//! Runs a case: its conversations one after the other or side by side, each turn by turn.
+//! Runs a case: its conversations in sequence or in parallel, each turn by turn.
 
 use crate::flow::{Abort, AgentContext, ConversationState, Flow, reply};
 use crate::plan::ResolvedCase;
 use crate::scenario::Conversation;
 use futures_util::future::try_join_all;
 
-/// Runs all of `case` in `environment`. An agent that fails a turn goes on with the next, as a person would.
+/// Runs all turns of `case` in `environment`. A failed turn does not stop the conversation: the next turn is sent.
 ///
 /// # Errors
-/// [`Abort`] when the trial cannot go on at all.
+/// [`Abort`] if the trial cannot continue.
 pub(super) async fn drive(flow: &dyn Flow, environment: &AgentContext, case: &ResolvedCase) -> Result<(), Abort> {
     environment.sessions.declare(case.fault.as_deref().unwrap_or_default());
     let mut ordinal = 0;
@@ -46,7 +46,7 @@ async fn converse(
     Ok(())
 }
 
-/// The conversation as a new process finds it after the old one was killed: what the store holds of it, and nothing else.
+/// Conversation state after a simulated process restart: only what the store holds.
 fn restarted(environment: &AgentContext, before: &ConversationState) -> Result<ConversationState, Abort> {
     match environment.sessions.load(&before.session) {
         Ok(Some(text)) => Ok(ConversationState::from_json(&text)?),

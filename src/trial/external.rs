@@ -1,9 +1,9 @@
-//! One trial of an agent that runs elsewhere: live, recorded or replayed.
+//! Runs one trial of an external agent: live, recorded or replayed.
 //!
-//! The agent is a real process in all three: it is sent the turns over HTTP, and what it asks of model and search service
-//! comes through a proxy on loopback. What differs is what stands behind the proxy: the providers, the providers and a
-//! recorder, or a cassette. Trials go through a turnstile, one at a time in the order of the plan, because nothing in a
-//! request says which trial it belongs to.
+//! In all three modes the agent is a real process: turns are posted to it over HTTP, and its requests to models and
+//! search services pass through a proxy on loopback. Behind the proxy are the providers, the providers and a recorder,
+//! or a cassette. A turnstile admits one trial at a time, in plan order, because a request does not say which trial it
+//! belongs to.
 
 use super::external_setup::{ExternalSetup, Measured, Recorded};
 use super::heard::Heard;
@@ -29,19 +29,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 
-/// What is done with a trial.
+/// How a trial is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
-    /// It runs against the providers.
+    /// Runs against the providers.
     Live,
-    /// It runs against the providers, is recorded, and then replayed from what was written.
+    /// Runs against the providers, is recorded, and is then replayed from the new cassette.
     Record,
-    /// It runs against its cassette.
+    /// Runs against its cassette.
     Replay,
 }
 
 impl Doing {
-    /// What the agent is told with each turn, so that tools that act can be left out of replays.
+    /// Headers sent to the agent with each turn, so that it can skip side effects in replays.
     fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Live => &[(MODE_HEADER, "live")],
@@ -51,10 +51,10 @@ impl Doing {
     }
 }
 
-/// Tells the agent in which mode a turn runs.
+/// Header that names the mode of a turn.
 const MODE_HEADER: &str = "x-ragcheck-mode";
 
-/// One run of a trial: what stands behind the proxy, and by which clock it is timed.
+/// One run of a trial: the services behind the proxy, and the clock that times it.
 struct Course<'p> {
     doing: Doing,
     way: Arc<dyn Transport>,
@@ -63,28 +63,28 @@ struct Course<'p> {
     clock: Arc<dyn Clock>,
     pace: &'p dyn Pace,
     evidence: Evidence,
-    /// How many exchanges the recording holds that it is replayed from; `None` where it is none.
+    /// Number of exchanges in the replayed recording; `None` outside replay.
     recorded: Option<usize>,
 }
 
-/// What one trial with the agent left.
+/// Result of one trial with the agent.
 struct Ran {
     trace: Trace,
     secrets: Vec<(String, String)>,
 }
 
 impl TrialRunner {
-    /// Whether a trial is one of an agent that runs elsewhere: it needs a runtime and the turnstile.
+    /// Whether the trial's agent is external: it then needs a runtime and the turnstile.
     pub fn is_external(trial: &PlannedTrial) -> bool {
         trial.lane.flow == EXTERNAL
     }
 
-    /// Waits until no other trial of an agent that runs elsewhere is under way; first come, first served.
+    /// Waits until no other external trial is running; first come, first served.
     pub async fn turnstile(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.turnstile).lock_owned().await
     }
 
-    /// Runs one trial of an agent that runs elsewhere. The caller went through [`TrialRunner::turnstile`].
+    /// Runs one external trial. The caller holds the permit of [`TrialRunner::turnstile`].
     pub async fn external(&self, plan: &Plan, trial: &PlannedTrial, doing: Doing) -> Finished {
         let Some((outside, case)) = self.agent(trial).zip(plan.case_of(trial)) else {
             return failed(plan, trial, &foreign());
@@ -98,7 +98,7 @@ impl TrialRunner {
         done.unwrap_or_else(|why| failed(plan, trial, &why))
     }
 
-    /// The proxy at that address, opened when it is first needed.
+    /// The proxy at that address, opened on first use.
     async fn proxy(&self, address: SocketAddr) -> Result<Arc<Proxy>, Box<TrialError>> {
         let mut proxies = self.proxies.lock().await;
         if let Some(proxy) = proxies.get(&address) {
@@ -117,7 +117,7 @@ impl TrialRunner {
 
 type Outcome = Result<Finished, Box<TrialError>>;
 
-/// One trial with everything that it needs.
+/// One trial with its dependencies.
 struct Work<'a> {
     runner: &'a TrialRunner,
     plan: &'a Plan,
@@ -196,7 +196,7 @@ impl Work<'_> {
         Ok(Finished { unused, ..Finished::of(trace) })
     }
 
-    /// The way to the providers, with the limits of the run.
+    /// Access to the providers, with the limits of the run.
     fn access(&self) -> Result<LiveAccess, Box<TrialError>> {
         let (runner, declared) = (self.runner, &self.outside.declared);
         let provider = |why: SetupError| error(TrialErrorKind::Provider, &why.to_string(), Vec::new());
@@ -206,7 +206,8 @@ impl Work<'_> {
         Ok(LiveAccess::new(&live, (self.trial.seed, self.case.fault.as_deref()), paces, &runner.budget, tariff))
     }
 
-    /// The way to the agent at `endpoint`. A turn's limit is the session's, which waits as long again for the reply.
+    /// Client for the agent at `endpoint`. The session enforces the turn limit and waits the same time again for the
+    /// reply.
     fn to_agent(
         &self,
         endpoint: &Endpoint,
@@ -227,7 +228,7 @@ impl Work<'_> {
         Ok(Arc::new(live))
     }
 
-    /// The trial itself: reset, then turn by turn, with a way to the services behind the proxy.
+    /// Runs the trial, a reset and then turn by turn, with access to the services behind the proxy.
     async fn run(&self, course: Course<'_>) -> Result<Ran, Box<TrialError>> {
         let Course { doing, way, tap, vars, clock, pace, evidence, recorded } = course;
         let settings = &self.outside.settings;
@@ -308,7 +309,7 @@ impl Work<'_> {
     }
 }
 
-/// All conversations of a case, one after another.
+/// Runs all conversations of a case, one after another.
 async fn converse(session: &mut Session<'_>, case: &ResolvedCase) -> Result<(), Trouble> {
     for (ordinal, planned) in (0..).zip(case.conversations()) {
         let mut conversation = session.begin(ordinal, &planned.name, planned.tenant.as_deref());

@@ -1,4 +1,4 @@
-//! What a scenario says about an agent that runs elsewhere, resolved, and how its turns are timed.
+//! Resolved settings of an external agent, and how its turns are timed.
 
 use super::trust::{self, Distrust};
 use crate::cassette::LocalTimes;
@@ -12,51 +12,51 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The agent's own time in a turn, as local stages of a cassette call it.
+/// Local stage of a cassette that holds the agent's own time in a turn.
 const OWN: &str = "agent";
-/// What exchanges side by side save of a turn's time.
+/// Local stage that holds the time saved by exchanges that overlap.
 const OVERLAP: &str = "overlap";
 
-/// Why an agent that runs elsewhere cannot be reached as declared.
+/// Why an external agent's declaration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AgentError {
-    /// A URL that cannot be posted to.
+    /// The URL cannot be posted to.
     #[error("{0} is no address")]
     Address(String),
-    /// The expression of a generated value.
+    /// The pattern of a generated value is invalid.
     #[error("vars.{name}: {why}")]
     Variable {
-        /// The value's name.
+        /// Name of the value.
         name: String,
-        /// Why it is no regular expression.
+        /// Regular expression error.
         why: regex::Error,
     },
-    /// Where the proxy listens.
+    /// The proxy's listening address is invalid.
     #[error("proxy: {0}")]
     Proxy(std::net::AddrParseError),
 }
 
-/// What is shared by the trials of one variant whose agent runs elsewhere.
+/// Settings shared by all trials of one variant with an external agent.
 pub(super) struct ExternalSetup {
-    /// What the flow needs.
+    /// Settings of the flow.
     pub(super) settings: Settings,
-    /// What the variant declares of the services behind the proxy.
+    /// Variant settings for the services behind the proxy.
     pub(super) declared: VariantSettings,
-    /// Where the proxy listens.
+    /// Listening address of the proxy.
     pub(super) proxy: SocketAddr,
-    /// Host names by which the agent asks for it, beside those of this machine.
+    /// Host names the agent uses for the proxy, besides those of this machine.
     pub(super) hosts: Vec<String>,
     /// Paths that the proxy may refuse without ending the trial.
     pub(super) may_refuse: Vec<String>,
-    /// What the agent mints.
+    /// Patterns of the values that the agent generates per run.
     pub(super) patterns: Vec<Pattern>,
 }
 
 impl ExternalSetup {
-    /// As the scenario says.
+    /// Resolves the scenario's declaration.
     ///
     /// # Errors
-    /// [`AgentError`] for the first thing that does not fit; `check` finds all of them before.
+    /// [`AgentError`] for the first invalid setting; `check` reports all of them earlier.
     pub(super) fn of(agent: &ExternalAgent, declared: VariantSettings) -> Result<Self, AgentError> {
         let endpoint = |url: &str| Endpoint::parse(url).ok_or_else(|| AgentError::Address(url.to_owned()));
         let (target, roles) = (&agent.target, &agent.roles);
@@ -87,20 +87,20 @@ impl ExternalSetup {
 }
 
 impl ExternalSetup {
-    /// Whether everything that a trial would post to was named by whoever started the run.
+    /// Checks that every URL the trial would post to was allowed on the command line.
     ///
     /// # Errors
-    /// The first address that was not.
+    /// The first URL that was not allowed.
     pub(super) fn may_be_called(&self) -> Result<(), Distrust> {
         let endpoints = std::iter::once(&self.settings.target.endpoint).chain(&self.settings.reset);
         endpoints.map(Endpoint::url).try_for_each(|url| trust::may_call(&url))
     }
 }
 
-/// Measures turns and notes what of them was not the services'.
+/// Measures turns and notes the time not spent in services.
 pub(super) struct Measured(pub(super) Arc<LocalTimes>);
 
-/// Takes what was not the services' from a recording.
+/// Takes the time not spent in services from a recording.
 pub(super) struct Recorded(pub(super) LocalTimes);
 
 impl Pace for Measured {

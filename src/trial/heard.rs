@@ -1,27 +1,27 @@
-//! Whether what came from an agent that runs elsewhere says anything about it: a request that the proxy refused was
-//! answered by nobody, and an agent that asked nothing here was not seen at work.
+//! Decides whether a trial of an external agent can be judged: a refused request got no answer, and an agent that sent
+//! no request was not observed.
 
 use super::replay::error;
 use crate::trace::{Event, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What};
 use crate::trial::proxy::{MODEL_MOUNT, Refused};
 use std::net::SocketAddr;
 
-/// What came through the proxy in one trial.
+/// Requests that reached the proxy in one trial.
 pub(super) struct Heard<'t> {
-    /// Where the proxy listens.
+    /// Listening address of the proxy.
     pub(super) proxy: SocketAddr,
-    /// Requests that were handed on.
+    /// Number of forwarded requests.
     pub(super) asked: u32,
-    /// Requests that were refused and may not be, each once.
+    /// Refused requests that may not be refused, each listed once.
     pub(super) refused: &'t [Refused],
-    /// How many exchanges the recording holds; `None` where nothing is replayed.
+    /// Number of exchanges in the recording; `None` outside replay.
     pub(super) recorded: Option<usize>,
-    /// Whether the case declares that the agent asks nothing.
+    /// Whether the case declares that the agent sends no request.
     pub(super) asks_nothing: bool,
 }
 
 impl Heard<'_> {
-    /// Why the trial cannot be judged. A refusal stands before whatever else went wrong, because that follows from it.
+    /// Why the trial cannot be judged. A refused request comes first, because other failures may follow from it.
     pub(super) fn problem(&self, events: &[Event], end: &TrialEnd) -> Option<Box<TrialError>> {
         let (kind, message, mut detail) = if let [first, others @ ..] = self.refused {
             let mut detail: Vec<String> = others.iter().map(ToString::to_string).collect();
@@ -51,7 +51,7 @@ impl Heard<'_> {
         Some(error(kind, &message, detail))
     }
 
-    /// What is said of an agent that asked nothing, and what to do; `None` where its recording holds nothing either.
+    /// Message and remedy for an agent that sent no request; `None` if its recording is empty too.
     fn nothing_asked(&self) -> Option<(String, String)> {
         let base = format!("http://{}{MODEL_MOUNT}", self.proxy);
         let Some(recorded) = self.recorded else {

@@ -1,4 +1,4 @@
-//! Which keys a live run would lack, found without sending anything.
+//! Finds the API keys that a live run would lack, without sending anything.
 
 use super::services::{self, Keys, providers};
 use super::{Setup, SetupError, TrialRunner};
@@ -6,8 +6,8 @@ use crate::plan::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl TrialRunner {
-    /// What keeps live and recording runs of `plan` from asking a service: every key that is not set, and every one that
-    /// may not be sent to its address, each with the files of the scenarios that need it.
+    /// Key problems that prevent live and recording runs of `plan`: keys that are not set, and keys that may not be
+    /// sent to their address, each with the scenario files that need them.
     pub fn missing_keys(&self, plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
         let mut missing: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (scenario, setups) in plan.scenarios.iter().zip(&self.setups) {

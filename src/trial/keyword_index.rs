@@ -1,4 +1,4 @@
-//! The keyword index of a trial, in the state that its case declares.
+//! Creates a trial's keyword index in the state that its case declares.
 
 use super::replay::error;
 use crate::flow::AgentContext;
@@ -10,10 +10,10 @@ use crate::trace::{TrialError, TrialErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Puts the index that `case` declares into `context`. What comes back holds its file, and goes after the trial.
+/// Puts the index that `case` declares into `context`. The returned guard owns its file and removes it after the trial.
 ///
 /// # Errors
-/// When no file can be made for it below `root`.
+/// If the file cannot be created below `root`.
 pub(super) fn place(
     context: &mut AgentContext,
     case: &ResolvedCase,

@@ -1,5 +1,5 @@
-//! The knowledge bases of a scenario, prepared once for all its trials, and the services that they ask; the managed
-//! retrieval service that its flows ask.
+//! Knowledge bases of a scenario, prepared once for all its trials, with the services that they and the managed
+//! retrieval flows call.
 
 use super::cost::tariff;
 use super::services::{self, Keys, LiveAccess, Variables};
@@ -19,13 +19,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a server of collections is declared to speak, which says nothing: it has a client of its own.
+/// Placeholder dialect of a knowledge server, which has its own client and no chat dialect.
 const OPENAI_CHAT: &str = "openai-chat";
 
-/// Time for one request outside a trial.
+/// Time limit of one request outside a trial.
 const REQUEST: Duration = Duration::from_mins(5);
 
-/// The knowledge bases of a scenario, each prepared when it is first needed; a trial opens them for itself.
+/// Knowledge bases of a scenario, each prepared on first use; every trial opens them separately.
 pub(super) fn sources(
     loaded: &Loaded,
     scenario: &PlannedScenario,
@@ -45,25 +45,25 @@ pub(super) fn sources(
             prepared.insert(place.clone(), Arc::clone(&source));
             source
         };
-        // The only base answers to its own name too.
+        // A scenario's only base is found under its own name too.
         let name = if scenario.knowledge.len() == 1 && id == DEFAULT_KB { place } else { id };
         sources.push((name.clone(), source));
     }
     Ok(KnowledgeSources::new(sources))
 }
 
-/// The services that knowledge bases ask: by kind, the name and what is declared of it.
+/// Services that knowledge bases call: by kind, the name and the declaration.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Asked {
     services: BTreeMap<Service, (String, Provider)>,
-    /// `provider/model` of what makes vectors.
+    /// Embedding models, as `provider/model`.
     embeddings: BTreeSet<String>,
-    /// The managed retrieval service, by its name in the project.
+    /// The managed retrieval service and its name in the project.
     managed: Option<(String, ManagedRetrievalSettings)>,
 }
 
 impl Asked {
-    /// Those of a scenario's bases, and the managed retrieval service of that name.
+    /// Services of a scenario's bases, plus the managed retrieval service of that name.
     pub(super) fn of(project: &Project, scenario: &PlannedScenario, managed: Option<&str>) -> Result<Self, SetupError> {
         let mut asked = Self::default();
         for settings in scenario.knowledge.values().filter_map(|place| project.knowledge_bases.get(place)) {
@@ -86,7 +86,7 @@ impl Asked {
         Ok(())
     }
 
-    /// A scenario's bases share one server and one provider of embeddings.
+    /// All bases of a scenario share one server and one embedding provider.
     fn put(&mut self, service: Service, name: String, provider: Provider) -> Result<(), SetupError> {
         match self.services.get(&service) {
             Some((_, known)) if known.base_url != provider.base_url => {
@@ -102,24 +102,24 @@ impl Asked {
         }
     }
 
-    /// The names under which the models that make vectors have their prices.
+    /// Names under which the embedding models are priced.
     pub(super) fn embeddings(&self) -> &BTreeSet<String> {
         &self.embeddings
     }
 
-    /// Their names, by service, as recordings tell them.
+    /// Service names by service, as recordings store them.
     pub(super) fn names(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let services = self.services.iter().map(|(service, (name, _))| (*service, name));
         let managed = self.managed.iter().map(|(name, _)| (Service::ManagedRetrieval, name));
         services.chain(managed).map(|(service, name)| (service.as_str().to_owned(), name.clone()))
     }
 
-    /// The managed retrieval service, as the project declares it.
+    /// The managed retrieval service as declared in the project.
     pub(super) fn managed(&self) -> Option<&ManagedRetrievalSettings> {
         self.managed.as_ref().map(|(_, settings)| settings)
     }
 
-    /// The address of one of them, as the project declares it.
+    /// Base URL of one of these services, as declared in the project.
     pub(super) fn base_url(&self, service: Service) -> Option<&str> {
         if service == Service::ManagedRetrieval {
             return Some(&self.managed()?.base_url);
@@ -127,7 +127,7 @@ impl Asked {
         Some(&self.services.get(&service)?.1.base_url)
     }
 
-    /// Every key that is not set, or may not be sent to its address.
+    /// Keys that are not set or may not be sent to their address.
     pub(super) fn key_problems(&self, variables: &Variables) -> Vec<SetupError> {
         let problem =
             |(name, provider): &(String, Provider)| services::key(name, provider, variables, Keys::Ours).err();
@@ -142,7 +142,7 @@ impl Asked {
         self.services.values().cloned().chain(managed).filter_map(|one| problem(&one)).collect()
     }
 
-    /// Where they are, with their keys.
+    /// Addresses and keys of these services.
     pub(super) fn targets(
         &self,
         variables: &Variables,
@@ -160,7 +160,7 @@ impl Asked {
         Ok(targets)
     }
 
-    /// How fast they may be asked, where they are providers of the project.
+    /// Rate limits of those services that are providers of the project.
     pub(super) fn paces<'p>(
         &'p self,
         paces: &'p BTreeMap<String, Arc<Pace>>,
@@ -169,19 +169,19 @@ impl Asked {
     }
 }
 
-/// A server of collections as a provider: where it is, and its key.
+/// A knowledge server as a provider: address and key.
 fn server(address: &ServerAddress, key: Option<String>) -> Provider {
     let plain = Provider::at(address.base_url.clone(), OPENAI_CHAT);
     Provider { key, auth: Some(knowledge::server_auth(&address.scheme)), ..plain }
 }
 
-/// What the project declares of the managed retrieval service of that name.
+/// The project's declaration of the managed retrieval service of that name.
 fn declared_retrieval(project: &Project, name: &str) -> Result<(String, ManagedRetrievalSettings), SetupError> {
     let declared = project.managed_retrieval.get(name).ok_or_else(|| services::unknown(name))?;
     Ok((name.to_owned(), declared.clone()))
 }
 
-/// Where a managed retrieval service is. The account's id has to be there too, and is not sent.
+/// Address of a managed retrieval service. The account id must be set too, and is not sent.
 fn retrieval(
     name: &str,
     settings: &ManagedRetrievalSettings,
@@ -205,10 +205,10 @@ fn retrieval(
     })
 }
 
-/// The way to what a base asks, outside any trial: for whoever indexes, pushes or searches by hand.
+/// Access to the services of a base outside any trial, for indexing, pushing and searching by hand.
 ///
 /// # Errors
-/// [`SetupError`] when a provider is unknown, a key is missing or not trusted with that host, or an address is none.
+/// [`SetupError`] if a provider is unknown, a key is missing or not allowed for that host, or an address is invalid.
 pub(crate) fn knowledge_access(
     project: &Project,
     settings: &KnowledgeBaseSettings,
@@ -224,7 +224,7 @@ pub(crate) fn knowledge_access(
     Ok(Access { transport, clock, policy: RetryPolicy::default() })
 }
 
-/// The way of a base that asks nothing: whatever is sent fails.
+/// Access for a base that calls no service: every request fails.
 pub(crate) fn without_services(policy: RetryPolicy) -> Access {
     struct Nowhere;
     impl Transport for Nowhere {

@@ -1,8 +1,8 @@
-//! One trial against its providers, and the recording of it.
+//! Runs one trial against its providers, and records it.
 //!
-//! A recording is written only when the trial ran to its end and every service was reached; it is then loaded again
-//! and replayed, and the replay is what the run reports. A replay that differs from the live trial in anything but
-//! time is an error.
+//! A recording is written only if the trial ran to its end and every service was reachable. It is then loaded and
+//! replayed, and the run reports the replay. A replay that differs from the live trial in anything but time is an
+//! error.
 
 use super::keyword_index;
 use super::outage::Origin;
@@ -20,20 +20,20 @@ use crate::transport::{LiveTransport, Transport};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A live trial with what a recording of it holds beside the exchanges.
+/// A live trial, with what its recording holds besides the exchanges.
 pub(super) struct Live<'t> {
-    /// Its trace, redacted.
+    /// The redacted trace.
     pub(super) trace: Trace,
-    /// The times of local stages.
+    /// Durations of local stages.
     pub(super) times: &'t LocalTimes,
-    /// The values that the agent generated.
+    /// Values that the agent generated.
     pub(super) vars: BTreeMap<String, Vec<String>>,
-    /// Knows every key in use.
+    /// Redacts every key in use.
     pub(super) redactor: Arc<Redactor>,
 }
 
 impl TrialRunner {
-    /// Runs one trial against its providers and records nothing.
+    /// Runs one trial against its providers without recording.
     pub async fn live(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
         let (setup, LiveAccess { clock, transport }) = match self.prepare(plan, trial) {
             Ok(prepared) => prepared,
@@ -44,7 +44,7 @@ impl TrialRunner {
         Finished { passages, ..Finished::of(trace) }
     }
 
-    /// Runs one trial against its providers, writes its cassette, and gives the trace of replaying that.
+    /// Runs one trial against its providers, writes its cassette, and returns the trace of replaying it.
     pub async fn record(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
         match self.prepare(plan, trial) {
             Ok((_, LiveAccess { clock, transport })) => self.record_with(plan, trial, clock, transport).await,
@@ -52,7 +52,7 @@ impl TrialRunner {
         }
     }
 
-    /// Like [`TrialRunner::record`], against whatever `transport` leads to, on `clock`.
+    /// Like [`TrialRunner::record`], over the given `transport` and `clock`.
     pub async fn record_with(
         &self,
         plan: &Plan,
@@ -72,7 +72,7 @@ impl TrialRunner {
             .await
     }
 
-    /// What a recording of a trial is called, and where it stands.
+    /// Identity and path of a trial's recording.
     pub(super) fn subject(&self, plan: &Plan, trial: &PlannedTrial, declared: &VariantSettings) -> Subject {
         let (scenario, case) = names(plan, trial);
         let path = self.lane_file(plan, trial);
@@ -91,8 +91,8 @@ impl TrialRunner {
         }
     }
 
-    /// Writes what was recorded of a live trial, and replays it: what replays to the same takes its place, and the
-    /// replay is what the trial came to.
+    /// Writes the recording of a live trial and replays it. If the replay is equal, the recording replaces the old one
+    /// and the replay is the trial's result.
     pub(super) async fn keep<F>(
         &self,
         plan: &Plan,
@@ -146,8 +146,8 @@ impl TrialRunner {
         finished
     }
 
-    /// The replay of the recording that stays, because the trial was drawn before and nothing under test changed since: `None`
-    /// where all trials of its scenario are drawn, where there is no recording, or where it does not replay any more.
+    /// Replay of the existing recording, which stays because the trial was drawn before and nothing under test has
+    /// changed. `None` if all trials of the scenario are drawn, there is no recording, or it no longer replays.
     async fn first_draw<F>(
         &self,
         plan: &Plan,
@@ -171,10 +171,10 @@ impl TrialRunner {
         (first.trace.end == TrialEnd::Completed).then_some(first)
     }
 
-    /// Notes in the cassette of a trial that it was recorded again, to that verdict, and that the recording stayed.
+    /// Notes in a trial's cassette that it was recorded again with that verdict, and that the first recording stayed.
     ///
     /// # Errors
-    /// When the cassette cannot be read or written.
+    /// If the cassette cannot be read or written.
     pub fn note_run_again(&self, again: &Trace, verdict: &str) -> Result<(), CassetteError> {
         let path = cassette::path(self.cassettes(), &again.scenario, &again.case, &again.lane);
         let blobs = cassette::blobs_dir(self.cassettes(), &again.scenario);
@@ -184,19 +184,18 @@ impl TrialRunner {
         cassette.save(&path, &blobs, &self.redactor())
     }
 
-    /// Ends the run when a recording could not be written for want of room or of the right to: every further one would
-    /// be paid in vain.
+    /// Ends the run if a recording failed for lack of disk space or permission: later recordings would be paid for and
+    /// fail too.
     fn end_unless_writable(&self, why: &RecordingError) {
         if let Some((what, remedy)) = why.lasting() {
             self.budget().end(&format!("{what} ({why}): {remedy}"));
         }
     }
 
-    /// Notes in the cassette of a trial that was just recorded what its take came to, so that recording until green
-    /// shows.
+    /// Notes the verdict of the newest take in a trial's cassette, so that repeated recording until a pass is visible.
     ///
     /// # Errors
-    /// When the cassette cannot be read or written.
+    /// If the cassette cannot be read or written.
     pub fn note_verdict(&self, trace: &Trace, verdict: &str) -> Result<(), CassetteError> {
         let path = cassette::path(self.cassettes(), &trace.scenario, &trace.case, &trace.lane);
         let blobs = cassette::blobs_dir(self.cassettes(), &trace.scenario);
@@ -209,24 +208,24 @@ impl TrialRunner {
         cassette.save(&path, &blobs, &self.redactor())
     }
 
-    /// Whether a lane has a recording that was made after `since` and whose take has no verdict: a run that was killed
-    /// before it could note one made it.
+    /// Whether a lane has a recording made after `since` whose take has no verdict: a run made it and was killed before
+    /// noting one.
     pub fn recorded_since(&self, plan: &Plan, trial: &PlannedTrial, since: jiff::Timestamp) -> bool {
         self.recording(plan, trial).is_ok_and(|cassette| {
             let Header { recorded_at, take, takes, .. } = &cassette.header;
-            // Recordings tell whole seconds.
+            // Recordings store whole seconds.
             recorded_at.as_second() >= since.as_second() && !takes.contains_key(take)
         })
     }
 
-    /// A trial that the end of the run cut off, or kept from beginning.
+    /// End of a trial that was cut off, or never begun, because the run ended.
     pub fn stopped(&self, plan: &Plan, trial: &PlannedTrial, reason: &str) -> Finished {
         let detail = vec!["finished trials are kept; the same command with --resume runs the others".to_owned()];
         let end = TrialEnd::Error(*error(TrialErrorKind::Stopped, reason, detail));
         Finished::of(trace_of(plan, trial, no_evidence(Mode::Live, ""), end))
     }
 
-    /// A live trial whose task failed: a bug, told as one.
+    /// End of a live trial whose task panicked, reported as a bug.
     pub fn crashed(&self, plan: &Plan, trial: &PlannedTrial, reason: &str) -> Finished {
         let message = format!("this is a bug of ragcheck: {reason}");
         failed(plan, trial, &error(TrialErrorKind::Panic, &message, Vec::new()))
@@ -240,7 +239,7 @@ impl TrialRunner {
         Ok((setup, access))
     }
 
-    /// The way of a trial to its providers, with the limits of the run; a simulator is told its seed and the fault.
+    /// Access of a trial to its providers, with the limits of the run; a simulator also gets its seed and the fault.
     pub(super) fn access(
         &self,
         trial: &PlannedTrial,
@@ -302,13 +301,13 @@ impl TrialRunner {
     }
 }
 
-/// The design of a run until decided, as its recordings carry it; `None` of a run of a fixed number.
+/// Design of a run until decided, as its recordings store it; `None` for a fixed number of repetitions.
 pub(crate) fn stopping_design(plan: &Plan) -> Option<StoppingDesign> {
     let names = || plan.scenarios.iter().map(|scenario| scenario.name.clone()).collect();
     plan.stopping.map(|stopping| StoppingDesign::new(stopping.max_passes, STOPPING_ALPHA, STOPPING_ALPHA, names()))
 }
 
-/// What a trial against its providers is evidence of.
+/// Evidence of a trial against its providers.
 pub(super) fn live_evidence(declared: &VariantSettings) -> Evidence {
     Evidence {
         mode: Mode::Live,
@@ -323,7 +322,7 @@ pub(super) fn live_evidence(declared: &VariantSettings) -> Evidence {
     }
 }
 
-/// The trace without the keys that a service may have echoed: what was never recorded is still written down.
+/// The trace without keys that a service may have echoed: it is written to disk without passing through the recorder.
 pub(super) fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
     let Ok(value) = serde_json::to_value(&trace) else { return Trace { events: Vec::new(), ..trace } };
     let clean = redactor.redact_value(&value);
@@ -333,8 +332,7 @@ pub(super) fn redacted(trace: Trace, redactor: &Redactor) -> Trace {
     serde_json::from_value(clean).unwrap_or(Trace { events: Vec::new(), ..trace })
 }
 
-/// The first thing, times aside, in which two traces of one trial differ. Conversations that run side by side are
-/// compared one by one.
+/// First difference, other than time, between two traces of one trial. Parallel conversations are compared one by one.
 pub(super) fn difference(live: &Trace, replayed: &Trace) -> Option<String> {
     if let TrialEnd::Error(problem) = &replayed.end {
         let detail = problem.detail.join("\n");

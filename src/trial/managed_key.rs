@@ -1,8 +1,8 @@
-//! Whether managed retrieval services take the key, before a model is asked.
+//! Checks that managed retrieval services accept the key before any model is called.
 //!
-//! A flow asks its model first and the service behind it, so a wrong key would be found once for each trial, after the
-//! model was paid. The first request of a run is therefore an ask without a question: a service that takes the key
-//! refuses it for its content, searches nothing and generates nothing.
+//! A flow calls its model first and the service afterwards, so a wrong key would be found once per trial, after paying
+//! for the model. The first request of a run therefore asks an empty question: a service that accepts the key rejects
+//! the content, searches nothing and generates nothing.
 
 use super::cost::tariff;
 use super::outage::refused_key;
@@ -16,8 +16,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl TrialRunner {
-    /// Why none of `trials` can come to anything: the first managed retrieval service that they ask and that refuses the
-    /// key (401, 403). Any other answer, and none, decides nothing here. One request a service, without retries.
+    /// The first managed retrieval service of `trials` that refuses the key (401, 403), as the reason why none of them
+    /// can run. Any other answer, or none, is not conclusive. Sends one request per service, without retries.
     pub async fn refused_key(&self, trials: impl Iterator<Item = &PlannedTrial>) -> Option<String> {
         let mut asked = BTreeSet::new();
         for trial in trials {

@@ -1,7 +1,7 @@
-//! The one factory that builds what a trial needs, and the driver that runs a case in it.
+//! Builds what a trial needs, and runs a case in it.
 //!
-//! Replay, live and record differ in clock, transport and where local times come from; flow, environment, tools and
-//! knowledge are the same. Nothing here decides which trials run, or judges them.
+//! Replay, live and record differ in clock, transport and source of local times; flow, environment, tools and knowledge
+//! are the same. Nothing here decides which trials run, or judges them.
 
 mod cost;
 mod drift;
@@ -54,7 +54,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Why no trial can be built.
+/// Why trials cannot be built.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SetupError {
     /// The knowledge folder cannot be read.
@@ -75,7 +75,7 @@ pub enum SetupError {
         /// Why, and what to do.
         reason: String,
     },
-    /// A provider's key is not set.
+    /// The environment variable of a provider's key is not set.
     #[error(
         "provider `{provider}` needs its key in the environment variable {variable}: set it, or name a file that does with --env-file"
     )]
@@ -93,18 +93,18 @@ pub enum SetupError {
         /// Why.
         reason: trust::Distrust,
     },
-    /// Nobody named the agent that a scenario wants spoken to.
+    /// An external agent was not allowed on the command line.
     #[error("{file}: {reason}")]
     Agent {
         /// The scenario's file.
         file: String,
-        /// Why it is not spoken to.
+        /// Why it may not be called.
         reason: trust::Distrust,
     },
-    /// A service cannot be asked.
+    /// Live services cannot be set up.
     #[error(transparent)]
     Live(#[from] LiveError),
-    /// No such flow.
+    /// The flow is unknown.
     #[error("{file}: no flow is called `{flow}`")]
     Flow {
         /// The scenario's file.
@@ -112,7 +112,7 @@ pub enum SetupError {
         /// The flow as written.
         flow: String,
     },
-    /// A setting that does not fit.
+    /// A setting is invalid.
     #[error("{file}: {reason}")]
     Settings {
         /// The scenario's file.
@@ -122,31 +122,31 @@ pub enum SetupError {
     },
 }
 
-/// What one trial came to.
+/// Result of one trial.
 #[derive(Debug)]
 pub struct Finished {
-    /// What it did.
+    /// Trace of the trial.
     pub trace: Trace,
-    /// Recordings of its lane that nothing asked for, in words.
+    /// Recorded exchanges of its lane that no request used, as messages.
     pub unused: Vec<String>,
-    /// The passages that its searches found, whole; its trace names them.
+    /// Full passages that its searches found; the trace refers to them by name.
     pub passages: Vec<Arc<NamedPassage>>,
-    /// The trace of a later draw, where `trace` is of the first one, which counts.
+    /// Trace of a later draw, if `trace` is the first draw, which counts.
     pub again: Option<Box<Trace>>,
 }
 
 impl Finished {
-    /// A trial of which nothing is known beside its trace.
+    /// A result that consists of a trace only.
     pub fn of(trace: Trace) -> Self {
         Self { trace, unused: Vec::new(), passages: Vec::new(), again: None }
     }
 }
 
-/// What is shared by the trials of one scenario and variant.
+/// Settings shared by all trials of one scenario and variant.
 pub(crate) struct VariantSetup {
     flow: &'static dyn Flow,
     knowledge: KnowledgeSources,
-    /// The services that the bases ask.
+    /// Services that the bases call.
     asked: knowledge::Asked,
     settings: Settings,
     declared: VariantSettings,
@@ -154,18 +154,18 @@ pub(crate) struct VariantSetup {
 }
 
 impl VariantSetup {
-    /// Tells in a trace which tools the flow was offered, and the roles of those that it declares.
+    /// Adds the tools offered to the flow, and the roles of declared tools, to a trace.
     fn tell_tools(&self, trace: &mut Trace) {
         trace.roles = crate::flow::roles(self.flow);
         trace.offered = Some(self.settings.prompts.tools().iter().map(|tool| tool.name.clone()).collect());
     }
 }
 
-/// What the trials of one variant share, by where its agent is.
+/// Setup shared by the trials of one variant, by kind of agent.
 enum Setup {
-    /// A flow of ours.
+    /// A built-in flow.
     Flow(Box<VariantSetup>),
-    /// An agent that runs elsewhere.
+    /// An external agent.
     Agent(Box<ExternalSetup>),
 }
 
@@ -176,19 +176,19 @@ pub struct TrialRunner {
     variables: Variables,
     budget: Arc<Budget>,
     paces: BTreeMap<String, Arc<Pace>>,
-    /// By the plan's scenarios, and their variants.
+    /// Setups by scenario of the plan, then by variant.
     setups: Vec<BTreeMap<String, Setup>>,
     proxies: tokio::sync::Mutex<BTreeMap<SocketAddr, Arc<Proxy>>>,
     turnstile: Arc<tokio::sync::Mutex<()>>,
     /// Passages that trials found.
     found: passages::Named,
-    /// The scenarios, by place in the plan, of which not every trial is drawn.
+    /// Scenarios, by index in the plan, of which only some trials are drawn.
     in_part: BTreeSet<usize>,
 }
 
 impl TrialRunner {
-    /// Opens the knowledge and resolves the settings of every scenario of `plan`, which was made of `loaded`: its
-    /// trials are the ones that can be run.
+    /// Opens the knowledge and resolves the settings of every scenario of `plan`, which was built from `loaded`. Only
+    /// trials of this plan can be run.
     ///
     /// # Errors
     /// [`SetupError`] for the first thing that cannot be opened or resolved.
@@ -212,37 +212,37 @@ impl TrialRunner {
         })
     }
 
-    /// With a bound on what all its live trials may spend together.
+    /// Sets a budget that all live trials share.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Self {
         self.budget = Arc::new(budget);
         self
     }
 
-    /// Where not every trial of these scenarios, by place in the plan, is drawn: a recording of one that was made before stays,
-    /// and a new one is noted beside it.
+    /// Marks scenarios, by index in the plan, of which only some trials are drawn: earlier recordings of these trials
+    /// stay, and a new one is noted beside them.
     #[must_use]
     pub fn drawing_in_part(mut self, scenarios: BTreeSet<usize>) -> Self {
         self.in_part = scenarios;
         self
     }
 
-    /// What all live trials share: how much was spent, and whether the run is to end.
+    /// Budget and cancellation shared by all live trials.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// With variables that win over those of the process: keys are looked up among them.
+    /// Sets variables that take precedence over the process environment when keys are looked up.
     #[must_use]
     pub fn with_variables(mut self, variables: Variables) -> Self {
         self.variables = variables;
         self
     }
 
-    /// Whether the agents that run elsewhere were named by whoever started the program, in replay too.
+    /// Checks that all external agents were allowed on the command line; replay requires this too.
     ///
     /// # Errors
-    /// [`SetupError::Agent`] for the first that was not.
+    /// [`SetupError::Agent`] for the first that was not allowed.
     pub fn agents_named(&self, plan: &Plan) -> Result<(), SetupError> {
         for (scenario, setups) in plan.scenarios.iter().zip(&self.setups) {
             for setup in setups.values() {
@@ -255,7 +255,7 @@ impl TrialRunner {
         Ok(())
     }
 
-    /// The state machines of every flow of the plan, as `plan.json` carries them.
+    /// State machines of every flow of the plan, as stored in `plan.json`.
     pub fn machines(&self) -> BTreeMap<String, serde_json::Value> {
         let setups = self.setups.iter().flat_map(BTreeMap::values);
         let flows = setups.filter_map(|setup| if let Setup::Flow(setup) = setup { Some(setup.flow) } else { None });
@@ -276,7 +276,7 @@ impl TrialRunner {
         if let Setup::Agent(setup) = self.found(trial)? { Some(setup) } else { None }
     }
 
-    /// What a trial's variant declares.
+    /// Settings that a trial's variant declares.
     fn declared(&self, trial: &PlannedTrial) -> Option<&VariantSettings> {
         Some(match self.found(trial)? {
             Setup::Flow(setup) => &setup.declared,
@@ -284,21 +284,21 @@ impl TrialRunner {
         })
     }
 
-    /// A path as messages write it: below the project.
+    /// A path relative to the project, for messages.
     fn shown<'p>(&self, path: &'p Path) -> &'p Path {
         recording::below(&self.loaded.root, path)
     }
 
-    /// Where cassettes are.
+    /// Folder of the cassettes.
     pub fn cassettes(&self) -> &Path {
         &self.cassettes
     }
 }
 
-/// Knowledge bases that are prepared, by place.
+/// Prepared knowledge bases by name.
 type Sources = BTreeMap<String, Arc<dyn KnowledgeSource>>;
 
-/// What the trials of each variant of a scenario share.
+/// Setups of a scenario's variants.
 fn setups(
     loaded: &Loaded,
     scenario: &PlannedScenario,
@@ -328,7 +328,7 @@ fn setups(
     Ok(setups)
 }
 
-/// A trace around what a trial left: shared by all ways to run one.
+/// Builds the trace of a trial from its events and end, whichever way it was run.
 fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd) -> Trace {
     let (scenario, case) = names(plan, trial);
     Trace {
@@ -350,14 +350,14 @@ fn trace_of(plan: &Plan, trial: &PlannedTrial, evidence: Evidence, end: TrialEnd
     }
 }
 
-/// The roles of the tools that a trial's agent declares, also where the trial ends before it begins.
+/// Roles of the tools that a trial's agent declares, known even if the trial ends before it begins.
 fn declared_roles(plan: &Plan, trial: &PlannedTrial) -> Roles {
     let agent = || Some(plan.scenario_of(trial)?.agent.as_ref()?.roles.by_tool());
     let flow = crate::flow::by_name(&trial.lane.flow).map(crate::flow::roles);
     flow.or_else(agent).unwrap_or_default()
 }
 
-/// The names of a trial's scenario and case.
+/// Names of a trial's scenario and case.
 fn names(plan: &Plan, trial: &PlannedTrial) -> (String, String) {
     let scenario = plan.scenario_of(trial).map(|scenario| scenario.name.clone());
     let case = plan.case_of(trial).map(|case| case.case.clone());

@@ -1,4 +1,4 @@
-//! One chat model of the project, outside any trial: for whoever asks a model something of their own.
+//! Calls one chat model of the project outside any trial.
 
 use super::SetupError;
 use super::cost::tariff;
@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// Time for one request.
+/// Time limit of one request.
 const REQUEST: Duration = Duration::from_mins(1);
 
-/// A clock, and a way to the provider on it.
+/// A clock, and a transport to the provider on it.
 pub(super) type Way = (Arc<dyn Clock>, Arc<dyn Transport>);
 
-/// The way to one provider's models.
+/// Access to one provider's models.
 pub(crate) struct ModelAccess {
     name: String,
     provider: Provider,
@@ -35,10 +35,10 @@ pub(crate) struct ModelAccess {
 }
 
 impl ModelAccess {
-    /// The way to the provider `name` of `project`; keys are looked up when something is sent.
+    /// Access to the provider `name` of `project`; keys are looked up when a request is sent.
     ///
     /// # Errors
-    /// [`SetupError::Provider`] when the project has no such provider, or this build does not speak its dialect.
+    /// [`SetupError::Provider`] if the project has no such provider, or this build does not speak its dialect.
     pub(crate) fn new(project: &Project, name: &str, variables: Variables, budget: Budget) -> Result<Self, SetupError> {
         let provider = project.providers.get(name).cloned().ok_or_else(|| services::unknown(name))?;
         Ok(Self {
@@ -54,37 +54,37 @@ impl ModelAccess {
         })
     }
 
-    /// With what its model costs, so that a budget in US dollars can be kept.
+    /// Sets the model's price, so that a budget in US dollars can be enforced.
     #[must_use]
     pub(crate) fn at_price(self, price: Option<Price>) -> Self {
         Self { price, ..self }
     }
 
-    /// Its name in the project file.
+    /// Provider name in the project file.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Knows every key that is set.
+    /// Redacts every key that is set.
     pub(crate) fn redactor(&self) -> &Arc<Redactor> {
         &self.redactor
     }
 
-    /// What may be sent in all.
+    /// Budget of all requests.
     pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// A client that sends through `transport`; waits between attempts are drawn from `seed`.
+    /// A client that sends through `transport`; `seed` determines retry delays.
     pub(crate) fn client(&self, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, seed: u64) -> ChatClient {
         let policy = RetryPolicy { seed, ..RetryPolicy::default() };
         ChatClient::new(self.dialect, transport, clock, policy).with_quirks(self.provider.quirks.clone())
     }
 
-    /// A clock and a way to the provider itself, for one purpose: a simulator is told its number.
+    /// A clock and a transport to the live provider, for one purpose; `seed` is sent to a simulator.
     ///
     /// # Errors
-    /// [`SetupError`] when the provider cannot be asked: its key is missing, or its address is none.
+    /// [`SetupError`] if the provider's key is missing or its address is invalid.
     pub(crate) fn live(&self, seed: u64) -> Result<Way, SetupError> {
         let shared = self.live.get_or_init(|| {
             let key = services::key(&self.name, &self.provider, &self.variables, Keys::Ours)?;

@@ -1,10 +1,10 @@
-//! Outages: what a service did not do says nothing about the agent, so the trial is in ERROR, whether the agent dealt with
-//! it or not.
+//! Service outages. A service failure says nothing about the agent, so the trial ends in ERROR, whether or not the
+//! agent handled it.
 //!
-//! Judged are a service that answered later in the same turn, one that the scenario declares `optional`, and whatever the
-//! agent or the turn's limit cut off. A fault that the simulator declares is part of the case, and is judged as well: its
-//! responses say so in a header, and recordings made before that header was written say that the simulator answered.
-//! Which form of which provider counts is a table: docs/reference/outages.md.
+//! A trial is still judged if the service answered later in the same turn, if the scenario declares the service
+//! `optional`, or if the agent or the turn limit cut the call off. Faults of the simulator are part of the case and
+//! judged as well: its responses carry a header, and in recordings made before that header existed the simulator is the
+//! origin. docs/reference/outages.md lists which failure of which provider counts.
 
 use super::TrialRunner;
 use super::services::providers;
@@ -15,39 +15,39 @@ use crate::trace::{Attempt, Reply, Role, Trace, TrialEnd, TrialError, TrialError
 use crate::transport::Service;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who answered, by service, as a recording's header says it; empty for a live trial.
+/// Origin of responses by service, from a recording's header; empty for a live trial.
 pub(super) type Origin = BTreeMap<String, String>;
 
-/// As a recording's header names the simulator.
+/// Name of the simulator in a recording's header.
 const SIMULATOR: &str = "simulator";
 
-/// A call of a service that failed for a reason that is not the agent's.
+/// A failed service call that the agent did not cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Outage {
     /// The service.
     pub(super) service: Service,
-    /// What failed, with the HTTP status: `authentication failed (HTTP 401)`.
+    /// The failure, with the HTTP status: `authentication failed (HTTP 401)`.
     pub(super) what: String,
     /// What to do about it.
     remedy: &'static str,
-    /// The service's words, where they are known.
+    /// Error text of the service, if known.
     words: String,
     status: Option<u16>,
     cause: String,
 }
 
-/// The outages of a trial, each service of each turn once, in order of the trace.
+/// Outages of a trial in trace order, each service of each turn once.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
-    /// After which the service did not answer again in the turn.
+    /// Outages after which the service did not answer again in the turn.
     lasting: Vec<Outage>,
-    /// After which it did.
+    /// Outages after which the service answered in the same turn.
     passed: Vec<Outage>,
 }
 
 impl TrialRunner {
-    /// The trace in ERROR when a service had an outage that lasted, with a note on each that the trial is judged with;
-    /// `origin` is who answered, for a replay.
+    /// Sets the trace to ERROR if a service had a lasting outage, and adds a note for each outage that does not prevent
+    /// judging. `origin` says who answered, in replays.
     pub(super) fn with_outage(&self, trial: &PlannedTrial, mut trace: Trace, origin: &Origin) -> Trace {
         if trace.end != TrialEnd::Completed {
             return trace;
@@ -82,7 +82,7 @@ impl TrialRunner {
         trace
     }
 
-    /// The managed retrieval service that refused the key in a trial, in words: no other trial of it can come to anything.
+    /// Message for a managed retrieval service that refused the key: no other trial of it can run.
     pub fn refused_by_managed(&self, trial: &PlannedTrial, trace: &Trace) -> Option<String> {
         let found = found(trace, &Origin::new());
         let mut outages = found.lasting.iter();
@@ -99,7 +99,7 @@ impl TrialRunner {
     }
 }
 
-/// Why a run ends whose managed retrieval service refuses the key.
+/// Why a run ends after a managed retrieval service refused the key.
 pub(super) fn refused_key(status: u16, host: &str) -> String {
     format!(
         "the managed retrieval service at {host} refuses the key (HTTP {status}): set a valid one in the variable that its \
@@ -122,14 +122,14 @@ impl Outage {
     }
 }
 
-/// Host and port of a base URL, without what may be secret in it.
+/// Host and port of a base URL, without credentials, path or query.
 fn host_of(base_url: &str) -> &str {
     let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
-/// The outages of a trial: the last word of each service in each turn decides.
+/// Outages of a trial: the last attempt on each service in each turn decides.
 fn found(trace: &Trace, origin: &Origin) -> Found {
     let mut found = Found::default();
     let mut open: BTreeMap<(u32, u32, Service), Outage> = BTreeMap::new();
@@ -149,7 +149,7 @@ fn found(trace: &Trace, origin: &Origin) -> Found {
     found
 }
 
-/// The services that an event asked, each with its last attempt and what it said.
+/// Services that an event called, each with its last attempt and the error text.
 fn asked<'t>(trace: &Trace, what: &'t What) -> Vec<(Service, &'t Attempt, &'t str)> {
     match what {
         What::ModelCalled(called) => {
@@ -165,7 +165,7 @@ fn asked<'t>(trace: &Trace, what: &'t What) -> Vec<(Service, &'t Attempt, &'t st
     }
 }
 
-/// The last attempts of a search, by the service that they asked: `own`, and embeddings.
+/// Last attempts of a search by service: `own`, and embeddings.
 fn by_service(own: Service, attempts: &[Attempt]) -> Vec<(Service, &Attempt, &str)> {
     let embeds = |attempt: &&Attempt| attempt.service.as_deref() == Some(Service::Embeddings.as_str());
     let embedded = attempts.iter().rfind(embeds).map(|last| (Service::Embeddings, last, ""));
@@ -173,7 +173,7 @@ fn by_service(own: Service, attempts: &[Attempt]) -> Vec<(Service, &Attempt, &st
     embedded.into_iter().chain(asked).collect()
 }
 
-/// The service that a tool asks.
+/// Service that a tool calls.
 fn service_of(trace: &Trace, tool: &str) -> Service {
     let managed = flow::by_name(&trace.lane.flow).is_some_and(|flow| flow.description().managed_retrieval);
     match trace.role(tool) {
@@ -183,7 +183,7 @@ fn service_of(trace: &Trace, tool: &str) -> Service {
     }
 }
 
-/// Whether the simulator answered for a service; of a knowledge base, that may be its server or its embeddings.
+/// Whether the simulator answered for a service; for a knowledge base, this includes its server and its embeddings.
 fn is_simulated(service: Service, origin: &Origin) -> bool {
     let by = |service: Service| origin.get(service.as_str()).is_some_and(|who| who == SIMULATOR);
     by(service) || (service == Service::Knowledge && by(Service::Embeddings))
@@ -199,8 +199,8 @@ fn outage(service: Service, last: &Attempt, words: &str, origin: &Origin) -> Opt
     Some(Outage { service, what, remedy, words: words.to_owned(), status: last.status, cause })
 }
 
-/// What an attempt that failed from outside is called, and what to do; `None` where it worked, or where the request's
-/// content is the reason.
+/// Label and remedy for an attempt that failed for an external reason; `None` if it succeeded or the request's content
+/// is the cause.
 pub(super) fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
     let cause = attempt.cause.as_deref()?;
     Some(match (cause, attempt.status) {

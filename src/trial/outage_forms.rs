@@ -1,4 +1,4 @@
-//! Every row of the published table of outages, sent by a service as it stands there.
+//! Tests every row of the published table of outages, with the response that the row documents.
 
 use super::outage::told;
 use crate::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
@@ -60,7 +60,7 @@ impl Row {
     }
 }
 
-/// Gives every request the same response.
+/// Answers every request with the same response.
 struct Always(HttpResponse);
 
 impl Transport for Always {
@@ -83,7 +83,7 @@ fn request() -> ChatRequest {
     }
 }
 
-/// Asks the row's service as a flow does.
+/// Calls the row's service as a flow does.
 async fn ask(row: &Row, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> Vec<Attempt> {
     let policy = RetryPolicy::default();
     let access = Access { transport: Arc::clone(&transport), clock: Arc::clone(&clock), policy };

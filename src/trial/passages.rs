@@ -1,4 +1,4 @@
-//! What the searches of a trial found, without secrets: by name for its trace, and whole.
+//! Passages found by the searches of a trial, redacted: referred to by name in its trace, and stored in full.
 
 use crate::knowledge::{FoundPassages, Passage};
 use crate::platform::secrets::{self, Redactor};
@@ -6,10 +6,10 @@ use crate::trace::{NamedPassage, PassageText, Searched, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Bytes of passages that are remembered; those beyond are looked through anew in each trial that finds them.
+/// Maximum bytes of cached passages; passages beyond this are redacted again in each trial that finds them.
 const MOST_REMEMBERED: usize = 32 << 20;
 
-/// Passages that were looked through for secrets and named: the trials of a plan find the same ones again and again.
+/// Cache of redacted and named passages, because the trials of a plan find the same passages repeatedly.
 #[derive(Default)]
 pub(super) struct Named {
     remembered: RwLock<Remembered>,
@@ -17,14 +17,14 @@ pub(super) struct Named {
 
 #[derive(Default)]
 struct Remembered {
-    /// What they were looked through for.
+    /// Redactor that was applied.
     redactor: Redactor,
-    /// Those that held no secret, by id.
+    /// Passages without a secret, by id.
     passages: HashMap<String, Vec<One>>,
     bytes: usize,
 }
 
-/// A passage as it was found, and as runs keep it.
+/// A passage as it was found, and as run folders store it.
 struct One {
     base: String,
     found: Passage,
@@ -32,8 +32,8 @@ struct One {
 }
 
 impl Named {
-    /// Names in `trace` what was found, and gives it whole, and whether none of it held a key: `redactor` knows those in
-    /// use, and a document may hold others.
+    /// Replaces the found passages in `trace` by names, and returns them in full, and whether none of them held a key.
+    /// `redactor` knows the keys in use; documents may hold others.
     pub(super) fn name(
         &self,
         trace: &mut Trace,
@@ -83,7 +83,7 @@ impl Named {
     }
 }
 
-/// A passage without secrets, and whether it had none.
+/// The redacted passage, and whether it held no secret.
 fn cleaned(base: &str, passage: &Passage, redactor: &Redactor) -> (NamedPassage, bool) {
     let mut all_clean = true;
     let mut clean = |text: &str| {

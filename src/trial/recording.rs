@@ -1,7 +1,7 @@
-//! The one way to make a recording, of a trial here, of an agent that runs elsewhere, and of a grading.
+//! Makes every kind of recording: of built-in flows, of external agents, and of gradings.
 //!
-//! What goes through [`Recorder::transport`] is kept. The file is written beside its place, loaded again, and takes the
-//! place of an earlier recording only when whoever records found that it replays to the same.
+//! Records what passes through [`Recorder::transport`]. The file is written beside its final path and loaded again. It
+//! replaces an earlier recording only after the caller has verified that it replays equally.
 
 use crate::cassette::{Cassette, CassetteError, Header, LocalTimes, Redactor, StoppingDesign};
 use crate::platform::clock::Clock;
@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is recorded, and where it stands.
+/// Identity of a recording, and where it is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     /// The scenario's name.
@@ -23,30 +23,30 @@ pub(crate) struct Subject {
     pub lane: String,
     /// The file.
     pub path: PathBuf,
-    /// The file as messages name it.
+    /// Path shown in messages.
     pub shown: PathBuf,
-    /// Where its long texts are.
+    /// Folder of its long texts.
     pub blobs: PathBuf,
-    /// The providers' names, by service.
+    /// Provider names by service.
     pub providers: BTreeMap<String, String>,
-    /// What the trial puts to the test, see [`Plan::subject`](crate::plan::Plan::subject); empty of a grading.
+    /// Hash of what the trial tests, see [`Plan::subject`](crate::plan::Plan::subject); empty for a grading.
     pub tested: String,
-    /// What waits between attempts are drawn from.
+    /// Seed of the retry delays.
     pub seed: u64,
-    /// The design of the run until decided that records it.
+    /// Design of the run until decided that makes this recording.
     pub stopping: Option<StoppingDesign>,
 }
 
-/// Why a recording cannot be used.
+/// Why a recording cannot be stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecordingError {
-    /// It cannot be written, or what was written cannot be read.
+    /// It cannot be written, or cannot be read again.
     #[error(transparent)]
     Cassette(#[from] CassetteError),
-    /// It cannot take its place.
+    /// It cannot be renamed to its final path.
     #[error("{}: cannot be written: {error}", path.display())]
     Place {
-        /// The file, as messages name it.
+        /// Path, as shown in messages.
         path: PathBuf,
         /// Why.
         error: std::io::Error,
@@ -54,7 +54,7 @@ pub(crate) enum RecordingError {
 }
 
 impl RecordingError {
-    /// What every further recording would meet as well, and what to do about it.
+    /// Cause and remedy, if every further recording would fail in the same way.
     pub(super) fn lasting(&self) -> Option<(&'static str, &'static str)> {
         let (Self::Cassette(CassetteError::Write { error, .. }) | Self::Place { error, .. }) = self else {
             return None;
@@ -67,7 +67,7 @@ impl RecordingError {
     }
 }
 
-/// A recording in the making.
+/// A recording in progress.
 pub(crate) struct Recorder {
     subject: Subject,
     transport: Arc<RecordTransport>,
@@ -75,7 +75,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Begins to record what goes through [`Recorder::transport`] to `below`; `redactor` knows every key in use.
+    /// Starts recording requests sent through [`Recorder::transport`] to `below`; `redactor` knows every key in use.
     pub(crate) fn begin(
         subject: Subject,
         below: Arc<dyn Transport>,
@@ -86,22 +86,22 @@ impl Recorder {
         Self { subject, transport, started: clock.wall() }
     }
 
-    /// What records.
+    /// The recording transport.
     pub(crate) fn transport(&self) -> Arc<dyn Transport> {
         Arc::clone(&self.transport) as Arc<dyn Transport>
     }
 
-    /// The redactor in use: what was given, and the keys that requests brought with them.
+    /// The redactor in use: the given keys, plus keys seen in requests.
     pub(crate) fn redactor(&self) -> Arc<Redactor> {
         self.transport.redactor()
     }
 
-    /// Writes what was recorded beside its place, and reads it again. `times` are those of local stages, `vars` the
-    /// values that the agent generated, `knowledge` what is pinned of what was searched: a hash, or the declaration of a
-    /// base that was not asked.
+    /// Writes the recording beside its final path, and reads it again. `times` are durations of local stages, `vars`
+    /// the values that the agent generated, and `knowledge` the pinned knowledge: a hash, or the declaration of a base
+    /// that was not searched.
     ///
     /// # Errors
-    /// [`RecordingError::Cassette`] when it cannot be written or read again.
+    /// [`RecordingError::Cassette`] if it cannot be written or read again.
     pub(crate) fn write(
         self,
         times: &LocalTimes,
@@ -136,7 +136,7 @@ impl Recorder {
     }
 }
 
-/// A recording that has not taken its place; an earlier one is whole. Dropped, it is gone.
+/// A recording beside its final path; an earlier recording is still intact. Dropping this removes it.
 pub(crate) struct Written {
     _folder: files::TemporaryFolder,
     beside: PathBuf,
@@ -145,7 +145,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Takes its place, and makes that last.
+    /// Renames the file to its final path, and syncs it to disk.
     ///
     /// # Errors
     /// [`RecordingError::Place`].
@@ -159,7 +159,7 @@ impl Written {
     }
 }
 
-/// A path as messages write it: below `root`.
+/// A path relative to `root`, for messages.
 pub(super) fn below<'p>(root: &Path, path: &'p Path) -> &'p Path {
     path.strip_prefix(root).unwrap_or(path)
 }

@@ -1,4 +1,4 @@
-//! One trial from its cassette, on a virtual clock: no socket, no real second.
+//! Replays one trial from its cassette on a virtual clock: no socket, no real waiting.
 
 use super::keyword_index;
 use super::live::redacted;
@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 impl TrialRunner {
-    /// Replays one trial; whatever goes wrong is the trial's end, never a panic.
+    /// Replays one trial; every failure, panics included, becomes the trial's end.
     pub fn replay(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
         let Some(setup) = self.setup(trial) else { return failed(plan, trial, &foreign()) };
         match self.recorded(plan, trial) {
@@ -25,7 +25,7 @@ impl TrialRunner {
         }
     }
 
-    /// The recording of a trial's lane.
+    /// Loads the recording of a trial's lane.
     pub(super) fn recorded(&self, plan: &Plan, trial: &PlannedTrial) -> Result<Cassette, Box<TrialError>> {
         let record = rerecord(plan, trial);
         if !self.lane_file(plan, trial).exists() {
@@ -87,12 +87,12 @@ impl TrialRunner {
         let completed = end == TrialEnd::Completed;
         let mut trace = trace_of(plan, trial, evidence, end);
         trace.took_us = u64::try_from(clock.now().as_micros()).unwrap_or(u64::MAX);
-        // A base behind a server is known when it was asked.
+        // The hash of a base behind a server is known only after it was searched.
         trace.evidence.knowledge = environment.knowledge.hash();
         trace.events = environment.take_events();
         trace.version = version_of(&trace.events);
         setup.tell_tools(&mut trace);
-        // What services sent was redacted when it was recorded: keys can stand in questions and in documents alone.
+        // Services' responses were redacted when recorded: only questions and documents can still hold keys.
         let redactor = self.redactor();
         let (passages, mut clean) = self.found.name(&mut trace, &found, &redactor);
         clean &= case.conversations().flat_map(|one| &one.turns).all(|turn| redactor.is_surely_clean(&turn.ask));
@@ -103,7 +103,7 @@ impl TrialRunner {
     }
 }
 
-/// Who answered, in one phrase: the services' sources, named apart where they differ.
+/// Origin of the responses as one phrase; services are named separately if their sources differ.
 pub(super) fn sources(from: &BTreeMap<String, String>) -> String {
     let distinct: BTreeSet<&String> = from.values().collect();
     match distinct.len() {
@@ -113,7 +113,7 @@ pub(super) fn sources(from: &BTreeMap<String, String>) -> String {
     }
 }
 
-/// The command that records a lane again.
+/// Command that re-records a lane.
 pub(super) fn rerecord(plan: &Plan, trial: &PlannedTrial) -> String {
     let file = plan.scenario_of(trial).map_or("", |scenario| scenario.file.as_str());
     let case = plan.case_of(trial).map_or("", |case| case.case.as_str());
@@ -125,7 +125,7 @@ pub(super) fn rerecord(plan: &Plan, trial: &PlannedTrial) -> String {
     format!("ragcheck run {file} --mode record --only {case}{variant}{agent}")
 }
 
-/// The end of a trial that cannot go on.
+/// End of a trial that cannot continue.
 #[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
 pub(super) fn aborted(abort: &Abort) -> Box<TrialError> {
     match abort {
@@ -140,26 +140,26 @@ pub(super) fn aborted(abort: &Abort) -> Box<TrialError> {
     }
 }
 
-/// An error whose message is its cause.
+/// An error whose message is also its cause.
 #[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
 pub(super) fn error(kind: TrialErrorKind, message: &str, detail: Vec<String>) -> Box<TrialError> {
     Box::new(TrialError { kind, message: message.to_owned(), cause: message.to_owned(), detail })
 }
 
-/// That a trial is none of those that the runner was made for.
+/// Error for a trial that is not part of the runner's plan.
 #[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
 pub(super) fn foreign() -> Box<TrialError> {
     error(TrialErrorKind::Panic, "this is a bug of ragcheck: the trial is of another plan", Vec::new())
 }
 
-/// A panic's own words.
+/// Message of a panic.
 pub(super) fn words_of(panic: &Box<dyn std::any::Any + Send>) -> String {
     let words = panic.downcast_ref::<String>().cloned();
     let words = words.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
     format!("this is a bug of ragcheck: {}", words.unwrap_or_else(|| "a panic without words".into()))
 }
 
-/// A trial that never ran.
+/// Result of a trial that never ran.
 pub(super) fn failed(plan: &Plan, trial: &PlannedTrial, why: &TrialError) -> Finished {
     let end = TrialEnd::Error(why.clone());
     Finished::of(trace_of(plan, trial, no_evidence(Mode::Replay, ""), end))

@@ -1,4 +1,4 @@
-//! Recorded requests sent once more, as they are stored: for comparing today's answers with those recorded.
+//! Sends recorded requests again, as stored, to compare today's answers with the recorded ones.
 
 use super::services::LiveAccess;
 use super::{SetupError, TrialRunner};
@@ -11,38 +11,38 @@ use serde_json::Value;
 /// One recorded request of a trial.
 #[derive(Debug, Clone)]
 pub struct Resend {
-    /// The trial's place in the plan.
+    /// Index of the trial in the plan.
     pub trial: usize,
-    /// The service's name in the cassette.
+    /// Service name in the cassette.
     pub service: String,
-    /// The profile's name.
+    /// Name of the matching profile.
     pub profile: String,
-    /// What was sent.
+    /// The stored request.
     pub request: StoredRequest,
 }
 
-/// Why a recorded request got no answer today; what services said is redacted.
+/// Why a recorded request got no answer today; error texts of services are redacted.
 #[derive(Debug, thiserror::Error)]
 pub enum ResendError {
     /// The plan has no such trial.
     #[error("the plan has no such trial")]
     Trial,
-    /// The profile is no dialect.
+    /// The profile is not a dialect.
     #[error("its profile, `{0}`, is no dialect that can be sent")]
     Profile(String),
-    /// The service is no model and no search service.
+    /// The service is neither a model nor a search service.
     #[error("`{0}` is no service of a scenario")]
     Service(String),
-    /// The method is not that of our services.
+    /// The services do not use this HTTP method.
     #[error("it is a {0} request")]
     Method(String),
-    /// The services of the trial cannot be asked.
+    /// The services of the trial cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// No answer.
+    /// No answer arrived.
     #[error("{0}")]
     NoAnswer(String),
-    /// An answer that refuses.
+    /// The answer is an error response.
     #[error("answered {status}: {text}")]
     Refused {
         /// The HTTP status.
@@ -53,10 +53,10 @@ pub enum ResendError {
 }
 
 impl TrialRunner {
-    /// Sends a recorded request to the provider that its trial has today.
+    /// Sends a recorded request to the provider that its trial uses today.
     ///
     /// # Errors
-    /// [`ResendError`] when there was no answer or one that refuses.
+    /// [`ResendError`] if there was no answer or an error response.
     pub async fn send_again(&self, plan: &Plan, again: &Resend) -> Result<HttpResponse, ResendError> {
         let trial = plan.trials.get(again.trial).ok_or(ResendError::Trial)?;
         let dialect = wire::by_name(&again.profile).ok_or_else(|| ResendError::Profile(again.profile.clone()))?;
@@ -90,14 +90,14 @@ impl TrialRunner {
         Ok(response)
     }
 
-    /// The provider and model that a trial's service has today, as prices name it.
+    /// Provider and model that a trial's service uses today, as named in prices.
     pub fn who(&self, trial: &PlannedTrial, service: &str) -> String {
         let service = if service == Service::Search.as_str() { Service::Search } else { Service::Model };
         self.model_of(trial, service).unwrap_or_else(|| "nobody".to_owned())
     }
 }
 
-/// The documents of an answer: one, or the events of its stream; `None` when it is neither.
+/// Documents of an answer: one, or the events of its stream; `None` if it is neither.
 pub(crate) fn documents(headers: &[(String, String)], body: &[u8]) -> Option<Vec<Value>> {
     if !sse::is_stream(headers, body) {
         return serde_json::from_slice(body).ok().map(|document| vec![document]);

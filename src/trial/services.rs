@@ -1,7 +1,7 @@
-//! Where the services of a scenario are, how they are spoken to, and the keys that they want.
+//! Addresses, dialects and keys of the services of a scenario.
 //!
-//! Keys come from the variables that the project file names: from an environment file where one was given, else from
-//! the environment of the process. They go into requests and into the redactor, and nowhere else.
+//! Keys come from the variables named in the project file: from the environment file if one was given, else from the
+//! process environment. They are passed to requests and to the redactor only.
 
 use super::{SetupError, TrialRunner, trust};
 use crate::cassette::Redactor;
@@ -16,14 +16,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Variables by name, beside those of the process.
+/// Variables by name, in addition to the process environment.
 pub(crate) type Variables = BTreeMap<String, String>;
 
-/// Reads an environment file: `KEY=VALUE` lines; empty lines and those that begin with `#` are passed over, `export`
-/// before a name and one pair of quotes around a value are taken away. Nothing is expanded.
+/// Parses an environment file of `KEY=VALUE` lines. Ignores empty lines and lines that begin with `#`; strips `export`
+/// before a name and one pair of quotes around a value. Nothing is expanded.
 ///
 /// # Errors
-/// The number of the first line that is neither, from 1. The line itself is not told: it may hold a secret.
+/// Number of the first invalid line, from 1. The line itself is not returned: it may hold a secret.
 pub(crate) fn read_variables(text: &str) -> Result<Variables, usize> {
     let mut variables = Variables::new();
     for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
@@ -44,17 +44,17 @@ pub(crate) fn read_variables(text: &str) -> Result<Variables, usize> {
     Ok(variables)
 }
 
-/// Who brings the keys of the services.
+/// Who provides the keys of the services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keys {
-    /// We do: a missing one is a mistake.
+    /// ragcheck does: a missing key is an error.
     Ours,
-    /// The agent does, or we do for an agent that sends none.
+    /// The agent does; ragcheck fills in for an agent that sends none.
     TheAgents,
 }
 
 impl TrialRunner {
-    /// Where the services of a variant are, with their keys.
+    /// Addresses and keys of a variant's services.
     pub(super) fn targets(
         &self,
         declared: &VariantSettings,
@@ -68,39 +68,39 @@ impl TrialRunner {
         targets.collect()
     }
 
-    /// The paces of the services of a variant: those of one provider share one.
+    /// Rate limits of a variant's services; services of one provider share one.
     pub(super) fn paces(&self, declared: &VariantSettings) -> BTreeMap<Service, Arc<Pace>> {
         let services = providers(declared).into_iter();
         services.filter_map(|(service, name)| Some((service, Arc::clone(self.paces.get(name)?)))).collect()
     }
 
-    /// Knows every key that the project file names and that is set.
+    /// Redacts every key that the project file names and that is set.
     pub(super) fn redactor(&self) -> Redactor {
         redactor(&self.loaded.project, &self.variables)
     }
 }
 
-/// The providers of a variant, by service.
+/// Providers of a variant by service.
 pub(super) fn providers(declared: &VariantSettings) -> BTreeMap<Service, &str> {
     let search = declared.search.as_ref().map(|search| (Service::Search, search.provider.as_str()));
     [Some((Service::Model, declared.model.provider.as_str())), search].into_iter().flatten().collect()
 }
 
-/// That the project declares no such provider.
+/// Error for a provider that the project does not declare.
 pub(super) fn unknown(provider: &str) -> SetupError {
     SetupError::Provider { provider: provider.to_owned(), reason: "it is not in the project file".to_owned() }
 }
 
-/// A way to live services on a clock of its own.
+/// A transport to live services, and its clock.
 pub(super) struct LiveAccess {
-    /// The clock, which stands still while a request waits for its turn.
+    /// The clock, which pauses while a request waits for its rate limit.
     pub(super) clock: Arc<dyn Clock>,
-    /// The way.
+    /// The transport.
     pub(super) transport: Arc<dyn Transport>,
 }
 
 impl LiveAccess {
-    /// Through `live`, with what a simulator is told, within the limits of the providers and of the run.
+    /// Wraps `live` with the simulator's headers and the limits of the providers and of the run.
     pub(super) fn new(
         live: &LiveTransport,
         (seed, fault): (u64, Option<&str>),
@@ -116,7 +116,7 @@ impl LiveAccess {
     }
 }
 
-/// Knows every key that the project file names and that is set.
+/// Redacts every key that the project file names and that is set.
 pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
     let providers =
         project.providers.iter().map(|(name, provider)| (name, provider.key.as_ref(), provider.base_url.as_str()));
@@ -124,13 +124,14 @@ pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
         let server = base.server.as_ref()?;
         Some((name, base.key.as_ref(), server.base_url.as_str()))
     });
-    // Several services may share an account: its secrets are told by their variables.
+    // Several services may share an account: its secrets are identified by their variables.
     let managed = project.managed_retrieval.values().flat_map(|managed| {
         [&managed.token, &managed.api_key].map(|variable| (variable, Some(variable), managed.base_url.as_str()))
     });
     let keys = providers.chain(servers).chain(managed).filter_map(|(name, named, base_url)| {
         let named = named?;
-        // A file that was given holds what whoever gave it wants kept; of the process only keys that may be sent are read.
+        // An environment file holds only what the user meant to pass; from the process environment, only keys that may
+        // be sent are read.
         let read = variables.contains_key(named) || trust::may_send(named, base_url).is_ok();
         Some((name.clone(), variable(variables, named).filter(|_| read)?))
     });
@@ -139,7 +140,7 @@ pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
     Redactor::new(keys)
 }
 
-/// The key of a provider, where it wants one.
+/// Key of a provider, if it needs one.
 pub(super) fn key(
     name: &str,
     provider: &Provider,
@@ -155,7 +156,7 @@ pub(super) fn key(
     }
 }
 
-/// Where a provider is, and how it is asked.
+/// Address and authentication of a provider.
 pub(super) fn target(provider: &Provider, dialect: &dyn Dialect, key: Option<String>, timeout: Duration) -> Target {
     Target {
         base_url: provider.base_url.clone(),
@@ -167,10 +168,10 @@ pub(super) fn target(provider: &Provider, dialect: &dyn Dialect, key: Option<Str
     }
 }
 
-/// The dialect that the provider `name` declares.
+/// Dialect that the provider `name` declares.
 ///
 /// # Errors
-/// [`SetupError::Provider`] when this build does not speak it.
+/// [`SetupError::Provider`] if this build does not speak it.
 pub(super) fn dialect(name: &str, provider: &Provider) -> Result<&'static dyn Dialect, SetupError> {
     let found = wire::by_name(&provider.dialect).filter(|dialect| !dialect.retired());
     found.ok_or_else(|| SetupError::Provider {
@@ -184,7 +185,7 @@ pub(super) fn variable(variables: &Variables, name: &str) -> Option<String> {
     value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// One pace for each provider, for all trials of a run.
+/// One rate limit per provider, shared by all trials of a run.
 pub(super) fn paces(project: &Project) -> BTreeMap<String, Arc<Pace>> {
     let pace = |provider: &Provider| Arc::new(Pace::new(provider.pace_limits(), Arc::new(RealClock::start())));
     project.providers.iter().map(|(name, provider)| (name.clone(), pace(provider))).collect()

@@ -1,4 +1,4 @@
-//! A variant outside any case: what a turn of somebody who is served acts in.
+//! A variant outside any case: the context in which `serve` runs a turn.
 
 use super::services::LiveAccess;
 use super::settings::environment;
@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names the models by the variables that their flows read (`OPENAI_MODEL`, for example), where these are set: for live
-/// and served use, never for recordings. A flow that reads none keeps what its variant says.
+/// Overrides model names with the variables that their flows read (`OPENAI_MODEL`, for example), if set. Used live and
+/// by `serve`, never for recordings. A flow that reads no variable keeps its variant's model.
 pub(crate) fn name_models(plan: &mut Plan, variables: &Variables) {
     for variant in plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.variants) {
         let variable = flow::by_name(&variant.flow).and_then(|flow| flow.description().model_variable);
@@ -25,7 +25,7 @@ pub(crate) fn name_models(plan: &mut Plan, variables: &Variables) {
 }
 
 impl PlannedTrial {
-    /// The trial that one turn of a session is: its name and its seed are the session's.
+    /// Trial for one turn of a session, with the name and seed of the session.
     #[must_use]
     pub fn of_session(&self, session: &str, turn: u32) -> Self {
         let id = format!("served/{session}/{turn}");
@@ -34,36 +34,36 @@ impl PlannedTrial {
 }
 
 impl TrialRunner {
-    /// The flow of a trial's variant; `None` for an agent that runs elsewhere.
+    /// Flow of a trial's variant; `None` for an external agent.
     pub fn flow_of(&self, trial: &PlannedTrial) -> Option<&'static dyn Flow> {
         self.setup(trial).map(|setup| setup.flow)
     }
 
-    /// The model that a trial's variant asks: `provider/model`.
+    /// Model of a trial's variant: `provider/model`.
     pub fn model_name(&self, trial: &PlannedTrial) -> String {
         self.declared(trial).map_or_else(String::new, |declared| declared.model.price_name())
     }
 
-    /// The project's folder.
+    /// Project folder.
     pub fn root(&self) -> &Path {
         &self.loaded.root
     }
 
-    /// The keyword index that the project declares, if it declares one.
+    /// The keyword index that the project declares, if any.
     pub fn keyword_index(&self) -> Option<KeywordIndex> {
         let declared = self.loaded.project.keyword_index.as_ref()?;
         Some(KeywordIndex::declared(&self.loaded.root, declared))
     }
 
-    /// The longest that a turn of it may take.
+    /// Time limit of a turn.
     pub fn turn_limit(&self, trial: &PlannedTrial) -> Duration {
         self.setup(trial).map_or(Duration::from_mins(2), |setup| *setup.declared.limits.turn)
     }
 
-    /// What a turn acts in, against the providers, with a keyword index that is its own until another is put in its place.
+    /// Context of a turn against the providers, with its own keyword index, which the caller may replace.
     ///
     /// # Errors
-    /// [`SetupError`] when a provider cannot be asked.
+    /// [`SetupError`] if a provider cannot be used.
     pub fn context(&self, trial: &PlannedTrial) -> Result<AgentContext, SetupError> {
         let unknown = || SetupError::Flow { file: "the plan".into(), flow: trial.lane.flow.clone() };
         let Some(Setup::Flow(setup)) = self.found(trial) else { return Err(unknown()) };

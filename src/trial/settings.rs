@@ -1,4 +1,4 @@
-//! From what a variant declares to the settings of its flow, and to what one trial of it acts in.
+//! Resolves a variant's declaration into flow settings and into the environment of one trial.
 
 use super::services::dialect;
 use super::{SetupError, VariantSetup};
@@ -14,10 +14,10 @@ use crate::transport::Transport;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
-/// The settings of a variant's flow; the trial's own (sampling seed, history) are filled in later.
+/// Settings of a variant's flow; settings per trial (sampling seed, history) are filled in later.
 ///
 /// # Errors
-/// [`PromptError`] when a prompt does not fit.
+/// [`PromptError`] if a prompt is invalid.
 pub(super) fn resolve(flow: &dyn Flow, declared: &VariantSettings) -> Result<Settings, PromptError> {
     let services = Services { search: declared.search.is_some() };
     let prompts = Prompts::resolve(flow, &declared.prompts, services)?;
@@ -33,10 +33,10 @@ pub(super) fn resolve(flow: &dyn Flow, declared: &VariantSettings) -> Result<Set
     })
 }
 
-/// The environment of one trial, whatever its transport and clock; waits between HTTP attempts are drawn from `seed`.
+/// Environment of one trial, for any transport and clock; `seed` determines delays between HTTP attempts.
 ///
 /// # Errors
-/// [`SetupError::Provider`] when a provider is unknown or speaks the wrong dialect.
+/// [`SetupError::Provider`] if a provider is unknown or speaks the wrong dialect.
 pub(super) fn environment(
     project: &Project,
     trial: &PlannedTrial,
@@ -98,7 +98,7 @@ pub(super) fn environment(
     Ok(context.with_access(access).with_refusals(refusals))
 }
 
-/// A sampling seed that depends on the trial's name alone, so that no other seed of a run changes a recording.
+/// Sampling seed derived from the trial's name alone, so that no other seed of a run changes a recording.
 fn sampling_seed(trial: &str) -> u32 {
     let digest = Sha256::digest(trial.as_bytes());
     digest.iter().take(4).fold(0, |seed, byte| seed << 8 | u32::from(*byte)) & 0x7fff_ffff

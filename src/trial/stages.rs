@@ -1,4 +1,4 @@
-//! How long local work took: noted when it is recorded, slept on the virtual clock when it is replayed.
+//! Durations of local work: noted while recording, slept on the virtual clock in replay.
 
 use crate::cassette::LocalTimes;
 use crate::flow::Stages;
@@ -19,7 +19,7 @@ impl RecordedStages {
         Self { times, clock, replaying: false }
     }
 
-    /// Sleeps the durations of `times` instead of the real ones.
+    /// Sleeps the recorded durations of `times` in place of the measured ones.
     pub(super) fn replaying(times: Arc<LocalTimes>, clock: Arc<dyn Clock>) -> Self {
         Self { times, clock, replaying: true }
     }

@@ -1,15 +1,15 @@
-//! Which key may be sent to which host.
+//! Decides which key may be sent to which host.
 //!
-//! A project file of a stranger names a variable and an address; without more, a pull request could have any variable of
-//! the machine sent to anybody. A key goes to the hosts of its own service, by the table below; every other pair comes
-//! from whoever started the program. A variable without such a pair is not even read.
+//! A stranger's project file names variables and addresses; without this check, a pull request could send any variable
+//! of the machine to any host. A key may go to the hosts of its own service, by the table below. The user must allow
+//! every other pair. A variable without an allowed pair is not even read.
 
 use crate::platform::loopback::is_loopback;
 use reqwest::Url;
 use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock};
 
-/// The hosts of the services whose variables have a usual name.
+/// Hosts of the services whose variables have a usual name.
 const TIED: [(&str, &[&str]); 14] = [
     ("ANTHROPIC_API_KEY", &["api.anthropic.com"]),
     ("CEREBRAS_API_KEY", &["api.cerebras.ai"]),
@@ -31,7 +31,7 @@ static TRUSTED: RwLock<BTreeSet<(String, String)>> = RwLock::new(BTreeSet::new()
 
 static AGENTS: RwLock<Vec<Url>> = RwLock::new(Vec::new());
 
-/// What was given as an agent's address is none.
+/// The given agent address is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{url}` is no address of an agent ({reason}): write `http://HOST:PORT`")]
 pub(crate) struct NoAgent {
@@ -39,11 +39,11 @@ pub(crate) struct NoAgent {
     reason: String,
 }
 
-/// Names agents of `flow: external` for the rest of the process, one or several between white space: a scenario may then
-/// name the same server. Of an address with a path, only what lies below that path is meant.
+/// Allows external agents for the rest of the process: one or more addresses separated by white space, which scenarios
+/// may then use. An address with a path allows only what is below that path.
 ///
 /// # Errors
-/// The first that is no `http` or `https` URL with a host; none is named then.
+/// The first address that is not an `http` or `https` URL with a host; none is allowed then.
 pub(crate) fn name_agents(text: &str) -> Result<(), NoAgent> {
     let address = |url: &str| {
         let no_agent = |reason: String| NoAgent { url: url.to_owned(), reason };
@@ -56,11 +56,11 @@ pub(crate) fn name_agents(text: &str) -> Result<(), NoAgent> {
     Ok(())
 }
 
-/// Whether an agent at that URL may be spoken to: whoever started the program named it, on this machine too. A scenario of
-/// a stranger could otherwise have any local service posted to.
+/// Checks that the agent at that URL was allowed on the command line, on this machine too: otherwise a stranger's
+/// scenario could post to any local service.
 ///
 /// # Errors
-/// Why not, with what to type if it is the agent.
+/// Why it may not be called, with the option that allows it.
 pub(crate) fn may_call(url: &str) -> Result<(), Distrust> {
     let no_address = |reason: String| Distrust::AgentAddress { url: url.to_owned(), reason };
     let wanted = Url::parse(url).map_err(|error| no_address(error.to_string()))?;
@@ -72,22 +72,22 @@ pub(crate) fn may_call(url: &str) -> Result<(), Distrust> {
     Err(Distrust::Agent { url: wanted.to_string(), origin: wanted.origin().ascii_serialization(), named })
 }
 
-/// Whether `path` is `folder` or lies below it.
+/// Whether `path` equals `folder` or is below it.
 fn is_below(path: &str, folder: &str) -> bool {
     let rest = path.strip_prefix(folder.trim_end_matches('/'));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A line that is no pair.
+/// A line that is not a `KEY=HOST` pair.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no pair of a variable and a host: write `KEY=HOST`, `AZURE_KEY=my.openai.azure.com` for example")]
 pub(crate) struct NoPair(String);
 
-/// Trusts the pairs of a text for the rest of the process: `KEY=HOST` (or `KEY=HOST:PORT`, for that port alone), between
-/// them white space or commas; what is behind `#` is a comment.
+/// Allows the pairs of a text for the rest of the process: `KEY=HOST` (or `KEY=HOST:PORT` for that port alone),
+/// separated by white space or commas. Text after `#` is a comment.
 ///
 /// # Errors
-/// The first word that is no pair; nothing is trusted then.
+/// The first word that is not a pair; nothing is allowed then.
 pub(crate) fn trust(text: &str) -> Result<(), NoPair> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let words = lines.flat_map(|line| line.split([' ', '\t', ','])).filter(|word| !word.is_empty());
@@ -102,41 +102,41 @@ pub(crate) fn trust(text: &str) -> Result<(), NoPair> {
     Ok(())
 }
 
-/// Why a key does not go to an address.
+/// Why a key or turn may not be sent to an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
-    /// Nobody said that it may.
+    /// The pair was not allowed.
     #[error(
         "{variable} is not sent to {host}: nobody said that it may be. If it belongs there, say so with `--trust {variable}={host}` (or in RAGCHECK_TRUST, or in a line of ~/.config/ragcheck/trust)"
     )]
     Pair {
-        /// The variable that holds the key.
+        /// Variable that holds the key.
         variable: String,
-        /// The host, with its port where the address has one.
+        /// Host, with the port if the address has one.
         host: String,
     },
-    /// Everybody on the way could read it.
+    /// The connection would be unencrypted.
     #[error("{variable} is not sent to {host} without encryption: write `https://`")]
     Plain {
-        /// The variable that holds the key.
+        /// Variable that holds the key.
         variable: String,
         /// The host.
         host: String,
     },
-    /// An agent that whoever started the run did not name.
+    /// The external agent was not allowed on the command line.
     #[error(
         "the scenario's agent is at {url}, and {}: if it is yours, start the run with `--agent {origin}` (or RAGCHECK_AGENT={origin})",
         not_named(named)
     )]
     Agent {
-        /// Where the scenario says that it is.
+        /// URL in the scenario.
         url: String,
-        /// Its server, as `--agent` names it.
+        /// Its server, as `--agent` takes it.
         origin: String,
-        /// Those that were named.
+        /// Addresses that were allowed.
         named: Vec<String>,
     },
-    /// An agent's address is none.
+    /// The agent's address is invalid.
     #[error("the agent's address {url} is not a URL: {reason}")]
     AgentAddress {
         /// As written.
@@ -144,7 +144,7 @@ pub enum Distrust {
         /// What is wrong with it.
         reason: String,
     },
-    /// The address is none.
+    /// The address is invalid.
     #[error("the base URL is not a URL: {reason}")]
     Address {
         /// What is wrong with it.
@@ -160,10 +160,10 @@ fn not_named(named: &[String]) -> String {
     }
 }
 
-/// Whether the key in `variable` may be sent to `base_url`.
+/// Checks that the key in `variable` may be sent to `base_url`.
 ///
 /// # Errors
-/// Why not.
+/// Why it may not be sent.
 pub(crate) fn may_send(variable: &str, base_url: &str) -> Result<(), Distrust> {
     let no_address = |reason: String| Distrust::Address { reason };
     let url = Url::parse(base_url).map_err(|error| no_address(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What may be typed behind `ragcheck cassette`.
+//! Arguments of `ragcheck cassette`.
 
 use crate::cli::arguments::{Bounds, ReportFile, Select, report_file};
 use clap::{Args, Subcommand, ValueEnum};

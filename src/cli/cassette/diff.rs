@@ -1,4 +1,4 @@
-//! `ragcheck cassette diff`: how the shapes of today's answers differ from those recorded.
+//! `ragcheck cassette diff`: compares the shapes of today's responses with the recorded ones.
 
 use super::arguments::Diff;
 use crate::cassette::Change;
@@ -10,13 +10,13 @@ use crate::trace::text::{plural, quote};
 use crate::trial::TrialRunner;
 use std::sync::Arc;
 
-/// Differences that are printed of one service.
+/// Maximum number of differences printed per service.
 const SHOWN: usize = 40;
 
-/// Does what `ragcheck cassette diff` was asked to.
+/// Runs `ragcheck cassette diff`.
 ///
 /// # Errors
-/// Every mistake in the files, or that nothing recorded can be sent.
+/// All mistakes in the files, or that no recorded request can be sent.
 pub(super) fn run(given: &Diff) -> Result<Exit, Problem> {
     let suite = load(&given.select)?;
     let plan = suite.plan_passes(&selection(&given.select), given.select.seed, None)?;

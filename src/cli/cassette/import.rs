@@ -1,4 +1,4 @@
-//! `ragcheck cassette import`: cassettes of other recorders become lanes, one a file, through our redaction.
+//! `ragcheck cassette import`: imports cassettes of other recorders, redacted, one lane per file.
 
 use super::arguments::Import;
 use crate::cassette::Redactor;
@@ -11,10 +11,10 @@ use crate::trace::text::plural;
 use crate::trace::text::quote;
 use std::collections::BTreeSet;
 
-/// Does what `ragcheck cassette import` was asked to.
+/// Runs `ragcheck cassette import`.
 ///
 /// # Errors
-/// When a path is not there, or the scenario's name cannot be a folder's.
+/// If a path does not exist, or the scenario's name is not a valid folder name.
 pub(super) fn run(given: &Import) -> Result<Exit, Problem> {
     let here = current_folder()?;
     let root = scenario::find_root(&here);

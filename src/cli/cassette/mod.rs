@@ -1,4 +1,4 @@
-//! `ragcheck cassette`: manage recordings, one file a verb.
+//! `ragcheck cassette`: manages recordings, one file per verb.
 
 pub(super) mod arguments;
 mod diff;
@@ -14,10 +14,10 @@ use crate::suite::recordings::{self, CassetteFile};
 use arguments::{Cassette, CassetteCommand};
 use std::path::PathBuf;
 
-/// Does what `ragcheck cassette` was asked to.
+/// Runs `ragcheck cassette`.
 ///
 /// # Errors
-/// When it cannot be done at all.
+/// If the verb cannot be carried out.
 pub(super) fn run(given: &Cassette) -> Result<Exit, Problem> {
     match &given.command {
         CassetteCommand::Scan(given) => scan::run(given),
@@ -28,7 +28,7 @@ pub(super) fn run(given: &Cassette) -> Result<Exit, Problem> {
     }
 }
 
-/// The cassettes at and below these paths; the project's without any.
+/// Cassettes at and below these paths; without paths, those of the project.
 fn cassettes(paths: &[PathBuf]) -> Result<Vec<CassetteFile>, Problem> {
     let here = super::select::current_folder()?;
     if !paths.is_empty() {

@@ -1,4 +1,4 @@
-//! `ragcheck cassette refresh`: record whole trials again, only those that need it, and say beforehand what it takes.
+//! `ragcheck cassette refresh`: re-records trials that need it, after showing the estimated cost.
 
 use super::arguments::Refresh;
 use crate::cli::arguments::Printed;
@@ -15,10 +15,10 @@ use crate::trial::TrialRunner;
 use std::io::{IsTerminal, Write as _};
 use std::sync::Arc;
 
-/// Does what `ragcheck cassette refresh` was asked to.
+/// Runs `ragcheck cassette refresh`.
 ///
 /// # Errors
-/// Every mistake in the files, or that nobody confirmed what it takes.
+/// All mistakes in the files, or a missing confirmation of the cost.
 pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     let suite = load(&given.select)?;
     let selected = selection(&given.select);
@@ -49,7 +49,7 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     Ok(exit)
 }
 
-/// How many lanes and why, how many calls, and about how much money.
+/// Announces the number of lanes with reasons, the number of calls, and the estimated cost.
 fn announcement(found: &recordings::Refresh, cost: &RefreshCost, no_prices: bool) -> String {
     let RefreshCost { spending, estimated, unknown } = cost;
     let reasons: Vec<String> = found.reasons.iter().map(|(why, count)| format!("{count} {why}")).collect();
@@ -87,7 +87,7 @@ fn announcement(found: &recordings::Refresh, cost: &RefreshCost, no_prices: bool
     lines.join("\n")
 }
 
-/// Asks at the terminal.
+/// Asks for confirmation at the terminal.
 fn confirmed() -> Result<bool, Problem> {
     if !std::io::stdin().is_terminal() {
         return Err(Problem::Words("not interactive: pass `--yes` to record these lanes again".into()));

@@ -1,4 +1,4 @@
-//! `ragcheck cassette rekey`: keys by this build's matching profiles, from the stored requests.
+//! `ragcheck cassette rekey`: recomputes keys from the stored requests with this build's matching profiles.
 
 use super::arguments::Rekey;
 use super::cassettes;
@@ -8,10 +8,10 @@ use crate::cli::output::{self, Problem};
 use crate::suite::recordings::{self, rekey};
 use crate::trace::text::plural;
 
-/// Does what `ragcheck cassette rekey` was asked to.
+/// Runs `ragcheck cassette rekey`.
 ///
 /// # Errors
-/// When there are no cassettes to be found.
+/// If no cassettes are found.
 pub(super) fn run(given: &Rekey) -> Result<Exit, Problem> {
     let _alone = recordings::lock("cassette rekey")?;
     let files = cassettes(&given.paths)?;
@@ -39,7 +39,7 @@ pub(super) fn run(given: &Rekey) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// What changed, in words; `None` when nothing did.
+/// Summary of the changes; `None` if nothing changed.
 fn words(rekeyed: &Rekeyed, exchanges: usize) -> Option<String> {
     if rekeyed.is_empty() {
         return None;

@@ -1,7 +1,7 @@
-//! `ragcheck cassette scan`: secrets in files, by place and kind, never by value.
+//! `ragcheck cassette scan`: finds secrets in files, reported by position and kind, never by value.
 //!
-//! Known values are those of the variables that the project file names, of every variable of the environment whose
-//! name ends like a secret's, and of everything in `--env-file`.
+//! Known values come from the variables that the project file names, from environment variables whose names end like
+//! those of secrets, and from all of `--env-file`.
 
 use super::arguments::Scan;
 use crate::cassette::Redactor;
@@ -13,13 +13,13 @@ use crate::suite::recordings::{known_secrets, scan, scan_files};
 use crate::trace::text::plural;
 use crate::trace::text::quote;
 use rayon::prelude::*;
-/// Finds that are printed of one file.
+/// Maximum number of findings printed per file.
 const SHOWN: usize = 20;
 
-/// Does what `ragcheck cassette scan` was asked to.
+/// Runs `ragcheck cassette scan`.
 ///
 /// # Errors
-/// When a path is not there or cannot be read: what was not read is not clean.
+/// If a path does not exist or cannot be read: an unread file does not count as clean.
 pub(super) fn run(given: &Scan) -> Result<Exit, Problem> {
     let here = current_folder()?;
     let root = scenario::find_root(&here);

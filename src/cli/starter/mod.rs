@@ -1,17 +1,18 @@
-//! The project that `ragcheck init` makes: questions, documents, two prompts, criteria, a simulator's behaviour, recordings.
+//! The project that `ragcheck init` creates: questions, documents, two prompts, criteria, a simulator's behaviour,
+//! recordings.
 //!
-//! The files stand in `project/`, which is a project itself and can be run and recorded in its place, and are part of the
-//! program. A name that begins with `dot-` there begins with a dot in the project that is made of it, so that the file has no effect on
-//! this repository. `just record-starter` records it again, and `tests/suite/starter.rs` keeps the table to the folder.
+//! The files are in `project/`, which is a runnable project and is embedded in the program. Names that begin with
+//! `dot-` begin with a dot in the created project, so that these files do not affect this repository. `just
+//! record-starter` re-records it; `tests/suite/starter.rs` checks the table against the folder.
 
 mod table;
 
-/// Where a file of the new project goes, relative to its folder, and its text.
+/// Relative path and text of each file in the new project.
 pub(crate) fn files() -> impl Iterator<Item = (String, &'static str)> {
     table::FILES.iter().map(|(name, text)| (path(name), *text))
 }
 
-/// The path in the new project of a file of `project/`.
+/// Path in the new project of a file in `project/`.
 fn path(name: &str) -> String {
     name.strip_prefix("dot-").map_or_else(|| name.to_owned(), |rest| format!(".{rest}"))
 }

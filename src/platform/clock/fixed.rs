@@ -1,12 +1,12 @@
-//! A clock that stands still and never keeps anyone waiting.
+//! A clock that never advances and never waits.
 //!
-//! For replays in which somebody else's program takes part: its time cannot be moved, so nothing waits for recorded
-//! times, and how long things took is told from the recording.
+//! Used in replays with an external agent: its time cannot be simulated, so nothing waits, and durations come from the
+//! recording.
 
 use super::{BoxFuture, Clock};
 use std::time::Duration;
 
-/// Always at zero; every sleep is over at once.
+/// A clock that is always at zero; every sleep ends at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FixedClock {
     wall: jiff::Timestamp,

@@ -1,8 +1,8 @@
-//! Time, and the little that is needed to run futures on it.
+//! Clocks, and what is needed to run futures on them.
 //!
-//! Nothing else in the crate asks the machine what time it is: flows, tools, providers and transports get a
-//! [`Clock`]. A live run uses [`RealClock`] on tokio; replay uses one [`VirtualClock`] a trial, which jumps to the
-//! next deadline instead of sleeping.
+//! No other module reads the machine's time: flows, tools, providers and transports get a [`Clock`]. A live run uses
+//! [`RealClock`] on tokio; replay uses one [`VirtualClock`] per trial, which jumps to the next deadline without
+//! sleeping.
 
 mod fixed;
 mod pausable;
@@ -35,15 +35,15 @@ pub trait Clock: Send + Sync {
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
 }
 
-/// The time limit of a [`timeout`] ran out first.
+/// A [`timeout`] expired before the work was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the time limit of {0:?} ran out")]
 pub(crate) struct Elapsed(pub Duration);
 
-/// Runs `work` for at most `limit` on `clock`; when both are ready at once, the work wins.
+/// Runs `work` for at most `limit` on `clock`; if both are ready at once, the work counts as done.
 ///
 /// # Errors
-/// [`Elapsed`] when the limit ran out first; `work` is dropped then.
+/// [`Elapsed`] if the limit expired first; `work` is then dropped.
 pub(crate) async fn timeout<F: Future + Send>(
     clock: &dyn Clock,
     limit: Duration,

@@ -1,7 +1,7 @@
-//! Real time, less the time that a trial was held back by limits of our own.
+//! A real clock without the time that a trial spends waiting for our rate limits.
 //!
-//! Waiting for a provider's rate limit is ours, not the agent's: it must not count as latency, nor run down a turn's
-//! time. While a trial waits and nothing of it is on the wire, its clock stands still.
+//! Waiting for a provider's rate limit is caused by this program, not by the agent: it must not count as latency or
+//! against a turn's time limit. While a trial waits and has no request in flight, its clock is paused.
 
 use super::{BoxFuture, Clock};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub struct PausableClock {
 struct State {
     waiting: u32,
     sending: u32,
-    /// Base time since when the clock stands still.
+    /// Base time at which the clock was paused.
     since: Option<Duration>,
     held: Duration,
 }
@@ -34,29 +34,29 @@ impl State {
     }
 }
 
-/// A request that waits or is on the wire; dropping it ends that.
+/// A request that waits or is in flight; dropping this ends the phase.
 pub struct Phase<'c> {
     clock: &'c PausableClock,
     waits: bool,
 }
 
 impl PausableClock {
-    /// Over `base`.
+    /// A clock over `base`.
     pub fn new(base: Arc<dyn Clock>) -> Self {
         Self { base, state: Arc::default() }
     }
 
-    /// A request begins to wait for its turn.
+    /// Starts waiting for the rate limit.
     pub fn waiting(&self) -> Phase<'_> {
         self.begin(true)
     }
 
-    /// A request goes out.
+    /// Starts sending a request.
     pub fn sending(&self) -> Phase<'_> {
         self.begin(false)
     }
 
-    /// How long the trial was held back so far.
+    /// Total time paused so far.
     pub fn held(&self) -> Duration {
         self.base.now().saturating_sub(self.now())
     }

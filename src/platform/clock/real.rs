@@ -1,9 +1,9 @@
-//! The machine's own time, on tokio's timers.
+//! The machine's clock, on tokio's timers.
 
 use super::{BoxFuture, Clock};
 use std::time::{Duration, Instant};
 
-/// The clock of live and recording runs: monotonic `now`, the machine's `wall`.
+/// Clock of live and recording runs: monotonic `now`, and the machine's `wall` time.
 #[derive(Debug)]
 pub struct RealClock {
     started: Instant,

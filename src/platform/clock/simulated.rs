@@ -1,8 +1,8 @@
-//! Virtual time: a heap of deadlines, and the executor that jumps to the next one.
+//! Virtual time: a heap of deadlines, and an executor that jumps to the next one.
 //!
-//! One trial is one future, polled on one thread. While it is pending and no waker of its own has fired, the clock
-//! jumps to the earliest deadline and wakes whoever waits for it, in the order of registration. No deadline and
-//! nothing ready is a [`Deadlock`], reported and never waited out.
+//! One trial is one future, polled on one thread. While it is pending and no other waker has fired, the clock jumps to
+//! the earliest deadline and wakes its sleepers in order of registration. If nothing is ready and no deadline is left,
+//! the result is a [`Deadlock`], which is reported at once.
 
 use super::{BoxFuture, Clock};
 use std::cmp::Reverse;
@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// The trial waits for something that can never happen.
+/// The trial waits for an event that can never happen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("deadlock at {at:?} of virtual time: the trial waits, and no timer is pending")]
 pub struct Deadlock {
-    /// Virtual time at which nothing was left to wait for.
+    /// Virtual time of the deadlock.
     pub at: Duration,
 }
 
@@ -53,7 +53,7 @@ struct State {
     alarms: BinaryHeap<Reverse<Alarm>>,
 }
 
-/// A clock that stands still until [`block_on`] moves it.
+/// A clock that advances only in [`block_on`].
 #[derive(Debug, Clone)]
 pub struct VirtualClock {
     epoch: jiff::Timestamp,
@@ -70,7 +70,7 @@ impl VirtualClock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Jumps to the earliest deadline and wakes its sleepers; false when there is none.
+    /// Jumps to the earliest deadline and wakes its sleepers; `false` if there is none.
     fn advance(&self) -> bool {
         let mut due = Vec::new();
         {
@@ -134,10 +134,10 @@ impl Wake for Flag {
     }
 }
 
-/// Runs `work` to its end on the calling thread, moving `clock` whenever nothing is ready.
+/// Runs `work` to its end on the calling thread, advancing `clock` whenever nothing is ready.
 ///
 /// # Errors
-/// [`Deadlock`] when `work` is pending, no waker fired and no deadline is left.
+/// [`Deadlock`] if `work` is pending, no waker fired and no deadline is left.
 pub fn block_on<F: Future>(clock: &VirtualClock, work: F) -> Result<F::Output, Deadlock> {
     let mut work = pin!(work);
     let flag = Arc::new(Flag::default());

@@ -1,69 +1,69 @@
-//! What keeps a file from being read or written, with what to do about it.
+//! File errors, with remedies.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is said of a file with a second name.
+/// Message on a hard-linked file.
 const LINKED: &str = "has another name (a hard link), which may lie outside the project: copy it and delete the link, or \
                       allow its folder with `--allow-path FOLDER`";
 
 /// Why a file was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The path leads out of every place.
+    /// The path leads outside every allowed place.
     #[error(
         "{} lies outside the project {}: only files below it are opened; `--allow-path FOLDER` allows another folder",
         path.display(), root.display()
     )]
     Outside {
-        /// The path as it was asked for.
+        /// Path as requested.
         path: PathBuf,
-        /// The project's folder.
+        /// Project folder.
         root: PathBuf,
     },
-    /// Nothing is there.
+    /// The file does not exist.
     #[error("{} does not exist", path.display())]
     NotFound {
-        /// The path as it was asked for.
+        /// Path as requested.
         path: PathBuf,
     },
-    /// A folder, device, pipe or socket where a file was expected.
+    /// A folder, device, pipe or socket was found where a file was expected.
     #[error("{} is not a regular file", path.display())]
     NotAFile {
-        /// The path as it was asked for.
+        /// Path as requested.
         path: PathBuf,
     },
-    /// A file of the project with a second name, which may stand outside.
+    /// A project file has a second hard link, which may be outside.
     #[error("{} {LINKED}", path.display())]
     Linked {
-        /// The path as it was asked for.
+        /// Path as requested.
         path: PathBuf,
     },
-    /// More bytes than are read.
+    /// The file exceeds the size limit.
     #[error("{} is larger than {} MiB, the limit for one file", path.display(), limit >> 20)]
     TooLarge {
-        /// The path as it was asked for.
+        /// Path as requested.
         path: PathBuf,
         /// The limit in bytes.
         limit: u64,
     },
-    /// Bytes that are no text.
+    /// The file is not UTF-8.
     #[error("{} is not UTF-8 text", path.display())]
     NotText {
-        /// The path as it was asked for.
+        /// Path as requested.
         path: PathBuf,
     },
-    /// What the operating system says.
+    /// The operating system reported an error.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The path as it was asked for.
+        /// Path as requested.
         path: PathBuf,
-        /// Its error.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
-/// Whether a write failed for want of room: a full disk, or a quota that is used up.
+/// Whether a write failed because the disk is full or a quota is used up.
 pub(crate) fn is_full_disk(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
@@ -75,12 +75,12 @@ impl FileError {
         if source.kind() == io::ErrorKind::NotFound { Self::NotFound { path } } else { Self::Io { path, source } }
     }
 
-    /// Whether nothing is there, which many readers take as empty.
+    /// Whether the file is missing, which many readers treat as empty.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
 
-    /// What it says without the path, for a message that already names it.
+    /// The message without the path, for texts that already name it.
     pub fn reason(&self) -> String {
         match self {
             Self::Outside { root, .. } => format!(

@@ -1,37 +1,37 @@
-//! One lock a project: any number may replay recordings, one process may write them.
+//! Project lock: any number of processes may replay recordings, one may write them.
 
 use super::{FileError, Files};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 
-/// The lock's file, below the project.
+/// Lock file, relative to the project.
 const LOCK: &str = ".ragcheck/lock";
 
-/// Why the lock was not given.
+/// Why the lock was not acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else writes recordings.
+    /// Another process writes recordings.
     #[error("{holder} is recording in this project: wait until it has ended, or stop it")]
     Held {
-        /// Who: the command, its process number, and since when.
+        /// Command, process id and start time of the holder.
         holder: String,
     },
-    /// The lock's file cannot be used.
+    /// The lock file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
-/// Held while recordings are written; given back when it is dropped or the process ends, however it ends.
+/// Held while recordings are written; released when dropped, or when the process ends for any reason.
 #[derive(Debug)]
 pub(crate) struct ProjectLock {
     _file: File,
 }
 
 impl Files {
-    /// The lock of one that writes recordings; `who` stands in the message of those that come meanwhile.
+    /// Acquires the lock for writing recordings; other processes see `who` in their error.
     ///
     /// # Errors
-    /// [`LockError::Held`] while another process has it.
+    /// [`LockError::Held`] if another process holds it.
     pub(crate) fn lock(&self, who: &str) -> Result<ProjectLock, LockError> {
         let path = self.root().join(LOCK);
         let mut file = self.lock_file(&path)?;
@@ -40,13 +40,13 @@ impl Files {
             Err(TryLockError::WouldBlock) => return Err(LockError::Held { holder: holder(file) }),
             Err(TryLockError::Error(error)) => return Err(FileError::of(&path, error).into()),
         }
-        // The holder is a courtesy to others: a full disk is no reason not to hold the lock.
+        // The holder's name is informative only: a full disk must not prevent locking.
         let _ = file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| writeln!(file, "{who}"));
         Ok(ProjectLock { _file: file })
     }
 }
 
-/// Who wrote itself into the lock's file last.
+/// Holder named in the lock file.
 fn holder(mut file: File) -> String {
     let mut text = String::new();
     let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_string(&mut text));

@@ -1,12 +1,13 @@
-//! The one way to files.
+//! Access to files, confined to the project and named folders.
 //!
-//! Whatever a scenario, the project file, a document, a symbolic link or a recording names is opened through [`Files`],
-//! which knows a few places: the project, and the folders that whoever started the program named. A path that leads
-//! out of them is an error and nothing is opened, on any spelling: `..`, an absolute path, or a symbolic link on the
-//! way. A hard link shows no way: a file of the project that has a second name is not opened. Each place is a directory handle that opens, makes, renames and removes relative to itself (`cap-std`), so nothing
-//! can be exchanged between the check and the use.
+//! Every path from a scenario, the project file, a document, a symbolic link or a recording is opened through
+//! [`Files`], which knows a few places: the project, and the folders named on the command line. A path that leads out
+//! of them is an error, and nothing is opened, in any spelling: `..`, an absolute path, or a symbolic link on the way.
+//! Hard links cannot be traced, so a project file with a second link is not opened. Each place is a directory handle
+//! that opens, creates, renames and removes relative to itself (`cap-std`), so nothing can be exchanged between check
+//! and use.
 //!
-//! Nothing else in the program calls `std::fs`: clippy's `disallowed-methods` guards it.
+//! No other module calls `std::fs`; clippy's `disallowed-methods` enforces this.
 
 mod error;
 mod lock;
@@ -38,28 +39,28 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Bytes of one file that is read whole, at most: scenario, prompt, document, cassette.
+/// Maximum bytes of a file that is read whole: scenario, prompt, document, cassette.
 pub(crate) const WHOLE_FILE_LIMIT: u64 = 256 << 20;
 
-/// What stands in a folder.
+/// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
-    /// Its path: the folder's, as it was given, and its name.
+    /// Its path: the folder's path as given, and the entry's name.
     pub path: PathBuf,
-    /// Whether it is a folder (or a symbolic link to one inside the same place).
+    /// Whether it is a folder, or a symbolic link to one in the same place.
     pub is_folder: bool,
 }
 
-/// What a path means whose last part is a symbolic link.
+/// How a symbolic link in the last part of a path is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// What the link points to.
+    /// The link's target is used.
     Followed,
-    /// The link itself, for what is given a name or loses one.
+    /// The link itself is used, for renaming and removing.
     Itself,
 }
 
-/// The places that files may be read from and written to.
+/// Places in which files may be read and written.
 #[derive(Debug)]
 pub(crate) struct Files {
     places: Vec<Place>,
@@ -70,26 +71,26 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// The project at `root`, and the folders that the command line allows besides.
+    /// The project at `root`, and the folders allowed on the command line.
     ///
     /// # Errors
-    /// When one of them cannot be opened as a folder.
+    /// If one of them cannot be opened as a folder.
     pub(crate) fn new(root: &Path, allowed: &[PathBuf]) -> Result<Self, FileError> {
         let allowed = allowed.iter().map(|folder| Place::open(folder, true));
         let places = std::iter::once(Place::open(root, false)).chain(allowed);
         Ok(Self { places: places.collect::<Result<_, _>>()?, anywhere: false, ..Self::anywhere() })
     }
 
-    /// Every file of the machine, for a program that uses the library and does not confine itself.
+    /// All files of the machine, for programs that use the library without confinement.
     const fn anywhere() -> Self {
         Self { places: Vec::new(), named: Vec::new(), anywhere: true, temporary: OnceLock::new() }
     }
 
-    /// The same places, and what whoever started the program named: a folder with all that is in it, of a file only
-    /// itself, and what is not there yet. A path that already lies in a place adds nothing: it stays confined there.
+    /// Adds a path named on the command line: a folder with its contents, a single file, or a path that does not exist
+    /// yet. A path inside an existing place adds nothing: it stays confined there.
     ///
     /// # Errors
-    /// When the folder cannot be opened.
+    /// If the folder cannot be opened.
     pub(crate) fn with_named(mut self, path: &Path) -> Result<Self, FileError> {
         if self.spelled(path)?.is_some() {
             return Ok(self);
@@ -102,23 +103,23 @@ impl Files {
         Ok(self)
     }
 
-    /// The project's folder, as it was given.
+    /// Project folder, as given.
     pub(crate) fn root(&self) -> &Path {
         self.places.first().map_or(Path::new("."), Place::given)
     }
 
-    /// Opens a regular file for reading, or what the command line names.
+    /// Opens a regular file for reading, or any file named on the command line.
     ///
     /// # Errors
-    /// A path that leads outside, no such file, or something that is no regular file.
+    /// If the path leads outside, or is missing or not a regular file.
     pub(crate) fn open(&self, path: &Path) -> Result<File, FileError> {
         self.opened(path, OpenOptions::new().read(true))
     }
 
-    /// Reads a file of at most `limit` bytes whole.
+    /// Reads a whole file of at most `limit` bytes.
     ///
     /// # Errors
-    /// As [`Files::open`], and a file of more than `limit` bytes.
+    /// See [`Files::open`]; also if the file has more than `limit` bytes.
     pub(crate) fn read_at_most(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
         let file = self.open(path)?;
         let size = file.metadata().map_err(|error| FileError::of(path, error))?.len();
@@ -133,45 +134,44 @@ impl Files {
         Ok(bytes)
     }
 
-    /// Reads a text file of at most [`WHOLE_FILE_LIMIT`] bytes whole.
+    /// Reads a whole text file of at most [`WHOLE_FILE_LIMIT`] bytes.
     ///
     /// # Errors
-    /// As [`Files::read_at_most`], and bytes that are no UTF-8.
+    /// See [`Files::read_at_most`]; also if the file is not UTF-8.
     pub(crate) fn read_to_string(&self, path: &Path) -> Result<String, FileError> {
         self.read_text_at_most(path, WHOLE_FILE_LIMIT)
     }
 
-    /// Reads a text file of at most `limit` bytes whole.
+    /// Reads a whole text file of at most `limit` bytes.
     ///
     /// # Errors
-    /// As [`Files::read_at_most`], and bytes that are no UTF-8.
+    /// See [`Files::read_at_most`]; also if the file is not UTF-8.
     pub(crate) fn read_text_at_most(&self, path: &Path, limit: u64) -> Result<String, FileError> {
         let bytes = self.read_at_most(path, limit)?;
         String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_owned() })
     }
 
-    /// What stands in a folder, by name.
+    /// Entries of a folder, sorted by name.
     ///
     /// # Errors
-    /// A path that leads outside, or a folder that cannot be read.
+    /// If the path leads outside, or the folder cannot be read.
     pub(crate) fn entries(&self, folder: &Path) -> Result<Vec<Entry>, FileError> {
         self.at(folder, Last::Followed)?.entries(folder).map_err(|error| self.error(folder, error))
     }
 
-    /// What the system knows of a file or folder.
+    /// Metadata of a file or folder.
     ///
     /// # Errors
-    /// A path that leads outside, or nothing there.
+    /// If the path leads outside or is missing.
     pub(crate) fn metadata(&self, path: &Path) -> Result<Metadata, FileError> {
         let at = self.at(path, Last::Followed)?;
         at.dir.metadata(&at.inside).map_err(|error| self.error(path, error))
     }
 
-    /// The path with all symbolic links resolved, for what opens files by itself (SQLite).
+    /// The path with all symbolic links resolved, for libraries that open files themselves (SQLite).
     ///
     /// # Errors
-    /// When it leads outside, or is a file of the project that has another name; a file that does not exist yet is
-    /// resolved by its folder.
+    /// If it leads outside, or is a project file with a second hard link. A missing file is resolved by its folder.
     pub(crate) fn resolved(&self, path: &Path) -> Result<PathBuf, FileError> {
         let at = self.real(path, Last::Followed)?;
         if at.is_linked() { Err(FileError::Linked { path: path.to_owned() }) } else { Ok(at.whole) }
@@ -187,8 +187,8 @@ impl Files {
         })
     }
 
-    /// Where a path leads. What it is spelled like comes first; a link from one place into another is told by the real
-    /// path. Either way what is then done there cannot leave the place.
+    /// Location of a path: first by its spelling, then by the real path for links between places. In both cases, later
+    /// operations cannot leave the place.
     fn at(&self, path: &Path, last: Last) -> Result<At, FileError> {
         if let Some(at) = self.spelled(path)? {
             let found = match last {
@@ -202,19 +202,19 @@ impl Files {
         self.real(path, last)
     }
 
-    /// The places: the project last, so that `--allow-path` may name it or a folder of it.
+    /// The places, the project last, because `--allow-path` may name the project or a folder in it.
     fn named_first(&self) -> impl Iterator<Item = &Place> {
         self.places.iter().rev()
     }
 
-    /// Where a path leads by its spelling.
+    /// Location of a path by its spelling.
     fn spelled(&self, path: &Path) -> Result<Option<At>, FileError> {
         let whole = std::path::absolute(path).map_err(|error| FileError::of(path, error))?;
         let whole = without_dots(&whole);
         Ok(self.named_first().find_map(|place| place.spelled(&whole)))
     }
 
-    /// Where a path leads whose symbolic links are resolved.
+    /// Location of a path after resolving symbolic links.
     fn real(&self, path: &Path, last: Last) -> Result<At, FileError> {
         let of = |error| FileError::of(path, error);
         let find = |whole: &Path| {
@@ -232,7 +232,7 @@ impl Files {
             if let Some(at) = find(&whole) {
                 return Ok(at);
             }
-            // A file that the command line names may itself be a link.
+            // A file named on the command line may be a link.
         }
         match place::real(path) {
             Ok(whole) if self.anywhere => At::anywhere(&whole).map_err(of),
@@ -242,7 +242,7 @@ impl Files {
         }
     }
 
-    /// An operation's error: leaving the places, or what the operating system says.
+    /// Error of an operation: leaving the places, or that of the operating system.
     fn error(&self, path: &Path, error: std::io::Error) -> FileError {
         if leads_out(&error) { self.outside(path) } else { FileError::of(path, error) }
     }
@@ -252,12 +252,12 @@ impl Files {
     }
 }
 
-/// A path as it was typed, absolute and without `.` and `..`: taken from the current folder.
+/// An absolute path without `.` and `..`, relative to the current folder.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).map_or_else(|_| path.to_owned(), |whole| without_dots(&whole))
 }
 
-/// An absolute path without `.` and `..`, by its spelling alone: what is opened is the path that this gives.
+/// Removes `.` and `..` from an absolute path by spelling alone: the result is the path that is opened.
 fn without_dots(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {

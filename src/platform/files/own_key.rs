@@ -1,8 +1,8 @@
-//! A key of whoever runs the program, by which files that the program made are told from those of a stranger.
+//! A per-user key that tells files made by this program from those of a stranger.
 //!
-//! A checkout may hold anything, also what looks like something that this program derived. What is named after a keyed
-//! hash of its content was made with the key: 32 random bytes in `$XDG_STATE_HOME/ragcheck/own-key` (or below
-//! `~/.local/state`), which only its owner may read and which is made when it is needed first.
+//! A checkout may contain files that imitate derived files of this program. A file named after a keyed hash of its
+//! content was made with the key: 32 random bytes in `$XDG_STATE_HOME/ragcheck/own-key` (or below `~/.local/state`),
+//! readable by its owner only, and created on first use.
 
 use super::Files;
 use super::place::{self, At};
@@ -13,14 +13,14 @@ use sha2::Sha256;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a key.
+/// Bytes of the key.
 const LENGTH: usize = 32;
 
 /// The key.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct OwnKey([u8; LENGTH]);
 
-/// A keyed hash (HMAC-SHA-256, RFC 2104) of what it is given.
+/// Keyed hash (HMAC-SHA-256, RFC 2104).
 #[derive(Debug)]
 pub(crate) struct KeyedHash(Hmac<Sha256>);
 
@@ -31,14 +31,14 @@ impl std::fmt::Debug for OwnKey {
 }
 
 impl OwnKey {
-    /// The key of these bytes.
+    /// Key from raw bytes.
     pub(crate) fn of(bytes: [u8; LENGTH]) -> Self {
         Self(bytes)
     }
 
-    /// A hash that nobody without the key can compute.
+    /// A hash that cannot be computed without the key.
     pub(crate) fn hash(&self) -> KeyedHash {
-        // A key of a whole block, which the standard fills up with zeros.
+        // Padded with zeros to a whole block, as in the standard.
         let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
         block[..LENGTH].copy_from_slice(&self.0);
         KeyedHash(Hmac::new(&block))
@@ -46,12 +46,12 @@ impl OwnKey {
 }
 
 impl KeyedHash {
-    /// Takes more.
+    /// Adds bytes.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// Takes a text with its length, so that no two lists of texts are the same bytes.
+    /// Adds a text with its length, so that different lists of texts never have equal bytes.
     pub(crate) fn update_text(&mut self, text: &str) {
         self.update(&(text.len() as u64).to_le_bytes());
         self.update(text.as_bytes());
@@ -64,8 +64,8 @@ impl KeyedHash {
 }
 
 impl Files {
-    /// The key in the folder `ragcheck` of `state`; `None` where it cannot be kept, and where whoever wrote the project could
-    /// have written it.
+    /// The key in the folder `ragcheck` of `state`. `None` if it cannot be stored, or if the project could have written
+    /// it.
     pub(super) fn own_key(&self, state: &Path) -> Option<OwnKey> {
         let folder = place::real(&state.join("ragcheck")).ok()?;
         if self.places.iter().any(|place| place.real(&folder).is_some()) {
@@ -74,18 +74,18 @@ impl Files {
         let folder = At::anywhere(&folder).ok()?;
         folder.make_private_folder().ok()?;
         let file = folder.join("own-key");
-        // Read again after it was made: another process may have made one at the same moment.
+        // Read again after creation: another process may have created one at the same moment.
         read(&file).or_else(|| make(&folder, &file).and_then(|()| read(&file)))
     }
 }
 
-/// The user's folder for what programs keep.
+/// The user's folder for program state.
 pub(super) fn state_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     set("XDG_STATE_HOME").or_else(|| Some(set("HOME").filter(|home| home.is_dir())?.join(".local/state")))
 }
 
-/// The key in a file; one that others may read, or of another length, is none.
+/// Key in a file; `None` if others may read it or the length is wrong.
 fn read(file: &At) -> Option<OwnKey> {
     let opened = file.open(OpenOptions::new().read(true)).ok()?;
     if !is_private(&opened.metadata().ok()?) {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_keyed_hash_is_that_of_the_standard() {
-        // RFC 4231, test case 1: a shorter key is filled up with zeros.
+        // RFC 4231, test case 1: a shorter key is padded with zeros.
         let mut key = [0; LENGTH];
         key[..20].fill(0x0b);
         let mut hash = OwnKey::of(key).hash();

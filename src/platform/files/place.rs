@@ -1,4 +1,4 @@
-//! Folders that files are opened in, as handles that cannot be left, and where a path leads from one of them.
+//! Folders as handles that cannot be left, and locations of paths in them.
 
 use super::{Entry, FileError, without_dots};
 use cap_std::ambient_authority;
@@ -8,15 +8,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A folder, open.
+/// An open folder.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// As it was given, made absolute.
+    /// Path as given, made absolute.
     given: PathBuf,
-    /// With symbolic links resolved.
+    /// Path with symbolic links resolved.
     resolved: PathBuf,
     dir: Arc<Dir>,
-    /// Whether whoever started the program named it.
+    /// Whether it was named on the command line.
     is_named: bool,
 }
 
@@ -33,32 +33,32 @@ impl Place {
         &self.given
     }
 
-    /// Where an absolute path leads that is below the place by its spelling.
+    /// Location of an absolute path below the place by its spelling.
     pub(super) fn spelled(&self, whole: &Path) -> Option<At> {
         let inside = whole.strip_prefix(&self.given).or_else(|_| whole.strip_prefix(&self.resolved)).ok()?;
         Some(At { is_named: self.is_named, ..At::new(&self.dir, inside, whole) })
     }
 
-    /// Where a path without symbolic links leads that is below the place.
+    /// Location of a path below the place that has no symbolic links.
     pub(super) fn real(&self, whole: &Path) -> Option<At> {
         let inside = whole.strip_prefix(&self.resolved).ok()?;
         Some(At { is_named: self.is_named, ..At::new(&self.dir, inside, whole) })
     }
 }
 
-/// What the command line names outside of the places: a file alone, or something that was not there at the start, with
-/// all that comes to be below it.
+/// A path outside the places, named on the command line: a single file, or a path that did not exist at the start, with
+/// everything created below it.
 #[derive(Debug)]
 pub(super) struct Named(At);
 
 impl Named {
     /// # Errors
-    /// When the folder that it is in, or would be in, cannot be opened.
+    /// If the parent folder cannot be opened.
     pub(super) fn new(whole: &Path) -> io::Result<Self> {
         At::anywhere(whole).map(Self)
     }
 
-    /// Where a path without symbolic links leads that is this or below it.
+    /// Location of this path, or of a path below it, without symbolic links.
     pub(super) fn real(&self, whole: &Path) -> Option<At> {
         let below = whole.strip_prefix(&self.0.whole).ok()?;
         let itself = below.as_os_str().is_empty();
@@ -66,24 +66,24 @@ impl Named {
         Some(At { dir: Arc::clone(&self.0.dir), inside, whole: whole.to_owned(), typed: itself, is_named: true })
     }
 
-    /// The folder that it is in, where that is this path without symbolic links.
+    /// Location of the parent folder, if this is its path without symbolic links.
     pub(super) fn folder(&self, whole: &Path) -> Option<At> {
         (self.0.whole.parent() == Some(whole)).then(|| self.0.folder())
     }
 }
 
-/// Where a path leads: everything is opened, made, renamed and removed relative to the folder's handle, which no symbolic
-/// link on the way can leave, also one that is put there a moment before.
+/// A location relative to a folder handle. All operations are relative to the handle, and no symbolic link can lead out
+/// of it, even one created a moment before.
 #[derive(Debug, Clone)]
 pub(super) struct At {
     pub(super) dir: Arc<Dir>,
-    /// From `dir`; `.` for the folder itself.
+    /// Path relative to `dir`; `.` for the folder itself.
     pub(super) inside: PathBuf,
     /// The absolute path.
     pub(super) whole: PathBuf,
-    /// Whether whoever started the program named this very file, so that a device or a pipe is meant.
+    /// Whether this exact file was named on the command line, so that a device or a pipe is allowed.
     pub(super) typed: bool,
-    /// Whether whoever started the program named the place.
+    /// Whether the place was named on the command line.
     is_named: bool,
 }
 
@@ -93,8 +93,8 @@ impl At {
         Self { dir: Arc::clone(dir), inside: inside.to_owned(), whole: whole.to_owned(), typed: false, is_named: false }
     }
 
-    /// Where an absolute path without symbolic links leads, for one who may open every file: from the nearest folder above
-    /// it that is there.
+    /// Location of an absolute path without symbolic links, without confinement: relative to the nearest existing
+    /// parent.
     pub(super) fn anywhere(whole: &Path) -> io::Result<Self> {
         let above = whole.ancestors().skip(1).find(|above| above.is_dir()).unwrap_or(whole);
         let dir = Arc::new(Dir::open_ambient_dir(above, ambient_authority())?);
@@ -102,19 +102,19 @@ impl At {
         Ok(Self { typed: true, is_named: true, ..Self::new(&dir, inside, whole) })
     }
 
-    /// The folder of a file.
+    /// Folder of a file.
     pub(super) fn folder(&self) -> Self {
         let whole = self.whole.parent().unwrap_or(&self.whole);
         Self::new(&self.dir, self.inside.parent().unwrap_or(Path::new(".")), whole)
     }
 
-    /// Something in this folder.
+    /// An entry in this folder.
     pub(super) fn join(&self, name: &str) -> Self {
         let inside = if self.inside == Path::new(".") { PathBuf::from(name) } else { self.inside.join(name) };
         Self::new(&self.dir, &inside, &self.whole.join(name))
     }
 
-    /// The same, where a symbolic link inside stands for what it points to.
+    /// The location after following a symbolic link.
     pub(super) fn followed(mut self) -> io::Result<Self> {
         if self.dir.symlink_metadata(&self.inside).is_ok_and(|found| found.is_symlink()) {
             self.inside = self.dir.canonicalize(&self.inside)?;
@@ -122,12 +122,13 @@ impl At {
         Ok(self)
     }
 
-    /// Whether something other than a regular file is there.
+    /// Whether there is something other than a regular file.
     pub(super) fn is_special(&self) -> bool {
         self.dir.metadata(&self.inside).is_ok_and(|found| !found.is_file())
     }
 
-    /// Opens a file, but no device and no pipe, unless it was named itself: opening a pipe waits for its other end.
+    /// Opens a file. Devices and pipes are refused unless named on the command line: opening a pipe waits for its other
+    /// end.
     pub(super) fn open(&self, options: &OpenOptions) -> Result<File, FileError> {
         if !self.typed && self.is_special() {
             return Err(FileError::NotAFile { path: self.whole.clone() });
@@ -140,14 +141,14 @@ impl At {
         Ok(file)
     }
 
-    /// Whether a file of the project is there that has another name.
+    /// Whether there is a project file with a second hard link.
     pub(super) fn is_linked(&self) -> bool {
         let file = || self.dir.open(&self.inside).and_then(|file| file.into_std().metadata()).ok();
         !self.is_named && !self.is_special() && file().is_some_and(|found| links(&found) > 1)
     }
 
-    /// Makes a folder and those above it. What is there is looked at first: where a link leads out, the system call that
-    /// makes a folder says no more than that something is there.
+    /// Creates a folder and its parents. Existing entries are checked first: for a link that leads outside, the system
+    /// call only reports that the path exists.
     pub(super) fn make_folder(&self) -> io::Result<()> {
         match self.dir.metadata(&self.inside) {
             Ok(found) if found.is_dir() => Ok(()),
@@ -156,7 +157,7 @@ impl At {
         }
     }
 
-    /// Makes a folder that only its owner may enter, and those above it as usual; one that is there stays as it is.
+    /// Creates a folder that only its owner may enter, and its parents as usual; an existing folder is unchanged.
     pub(super) fn make_private_folder(&self) -> io::Result<()> {
         self.folder().make_folder()?;
         let mut builder = cap_std::fs::DirBuilder::new();
@@ -168,7 +169,7 @@ impl At {
         }
     }
 
-    /// What stands in a folder, which is shown as `folder`.
+    /// Entries of the folder, with paths below `folder`.
     pub(super) fn entries(&self, folder: &Path) -> io::Result<Vec<Entry>> {
         let mut found = Vec::new();
         for entry in self.dir.read_dir(&self.inside)? {
@@ -179,7 +180,7 @@ impl At {
         Ok(found)
     }
 
-    /// Makes what was renamed in a folder last; not every system lets one open a folder.
+    /// Syncs renames in a folder to disk; not every system allows opening a folder.
     pub(super) fn sync(&self) {
         if let Ok(folder) = self.dir.open(&self.inside) {
             let _ = folder.into_std().sync_all();
@@ -187,7 +188,7 @@ impl At {
     }
 }
 
-/// How many names a file has; folders have several by themselves.
+/// Number of hard links of a file; folders have several by nature.
 #[cfg(unix)]
 fn links(found: &std::fs::Metadata) -> u64 {
     if found.is_file() { std::os::unix::fs::MetadataExt::nlink(found) } else { 1 }
@@ -198,15 +199,15 @@ fn links(_: &std::fs::Metadata) -> u64 {
     1
 }
 
-/// What an error of a directory handle means: `cap-std` reports a way out as "permission denied" without a number.
+/// Whether an error means leaving the place: `cap-std` then reports "permission denied" without a code.
 pub(super) fn leads_out(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none()
 }
 
-/// A path without symbolic links, `.` and `..`; the part that does not exist yet as it is written.
+/// A path without symbolic links, `.` and `..`; a part that does not exist yet stays as written.
 ///
 /// # Errors
-/// A symbolic link to nothing, which whoever opens it would follow, or what the operating system says.
+/// If it is a dangling symbolic link, which opening would follow, or on an error of the operating system.
 pub(super) fn real(path: &Path) -> io::Result<PathBuf> {
     let whole = without_dots(&std::path::absolute(path)?);
     let mut rest = Vec::new();
@@ -219,7 +220,7 @@ pub(super) fn real(path: &Path) -> io::Result<PathBuf> {
                     Ok(found) if found.is_symlink() => {
                         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "a symbolic link to nothing"));
                     }
-                    // Another process made it since.
+                    // Another process created it meanwhile.
                     Ok(_) => continue,
                     Err(_) => {}
                 }

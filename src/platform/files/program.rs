@@ -1,8 +1,8 @@
-//! The places of this process, and the functions that the whole program opens files with.
+//! File functions of the whole program, and the places of this process.
 //!
-//! The program confines itself once, before it reads anything ([`confine`]). From then on each function below refuses
-//! what leads out of the project, of the folders that `--allow-path` names, and of what the command line names. A
-//! program that uses the library and never calls [`confine`] is not confined: it says by itself what may be opened.
+//! The program confines itself once, before it reads anything ([`confine`]). From then on, each function below refuses
+//! paths outside the project, the folders of `--allow-path`, and paths on the command line. A program that uses the
+//! library without calling [`confine`] is not confined.
 
 use super::own_key::state_folder;
 use super::{Entry, FileError, Files, LockError, OwnKey, ProjectLock, TemporaryFile, TemporaryFolder};
@@ -12,40 +12,40 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// What this process may open.
+/// Places of this process.
 static PROGRAM: OnceLock<Files> = OnceLock::new();
 
-/// What a process may open that is not confined.
+/// Places of an unconfined process.
 static ANYWHERE: Files = Files::anywhere();
 
 fn files() -> &'static Files {
     PROGRAM.get().unwrap_or(&ANYWHERE)
 }
 
-/// Confines this process to the project at `root`, the folders `allowed`, and the paths `named`, which is what whoever
-/// started the program typed: a folder with all that is in it, of a file only itself. A second call changes nothing.
+/// Confines this process to the project at `root`, the folders `allowed`, and the paths `named` on the command line: a
+/// folder with its contents, or a single file. A second call has no effect.
 ///
 /// # Errors
-/// When the project or an allowed folder cannot be opened.
+/// If the project or an allowed folder cannot be opened.
 pub(crate) fn confine(root: &Path, allowed: &[PathBuf], named: &[PathBuf]) -> Result<(), FileError> {
     let named = named.iter().filter(|path| !path.as_os_str().is_empty());
     let files = named.fold(Files::new(root, allowed), |files, path| files?.with_named(path))?;
-    // Another call came first: whoever made it has said what may be opened.
+    // If another call came first, its places stay in force.
     let _ = PROGRAM.set(files);
     Ok(())
 }
 
-/// The lock of one that writes recordings, or takes part in a run that does; `who` stands in the message of those that
-/// come meanwhile. A process that is not confined to a project has none.
+/// Acquires the lock for writing recordings; other processes see `who` in their error. An unconfined process has no
+/// lock.
 ///
 /// # Errors
-/// [`LockError::Held`] while another process has it.
+/// [`LockError::Held`] if another process holds it.
 pub(crate) fn lock(who: &str) -> Result<Option<ProjectLock>, LockError> {
     PROGRAM.get().map(|program| program.lock(who)).transpose()
 }
 
-/// The key of whoever runs this process, by which files that the program made are known again; `None` where it cannot be
-/// kept outside of the project.
+/// The user's key, by which files made by this program are recognised; `None` if it cannot be stored outside the
+/// project.
 pub(crate) fn own_key() -> Option<&'static OwnKey> {
     static KEY: OnceLock<Option<OwnKey>> = OnceLock::new();
     KEY.get_or_init(|| files().own_key(&state_folder()?)).as_ref()
@@ -59,7 +59,7 @@ pub(crate) fn turn() -> Option<File> {
 /// [`Files::resolved`] for this process.
 ///
 /// # Errors
-/// When it leads out of every place.
+/// If the path leads outside.
 pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
     Ok(files().resolved(path)?)
 }
@@ -67,7 +67,7 @@ pub(crate) fn resolved(path: &Path) -> io::Result<PathBuf> {
 /// [`Files::open`] for this process.
 ///
 /// # Errors
-/// When it leads out of every place, or cannot be opened.
+/// If the path leads outside, or cannot be opened.
 pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(files().open(path.as_ref())?)
 }
@@ -75,15 +75,15 @@ pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<File> {
 /// [`Files::read_at_most`] for this process.
 ///
 /// # Errors
-/// As [`open`], and when it is larger.
+/// See [`open`]; also if the file is too large.
 pub(crate) fn read_at_most(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
     Ok(files().read_at_most(path.as_ref(), limit)?)
 }
 
-/// Reads a file whole.
+/// Reads a whole file.
 ///
 /// # Errors
-/// As [`open`], and when it is larger than [`WHOLE_FILE_LIMIT`](super::WHOLE_FILE_LIMIT).
+/// See [`open`]; also if the file exceeds [`WHOLE_FILE_LIMIT`](super::WHOLE_FILE_LIMIT).
 pub(crate) fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     read_at_most(path, super::WHOLE_FILE_LIMIT)
 }
@@ -91,7 +91,7 @@ pub(crate) fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// [`Files::read_to_string`] for this process.
 ///
 /// # Errors
-/// As [`read`], and when it is no UTF-8.
+/// See [`read`]; also if the file is not UTF-8.
 pub(crate) fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     Ok(files().read_to_string(path.as_ref())?)
 }
@@ -99,7 +99,7 @@ pub(crate) fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 /// [`Files::read_text_at_most`] for this process.
 ///
 /// # Errors
-/// As [`read_at_most`], and when it is no UTF-8.
+/// See [`read_at_most`]; also if the file is not UTF-8.
 pub(crate) fn read_text_at_most(path: impl AsRef<Path>, limit: u64) -> io::Result<String> {
     Ok(files().read_text_at_most(path.as_ref(), limit)?)
 }
@@ -107,7 +107,7 @@ pub(crate) fn read_text_at_most(path: impl AsRef<Path>, limit: u64) -> io::Resul
 /// [`Files::entries`] for this process.
 ///
 /// # Errors
-/// When it leads out of every place, or cannot be read.
+/// If the path leads outside, or cannot be read.
 pub(crate) fn entries(folder: impl AsRef<Path>) -> io::Result<Vec<Entry>> {
     Ok(files().entries(folder.as_ref())?)
 }
@@ -115,7 +115,7 @@ pub(crate) fn entries(folder: impl AsRef<Path>) -> io::Result<Vec<Entry>> {
 /// [`Files::metadata`] for this process.
 ///
 /// # Errors
-/// When it leads out of every place, or is not there.
+/// If the path leads outside, or is missing.
 pub(crate) fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     Ok(files().metadata(path.as_ref())?)
 }
@@ -123,7 +123,7 @@ pub(crate) fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 /// [`Files::create`] for this process.
 ///
 /// # Errors
-/// When it leads out of every place, or cannot be written.
+/// If the path leads outside, or cannot be written.
 pub(crate) fn create(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(files().create(path.as_ref())?)
 }
@@ -131,7 +131,7 @@ pub(crate) fn create(path: impl AsRef<Path>) -> io::Result<File> {
 /// [`Files::append`] for this process.
 ///
 /// # Errors
-/// As [`create`].
+/// See [`create`].
 pub(crate) fn append(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(files().append(path.as_ref())?)
 }
@@ -139,7 +139,7 @@ pub(crate) fn append(path: impl AsRef<Path>) -> io::Result<File> {
 /// [`Files::append_private`] for this process.
 ///
 /// # Errors
-/// As [`create`].
+/// See [`create`].
 pub(crate) fn append_private(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(files().append_private(path.as_ref())?)
 }
@@ -147,7 +147,7 @@ pub(crate) fn append_private(path: impl AsRef<Path>) -> io::Result<File> {
 /// [`Files::create_private_folder`] for this process.
 ///
 /// # Errors
-/// As [`create`].
+/// See [`create`].
 pub(crate) fn create_private_dir(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().create_private_folder(path.as_ref())?)
 }
@@ -155,7 +155,7 @@ pub(crate) fn create_private_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// [`Files::create_folder`] for this process.
 ///
 /// # Errors
-/// As [`create`].
+/// See [`create`].
 pub(crate) fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().create_folder(path.as_ref())?)
 }
@@ -163,7 +163,7 @@ pub(crate) fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// [`Files::rename`] for this process.
 ///
 /// # Errors
-/// When one of the two leads out of every place, or what the operating system says.
+/// If a path leads outside, or on an error of the operating system.
 pub(crate) fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().rename(from.as_ref(), to.as_ref())?)
 }
@@ -171,7 +171,7 @@ pub(crate) fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result
 /// [`Files::remove_file`] for this process.
 ///
 /// # Errors
-/// When its folder leads out of every place, or what the operating system says.
+/// If the folder leads outside, or on an error of the operating system.
 pub(crate) fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().remove_file(path.as_ref())?)
 }
@@ -179,7 +179,7 @@ pub(crate) fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
 /// [`Files::remove_folder`] for this process.
 ///
 /// # Errors
-/// When its folder leads out of every place, or what the operating system says.
+/// If the folder leads outside, or on an error of the operating system.
 pub(crate) fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().remove_folder(path.as_ref())?)
 }
@@ -187,7 +187,7 @@ pub(crate) fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// [`Files::link`] for this process.
 ///
 /// # Errors
-/// When the link's folder leads out of every place, or what the operating system says.
+/// If the link's folder leads outside, or on an error of the operating system.
 #[cfg(unix)]
 pub(crate) fn link(target: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().link(target.as_ref(), link.as_ref())?)
@@ -201,7 +201,7 @@ pub(crate) fn sync_folder(folder: impl AsRef<Path>) {
 /// [`Files::write`] for this process.
 ///
 /// # Errors
-/// When it leads out of every place, or cannot be written; what was there stays.
+/// If the path leads outside, or cannot be written; the old content then stays.
 pub(crate) fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(files().write(path.as_ref(), bytes.as_ref())?)
 }
@@ -209,7 +209,7 @@ pub(crate) fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Resu
 /// [`Files::replace`] for this process.
 ///
 /// # Errors
-/// As [`write`].
+/// See [`write`].
 pub(crate) fn replace(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(files().replace(path.as_ref(), bytes.as_ref())?)
 }
@@ -217,7 +217,7 @@ pub(crate) fn replace(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Re
 /// [`Files::move_file`] for this process.
 ///
 /// # Errors
-/// As [`write`].
+/// See [`write`].
 pub(crate) fn move_file(file: &Path, path: &Path) -> io::Result<()> {
     Ok(files().move_file(file, path)?)
 }
@@ -225,7 +225,7 @@ pub(crate) fn move_file(file: &Path, path: &Path) -> io::Result<()> {
 /// [`Files::temporary_file`] for this process.
 ///
 /// # Errors
-/// When it cannot be made.
+/// If it cannot be created.
 pub(crate) fn temporary_file(near: &Path) -> io::Result<TemporaryFile> {
     Ok(files().temporary_file(near)?)
 }
@@ -233,7 +233,7 @@ pub(crate) fn temporary_file(near: &Path) -> io::Result<TemporaryFile> {
 /// [`Files::temporary_folder`] for this process.
 ///
 /// # Errors
-/// When it cannot be made.
+/// If it cannot be created.
 pub(crate) fn temporary_folder(near: &Path) -> io::Result<TemporaryFolder> {
     Ok(files().temporary_folder(near)?)
 }
@@ -241,7 +241,7 @@ pub(crate) fn temporary_folder(near: &Path) -> io::Result<TemporaryFolder> {
 /// [`Files::persist`] for this process.
 ///
 /// # Errors
-/// As [`write`].
+/// See [`write`].
 pub(crate) fn persist(file: TemporaryFile, path: &Path) -> io::Result<()> {
     Ok(files().persist(file, path)?)
 }
@@ -249,7 +249,7 @@ pub(crate) fn persist(file: TemporaryFile, path: &Path) -> io::Result<()> {
 /// [`Files::persist_private`] for this process.
 ///
 /// # Errors
-/// As [`write`].
+/// See [`write`].
 pub(crate) fn persist_private(file: TemporaryFile, path: &Path) -> io::Result<()> {
     Ok(files().persist_private(file, path)?)
 }
@@ -257,7 +257,7 @@ pub(crate) fn persist_private(file: TemporaryFile, path: &Path) -> io::Result<()
 /// [`Files::persist_folder`] for this process.
 ///
 /// # Errors
-/// When something is there, or it cannot be written.
+/// If the name is taken, or the folder cannot be written.
 pub(crate) fn persist_folder(folder: TemporaryFolder, path: &Path) -> io::Result<()> {
     Ok(files().persist_folder(folder, path)?)
 }

@@ -1,9 +1,8 @@
-//! Temporary files: all of a project's lie in one folder, which git ignores, and the next run clears what a killed one
-//! left there.
+//! Temporary files: in one folder of the project, ignored by git; the next run removes what a killed one left there.
 //!
-//! Whoever makes one holds `.ragcheck/tmp.lock` shared until the process ends. Whoever gets it exclusively is alone, so
-//! that nothing in the folder is in use, and clears it. Where the project cannot be written, or the process is not
-//! confined to one, temporary files lie beside what they become.
+//! A process that creates one holds `.ragcheck/tmp.lock` shared until it ends. A process that gets the lock exclusively
+//! knows that nothing in the folder is in use, and clears it. If the project cannot be written, or the process is not
+//! confined to one, temporary files are created beside their target.
 
 use super::place::{self, At};
 use super::write::{move_to, put};
@@ -14,24 +13,24 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where they are, below the project.
+/// Folder of temporary files, relative to the project.
 const FOLDER: &str = ".ragcheck/tmp";
-/// Who makes one holds this.
+/// Lock held while temporary files exist.
 const IN_USE: &str = ".ragcheck/tmp.lock";
-/// Who puts a run folder into its place, or removes one, holds this.
+/// Lock held while run folders are moved into place or removed.
 const TURN: &str = ".ragcheck/turn.lock";
 
-/// Makes names differ within the process.
+/// Makes names unique within the process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// The project's folder of temporary files, with its lock.
+/// The project's folder of temporary files, and its lock.
 #[derive(Debug)]
 pub(super) struct Own {
     folder: At,
     _lock: File,
 }
 
-/// A new file, removed unless it is given a name with [`persist`](super::persist).
+/// A new file, removed unless [`persist`](super::persist) gives it a name.
 #[derive(Debug)]
 pub(crate) struct TemporaryFile {
     at: At,
@@ -39,7 +38,7 @@ pub(crate) struct TemporaryFile {
     has_name: bool,
 }
 
-/// A new folder, removed with all that it holds unless it is given a name with [`persist_folder`](super::persist_folder).
+/// A new folder, removed with its contents unless [`persist_folder`](super::persist_folder) gives it a name.
 #[derive(Debug)]
 pub(crate) struct TemporaryFolder {
     at: At,
@@ -47,36 +46,35 @@ pub(crate) struct TemporaryFolder {
 }
 
 impl Files {
-    /// A new temporary file; `near` is the folder that it is for.
+    /// Creates a temporary file that will be moved into the folder `near`.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If it cannot be created.
     pub(crate) fn temporary_file(&self, near: &Path) -> Result<TemporaryFile, FileError> {
         file_in(&self.place(near)?).map_err(|error| self.error(near, error))
     }
 
-    /// A new temporary folder, likewise.
+    /// Creates a temporary folder that will be moved into the folder `near`.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If it cannot be created.
     pub(crate) fn temporary_folder(&self, near: &Path) -> Result<TemporaryFolder, FileError> {
         folder_in(&self.place(near)?).map_err(|error| self.error(near, error))
     }
 
-    /// Gives a temporary file its name; what was there is replaced whole, and its permissions stay.
+    /// Renames a temporary file to `path`; replaces an existing file atomically and keeps its permissions.
     ///
     /// # Errors
-    /// A path that leads outside, or a file that cannot be written; what was there stays.
+    /// If the path leads outside or cannot be written; an existing file is then unchanged.
     pub(crate) fn persist(&self, file: TemporaryFile, path: &Path) -> Result<(), FileError> {
         let to = self.at(path, Last::Itself)?;
         file.move_to(&to).map_err(|error| self.error(path, error))
     }
 
-    /// The same for what only its owner may read: temporary files are made so, and whatever was there before, the new file
-    /// is.
+    /// Like [`Files::persist`], but only the owner may read the file, whatever the permissions of an existing one.
     ///
     /// # Errors
-    /// As [`Files::persist`].
+    /// See [`Files::persist`].
     pub(crate) fn persist_private(&self, mut file: TemporaryFile, path: &Path) -> Result<(), FileError> {
         let to = self.at(path, Last::Itself)?;
         put(&file.at, &to).map_err(|error| self.error(path, error))?;
@@ -84,10 +82,10 @@ impl Files {
         Ok(())
     }
 
-    /// Gives a temporary folder of files its name, under which nothing is.
+    /// Renames a temporary folder of files to an unused path.
     ///
     /// # Errors
-    /// A path that leads outside, something that is there, or a folder that cannot be written.
+    /// If the path leads outside, is taken or cannot be written.
     pub(crate) fn persist_folder(&self, mut folder: TemporaryFolder, path: &Path) -> Result<(), FileError> {
         let to = self.at(path, Last::Itself)?;
         match folder.rename_to(&to) {
@@ -97,8 +95,8 @@ impl Files {
         .map_err(|error| self.error(path, error))
     }
 
-    /// Waits until no other process of the project puts run folders into their places, and keeps others from it until
-    /// what is returned is dropped. `None` where the project cannot be written: nobody else can do it there either.
+    /// Waits until no other process moves run folders into place, and blocks others until the result is dropped. `None`
+    /// if the project cannot be written: then no process can move folders there.
     pub(crate) fn turn(&self) -> Option<File> {
         if self.anywhere {
             return None;
@@ -108,13 +106,13 @@ impl Files {
         Some(file)
     }
 
-    /// The folder of temporary files, or `near` where there is none.
+    /// Folder of temporary files, or `near` if there is none.
     fn place(&self, near: &Path) -> Result<At, FileError> {
         if let Some(own) = self.temporary.get_or_init(|| self.prepared().ok().flatten()) {
             return Ok(own.folder.clone());
         }
         let folder = match self.at(near, Last::Followed) {
-            // A file that the command line names stands in a folder that it does not name.
+            // A file named on the command line is in a folder that may not be named.
             Err(outside @ FileError::Outside { .. }) => {
                 let whole = place::real(near).map_err(|error| FileError::of(near, error))?;
                 self.named.iter().find_map(|named| named.folder(&whole)).ok_or(outside)?
@@ -137,7 +135,7 @@ impl Files {
         if lock.try_lock().is_ok() {
             for left in folder.dir.read_dir(&folder.inside).map_err(of)?.flatten() {
                 let (name, is_folder) = (folder.inside.join(left.file_name()), left.file_type().map_err(of)?.is_dir());
-                // What cannot be removed does no harm where it is.
+                // Files that cannot be removed do no harm there.
                 let _ = if is_folder { folder.dir.remove_dir_all(name) } else { folder.dir.remove_file(name) };
             }
         }
@@ -146,7 +144,7 @@ impl Files {
     }
 }
 
-/// Something new in a folder, under a name that nothing has.
+/// Creates an entry under an unused name.
 fn new_in<T>(folder: &At, make: impl Fn(&At) -> io::Result<T>) -> io::Result<(At, T)> {
     loop {
         let at = folder.join(&format!(".ragcheck-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
@@ -157,7 +155,7 @@ fn new_in<T>(folder: &At, make: impl Fn(&At) -> io::Result<T>) -> io::Result<(At
     }
 }
 
-/// A new file in a folder.
+/// Creates a file in a folder.
 pub(super) fn file_in(folder: &At) -> io::Result<TemporaryFile> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -172,7 +170,7 @@ fn folder_in(folder: &At) -> io::Result<TemporaryFolder> {
     Ok(TemporaryFolder { at, has_name: false })
 }
 
-/// Copies a folder of files to another disk: beside its place first.
+/// Copies a folder of files to another disk, first beside its final path.
 fn copy_folder(folder: &TemporaryFolder, to: &At) -> io::Result<()> {
     let mut beside = folder_in(&to.folder())?;
     for entry in folder.at.dir.read_dir(&folder.at.inside)? {
@@ -184,15 +182,15 @@ fn copy_folder(folder: &TemporaryFolder, to: &At) -> io::Result<()> {
 }
 
 impl TemporaryFile {
-    /// Where it is for now.
+    /// Current path.
     pub(crate) fn path(&self) -> &Path {
         &self.at.whole
     }
 
-    /// Waits until what was written is on the disk.
+    /// Syncs the contents to disk.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Error of the operating system.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
@@ -201,14 +199,14 @@ impl TemporaryFile {
         cap_std::fs::File::from_std(self.file.try_clone()?).set_permissions(permissions)
     }
 
-    /// Gives it its name, on another disk too.
+    /// Moves it to its final path, also across disks.
     pub(super) fn move_to(mut self, to: &At) -> io::Result<()> {
         move_to(&self.at, to)?;
         self.has_name = true;
         Ok(())
     }
 
-    /// Gives it its name on the same disk.
+    /// Renames it on the same disk.
     pub(super) fn rename_to(mut self, to: &At) -> io::Result<()> {
         self.at.dir.rename(&self.at.inside, &to.dir, &to.inside)?;
         self.has_name = true;
@@ -217,7 +215,7 @@ impl TemporaryFile {
 }
 
 impl TemporaryFolder {
-    /// Where it is for now.
+    /// Current path.
     pub(crate) fn path(&self) -> &Path {
         &self.at.whole
     }
@@ -255,7 +253,7 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// The permissions of a file where none was.
+/// Permissions of a new file.
 #[cfg(unix)]
 pub(super) fn usual() -> Permissions {
     Permissions::from_std(std::os::unix::fs::PermissionsExt::from_mode(0o644))

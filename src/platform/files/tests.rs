@@ -1,4 +1,4 @@
-//! Nothing outside the places is read or written, however a path is spelled.
+//! Nothing outside the places is read or written, for any spelling of a path.
 
 use super::{FileError, Files, LockError};
 use std::fs;
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// A project beside a folder with something that must stay unread and unchanged.
+/// A project beside a folder with a file that must stay unread and unchanged.
 struct Checkout {
     folder: tempfile::TempDir,
     files: Files,
@@ -112,7 +112,7 @@ fn a_file_with_a_second_name_is_replaced_but_never_read_changed_or_emptied_unles
     assert!(refused(checkout.files.create(&linked).map(|_| ())), "it would be emptied");
     assert!(refused(checkout.files.resolved(&linked).map(|_| ())), "SQLite would open it");
     assert_eq!(fs::read_to_string(checkout.secret()).expect("there"), "canary");
-    // Whoever started the program may allow the project's own folder: a checkout that was copied by links.
+    // The project's own folder may be allowed: a checkout copied by links.
     let allowed = Files::new(&checkout.at(""), &[checkout.at("")]).expect("places");
     assert_eq!(allowed.read_to_string(&linked).expect("allowed"), "canary");
     checkout.files.write(&linked, b"new").expect("another file takes its place");
@@ -180,8 +180,8 @@ fn a_program_that_does_not_confine_itself_opens_makes_and_removes_what_it_names(
     assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 0, "nothing is left");
 }
 
-/// Exchanges a folder for a symbolic link that leads out, and back, while `write` goes on, until it has been refused and
-/// has succeeded often.
+/// Swaps a folder with a symbolic link that leads outside, back and forth, while `write` runs, until it has been
+/// refused and has succeeded often.
 fn while_a_folder_is_exchanged(folder: &str, write: impl Fn(&Checkout) -> Result<(), FileError>) {
     const OFTEN: usize = 50;
     let checkout = Checkout::new();
@@ -192,7 +192,7 @@ fn while_a_folder_is_exchanged(folder: &str, write: impl Fn(&Checkout) -> Result
         scope.spawn(|| {
             while !ended.load(std::sync::atomic::Ordering::Relaxed) {
                 fs::rename(&inside, &aside).expect("put aside");
-                // Whoever writes may make the folder in between.
+                // The writer may create the folder in between.
                 while symlink(checkout.folder.path().join("elsewhere"), &inside).is_err() {
                     let _ = fs::remove_dir_all(&inside);
                 }
@@ -208,7 +208,7 @@ fn while_a_folder_is_exchanged(folder: &str, write: impl Fn(&Checkout) -> Result
             match write(&checkout) {
                 Ok(()) => written += 1,
                 Err(FileError::Outside { .. }) => refused += 1,
-                // The folder is not there, or is just being exchanged.
+                // The folder is missing, or is being swapped.
                 Err(_) => {}
             }
         }

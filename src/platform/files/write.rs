@@ -1,5 +1,5 @@
-//! Writing: everything is made, renamed and removed relative to a place's handle, so that a folder which becomes a symbolic
-//! link between the check and the write changes nothing outside.
+//! Writing: all operations are relative to a place's handle, so a folder that becomes a symbolic link between check and
+//! write changes nothing outside.
 
 use super::temporary::usual;
 use super::{FileError, Files, Last};
@@ -11,29 +11,29 @@ use std::path::Path;
 use super::place::At;
 
 impl Files {
-    /// Makes a new, empty file, or empties the one that is there.
+    /// Creates an empty file, or truncates an existing one.
     ///
     /// # Errors
-    /// A path that leads outside, something that is no regular file, or a file that cannot be written.
+    /// If the path leads outside, is not a regular file or cannot be written.
     pub(crate) fn create(&self, path: &Path) -> Result<File, FileError> {
         let file = self.opened(path, OpenOptions::new().write(true).create(true))?;
-        // Not when it is opened: a file with another name is refused whole.
+        // Not truncated while opening: a hard-linked file is refused unchanged.
         file.set_len(0).map_err(|error| self.error(path, error))?;
         Ok(file)
     }
 
-    /// Opens a file to add to its end; it is made when it is not there.
+    /// Opens a file for appending; creates it if missing.
     ///
     /// # Errors
-    /// As [`Files::create`].
+    /// See [`Files::create`].
     pub(crate) fn append(&self, path: &Path) -> Result<File, FileError> {
         self.opened(path, OpenOptions::new().append(true).create(true))
     }
 
-    /// The same for a file that only its owner may read, from the moment that it is made.
+    /// Like [`Files::append`], but only the owner may read the file from its creation on.
     ///
     /// # Errors
-    /// As [`Files::create`].
+    /// See [`Files::create`].
     pub(crate) fn append_private(&self, path: &Path) -> Result<File, FileError> {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
@@ -42,87 +42,87 @@ impl Files {
         self.opened(path, &options)
     }
 
-    /// Opens a file that is only there to be locked, in a folder that is made where it is missing.
+    /// Opens a lock file, and creates its folder if missing.
     pub(super) fn lock_file(&self, path: &Path) -> Result<File, FileError> {
         self.create_folder(folder_of(path))?;
         self.opened(path, OpenOptions::new().read(true).write(true).create(true))
     }
 
-    /// Makes a folder, and those above it.
+    /// Creates a folder and its parents.
     ///
     /// # Errors
-    /// A path that leads outside, or what the operating system says.
+    /// If the path leads outside, or on an error of the operating system.
     pub(crate) fn create_folder(&self, path: &Path) -> Result<(), FileError> {
         self.at(path, Last::Followed)?.make_folder().map_err(|error| self.error(path, error))
     }
 
-    /// Makes a folder that only its owner may enter, and those above it as usual; one that is there stays as it is.
+    /// Creates a folder that only its owner may enter, and its parents as usual; an existing folder is unchanged.
     ///
     /// # Errors
-    /// As [`Files::create_folder`].
+    /// See [`Files::create_folder`].
     pub(crate) fn create_private_folder(&self, path: &Path) -> Result<(), FileError> {
         let at = self.at(path, Last::Followed)?;
         at.make_private_folder().map_err(|error| self.error(path, error))
     }
 
-    /// Gives a file, a folder or a symbolic link another name.
+    /// Renames a file, a folder or a symbolic link.
     ///
     /// # Errors
-    /// A path that leads outside, or what the operating system says.
+    /// If a path leads outside, or on an error of the operating system.
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), FileError> {
         let (source, target) = (self.at(from, Last::Itself)?, self.at(to, Last::Itself)?);
         rename(&source, &target).map_err(|error| self.error(to, error))
     }
 
-    /// Removes a file, or a symbolic link itself.
+    /// Removes a file, or a symbolic link without following it.
     ///
     /// # Errors
-    /// A path that leads outside, or what the operating system says.
+    /// If the path leads outside, or on an error of the operating system.
     pub(crate) fn remove_file(&self, path: &Path) -> Result<(), FileError> {
         let at = self.at(path, Last::Itself)?;
         at.dir.remove_file(&at.inside).map_err(|error| self.error(path, error))
     }
 
-    /// Removes a folder with all that it holds; symbolic links are removed, never followed.
+    /// Removes a folder with its contents; symbolic links are removed, never followed.
     ///
     /// # Errors
-    /// A path that leads outside, or what the operating system says.
+    /// If the path leads outside, or on an error of the operating system.
     pub(crate) fn remove_folder(&self, path: &Path) -> Result<(), FileError> {
         let at = self.at(path, Last::Itself)?;
         at.dir.remove_dir_all(&at.inside).map_err(|error| self.error(path, error))
     }
 
-    /// Makes `link` point to `target`, which is relative to the link's folder.
+    /// Creates the symbolic link `link` to `target`, which is relative to the link's folder.
     ///
     /// # Errors
-    /// A path that leads outside, or what the operating system says.
+    /// If the path leads outside, or on an error of the operating system.
     #[cfg(unix)]
     pub(crate) fn link(&self, target: &Path, link: &Path) -> Result<(), FileError> {
         let at = self.at(link, Last::Itself)?;
         at.dir.symlink(target, &at.inside).map_err(|error| self.error(link, error))
     }
 
-    /// Makes what was renamed in a folder last; not every system can.
+    /// Syncs renames in a folder to disk; not every system can.
     pub(crate) fn sync_folder(&self, folder: &Path) {
         if let Ok(at) = self.at(folder, Last::Followed) {
             at.sync();
         }
     }
 
-    /// Gives a file of a temporary folder its name; what was there is replaced whole, and its permissions stay.
+    /// Renames a file of a temporary folder to `path`; replaces an existing file atomically and keeps its permissions.
     ///
     /// # Errors
-    /// A path that leads outside, or a file that cannot be written; what was there stays.
+    /// If the path leads outside or cannot be written; an existing file is then unchanged.
     pub(crate) fn move_file(&self, file: &Path, path: &Path) -> Result<(), FileError> {
         let (from, to) = (self.at(file, Last::Itself)?, self.at(path, Last::Itself)?);
         move_to(&from, &to).map_err(|error| self.error(path, error))
     }
 
-    /// Replaces a file whole or not at all. What was typed and is no regular file (a pipe, `/dev/stdout`) is written into;
-    /// a pipe of the project is replaced, for who opens it may wait for ever.
+    /// Replaces a file atomically. A special file named on the command line (a pipe, `/dev/stdout`) is written to; a
+    /// pipe in the project is replaced, because opening it could block forever.
     ///
     /// # Errors
-    /// A path that leads outside, or a file that cannot be written; what was there stays.
+    /// If the path leads outside or cannot be written; an existing file is then unchanged.
     pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         let of = |error| self.error(path, error);
         let at = self.at(path, Last::Followed)?.followed().map_err(of)?;
@@ -134,11 +134,11 @@ impl Files {
         file.move_to(&at).map_err(of)
     }
 
-    /// Replaces a file whole or not at all, and makes that last: after a crash it is the old one or the new one. The
-    /// folder is made where it is missing.
+    /// Replaces a file atomically and syncs it to disk: after a crash, it has the old or the new content. Creates the
+    /// folder if missing.
     ///
     /// # Errors
-    /// A path that leads outside, or a file that cannot be written; what was there stays.
+    /// If the path leads outside or cannot be written; an existing file is then unchanged.
     pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         let of = |error| self.error(path, error);
         let at = self.at(path, Last::Itself)?;
@@ -150,7 +150,7 @@ impl Files {
     }
 }
 
-/// Gives a file another name, with the permissions of what was there or the usual ones.
+/// Renames a file, with the permissions of the replaced file or the default ones.
 pub(super) fn move_to(from: &At, to: &At) -> io::Result<()> {
     let permissions = to.dir.metadata(&to.inside).map_or_else(|_| usual(), |present| present.permissions());
     from.dir.open(&from.inside)?.set_permissions(permissions)?;
@@ -161,7 +161,7 @@ fn rename(from: &At, to: &At) -> io::Result<()> {
     from.dir.rename(&from.inside, &to.dir, &to.inside)
 }
 
-/// Gives a file another name, on another disk too: there it is copied beside its place first.
+/// Renames a file; across disks, copies it beside its final path first.
 pub(super) fn put(from: &At, to: &At) -> io::Result<()> {
     match rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
@@ -177,7 +177,7 @@ pub(super) fn put(from: &At, to: &At) -> io::Result<()> {
     }
 }
 
-/// The folder of a path.
+/// Folder of a path.
 pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

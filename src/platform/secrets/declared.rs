@@ -1,4 +1,4 @@
-//! The secrets that the whole process knows: whatever leaves it passes through here.
+//! Secrets known to the whole process; all output passes through here.
 
 use super::Redactor;
 use serde_json::Value;
@@ -7,19 +7,19 @@ use std::sync::{PoisonError, RwLock};
 
 static DECLARED: RwLock<Option<Redactor>> = RwLock::new(None);
 
-/// Adds secrets, each with a name for messages, to those that the process knows.
+/// Adds secrets, each with a name for messages, to those of the process.
 pub(crate) fn declare(secrets: impl IntoIterator<Item = (String, String)>) {
     let mut declared = DECLARED.write().unwrap_or_else(PoisonError::into_inner);
     let known = declared.take().unwrap_or_default();
     *declared = Some(known.knowing(secrets));
 }
 
-/// A redactor that knows every secret that was declared so far.
+/// A redactor of all secrets declared so far.
 pub(crate) fn declared() -> Redactor {
     DECLARED.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
 }
 
-/// A text without the secrets that were declared.
+/// A text without declared secrets.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     let declared = DECLARED.read().unwrap_or_else(PoisonError::into_inner);
     match &*declared {
@@ -28,13 +28,13 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The first `most` characters of a text without the secrets that were declared. Of a secret that is cut nothing tells
-/// afterwards that it was one, so it goes before.
+/// The first `most` characters of a text without declared secrets. Redacts before it cuts, because a truncated secret
+/// could no longer be recognised.
 pub(crate) fn beginning(text: &str, most: usize) -> String {
     clean(text).chars().take(most).collect()
 }
 
-/// A JSON document without the secrets that were declared: it stays a document, for only strings change.
+/// A JSON document without declared secrets: only strings change, so it stays valid.
 pub(crate) fn clean_bytes(document: &[u8]) -> Cow<'_, [u8]> {
     let redactor = declared();
     let Ok(text) = std::str::from_utf8(document) else { return Cow::Borrowed(document) };
@@ -52,18 +52,18 @@ pub(crate) fn clean_bytes(document: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(written)
 }
 
-/// A JSON document without secrets, declared or of a well-known form: for what is packed, which nothing can clean afterwards.
+/// A JSON document without declared or well-known secrets, for data that is compressed and cannot be cleaned later.
 pub(crate) fn clean_packed(document: Vec<u8>) -> Vec<u8> {
     declared().redact_body(&document).unwrap_or(document)
 }
 
-/// A value without the secrets that were declared.
+/// A value without declared secrets.
 pub(crate) fn clean_value(value: Value) -> Value {
     let redactor = declared();
     if redactor.knows_any_in(&value.to_string()) { redactor.redact_value(&value) } else { value }
 }
 
-/// The bytes of a text, which may be a page or a table, without the secrets that were declared.
+/// The bytes of a text, such as a page or a table, without declared secrets.
 pub(crate) fn clean_text_bytes(text: &[u8]) -> Cow<'_, [u8]> {
     match std::str::from_utf8(text).map(clean) {
         Ok(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),

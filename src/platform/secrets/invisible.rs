@@ -1,16 +1,17 @@
-//! Characters that nobody sees: a key with one of them inside reads like the key, and is one again once something drops them.
+//! Invisible characters: a key with one of them inside looks like the key, and becomes it again once a program drops
+//! them.
 //!
-//! Searched is the text without them; what is found is given back as the span of the text as it is, the invisible
-//! characters in it included. They are ignored as they are and escaped: `\u200b`, `&#8203;`, `&ZeroWidthSpace;`, `%E2%80%8B`.
+//! The search runs on the text without them; matches are returned as spans of the original text, including the
+//! invisible characters. They are recognised plain and escaped: `\u200b`, `&#8203;`, `&ZeroWidthSpace;`, `%E2%80%8B`.
 
 use regex::Regex;
 use std::fmt::Write;
 use std::ops::{Range, RangeInclusive};
 use std::sync::LazyLock;
 
-/// Controls but for tab and line ends, and what Unicode lets a program draw as nothing (`Default_Ignorable_Code_Point`,
-/// <https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt>), with the annotation characters beside it
-/// and the sign that stands for what was unfit to be shown.
+/// Control characters except tab and line ends; characters that a program may render as nothing
+/// (`Default_Ignorable_Code_Point`, <https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt>); the
+/// annotation characters; and the replacement character.
 const RANGES: [RangeInclusive<u32>; 19] = [
     0x00..=0x08,
     0x0b..=0x0c,
@@ -32,7 +33,7 @@ const RANGES: [RangeInclusive<u32>; 19] = [
     0xfff0..=0xffff,
     0xe0000..=0xe0fff,
 ];
-/// HTML's names for some of them.
+/// HTML names of some of them.
 const NAMED: &str = "shy|ZeroWidthSpace|zwnj|zwj|lrm|rlm|NoBreak|af|ApplyFunction|it|InvisibleTimes|ic|InvisibleComma";
 
 /// How a character reference by name begins that the pattern may match, the `&` of an escaped one included.
@@ -41,19 +42,19 @@ const REFERENCES: [&str; 11] =
 
 static INVISIBLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(&pattern()).ok());
 
-/// One or more invisible characters, each in any escape.
+/// Pattern of one or more invisible characters, each in any escape.
 fn pattern() -> String {
     let mut plain = String::new();
     for range in &RANGES {
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = write!(plain, "\\x{{{:x}}}-\\x{{{:x}}}", range.start(), range.end());
     }
-    // Escapes name one character each: those of the larger ranges by a pattern, the others one by one.
+    // An escape names one character: a pattern covers the larger ranges, the others are listed.
     let codes = || RANGES.iter().filter(|range| *range.end() < 0xe0000).flat_map(Clone::clone);
     let hex = codes().map(|code| format!("{code:x}")).collect::<Vec<_>>().join("|");
     let units = codes().map(|code| format!("{code:04x}")).collect::<Vec<_>>().join("|");
     let decimal = codes().map(|code| code.to_string()).collect::<Vec<_>>().join("|");
-    // Of one byte in UTF-8 are controls alone.
+    // Only control characters are a single byte in UTF-8.
     let percent = |code: u32| {
         let letter = char::from_u32(code).unwrap_or_default().to_string();
         letter.bytes().fold(String::new(), |told, byte| told + &format!("%(?:25){{0,4}}{byte:02x}"))
@@ -85,17 +86,17 @@ pub(super) fn is_in(text: &str) -> bool {
     may_be_in(text) && INVISIBLE.as_ref().is_some_and(|pattern| pattern.is_match(text))
 }
 
-/// A text without its invisible characters, and where its parts stood.
+/// A text without its invisible characters, and the original positions of its parts.
 #[derive(Debug)]
 pub(super) struct Visible {
-    /// What one sees.
+    /// The visible text.
     pub text: String,
-    /// Places of `text` before which something was left out, with how many bytes were until then.
+    /// Positions in `text` before which something was removed, with the total bytes removed up to there.
     left_out: Vec<(usize, usize)>,
 }
 
 impl Visible {
-    /// Of a text that holds some; `None` for one without.
+    /// Removes the invisible characters; `None` if there are none.
     pub(super) fn of(text: &str) -> Option<Self> {
         let pattern = INVISIBLE.as_ref().filter(|_| may_be_in(text))?;
         let mut visible = Self { text: String::new(), left_out: Vec::new() };
@@ -113,7 +114,7 @@ impl Visible {
         Some(visible)
     }
 
-    /// The span of the original text, with the invisible characters inside it and none around it.
+    /// Span in the original text, with the invisible characters inside it and none around it.
     pub(super) fn original(&self, place: &Range<usize>) -> Range<usize> {
         let before = |end: usize| {
             let many = self.left_out.partition_point(|(at, _)| *at < end);
@@ -186,7 +187,7 @@ mod tests {
         for text in ["grün\u{200b}er 100%", "ab\u{200b}cde", "family \u{1f468}\u{200d}\u{1f469}", "\u{feff}x"] {
             assert_eq!(redactor.redact(text), text);
         }
-        // A short key stands alone between them too.
+        // A short key between them counts as a separate word too.
         assert_eq!(redactor.redact("x \u{200b}abc\u{200b}, y"), "x \u{200b}[redacted:SERVICE_KEY]\u{200b}, y");
     }
 }

@@ -1,11 +1,10 @@
-//! Which texts are secrets, and how are they removed before anything is written or printed?
+//! Finds and removes secrets before anything is written or printed.
 //!
 //! [`Redactor`] knows secrets by value and finds them in every spelling of `spellings`: plain, JSON-escaped,
-//! percent-encoded, HTML-escaped, in hex, in base64 once and twice. Beside them it knows the forms of well-known keys
-//! (`well_known`), ignores what nobody sees between a key's characters (`invisible`), and puts the pieces of a stream together
-//! (`stream`). What the project declares is known to the whole
-//! process (`declared`): terminal, run folder and panic messages pass through [`clean`]. SECURITY.md says what that
-//! promises, and what not.
+//! percent-encoded, HTML-escaped, hex, base64 once and twice. It also knows the forms of well-known keys
+//! (`well_known`), ignores invisible characters inside a key (`invisible`), and joins the pieces of a stream
+//! (`stream`). Secrets that the project declares are known to the whole process (`declared`): terminal, run folder and
+//! panic messages pass through [`clean`]. SECURITY.md states the guarantees and their limits.
 
 mod declared;
 mod invisible;

@@ -1,5 +1,5 @@
-//! Finds and replaces secrets: one function for what is recorded, what is loaded and what is matched, so that all three
-//! agree. Response headers pass by an allow-list.
+//! Finds and replaces secrets. Recording, loading and matching use the same function, so they agree. Response headers
+//! are filtered by an allow-list.
 
 use super::invisible::{self, Visible};
 use super::spellings::Spellings;
@@ -10,9 +10,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A longer value is searched in pieces of this many characters.
+/// Longer values are searched in pieces of this many characters.
 const PIECE: usize = 128;
-/// Response headers that are kept; all others are dropped.
+/// Response headers that are stored; all others are dropped.
 const KEPT_HEADERS: [&str; 7] = [
     "content-type",
     "retry-after",
@@ -22,7 +22,7 @@ const KEPT_HEADERS: [&str; 7] = [
     "x-ragcheck-redirect",
     "nuclia-learning-id",
 ];
-/// What people write where a local server wants any key: no secrets, and words of other texts.
+/// Placeholders for keys of local servers: not secrets, and common in other texts.
 const PLACEHOLDERS: [&str; 20] = [
     "none",
     "null",
@@ -45,7 +45,7 @@ const PLACEHOLDERS: [&str; 20] = [
     "lm-studio",
     "sk-no-key-required",
 ];
-/// What stands where a secret stood.
+/// Beginning of the mark that replaces a secret.
 pub(crate) const MARK: &str = "[redacted:";
 
 /// Finds and replaces secrets.
@@ -68,12 +68,12 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Redactor {
-    /// A redactor that knows these secrets (a name for messages, and the value) beside the patterns.
+    /// A redactor for these secrets (a name for messages, and the value) and the well-known forms.
     pub fn new(secrets: impl IntoIterator<Item = (String, String)>) -> Self {
         Self::default().knowing(secrets)
     }
 
-    /// The same redactor with more secrets; those that it knows already are not added again.
+    /// A copy with more secrets; known ones are not added again.
     #[must_use]
     pub fn knowing(&self, secrets: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut known = self.secrets.clone();
@@ -99,7 +99,7 @@ impl Redactor {
         self.secrets.len() == other.secrets.len() && self.secrets.iter().zip(&other.secrets).all(same)
     }
 
-    /// The text without its secrets; borrowed when there were none. Redacting twice is redacting once.
+    /// The text without its secrets; borrowed if there are none. Redacting is idempotent.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let out = self.without_known(text);
         let found = well_known(&out);
@@ -110,7 +110,7 @@ impl Redactor {
         Cow::Owned(replaced(&out, found))
     }
 
-    /// The text without the secrets that are known by value.
+    /// The text without secrets known by value.
     pub(super) fn without_known<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let found = self.known(text);
         if found.is_empty() {
@@ -119,12 +119,12 @@ impl Redactor {
         Cow::Owned(replaced(text, found.into_iter()))
     }
 
-    /// Whether any secret that is known by value stands in the text.
+    /// Whether the text has a secret known by value.
     pub(super) fn knows_any_in(&self, text: &str) -> bool {
         !self.known(text).is_empty()
     }
 
-    /// Where secrets that are known by value stand, in order, without overlaps, each with its name.
+    /// Positions of secrets known by value, in order, without overlaps, each with its name.
     fn known(&self, text: &str) -> Vec<(Range<usize>, &str)> {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
         for secret in &self.secrets {
@@ -139,7 +139,7 @@ impl Redactor {
         if found.is_empty() {
             return found;
         }
-        // The name of a secret may be a part of another's value: what stands for a secret is none.
+        // A secret's name may be part of another secret's value: marks are skipped.
         let marks: Vec<Range<usize>> = text
             .match_indices(MARK)
             .filter_map(|(start, _)| Some(start..start + text[start..].find(']')? + 1))
@@ -156,13 +156,13 @@ impl Redactor {
         merged
     }
 
-    /// Where in a text secrets stand, in order, and what each is: the value of a known one by its name, or what its
-    /// form tells.
+    /// Positions of all secrets in a text, in order, each with its description: the name of a known value, or the kind
+    /// of a well-known form.
     pub(crate) fn finds(&self, text: &str) -> Vec<(Range<usize>, String)> {
         let known = self.known(text).into_iter().map(|(place, name)| (place, format!("the value of {name}")));
         let mut told: Vec<(Range<usize>, String)> = known.collect();
         for (place, kind) in well_known(text) {
-            // A known value may have a well-known form besides: it is told once.
+            // A known value may also have a well-known form; it is listed once.
             if !told.iter().any(|(other, _)| other.start < place.end && place.start < other.end) {
                 let what = kind.map_or("a value that stands where a key does", |(_, what)| what);
                 told.push((place, what.to_owned()));
@@ -177,29 +177,29 @@ impl Redactor {
         self.leak(text).is_none()
     }
 
-    /// Whether JSON text surely holds nothing to redact, however its strings are escaped.
+    /// Whether JSON text certainly has nothing to redact, whatever the escapes in its strings.
     pub(crate) fn is_surely_clean(&self, json: &str) -> bool {
         !invisible::is_in(json)
             && !self.secrets.iter().any(|secret| secret.spellings.is_in(json))
             && well_known::is_surely_clean(json)
     }
 
-    /// The name of a secret that the text still holds.
+    /// Name of a secret that the text still holds.
     pub fn leak(&self, text: &str) -> Option<&str> {
         let known = self.known(text).into_iter().next().map(|(_, name)| name);
         known.or_else(|| (!well_known(text).is_empty()).then_some("something that looks like a key"))
     }
 
-    /// A body without its secrets, as JSON where it is JSON; `None` when there were none.
+    /// A body without its secrets, parsed as JSON if possible; `None` if there are none.
     pub fn redact_body(&self, body: &[u8]) -> Option<Vec<u8>> {
         let Ok(text) = std::str::from_utf8(body) else {
-            // No part of what is no text can be cut out safely.
+            // Parts of binary data cannot be cut out safely.
             let text = String::from_utf8_lossy(body);
             let known = self.known(&text).into_iter().next().map(|(_, name)| name);
             let name = known.or_else(|| (!well_known(&text).is_empty()).then_some("key"))?;
             return Some(format!("{MARK}{name}: a binary body of {} bytes]", body.len()).into_bytes());
         };
-        // Only a stream's pieces can be clean one by one and not together.
+        // Only in a stream can every piece be clean but not the joined text.
         let events = text.starts_with("data:") || text.contains("\ndata:") || text.contains("\rdata:");
         let stream = events || text.contains("}\n{");
         if !stream && self.is_surely_clean(text) {
@@ -217,8 +217,8 @@ impl Redactor {
         }
     }
 
-    /// A JSON document with every string redacted, names of members included. What stands under the name of a secret, as a
-    /// member, as the string behind it in a list or in an entry of `name` and `value`, is read with that name.
+    /// Redacts every string of a JSON document, including member names. A value under the name of a secret (as a
+    /// member, as the next string in a list, or in an entry of `name` and `value`) is checked together with that name.
     pub fn redact_value(&self, value: &Value) -> Value {
         self.redact_named("", value)
     }
@@ -245,7 +245,7 @@ impl Redactor {
         }
     }
 
-    /// The text without its secrets, where this name stands before it.
+    /// The text without its secrets, if this name precedes it.
     fn redact_behind<'a>(&self, name: &str, text: &'a str) -> Cow<'a, str> {
         if name.is_empty() || !well_known::is_name(name) {
             return self.redact(text);
@@ -264,7 +264,7 @@ impl Redactor {
         }
     }
 
-    /// A response's headers by the allow-list, redacted.
+    /// Response headers filtered by the allow-list, redacted.
     pub fn headers(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
         headers
             .iter()
@@ -274,13 +274,13 @@ impl Redactor {
     }
 }
 
-/// A value in pieces that are long enough to be told from other texts.
+/// Splits a value into pieces long enough to be distinctive.
 fn pieces(value: &str) -> Vec<&str> {
     let starts: Vec<usize> = value.char_indices().step_by(PIECE).map(|(start, _)| start).collect();
     let mut pieces = Vec::with_capacity(starts.len());
     for (place, start) in starts.iter().enumerate() {
         let end = starts.get(place + 1).copied().unwrap_or(value.len());
-        // A short rest goes with the piece before it.
+        // A short remainder joins the previous piece.
         if place > 0 && end - start < PIECE / 4 {
             pieces.pop();
             pieces.push(&value[starts[place - 1]..end]);

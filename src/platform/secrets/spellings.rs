@@ -1,7 +1,7 @@
-//! How one value may be spelt in a text.
+//! Spellings of a secret value in a text.
 //!
-//! Plain, hex and base64 spellings are searched as they are; spellings character by character (JSON and HTML escapes,
-//! percent-encoding, mixed or one inside the other) by one pattern in which each character has its alternatives.
+//! Plain, hex and base64 spellings are searched as literals. Spellings character by character (JSON and HTML escapes,
+//! percent-encoding, mixed or nested) are matched by one pattern with alternatives for each character.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,12 +11,12 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Spellings shorter than this are found where they stand alone, not inside a longer word.
+/// Shorter spellings match only as separate words.
 const SHORT: usize = 8;
-/// Bytes of a compiled pattern: those of the longest piece need less than one MiB.
+/// Maximum bytes of a compiled pattern; the longest piece needs less than one MiB.
 const PATTERN_LIMIT: usize = 64 << 20;
 
-/// Compiled spellings by value: the same few keys come with every request.
+/// Cache of compiled spellings by value: every request has the same few keys.
 static COMPILED: Mutex<BTreeMap<String, Arc<Spellings>>> = Mutex::new(BTreeMap::new());
 
 /// The compiled spellings of one value.
@@ -27,7 +27,7 @@ pub(super) struct Spellings {
 }
 
 impl Spellings {
-    /// The spellings of a value that is not empty.
+    /// Spellings of a non-empty value.
     pub(super) fn of(value: &str) -> Arc<Self> {
         let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
         let known = compiled.entry(value.to_owned()).or_insert_with(|| Arc::new(Self::compile(value)));
@@ -46,7 +46,7 @@ impl Spellings {
         Self { literal: compile(&literal), escaped: compile(&escaped) }
     }
 
-    /// Where the value stands, in whatever spelling; the places of two spellings may overlap.
+    /// Positions of the value in any spelling; positions of two spellings may overlap.
     pub(super) fn find(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         let escapes = text.bytes().any(|byte| matches!(byte, b'\\' | b'%' | b'&' | b'+'));
@@ -64,13 +64,14 @@ impl Spellings {
         found
     }
 
-    /// Whether the value stands anywhere in the text.
+    /// Whether the value occurs in the text.
     pub(super) fn is_in(&self, text: &str) -> bool {
         !self.find(text).is_empty()
     }
 }
 
-/// Whether no letter or digit touches a place, also by the `_` or `-` of a longer name; an escape before it is none.
+/// Whether no letter or digit touches the match, also not through the `_` or `-` of a longer name; a preceding escape
+/// does not count.
 fn stands_alone(text: &str, place: &Range<usize>) -> bool {
     const JOINS: [char; 2] = ['_', '-'];
     let behind = text[place.end..].trim_start_matches(JOINS);
@@ -91,12 +92,12 @@ fn ends_with_escape(before: &str) -> bool {
     }
 }
 
-/// Characters of an encoded value that is searched: what is shorter may be a part of any hash or word.
+/// Minimum characters of an encoded value: a shorter one may be part of any hash or word.
 fn shortest(value: &str) -> usize {
     SHORT.min(value.len() * 2).max(6)
 }
 
-/// The value as it is, and in base64 once and twice, longest first.
+/// The value plain, and in base64 once and twice, longest first.
 fn literals(value: &str) -> Vec<String> {
     let mut forms = Vec::new();
     let once = in_base64(value.as_bytes());
@@ -110,8 +111,8 @@ fn literals(value: &str) -> Vec<String> {
     forms
 }
 
-/// The digits that are the value's own at each of the three places where it may begin, in both alphabets. Digits that
-/// also hold bits of a neighbour differ from text to text.
+/// Base64 digits that depend on the value alone, for each of three offsets and both alphabets. Digits that share bits
+/// with a neighbour vary between texts.
 fn in_base64(value: &[u8]) -> Vec<String> {
     let mut forms = Vec::new();
     for lead in 0..3 {
@@ -124,11 +125,12 @@ fn in_base64(value: &[u8]) -> Vec<String> {
     forms
 }
 
-/// A pattern for one character in any escape.
+/// Pattern of one character in any escape.
 fn alternatives(letter: char, first: bool) -> String {
     let code = u32::from(letter);
     let mut pattern = String::from("(?:");
-    // A backslash before a letter is no escape of that letter, and the first character's may belong to what is before.
+    // A backslash before a letter does not escape that letter, and one before the first character may belong to the
+    // preceding text.
     let slashes =
         if letter.is_alphanumeric() || (first && !matches!(letter, '"' | '\\' | '/')) { "" } else { r"\\{0,8}" };
     pattern.push_str(slashes);
@@ -141,7 +143,7 @@ fn alternatives(letter: char, first: bool) -> String {
         '\u{c}' => Some('f'),
         _ => None,
     };
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     if let Some(control) = control {
         let _ = write!(pattern, r"|\\{{1,8}}{control}");
     }
@@ -169,7 +171,7 @@ fn alternatives(letter: char, first: bool) -> String {
     pattern
 }
 
-/// HTML's names for the characters of ASCII.
+/// HTML names of ASCII characters.
 const NAMED: [(char, &str); 32] = [
     ('&', "amp"),
     ('<', "lt"),

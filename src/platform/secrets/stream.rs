@@ -1,22 +1,22 @@
-//! Secrets that a stream tells in pieces: half in one event, half in the next.
+//! Secrets split across the events of a stream.
 //!
-//! What stands at the same place of one event after another (a delta's text, the arguments of one call) is read as one
-//! text. Where that text holds a secret, its first piece becomes the whole of it, redacted, and the others become
-//! empty: the stream still adds up, and only the arrival of these pieces is lost.
+//! The values at the same position in successive events (a delta's text, the arguments of one call) are joined into one
+//! text. If it holds a secret, the first piece becomes the redacted whole, and the others become empty: the joined text
+//! stays correct, and only the arrival of these pieces is lost.
 
 use super::Redactor;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Members that tell streams within a stream apart: choices, calls, blocks.
+/// Members that distinguish streams within a stream: choices, calls, blocks.
 const APART: [&str; 4] = ["index", "output_index", "content_index", "item_id"];
 
-/// Pieces of one text: the line that each stands in, and its place there.
+/// Pieces of one text: line, and position in that line's event.
 type Pieces = Vec<(usize, String, String)>;
 
-/// The stream without the secrets that its pieces add up to; `None` where there are none, or where it is no stream of
-/// JSON events, be they server-sent or newline-delimited.
+/// The stream without secrets in its joined pieces; `None` if there are none, or if it is not a stream of JSON events
+/// (server-sent or newline-delimited).
 pub(crate) fn redact_stream(text: &str, redactor: &Redactor) -> Option<String> {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut events: BTreeMap<usize, Value> = lines
@@ -60,7 +60,7 @@ pub(crate) fn redact_stream(text: &str, redactor: &Redactor) -> Option<String> {
     Some(written.collect::<Vec<_>>().join("\n"))
 }
 
-/// Where in an event one is: as a pointer, and as a key that is the same from event to event.
+/// Position in an event: a pointer, and a key that is equal in all events.
 #[derive(Default)]
 struct Place {
     pointer: String,
@@ -80,7 +80,7 @@ impl Place {
                 let length = self.key.len();
                 for name in APART {
                     if let Some(value) = entries.get(name) {
-                        // Writing to memory does not fail.
+                        // Writing to memory cannot fail.
                         let _ = write!(self.key, "[{name}={value}]");
                     }
                 }
@@ -152,7 +152,7 @@ mod tests {
         let clean = redact_stream(&text, &redactor()).expect("redacted");
         let expected = [event(0, "[redacted:SERVICE_KEY]"), event(1, "plain "), event(0, ""), event(1, "words")];
         assert_eq!(clean, expected.concat());
-        // What stands in different streams is never one text.
+        // Values of different streams are never joined.
         let apart = [event(0, front), event(1, back)].concat();
         assert_eq!(redact_stream(&apart, &redactor()), None);
     }

@@ -1,4 +1,4 @@
-//! A planted key, in every spelling and place.
+//! Tests with a planted key, in every spelling and position.
 
 use super::well_known::without_escapes;
 use super::*;
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// How a text is spelt on its way into a file.
+/// Spelling of a text in a file.
 #[derive(Debug, Clone, Copy)]
 enum Spelling {
     Plain,
@@ -206,14 +206,14 @@ impl Spelling {
         }
     }
 
-    /// What of the key the text still tells, when it is read back.
+    /// The part of the key that can be read back from the text.
     fn read_back(self, text: &str) -> String {
         let decoded = |text: &str| {
             let runs = text.split(|letter: char| !letter.is_ascii_alphanumeric() && !"+/=-_".contains(letter));
             let bytes = runs.flat_map(|run| {
                 let run = run.replace('-', "+").replace('_', "/");
                 let whole = run.trim_end_matches('=');
-                // What stands around a mark is no whole number of groups: each beginning is tried.
+                // The text around a mark may not be aligned to base64 groups: every offset is tried.
                 (0..4.min(whole.len()))
                     .flat_map(|skip| {
                         let part = &whole[skip..];
@@ -269,7 +269,7 @@ proptest! {
         prop_assert!(clean.contains("[redacted:"), "{:?}: {} is left of {}", spelling, clean, text);
         prop_assert!(!spelling.read_back(&clean).contains(&key), "{:?}: {}", spelling, clean);
         prop_assert!(redactor.is_clean(&clean), "{}", clean);
-        // In a body, a stream, a name of a member, an error's text.
+        // In a body, a stream, a member name, and an error text.
         for body in [json!({"a": [text]}).to_string(), json!({ text.clone(): 1 }).to_string(), text.clone(), format!("data: {}\n\n", json!({"d": text}))] {
             let written = redactor.redact_body(body.as_bytes()).map_or(body.clone(), |body| String::from_utf8_lossy(&body).into_owned());
             prop_assert!(redactor.is_clean(&written), "{:?}: {} of {}", spelling, written, body);
@@ -285,7 +285,7 @@ proptest! {
     ) {
         declare([("FUZZED_KEY".to_owned(), key.clone())]);
         let spelt = format!("{before} {}", spelling.of(&key));
-        // As the hook prints a panic, as an ERROR stores it, and as `expect` shows the error that it met.
+        // As printed by the panic hook, as stored in an ERROR, and as formatted by `expect`.
         let panics = [
             format!("thread 'main' panicked at src/run/live.rs:1:2:\n{spelt}"),
             format!("called `Result::unwrap()` on an `Err` value: Odd({spelt:?})"),
@@ -297,7 +297,7 @@ proptest! {
             let stored = String::from_utf8(stored).expect("UTF-8");
             prop_assert!(!spelling.read_back(&stored).contains(&quoted(&key)), "{:?}: {}", spelling, stored);
         }
-        // Headers that recordings keep, and labels: their names and what they say.
+        // Stored headers, and labels: names and values.
         let headers = ["content-type", "retry-after", "retry-after-ms", "x-should-retry"]
             .map(|name| (name.to_owned(), format!("text/plain; note=\"{spelt}\"")));
         for (name, value) in knowing(&key).headers(&headers) {
@@ -360,7 +360,7 @@ fn a_secret_goes_before_a_text_is_cut_so_that_no_part_of_it_stays() {
     assert_eq!(beginning("about only-in-that-test-0452-and-long here", 20), "about [redacted:CUT_");
 }
 
-/// Secrets of forms that nobody declares, as recorders and logs spell them.
+/// Secrets of well-known forms, undeclared, as recorders and logs spell them.
 const UNDECLARED: [&str; 36] = [
     "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P, good for a day",
     r#"{"id_token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"}"#,
@@ -411,7 +411,7 @@ fn secrets_of_forms_that_nobody_declares_go_in_text_and_as_members() {
             let body: serde_json::Value = document;
             assert!(!redactor.is_surely_clean(&body.to_string()), "{text}");
             let redacted = redactor.redact_value(&body);
-            // What is recorded is searched as a text once more.
+            // Recorded text is searched once more.
             assert_eq!(redactor.leak(&redacted.to_string()), None, "{text} became {redacted}");
             assert_eq!(redactor.leak(&crate::platform::yaml::write(&redacted)), None, "{text} became {redacted}");
             written.push(redacted.to_string());

@@ -1,4 +1,4 @@
-//! Keys that are told by their form, or by the name that stands before them, without being known.
+//! Keys recognised by their form, or by the preceding name, without knowing their value.
 
 use super::invisible::Visible;
 use memchr::memmem;
@@ -24,10 +24,10 @@ const WELL_KNOWN: &str = r"(?x)
     | (?P<head>[Bb]earer\ +|\b(?:api_?key|access_token|client_secret|key)=)(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
     ";
 
-/// A group's name, and what it finds.
+/// Name of a group, and what it finds.
 pub(super) type Kind = (&'static str, &'static str);
 
-/// The groups of [`WELL_KNOWN`] that are a secret as a whole, with what they are.
+/// Groups of [`WELL_KNOWN`] whose whole match is a secret, with their descriptions.
 const KINDS: [Kind; 13] = [
     ("openai", "a key that begins like those of OpenAI, Anthropic or OpenRouter"),
     ("perplexity", "a key that begins like those of Perplexity"),
@@ -47,28 +47,28 @@ const KINDS: [Kind; 13] = [
 /// Names whose value is a secret, in headers, members, variables and lists of names and values.
 const NAMES: &str = "api[-_]?key|subscription[-_]key|access[-_]?token|refresh[-_]?token|id[-_]token|session[-_]?token\
     |security[-_]token|auth[-_]?token|csrf[-_]?token|client[-_]?secret|secret[-_]?access[-_]?key|authorization";
-/// Headers whose value is cookies, with the names of those that are set by frameworks.
+/// Headers whose value is cookies, and names of cookies that frameworks set.
 const COOKIES: &str = "set-cookie2?|cookies?";
-/// Parameters of signed addresses; those of one common word count behind `?` or `&` alone, as all of them do.
+/// Parameters of signed URLs; one-word names count only after `?` or `&`, as in URLs.
 const SIGNED: &str = "x-amz-(?:signature|security-token|credential)|x-goog-(?:signature|credential)|x-oss-signature\
     |signature|sig|token|access_token|policy|hmac";
-/// Characters of a cookie with its name: a shorter one tells nobody from another.
+/// Minimum characters of a cookie with its name: a shorter one identifies nobody.
 const SHORTEST_COOKIE: usize = 12;
 /// Between a name and its value: `name: value`, `"name": "value"`, `name=value`, `name:\n  - value`, `["name", "value"]`,
 /// `{"name": "name", "value": "value"}`.
 const BETWEEN: &str = r#"(?:["']?[ \t]*[:=]>?|["']\s*,(?:\s*["']?value["']?\s*:)?|[ \t]+,?[ \t]*value[ \t]*:)[ \t"']*(?:\[\s*|\r?\n[ \t]*-[ \t]+|\s*["'])?["' \t]*"#;
-/// One cookie, and what may follow it: further ones, attributes, a date with its spaces.
+/// One cookie and what may follow: further cookies, attributes, a date with spaces.
 const COOKIE: &str = r#"[^\s=;,:"'\\\[\]<>(){}]+=[^\s;,"'\\\[\]<>{}]*(?:[;,][ ]?(?:(?i:expires)=[A-Za-z]{3,9},[ ][0-9A-Za-z :-]{10,25}GMT|[^\s=;,:"'\\\[\]<>(){}]+(?:=[^\s;,"'\\\[\]<>{}]*)?))*"#;
 
 static PATTERNS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(WELL_KNOWN).ok());
-/// The same without word boundaries: in escaped text the `n` of a line break touches the key behind it, and any escape may
-/// stand where a space does.
+/// Pre-check without word boundaries: in escaped text, the `n` of a line break touches the key after it, and an escape
+/// may replace a space.
 static SUSPICIONS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let spaced = format!("{HEAD}\\ +");
     let escaped = format!(r"{HEAD}(?:\ |\\[nrtbf\x22]?)+");
     Regex::new(&WELL_KNOWN.replace(&spaced, &escaped).replace(r"\b", "")).ok()
 });
-/// The word before a key that needs no other sign.
+/// A word that marks the following text as a key.
 const HEAD: &str = "[Bb]earer";
 
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -78,19 +78,20 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let signed = format!("(?:[?&]|&amp;)(?i:{SIGNED})=(?P<signed>{token})");
     Regex::new(&format!("{named}|{cookie}|{signed}")).ok()
 });
-/// What has to stand in a text for [`NAMED`] to find anything.
+/// Words that must occur in a text for [`NAMED`] to match.
 static NAMES_ALONE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(&format!("(?i:{NAMES}|{COOKIES}|[?&;](?:{SIGNED})=)")).ok());
 
-/// Whether escaped text surely holds no key of a well-known form.
+/// Whether escaped text certainly has no key of a well-known form.
 pub(super) fn is_surely_clean(json: &str) -> bool {
     let none = |escape: &[u8]| memmem::find(json.as_bytes(), escape).is_none();
     let lacks = |pattern: &LazyLock<Option<Regex>>| pattern.as_ref().is_some_and(|pattern| !pattern.is_match(json));
-    // A character of a key may be escaped as any character may.
+    // Any character of a key may be escaped.
     none(b"\\u00") && none(b"\\/") && lacks(&SUSPICIONS) && lacks(&NAMES_ALONE)
 }
 
-/// Where keys of a well-known form stand, in order and without overlaps; `None` for what is known by the word before it alone.
+/// Positions of keys of a well-known form, in order and without overlaps; the kind is `None` for keys recognised by the
+/// preceding word alone.
 pub(super) fn well_known(text: &str) -> Vec<(Range<usize>, Option<Kind>)> {
     let mut found = places(text);
     if let Some(visible) = Visible::of(text) {
@@ -128,18 +129,18 @@ fn places(text: &str) -> Vec<(Range<usize>, Option<Kind>)> {
     by_form.chain(by_name.map(|place| (place, None))).collect()
 }
 
-/// Whether a name may say that its value is a secret.
+/// Whether a name may mark its value as a secret.
 pub(super) fn is_name(name: &str) -> bool {
     NAMES_ALONE.as_ref().is_none_or(|names| names.is_match(name))
 }
 
-/// Whether a value behind a name looks drawn: words that stand for a key have no digit.
+/// Whether the value after a name looks random: placeholder words have no digit.
 fn is_random(value: &str) -> bool {
     value.bytes().any(|byte| byte.is_ascii_digit()) && value.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-/// The text with spaces for escapes: the `n` of an escaped line break must not pass for the letter before a key. Of
-/// the same length, so that places stay what they are.
+/// The text with escapes replaced by spaces, so that the `n` of an escaped line break is not read as a letter before a
+/// key. The length is unchanged, so positions stay valid.
 pub(super) fn without_escapes(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);

@@ -3,71 +3,71 @@
 use super::place::Place;
 use serde_saphyr::Error;
 
-/// Why a text could not be read, and where.
+/// A read error with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub(crate) struct ReadError {
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
-    /// Where, when it is about one place.
+    /// Its position, if it concerns one place.
     pub place: Option<Place>,
 }
 
-/// What is wrong with a text.
+/// Kinds of problems in a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Problem {
-    /// A key that its type does not have.
+    /// A key is unknown to its type.
     #[error("unknown key `{key}`")]
     UnknownKey {
         /// The key.
         key: String,
-        /// Those that there are.
+        /// Known keys.
         known: Vec<&'static str>,
     },
-    /// A word that is none of those that may stand there.
+    /// A word is not one of the allowed words.
     #[error("unknown word `{word}`")]
     UnknownWord {
         /// The word.
         word: String,
-        /// Those that there are.
+        /// Allowed words.
         known: Vec<&'static str>,
     },
-    /// A key that has to be there.
+    /// A required key is missing.
     #[error("the key `{0}` is missing")]
     MissingKey(String),
-    /// A key that its map has already.
+    /// A key is repeated in its map.
     #[error("{}", match .0 { Some(key) => format!("the key `{key}` is written twice"), None => "a key is written twice".to_owned() })]
     RepeatedKey(Option<String>),
-    /// A key that is a list or a map.
+    /// A key is a list or a map.
     #[error("a key must be text")]
     KeyNotText,
-    /// A value of another type.
+    /// A value has the wrong type.
     #[error("expected {expected}, found {found}")]
     WrongType {
-        /// What may stand there.
+        /// Expected type.
         expected: String,
-        /// What does.
+        /// Type found.
         found: String,
     },
-    /// Neither `true` nor `false`.
+    /// A value is neither `true` nor `false`.
     #[error("expected `true` or `false`")]
     NotBoolean,
-    /// More than one document.
+    /// The text has more than one document.
     #[error("the file holds several documents (`---`): one file, one document")]
     SeveralDocuments,
-    /// More than is read.
+    /// The document exceeds the size limit.
     #[error("the document is too deep, or its aliases make it too large")]
     TooLarge,
-    /// Nothing, or only a part.
+    /// The document is empty or incomplete.
     #[error("the file is empty, or ends too early")]
     Empty,
-    /// No YAML.
+    /// The text is not valid YAML.
     #[error("not valid YAML here: {0}")]
     Syntax(String),
 }
 
 impl Problem {
-    /// Whether there is no tree either: too much of it, or more than one.
+    /// Whether no tree can be built either: the text is too large, or has more than one document.
     pub(crate) fn is_hopeless(&self) -> bool {
         matches!(self, Self::TooLarge | Self::SeveralDocuments)
     }
@@ -110,7 +110,7 @@ impl From<&Error> for ReadError {
     }
 }
 
-/// The first line of the library's own text, without the place that we print ourselves.
+/// First line of the library's message, without the position, which is printed separately.
 fn plain(text: &str) -> String {
     let first = text.lines().next().unwrap_or_default().trim();
     let first = first.strip_prefix("error: ").unwrap_or(first);

@@ -1,4 +1,4 @@
-//! YAML in and out: the one module that knows the YAML library, and nothing of what the documents mean.
+//! Reads and writes YAML. The only module that uses the YAML library; it does not know what documents mean.
 //!
 //! | function | reads |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! A document as a tree in which everything has its place.
+//! A document as a tree of nodes with positions.
 
 use super::place::{Focus, Place, Step};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
@@ -7,33 +7,33 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// One value with its place.
+/// A value with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node<'a> {
-    /// Where it stands.
+    /// Position in the text.
     pub place: Place,
     pub(super) kind: Kind<'a>,
 }
 
-/// What a node is. Maps keep the order and the repeated keys of the text, and `<<` as a key.
+/// Content of a node. Maps keep the text's order and repeated keys, and `<<` as a key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind<'a> {
-    /// A text, number, boolean or nothing, as written.
+    /// A text, number, boolean or null, as written.
     Scalar(Cow<'a, str>, Style),
     /// A list.
     List(Vec<Node<'a>>),
     /// A map.
     Map(Vec<(Node<'a>, Node<'a>)>),
-    /// The value of an anchor, and of each of its aliases.
+    /// Value of an anchor, shared with its aliases.
     Shared(Rc<Node<'a>>),
-    /// Left unread, as the caller asked for.
+    /// Skipped on the caller's request.
     Skipped,
 }
 
-/// How a scalar is written.
+/// Spelling of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// Without quotes: it may be a number, a boolean or nothing.
+    /// Without quotes: may be a number, a boolean or null.
     Plain,
     /// In quotes.
     Quoted,
@@ -41,7 +41,7 @@ pub(crate) enum Style {
     Block,
 }
 
-/// What a scalar means.
+/// Meaning of a scalar.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Scalar<'n> {
     Null,
@@ -51,15 +51,15 @@ pub(crate) enum Scalar<'n> {
 }
 
 impl<'a> Node<'a> {
-    /// A value that was not read from YAML.
+    /// A value that does not come from YAML text.
     pub(crate) fn new(place: Place, kind: Kind<'a>) -> Self {
         Self { place, kind }
     }
 
-    /// Its items, where it is a list of its own.
+    /// Items of an unshared list.
     ///
     /// # Errors
-    /// What it is otherwise.
+    /// The node itself, if it is anything else.
     pub(crate) fn into_items(self) -> Result<Vec<Self>, Self> {
         match self.kind {
             Kind::List(items) => Ok(items),
@@ -67,7 +67,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What it is; never [`Kind::Shared`].
+    /// Content of the node; never [`Kind::Shared`].
     pub(crate) fn kind(&self) -> &Kind<'a> {
         match &self.kind {
             Kind::Shared(node) => node.kind(),
@@ -75,7 +75,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A scalar as written, without its quotes.
+    /// Text of a scalar, without its quotes.
     pub(crate) fn written(&self) -> Option<&str> {
         match self.kind() {
             Kind::Scalar(text, _) => Some(text),
@@ -83,8 +83,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// A scalar's meaning: without quotes, `true` and `false` are booleans, JSON's numbers are numbers, and numbers
-    /// with a leading zero are text.
+    /// Meaning of a scalar: without quotes, `true` and `false` are booleans, JSON numbers are numbers, and numbers with
+    /// a leading zero are text.
     pub(crate) fn scalar(&self) -> Option<Scalar<'_>> {
         match self.kind() {
             Kind::Scalar(text, Style::Plain) => Some(meaning(text)),
@@ -93,7 +93,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The text of a scalar that is no number, no boolean and not nothing.
+    /// Text of a scalar that is not a number, a boolean or null.
     pub(crate) fn text(&self) -> Option<&str> {
         match self.scalar() {
             Some(Scalar::Text(text)) => Some(text),
@@ -101,7 +101,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether it is nothing: `null`, `~` or no text at all.
+    /// Whether it is null: `null`, `~` or empty.
     pub(crate) fn is_null(&self) -> bool {
         self.scalar() == Some(Scalar::Null)
     }
@@ -119,7 +119,7 @@ impl<'a> Node<'a> {
         matches!(self.kind(), Kind::Map(_))
     }
 
-    /// All pairs of a map, with those of `<<` behind its own; repeated keys are all there, the first one counts.
+    /// All pairs of a map, followed by those of `<<`; repeated keys are included, and the first one counts.
     pub(crate) fn entries(&self) -> Vec<(&Node<'a>, &Node<'a>)> {
         let mut found = Vec::new();
         self.collect(&mut found, 0);
@@ -151,7 +151,7 @@ impl<'a> Node<'a> {
         own.or_else(|| self.pair(key).map(|(_, value)| value))
     }
 
-    /// A map's key and its value.
+    /// Key and value of a map's entry.
     fn pair(&self, key: &str) -> Option<(&Node<'a>, &Node<'a>)> {
         let Kind::Map(pairs) = self.kind() else { return None };
         let own = pairs.iter().find(|(name, _)| !name.is_merge() && name.written() == Some(key));
@@ -159,7 +159,7 @@ impl<'a> Node<'a> {
         own.map(|(name, value)| (name, value)).or_else(merged)
     }
 
-    /// The first key, in the order of the text, that its map has already, or that is no text.
+    /// First key, in text order, that is repeated in its map or is not a text.
     pub(crate) fn wrong_key(&self) -> Option<&Node<'a>> {
         match self.kind() {
             Kind::List(items) => items.iter().find_map(Node::wrong_key),
@@ -174,7 +174,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The place that a path names, or that of the last step that exists.
+    /// Position of a path, or of the last step that exists.
     pub(crate) fn locate(&self, path: &[Step], focus: Focus) -> Place {
         let (mut here, mut key) = (self, self);
         for step in path {
@@ -192,7 +192,7 @@ impl<'a> Node<'a> {
             (Focus::Value, Kind::Scalar(text, Style::Plain)) if text.is_empty() => key.place,
             (Focus::Within(start, length), Kind::Scalar(text, style)) => {
                 let quote = u32::from(*style == Style::Quoted);
-                // Only a text that stands in the file as it is, without escapes and on one line, can be pointed into.
+                // Only a text on one line without escapes has positions inside it.
                 if here.place.length != text.chars().count() as u32 + 2 * quote {
                     return here.place;
                 }
@@ -203,12 +203,12 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The JSON document that this node shows.
+    /// The node as a JSON value.
     pub(crate) fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or(Value::Null)
     }
 
-    /// As messages name what was found.
+    /// Description for messages about an unexpected value.
     pub(crate) fn describe(&self) -> Cow<'static, str> {
         match (self.kind(), self.scalar()) {
             (_, Some(Scalar::Null)) => "nothing".into(),
@@ -221,7 +221,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// What a scalar without quotes means.
+/// Meaning of a scalar without quotes.
 fn meaning(text: &str) -> Scalar<'_> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,

@@ -1,17 +1,17 @@
-//! Reads back the one style that the writer prints, in one pass and borrowing where it can.
+//! Fast parser for the writer's own style, in one pass, borrowing where possible.
 //!
-//! Replaying ten thousand lanes means reading some 200 MB, several times what a full YAML parser does in the time
-//! there is; hence this one. It never guesses: whatever the writer would not have printed makes it give up, and the
-//! caller turns to the general one. Places have no length here.
+//! Replaying ten thousand lanes means reading some 200 MB, too much for a full YAML parser in the available time. This
+//! parser never guesses: on anything that the writer would not print it gives up, and the caller uses the full parser.
+//! Positions have no length here.
 
 use super::node::{Kind, Node, Style};
 use super::place::Place;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
-/// Parses a document in the writer's style; entries named in `skip` become [`Kind::Skipped`] unread.
+/// Parses a document in the writer's style; entries named in `skip` become [`Kind::Skipped`].
 ///
-/// `None` means "not our style", never "broken".
+/// `None` means that the style differs, never that the document is broken.
 pub(crate) fn parse<'a>(text: &'a str, skip: &[&str]) -> Option<Node<'a>> {
     let mut lines = Lines { text, start: 0, end: 0, indent: 0, number: 0, done: false };
     lines.load(0);
@@ -50,7 +50,7 @@ impl<'a> Lines<'a> {
         self.load(self.end + 1);
     }
 
-    /// The current line behind its indentation.
+    /// The current line after its indentation.
     fn content(&self) -> &'a str {
         if self.done { "" } else { &self.text[self.start + self.indent..self.end.max(self.start + self.indent)] }
     }
@@ -66,7 +66,7 @@ struct Reader<'a, 's> {
 }
 
 impl<'a> Reader<'a, '_> {
-    /// The entries that stand at `indent`.
+    /// Map of the entries at `indent`.
     fn map(&mut self, indent: usize) -> Option<Node<'a>> {
         if self.lines.done || self.lines.indent != indent {
             return None;
@@ -76,7 +76,8 @@ impl<'a> Reader<'a, '_> {
         Some(at(indent, Kind::Map(entries), line))
     }
 
-    /// Entries at `indent`; `first` is the part of the current line where the first one begins, if not there.
+    /// Entries at `indent`; `first` is the part of the current line where the first entry begins, if it does not begin
+    /// the line.
     fn entries(&mut self, indent: usize, first: Option<&'a str>) -> Option<Vec<(Node<'a>, Node<'a>)>> {
         let mut entries: Vec<(Node<'a>, Node<'a>)> = Vec::new();
         let mut pending = first;
@@ -105,7 +106,7 @@ impl<'a> Reader<'a, '_> {
         (!entries.is_empty()).then_some(entries)
     }
 
-    /// Leaves the current entry of a map at `indent` behind, with everything below it.
+    /// Skips the current entry of a map at `indent`, with everything below it.
     fn pass_over(&mut self, indent: usize) {
         self.lines.next();
         while !self.lines.done && (self.lines.indent > indent || self.lines.is_blank()) {
@@ -113,7 +114,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// What stands behind `key:` or `-` in a block at `indent`; `rest` is the remainder of that line.
+    /// Value after `key:` or `-` in a block at `indent`; `rest` is the remainder of that line.
     fn value(&mut self, rest: &'a str, indent: usize, offset: usize) -> Option<Node<'a>> {
         let line = self.lines.number;
         if rest.is_empty() {
@@ -161,7 +162,7 @@ impl<'a> Reader<'a, '_> {
         (!items.is_empty()).then(|| at(indent, Kind::List(items), line))
     }
 
-    /// The literal block whose lines stand at `indent`; the current line is its first.
+    /// Literal block with its lines at `indent`; the current line is its first.
     fn literal(&mut self, header: &str, indent: usize) -> Option<String> {
         let (explicit, chomp) = match header {
             "|" => (false, '='),
@@ -203,7 +204,7 @@ fn at(offset: usize, kind: Kind<'_>, line: u32) -> Node<'_> {
     Node { place: Place { line, column: u32::try_from(offset + 1).unwrap_or(u32::MAX), length: 1 }, kind }
 }
 
-/// Splits `key:` off; the rest still has its leading space.
+/// Splits off `key:`; the rest still has its leading space.
 fn key(content: &str) -> Option<(Cow<'_, str>, &str)> {
     if content.starts_with('"') {
         let (key, rest) = double_quoted(content)?;
@@ -217,7 +218,7 @@ fn key(content: &str) -> Option<(Cow<'_, str>, &str)> {
     .then_some((Cow::Borrowed(key), rest))
 }
 
-/// A value on one line, which begins `offset` bytes into it.
+/// A value on one line, `offset` bytes into it.
 fn inline(text: &str, offset: usize, line: u32) -> Option<Kind<'_>> {
     match text.as_bytes().first()? {
         b'"' => match double_quoted(text)? {
@@ -244,7 +245,7 @@ fn inline(text: &str, offset: usize, line: u32) -> Option<Kind<'_>> {
 }
 
 fn plain(text: &str) -> Option<Kind<'_>> {
-    // serde_json decides what a number is: YAML's octal, hexadecimal and underscored ones are not ours.
+    // serde_json decides what is a number: YAML's octal, hexadecimal and underscored forms are not in our style.
     let ours = matches!(text, "null" | "true" | "false") || serde_json::from_str::<serde_json::Number>(text).is_ok();
     ours.then_some(Kind::Scalar(Cow::Borrowed(text), Style::Plain))
 }
@@ -258,7 +259,7 @@ fn single_quoted(text: &str) -> Option<Cow<'_, str>> {
     (!unescaped.contains('\'') && !inner.contains('\u{0}')).then(|| Cow::Owned(unescaped.replace('\u{0}', "'")))
 }
 
-/// The string at the start of `text`, and what follows its closing quote.
+/// The quoted string at the start of `text`, and the text after it.
 fn double_quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let inner = text.strip_prefix('"')?;
     let stop = memchr2(b'"', b'\\', inner.as_bytes())?;

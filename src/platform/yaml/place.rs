@@ -1,13 +1,13 @@
-//! Places in a document: line and column, or the path that leads there.
+//! Positions in a document: line and column, or a path.
 
 use serde::Serialize;
 
-/// A place in a file; line and column count from 1, in characters.
+/// A position in a file; line and column count from 1, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Place {
-    /// Line.
+    /// Line, from 1.
     pub line: u32,
-    /// Column.
+    /// Column, from 1.
     pub column: u32,
     /// Characters to underline, at least 1, on that line.
     pub length: u32,
@@ -22,13 +22,13 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// What part of a value a mistake points at.
+/// The part of a value that a mistake points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Focus {
     /// The value.
     Value,
-    /// The key that leads to it.
+    /// The key of the value.
     Key,
-    /// So many characters of the value's text, from so many characters in.
+    /// Range in the value's text: start and length, in characters.
     Within(usize, usize),
 }

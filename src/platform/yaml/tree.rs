@@ -1,7 +1,7 @@
-//! Any YAML into a [`Node`]: for what people wrote or edited, when there is a place to point at.
+//! Parses any YAML into [`Node`]s, for hand-written or edited files whose mistakes need positions.
 //!
-//! An anchor's value is shared with its aliases and never copied; still it counts once for each of them, so that no
-//! document is larger than about its text when it is written out.
+//! An anchor's value is shared with its aliases and not copied, but counts once for each of them, so that no document
+//! is larger than about its written-out text.
 
 use super::error::{Problem, ReadError};
 use super::node::{Kind, Node, Style};
@@ -12,14 +12,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Levels of nesting that are read.
+/// Maximum nesting depth.
 const DEPTH: usize = 200;
 
 /// A list or map that has not ended.
 struct Open {
     place: Place,
     anchor: usize,
-    /// Nodes in it, those of aliases included.
+    /// Number of nodes in it, including those of aliases.
     nodes: usize,
     kind: OpenKind,
 }
@@ -29,10 +29,10 @@ enum OpenKind {
     Map(Vec<(Node<'static>, Node<'static>)>, Option<Node<'static>>),
 }
 
-/// Reads the first document of `text`.
+/// Parses the first document of `text`.
 ///
 /// # Errors
-/// [`ReadError`] when it is no YAML, has none in it, or is too deep or too large.
+/// [`ReadError`] if it is not YAML, is empty, or is too deep or too large.
 pub(crate) fn parse(text: &str) -> Result<Node<'static>, ReadError> {
     let most = text.len() + 1_000;
     let mut open: Vec<Open> = Vec::new();
@@ -103,7 +103,7 @@ fn begin(span: &Span) -> Place {
     at(span.start.line(), span.start.col(), 1)
 }
 
-/// From a line counted from 1 and a column counted from 0.
+/// Position from a line counted from 1 and a column counted from 0.
 fn at(line: usize, column: usize, length: usize) -> Place {
     Place { line: line.max(1) as u32, column: column as u32 + 1, length: length as u32 }
 }

@@ -1,19 +1,19 @@
-//! A document straight into its type, which is how a sound one is read.
+//! Parses a document directly into its type, the usual path for valid documents.
 //!
-//! Booleans are `true` and `false` only, numbers with leading zeros or underscores are text, a repeated key is an
-//! error, and a document may hold about as many nodes as it has characters, so that aliases cannot blow it up.
+//! Only `true` and `false` are booleans, numbers with leading zeros or underscores are text, and a repeated key is an
+//! error. A document may have about as many nodes as characters, so that aliases cannot expand without limit.
 
 use super::error::ReadError;
 use serde::de::DeserializeOwned;
 use serde_saphyr::DuplicateKeyPolicy;
 
-/// Levels of nesting that are read.
+/// Maximum nesting depth.
 const DEPTH: usize = 64;
 
-/// Reads one document; it stops at its first mistake.
+/// Parses one document; stops at the first mistake.
 ///
 /// # Errors
-/// [`ReadError`] with that mistake and its place.
+/// [`ReadError`] with the mistake and its position.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     let mut budget = serde_saphyr::Budget::default();
     budget.max_nodes = text.len() + 1_000;
@@ -25,7 +25,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
         strict_booleans: true,
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
-        // `!!binary` of foreign recordings is base64 for us as well, and decoded where it is looked at.
+        // `!!binary` of imported recordings stays base64 here, and is decoded where it is used.
         ignore_binary_tag_for_string: true,
         with_snippet: false,
     };

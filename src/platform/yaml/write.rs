@@ -1,14 +1,14 @@
-//! Prints a JSON document as block-style YAML that reads well in a review and the same in every parser.
+//! Writes a JSON document as block-style YAML that is readable in reviews and equal in every parser.
 
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
-/// Nesting beyond which a document is not printed as YAML: parsers bound it too.
+/// Maximum nesting of a document printed as YAML; parsers have such limits too.
 const MAX_DEPTH: usize = 24;
-/// Longest key: YAML bounds implicit keys at 1024 characters.
+/// Maximum key length; YAML limits implicit keys to 1024 characters.
 const MAX_KEY: usize = 200;
 
-/// Whether a document can be shown as YAML without running into a parser's bounds.
+/// Whether a document can be printed as YAML within the limits of parsers.
 pub(crate) fn fits(value: &Value) -> bool {
     fn check(value: &Value, depth: usize) -> bool {
         depth < MAX_DEPTH
@@ -23,7 +23,7 @@ pub(crate) fn fits(value: &Value) -> bool {
     check(value, 0)
 }
 
-/// Prints a document; anything but a non-empty object comes out as one flow value on one line.
+/// Writes a document; anything but a non-empty object becomes one flow value on one line.
 pub(crate) fn write(document: &Value) -> String {
     let mut out = String::new();
     match document {
@@ -40,7 +40,7 @@ fn pad(out: &mut String, indent: usize) {
     out.extend(std::iter::repeat_n(' ', indent));
 }
 
-/// Entries at `indent`; the first one goes behind a list's dash when `inline` is set.
+/// Writes entries at `indent`; with `inline`, the first one follows a list's dash.
 fn map(out: &mut String, entries: &Map<String, Value>, indent: usize, inline: bool) {
     for (index, (name, value)) in entries.iter().enumerate() {
         if index > 0 || !inline {
@@ -86,12 +86,12 @@ fn list(out: &mut String, items: &[Value], indent: usize) {
     }
 }
 
-/// Lists without strings and containers stand on one line.
+/// Whether a list fits on one line: it has no strings and no containers.
 fn is_flow(items: &[Value]) -> bool {
     items.iter().all(|item| matches!(item, Value::Null | Value::Bool(_) | Value::Number(_)))
 }
 
-/// A value that needs no lines of its own, or a literal block with its lines at `indent`.
+/// Writes a value on the current line, or a literal block with its lines at `indent`.
 fn scalar(out: &mut String, value: &Value, indent: usize) {
     match value {
         Value::String(text) => string(out, text, indent),
@@ -127,7 +127,7 @@ fn string(out: &mut String, text: &str, indent: usize) {
     out.push('\n');
 }
 
-/// Literal blocks are for text of several lines whose first and last lines no parser can misjudge.
+/// Whether a text can be a literal block: it has several lines, and unambiguous first and last lines.
 fn is_literal(text: &str) -> bool {
     let body = text.trim_end_matches('\n');
     text.contains('\n')
@@ -175,7 +175,8 @@ fn key(out: &mut String, name: &str) {
     }
 }
 
-/// Characters that are shown by their number: controls, line separators, and what turns or hides text in a review.
+/// Characters that are written as escapes: controls, line separators, and characters that reorder or hide text in a
+/// review.
 fn must_escape(char: char) -> bool {
     let code = u32::from(char);
     code < 0x20
@@ -196,7 +197,7 @@ fn double_quoted(out: &mut String, text: &str) {
             '\t' => out.push_str("\\t"),
             other if must_escape(other) => {
                 let code = u32::from(other);
-                // Writing to memory does not fail.
+                // Writing to memory cannot fail.
                 let _ = match code {
                     0..=0xff => write!(out, "\\x{code:02x}"),
                     0x100..=0xffff => write!(out, "\\u{code:04x}"),

@@ -1,5 +1,5 @@
-//! The share of turns that are answered within a time: one empirical curve a variant, limits as lines, and to the right of
-//! the axis a bin for turns without an answer.
+//! Share of turns answered within a time: one empirical curve per variant, limits as lines, and a bin for unanswered
+//! turns at the right of the axis.
 
 use super::{escaped, round_step};
 use crate::report::figures::{count, duration};
@@ -8,28 +8,28 @@ use std::fmt::Write as _;
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 48.0;
-/// Where the time axis ends and the bin of unanswered turns begins.
+/// Horizontal position where the time axis ends and the bin of unanswered turns begins.
 const RIGHT: f64 = 650.0;
 const END: f64 = 744.0;
 const TOP: f64 = 22.0;
 const BASE: f64 = 222.0;
-/// Curves that a chart shows; the table beside it has all.
+/// Maximum number of curves in a chart; the table beside it has all.
 pub(in crate::report) const MOST: usize = 8;
 
-/// The times of one variant.
+/// Response times of one variant.
 #[derive(Debug, Clone)]
 pub(in crate::report) struct Curve<'a> {
-    /// What it is called.
+    /// Name of the variant.
     pub name: String,
-    /// Answered turns, ascending: a time in microseconds, and how many turns took at most so long.
+    /// Answered turns, ascending: a time in microseconds, and the number of turns that took at most this time.
     pub points: &'a [(u64, u64)],
-    /// All turns, those without an answer too.
+    /// Number of turns, including unanswered ones.
     pub turns: u64,
-    /// Turns without an answer.
+    /// Number of unanswered turns.
     pub unanswered: u64,
 }
 
-/// The chart; `limits` are times in microseconds. `None` where no turn was answered.
+/// Draws the chart; `limits` are times in microseconds. `None` if no turn was answered.
 pub(in crate::report) fn curves(curves: &[Curve<'_>], limits: &[u64]) -> Option<String> {
     let shown: Vec<_> = curves.iter().filter(|one| one.turns > 0).take(MOST).collect();
     let longest = shown.iter().filter_map(|one| one.points.last()).map(|(us, _)| *us).max()?;

@@ -1,17 +1,16 @@
-//! A difference between two sides with its interval, on the axis that all rows of one scale share; nothing is the middle.
+//! A difference between two sides with its interval, on an axis shared by all rows of one scale; zero is in the middle.
 
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 220.0;
 
-/// How far an axis reaches on either side of nothing, of differences and the ends of their intervals.
+/// Half-width of an axis that covers these differences and the ends of their intervals.
 pub(in crate::report) fn reach(differences: impl Iterator<Item = f64>) -> f64 {
     let most = differences.map(f64::abs).filter(|size| size.is_finite()).fold(0.0, f64::max);
     [0.05, 0.1, 0.2, 0.5, 1.0].into_iter().find(|reach| most <= *reach).unwrap_or(most)
 }
 
-/// The chart of one difference: `margin` is the loss that does not matter, `class` says what was found, by colour and by
-/// the shape of the mark.
+/// Draws one difference: `margin` is the tolerated loss, and `class` sets colour and shape of the mark by the finding.
 pub(in crate::report) fn forest(
     difference: f64,
     interval: Option<(f64, f64)>,

@@ -1,5 +1,6 @@
-//! The moves of a state machine: its states one below the other, moves onward as arcs on the right, moves back on the
-//! left. A move that was taken is a line, the thicker the more often, with its count; one that never was is dashed.
+//! Transitions of a state machine: states from top to bottom, forward transitions as arcs on the right, backward ones
+//! on the left. A line's thickness shows how often the transition was taken, with the count beside it; an unused
+//! transition is dashed.
 
 use super::escaped;
 use crate::report::figures::count;
@@ -10,10 +11,10 @@ const STEP: f64 = 44.0;
 const HEIGHT: f64 = 24.0;
 const REACH: f64 = 36.0;
 
-/// From, on, to, and how often.
+/// Source state, event, target state, and count.
 pub(in crate::report) type Move = (String, String, String, u64);
 
-/// The graph of `moves`; the first state of the first one is where turns begin. `None` without moves.
+/// Draws `moves`; the source of the first one is the start state. `None` without transitions.
 pub(in crate::report) fn graph(name: &str, moves: &[Move]) -> Option<String> {
     let states = ordered(moves);
     if states.is_empty() {
@@ -45,7 +46,7 @@ pub(in crate::report) fn graph(name: &str, moves: &[Move]) -> Option<String> {
         states.len(),
         arcs.len()
     );
-    // Counts are drawn last: no line crosses them.
+    // Counts are drawn last, so that no line crosses them.
     let mut counts = String::new();
     for ((from, to), (times, said)) in &arcs {
         let back = to <= from;
@@ -66,7 +67,7 @@ pub(in crate::report) fn graph(name: &str, moves: &[Move]) -> Option<String> {
             edge - way * 5.0,
             -way * 7.0,
         );
-        // The curve reaches three quarters of the way to its control points.
+        // The curve reaches three quarters of the distance to its control points.
         let (at, anchor) = (edge + (apex - edge) * 0.75 - way * 4.0, if back { "end" } else { "start" });
         if *times > 0 {
             let (middle, shown) = (f64::midpoint(start, end) + 3.5, count(*times));
@@ -90,7 +91,7 @@ pub(in crate::report) fn graph(name: &str, moves: &[Move]) -> Option<String> {
     Some(svg)
 }
 
-/// The states, each behind those that lead to it as far as there is no circle: by the fewest moves from the first.
+/// States ordered by their distance from the first, so that sources precede targets except in cycles.
 fn ordered(moves: &[Move]) -> Vec<&str> {
     let mut order: Vec<&str> = moves.first().map(|(from, ..)| from.as_str()).into_iter().collect();
     let mut next = 0;

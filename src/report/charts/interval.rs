@@ -1,5 +1,5 @@
-//! The figure of a criterion: the share observed, its two-sided interval, both one-sided bounds, the one that decides
-//! marked, and the target.
+//! Chart of a criterion: observed share, two-sided interval, both one-sided bounds with the deciding one marked, and
+//! target.
 
 use crate::gate::{CriterionResult, Verdict};
 use crate::report::figures::{claimed_share, target};
@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 const WIDTH: f64 = 220.0;
 
-/// What a row shows, all shares of 0 to 1.
+/// Values shown in a row, all shares from 0 to 1.
 struct Shares {
     low: f64,
     high: f64,
@@ -17,12 +17,12 @@ struct Shares {
     aim: Option<f64>,
     /// One-sided lower and upper bound.
     bounds: [Option<f64>; 2],
-    /// Which of them decides: the lower one is 0; `None` where none does.
+    /// Index of the deciding bound (0 is the lower one); `None` if none decides.
     deciding: Option<usize>,
 }
 
 impl Shares {
-    /// `None` when nothing was measured.
+    /// Values of a row; `None` if nothing was measured.
     fn of(row: &CriterionResult) -> Option<Self> {
         let (low, high) = row.interval?;
         if row.n == 0 {
@@ -30,7 +30,7 @@ impl Shares {
         }
         let counted = row.successes as f64 / row.n as f64;
         let timed = matches!(target(row), Some(Target::AtMostTime(_)));
-        // For cases not seen yet the observed figure is the mean of the cases, not the share of the units.
+        // For unseen cases, the observed figure is the mean over cases, not the share of units.
         let observed = row.observed.filter(|_| !timed).unwrap_or(counted);
         let aim = match target(row) {
             Some(Target::AtLeastRate(share) | Target::AtMostRate(share)) => Some(share),
@@ -45,19 +45,19 @@ impl Shares {
     }
 }
 
-/// The bound that decided: a point gate goes by its figure, an invariant fails by a violation and without a floor passes by
-/// their absence, and what is INCONCLUSIVE was decided by nothing.
+/// Deciding bound. A point gate is decided by its figure. An invariant fails by a violation and, without a floor,
+/// passes by their absence. INCONCLUSIVE has no deciding bound.
 fn deciding(row: &CriterionResult) -> Option<usize> {
     let bounded = match (row.kind.as_str(), row.verdict) {
         ("confidence", Verdict::Pass | Verdict::Fail) => true,
         ("invariant", Verdict::Pass) => !row.floor.is_empty(),
         _ => false,
     };
-    // The one in words: the opposite one where the criterion fails.
+    // The bound in the text, or the opposite one if the criterion fails.
     bounded.then(|| usize::from(row.bound_text.starts_with("true rate at most")))
 }
 
-/// The axis of a table: the narrowest of a few round scales that holds the shares of all its rows.
+/// Axis of a table: the narrowest of a few round scales that contains all shares.
 pub(in crate::report) fn domain(rows: &[CriterionResult]) -> (f64, f64) {
     let shares: Vec<f64> = rows.iter().filter_map(Shares::of).flat_map(|row| row.all().collect::<Vec<_>>()).collect();
     narrowest(&shares)
@@ -69,7 +69,7 @@ fn narrowest(shares: &[f64]) -> (f64, f64) {
     SCALES.into_iter().find(holds).unwrap_or((0.0, 1.0))
 }
 
-/// The chart of a row on the axis `left` to `right`; `None` when nothing was measured.
+/// Draws a row on the axis from `left` to `right`; `None` if nothing was measured.
 pub(in crate::report) fn interval(row: &CriterionResult, (left, right): (f64, f64)) -> Option<String> {
     let shown = Shares::of(row)?;
     let x = |share: f64| 8.0 + (share - left) / (right - left) * (WIDTH - 16.0);

@@ -1,4 +1,4 @@
-//! Every chart of the pages, as small inline SVG.
+//! Charts of the HTML pages, as small inline SVG.
 //!
 //! | file | chart |
 //! |---|---|
@@ -10,9 +10,9 @@
 //! | `trend` | a figure over time |
 //! | `moments` | no chart: where moments stand on an axis of time |
 //!
-//! Colours come from classes in `page.css`, so that one chart serves light, dark and print; whatever colour says, a shape, a
-//! dash or a word says too. Each chart has a `<title>` that says in words what it shows. Numbers and fixed words go in as
-//! they are, any other text through [`escaped`].
+//! Colours come from classes in `page.css`, so one chart works in light, dark and print mode; whatever a colour shows
+//! is also shown by a shape, a dash or a word. Each chart has a `<title>` that describes it. Numbers and fixed words
+//! are inserted unescaped, any other text through [`escaped`].
 
 mod curve;
 mod forest;
@@ -29,7 +29,7 @@ pub(super) use interval::{domain, interval};
 pub(super) use shares::shares;
 pub(super) use trend::{Beside, trend};
 
-/// Text that may stand in an element or an attribute of SVG.
+/// Escapes text for an SVG element or attribute.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in crate::trace::text::line(text).chars() {
@@ -44,7 +44,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The next of 1, 1.25, 2, 2.5, 4, 5 or 10 times a power of ten.
+/// Next of 1, 1.25, 2, 2.5, 4, 5 or 10 times a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10f64.powf(step.max(1.0).log10().floor());
     [1.0, 1.25, 2.0, 2.5, 4.0, 5.0, 10.0]

@@ -1,23 +1,23 @@
-//! Where moments stand on an axis of time whose long pauses are cut short.
+//! Positions on a time axis with long pauses shortened.
 
-/// A pause is cut short that is longer than so many times the usual one …
+/// A pause is shortened if it is longer than this multiple of the median pause …
 const UNUSUAL: i64 = 10;
-/// … and takes more than this part of the whole time.
+/// … and longer than the whole time divided by this.
 const PART: i64 = 8;
-/// What is left of it, of the width.
+/// Width of a shortened pause, as a share of the axis.
 const LEFT: f64 = 0.09;
 
-/// The places of some moments.
+/// Positions of some moments.
 #[derive(Debug)]
 pub(super) struct Moments {
     places: Vec<f64>,
-    /// The moment after each pause that is cut short, and the seconds.
+    /// Index of the moment after each shortened pause, and the pause in seconds.
     pauses: Vec<(usize, i64)>,
     seconds: Option<i64>,
 }
 
 impl Moments {
-    /// Of `number` moments at `seconds`, ascending; without them, or when all are one, at equal distances.
+    /// Positions of `number` moments at ascending `seconds`; equidistant if there are none or all are equal.
     pub(super) fn new(number: usize, seconds: &[i64]) -> Self {
         let length = seconds.first().zip(seconds.last()).map(|(first, last)| last - first);
         let Some(length) = length.filter(|length| *length > 0 && seconds.len() == number) else {
@@ -43,23 +43,23 @@ impl Moments {
         Self { places, pauses, seconds: Some(length) }
     }
 
-    /// Where a moment stands, from 0 to 1.
+    /// Position of a moment, from 0 to 1.
     pub(super) fn place(&self, point: usize) -> f64 {
         self.places.get(point).copied().unwrap_or(1.0)
     }
 
-    /// The moment after each pause that is cut short, and its seconds.
+    /// Index of the moment after each shortened pause, and the pause in seconds.
     pub(super) fn pauses(&self) -> impl Iterator<Item = (usize, i64)> {
         self.pauses.iter().copied()
     }
 
-    /// From the first to the last; `None` where they stand at equal distances.
+    /// Seconds from the first to the last moment; `None` if they are equidistant.
     pub(super) fn seconds(&self) -> Option<i64> {
         self.seconds
     }
 }
 
-/// What lies between pauses that are cut short, one after the other; `point` is the moment of one.
+/// Splits a series at the shortened pauses; `point` gives the moment of an item.
 pub(super) fn stretches<'a, T>(all: &'a [T], moments: &Moments, point: impl Fn(&T) -> usize) -> Vec<&'a [T]> {
     let mut parts = Vec::new();
     let mut rest = all;

@@ -1,11 +1,11 @@
-//! Shares of one whole as one bar, a colour each; the title names them.
+//! Shares of a whole as one bar with a colour each; the title names them.
 
 use crate::stats::percent::percent;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 220.0;
 
-/// Shares of 0 to 1, in the order given.
+/// Draws shares of 0 to 1, in the given order.
 pub(in crate::report) fn shares(names: &[&str], shares: &[f64]) -> String {
     let mut svg = format!("<svg class=\"shares\" viewBox=\"0 0 {WIDTH:.0} 12\" role=\"img\"><title>");
     let said: Vec<String> =

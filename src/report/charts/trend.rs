@@ -1,8 +1,8 @@
-//! One figure over time: points at their moments joined by a line, the interval of each as a band, means between changes, a
-//! dashed line at each change, and the target. A pause that is long beside the others is cut short, and says how long it was:
-//! a year without a run would leave no room for the runs.
+//! One figure over time: points joined by a line, intervals as a band, means between changes, a dashed line at each
+//! change, and the target. A pause much longer than the others is shortened and labelled with its length, because a
+//! year without a run would leave no room for the runs.
 //!
-//! The drawing is about as wide as a telephone, so that its words can be read there.
+//! The drawing is about as wide as a phone, so that its text is readable there.
 
 use super::moments::{Moments, stretches};
 use crate::history::{Line, Series, Unit};
@@ -16,26 +16,26 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 10.0;
 const TOP: f64 = 16.0;
 const BASE: f64 = 142.0;
-/// The width of a day below the axis, at the larger letters of a narrow window.
+/// Width of a day label at the larger font of a narrow window.
 const DAY: f64 = 88.0;
-/// Marks below the axis that are nearer than this are one.
+/// Marks closer together than this are merged.
 const MARKS: f64 = 4.0;
 
-/// What a chart shows beside the values of its line.
+/// Data of a chart besides the values of its line.
 #[derive(Debug, Clone, Default)]
 pub(in crate::report) struct Beside {
-    /// The target, in the unit of the line.
+    /// Target, in the unit of the line.
     pub target: Option<f64>,
-    /// By point, the 95 % interval.
+    /// 95 % interval by point.
     pub band: Vec<(usize, f64, f64)>,
-    /// By point, seconds since some moment, ascending; empty where a date cannot be read: points then stand at equal
-    /// distances.
+    /// Seconds of each point since some origin, ascending; empty if a date cannot be parsed: points are then
+    /// equidistant.
     pub seconds: Vec<i64>,
-    /// What the anchors of the points begin with: `s1-p` for `s1-p1` and so on.
+    /// Prefix of the points' anchors: `s1-p` for `s1-p1` and so on.
     pub anchors: String,
 }
 
-/// The chart of a line of `series`.
+/// Draws a line of `series`.
 pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) -> String {
     let (low, high) = scale(line, beside);
     let moments = Moments::new(series.points.len(), &beside.seconds);
@@ -76,7 +76,7 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
     }
     if let Some(at) = beside.target.map(y) {
         let _ = write!(svg, "<path class=\"target\" d=\"M{LEFT:.0} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
-        // Below the line where there is no room above it.
+        // Below the line if there is no room above it.
         let words = if at < TOP + 12.0 { at + 13.0 } else { at - 4.0 };
         let _ = write!(svg, "<text class=\"on\" x=\"{LEFT:.0}\" dx=\"4\" y=\"{words:.1}\">target</text>");
     }
@@ -87,7 +87,7 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
         let _ = write!(svg, "<polyline class=\"line\" points=\"{}\"/>", joined.join(" "));
     }
     for (point, seen) in &line.values {
-        // Rows of the table hold the same links for the keyboard.
+        // Rows of the table have the same links for keyboard users.
         let (at, shown) = (super::escaped(day(&series.points[*point].at)), value(line.unit, *seen));
         let _ = write!(
             svg,
@@ -103,7 +103,7 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
     svg
 }
 
-/// A dashed line at each change, and the mean before and after it.
+/// Draws a dashed line at each change, and the means before and after it.
 fn means(svg: &mut String, line: &Line, x: &impl Fn(usize) -> f64, y: &impl Fn(f64) -> f64) {
     let mut from = line.values.first().map_or(0, |(point, _)| *point);
     for (index, change) in line.changes.iter().enumerate() {
@@ -119,7 +119,7 @@ fn means(svg: &mut String, line: &Line, x: &impl Fn(usize) -> f64, y: &impl Fn(f
     }
 }
 
-/// The first and the last day below the axis, and those between for which there is room; pauses that are cut short.
+/// Draws the first and the last day below the axis, days between if there is room, and the shortened pauses.
 fn days(svg: &mut String, series: &Series, moments: &Moments, x: &impl Fn(usize) -> f64) {
     let _ = write!(svg, "<path class=\"axis\" d=\"M{LEFT:.0} {BASE:.0}H{:.1}\"/>", WIDTH - RIGHT);
     let last = series.points.len().saturating_sub(1);
@@ -131,7 +131,7 @@ fn days(svg: &mut String, series: &Series, moments: &Moments, x: &impl Fn(usize)
             marked = place;
             let _ = write!(svg, "<path class=\"axis\" d=\"M{place:.1} {BASE:.0}v4\"/>");
         }
-        // The first begins at its place and the last ends at it, so that none leaves the drawing.
+        // The first begins at its position and the last ends there, so that neither leaves the drawing.
         let (anchor, from) = match point {
             0 if last == 0 => ("middle", place - DAY / 2.0),
             0 => ("start", place),
@@ -174,7 +174,7 @@ fn value(unit: Unit, value: f64) -> String {
     }
 }
 
-/// What the chart spans: values, target and band with some room, a rate never beyond 0 and 1, a time from 0.
+/// Range of the chart: values, target and band with some margin; a rate stays within 0 and 1, a time starts at 0.
 fn scale(line: &Line, beside: &Beside) -> (f64, f64) {
     let band = beside.band.iter().flat_map(|(_, from, to)| [*from, *to]);
     let values: Vec<f64> = line.values.iter().map(|(_, value)| *value).chain(beside.target).chain(band).collect();

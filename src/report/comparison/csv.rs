@@ -1,5 +1,5 @@
-//! `comparison.csv`, and `pairs.csv` of several: one row a criterion. Rates are shares of 0 to 1 and times seconds, with six decimals; unknown
-//! figures are empty. New columns come last.
+//! Writes `comparison.csv`, and `pairs.csv` for several comparisons: one row per criterion. Rates are shares of 0 to 1
+//! and times seconds, with six decimals; unknown figures are empty. New columns are added last.
 
 use crate::compare::{Comparison, Scale};
 use crate::stats::percent::{Rounding, rounded};
@@ -36,7 +36,7 @@ const COLUMNS: [&str; 27] = [
     "family",
 ];
 
-/// The rows of some comparisons, in their order.
+/// Rows of some comparisons, in their order.
 pub(in crate::report) fn csv(comparisons: &[Comparison]) -> io::Result<Vec<u8>> {
     let mut rows = ::csv::Writer::from_writer(Vec::new());
     rows.write_record(COLUMNS)?;

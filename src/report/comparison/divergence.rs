@@ -1,14 +1,14 @@
-//! Two conversations side by side, from the first event at which they differ.
+//! Aligns two conversations at the first event that differs.
 //!
-//! Both are texts as `ragcheck show` prints them: a head, an empty line, one numbered line an event. Numbers and times are
-//! no difference.
+//! Both are texts as printed by `ragcheck show`: a head, an empty line, and one numbered line per event. Numbers and
+//! times are ignored.
 
-/// Two conversations, aligned.
+/// Two aligned conversations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Aligned {
-    /// Lines that both have, as the first has them.
+    /// Common leading lines, as in the first one.
     pub same: Vec<String>,
-    /// What follows in each: the line where they part, and the rest.
+    /// The rest of each: the first differing line, and the lines after it.
     pub sides: [(String, String); 2],
 }
 
@@ -24,7 +24,7 @@ pub(super) fn align(one: &str, other: &str) -> Aligned {
     Aligned { same: a[..common].iter().map(|line| (*line).to_owned()).collect(), sides: [side(&a), side(&b)] }
 }
 
-/// The lines behind the head.
+/// Lines after the head.
 fn events(text: &str) -> impl Iterator<Item = &str> {
     let body = text.split_once("\n\n").map_or(text, |(_, body)| body);
     body.lines().filter(|line| !line.trim().is_empty())

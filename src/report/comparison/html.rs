@@ -1,4 +1,4 @@
-//! `comparison.html`: one page without a script, with the conversations of flipped cases side by side.
+//! `comparison.html`: a page without scripts, with the conversations of flipped cases side by side.
 
 use super::divergence::align;
 use super::taken::taken;
@@ -35,13 +35,13 @@ struct Page {
     prompts: Vec<Prompt>,
     notes: Vec<String>,
     rows: Vec<Row>,
-    /// Tokens, money and times: name, A, B, difference.
+    /// Tokens, cost and times: name, A, B, difference.
     taken: Vec<[String; 4]>,
     paired: Vec<Paired>,
     more_paired: usize,
     worse: usize,
     better: usize,
-    /// Cases that pass less often, and more often, without a flip.
+    /// Number of cases that pass less often, and more often, without a flip.
     less: usize,
     oftener: usize,
     flips: Vec<Flip>,
@@ -62,11 +62,11 @@ struct Side {
 struct Prompt {
     name: String,
     scenarios: String,
-    /// Each with its class.
+    /// Lines, each with its CSS class.
     lines: Vec<(&'static str, String)>,
 }
 
-/// A row as a page shows it.
+/// A row as shown on the page.
 #[derive(Serialize)]
 pub(in crate::report) struct Row {
     key: String,
@@ -80,7 +80,7 @@ pub(in crate::report) struct Row {
     class: &'static str,
     finding: &'static str,
     sentence: String,
-    /// The difference on the axis of its scale; empty where nothing was compared.
+    /// The difference on the axis of its scale; empty if nothing was compared.
     chart: String,
 }
 
@@ -94,7 +94,7 @@ struct Paired {
     word: &'static str,
 }
 
-/// Cases of the paired grid; `comparison.json` has the others.
+/// Maximum number of cases in the paired grid; `comparison.json` has all.
 const PAIRED: usize = 300;
 
 #[derive(Serialize)]
@@ -104,13 +104,13 @@ struct Flip {
     class: &'static str,
     counts: String,
     why: String,
-    /// Events that both sides have, how many, and for each side its name, the event where they part, and the rest.
+    /// Common events and their number, and for each side its name, the first differing event, and the rest.
     same: String,
     equal: String,
     sides: Vec<(String, String, String)>,
 }
 
-/// The page.
+/// Renders the page.
 pub(super) fn html(shown: &Shown<'_>) -> io::Result<Vec<u8>> {
     Ok(page::render(&PAGE, page(shown))?.into_bytes())
 }
@@ -186,7 +186,7 @@ fn paired(one: &PairedCase) -> Paired {
     } else {
         format!("{}, {}", one.variant_a, one.variant_b)
     };
-    // Of equal denominators or not: products compare the shares exactly.
+    // Cross products compare shares with different denominators exactly.
     let (a, b) = (one.a.0 * one.b.1, one.b.0 * one.a.1);
     let word = match b.cmp(&a) {
         std::cmp::Ordering::Less => "worse",
@@ -196,7 +196,7 @@ fn paired(one: &PairedCase) -> Paired {
     Paired { case: one.case.clone(), variants, sides: [side(one.a), side(one.b)], word }
 }
 
-/// The rows of a page, with a chart each.
+/// Rows of the page, each with a chart.
 pub(in crate::report) fn rows(found: &Comparison) -> Vec<Row> {
     let reach = |scale: Scale| {
         let own = found.rows.iter().filter(|row| row.scale == scale);
@@ -246,7 +246,7 @@ fn row(row: &crate::compare::Row) -> Row {
     }
 }
 
-/// A flip with its conversations; `None` when neither side's is at hand and the list would only repeat the count.
+/// A flip with its conversations; `None` if neither side has them and the list would only repeat the count.
 fn flip(
     flip: &crate::compare::Flip,
     conversations: (&BTreeMap<String, String>, &BTreeMap<String, String>),
@@ -263,7 +263,7 @@ fn flip(
             let [(first, rest), (other_first, other_rest)] = found.sides;
             (found.same, vec![(ours, first, rest), (theirs, other_first, other_rest)])
         }
-        // One side alone, a baseline on the other: all of it.
+        // If only one side has a conversation (the other is a baseline), all of it.
         (one, other) => {
             let alone = one.into_iter().chain(other).map(|(name, text)| (name, String::new(), text));
             (Vec::new(), alone.collect())

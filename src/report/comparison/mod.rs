@@ -1,7 +1,7 @@
-//! A comparison shown: on a terminal, as `comparison.csv`, `comparison.html` and `comparison.json`.
+//! Renders a comparison: for a terminal, and as `comparison.csv`, `comparison.html` and `comparison.json`.
 //!
-//! What differs in the settings stands above every figure. Files hold no path of this machine: the same two runs give
-//! the same bytes. Commands with paths, for copying, are on the terminal alone.
+//! Differences in settings come before every figure. Files contain no path of this machine, so the same two runs give
+//! the same bytes. Commands with paths are printed on the terminal only.
 
 mod csv;
 mod divergence;
@@ -21,21 +21,21 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// A comparison with what is shown beside it.
+/// A comparison, and what is shown beside it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shown<'a> {
     /// The comparison.
     pub comparison: &'a Comparison,
-    /// The run folders of A and B; a baseline file has none.
+    /// Run folders of A and B; `None` for a baseline file.
     pub folders: (Option<&'a Path>, Option<&'a Path>),
     /// Conversations of A and of B as text, by trial.
     pub conversations: (&'a BTreeMap<String, String>, &'a BTreeMap<String, String>),
 }
 
-/// The files of a comparison: name and bytes.
+/// Files of a comparison: name and bytes.
 ///
 /// # Errors
-/// When one of them cannot be made.
+/// If one of them cannot be rendered.
 pub(crate) fn files(shown: &Shown<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut json = serde_json::to_vec_pretty(shown.comparison)?;
     json.push(b'\n');
@@ -51,13 +51,13 @@ fn differs(row: &Difference) -> String {
     format!("{}: {} in A, {} in B ({})", row.what, row.a, row.b, row.scenarios.join(", "))
 }
 
-/// Who is better, by how much, and whether that is proven, in the words of the comparison itself.
+/// Sentence on which side is better, by how much, and whether this is proven, in the comparison's words.
 fn headline(found: &Comparison) -> String {
     let part = if found.a.part.is_empty() && found.b.part.is_empty() { "" } else { "PART: " };
     format!("{part}{}", found.verdict())
 }
 
-/// What stands where nothing differs.
+/// Text shown if no setting differs.
 const SAME: &str = "Mode, source, model, knowledge, enforcement and prompts are the same on both sides.";
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
     use crate::compare::sample::summary;
     use crate::compare::{Setting, compare};
 
-    /// A run of ten cases beside one in which eight of them fail, under another model and a hostile prompt.
+    /// A run of ten cases compared with one in which eight of them fail, with another model and a hostile prompt.
     pub(super) fn worse() -> Comparison {
         let names: Vec<String> = (0..10).map(|index| format!("c{index}")).collect();
         let run = |label: &str, passed: &dyn Fn(usize) -> u64| {

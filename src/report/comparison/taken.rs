@@ -1,11 +1,11 @@
-//! What both sides took, in words: tokens, money, times, from A to B.
+//! Tokens, cost and times of both sides as text, from A to B.
 
 use crate::compare::{Cell, Figure, Unit};
 use crate::report::figures::count;
 use crate::settings::price::dollars;
 use crate::stats::percent::points;
 
-/// One figure: its name, A's value, B's value, and the difference; a value that is not known says why.
+/// One figure: name, value of A, value of B, and difference; an unknown value says why it is unknown.
 pub(in crate::report) fn taken(row: &Figure) -> [String; 4] {
     let side = |place: usize| row.cells.get(place).cloned().unwrap_or_default();
     let (a, b) = (side(0), side(1));
@@ -16,7 +16,7 @@ pub(in crate::report) fn taken(row: &Figure) -> [String; 4] {
     [row.key.clone(), level(row.unit, &a), level(row.unit, &b), difference]
 }
 
-/// The same in a line: `cost: $0.50 in A, $0.55 in B (+$0.05, +10.0 %)`.
+/// The same in one line: `cost: $0.50 in A, $0.55 in B (+$0.05, +10.0 %)`.
 pub(super) fn taken_line(row: &Figure) -> String {
     let [name, a, b, difference] = taken(row);
     let difference = if difference == "–" { String::new() } else { format!(" ({difference})") };

@@ -1,4 +1,5 @@
-//! A comparison on a terminal: what differs, a row a criterion, and the cases that flipped with commands to look at them.
+//! Terminal output of a comparison: differing settings, a row per criterion, and flipped cases with commands to inspect
+//! them.
 
 use super::taken::taken_line;
 use super::{SAME, Shown, differs};
@@ -11,10 +12,10 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Flips that are listed.
+/// Maximum number of flips listed.
 const LISTED: usize = 20;
 
-/// The comparison in at most `width` columns, with ANSI colours when `colour` is set.
+/// Renders the comparison in at most `width` columns, with ANSI colours if `colour` is set.
 pub(crate) fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String {
     let found = shown.comparison;
     let width = width.clamp(60, 160);
@@ -76,12 +77,12 @@ pub(crate) fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String 
     out
 }
 
-/// A line of a prompt: its leading sign and spaces are kept.
+/// A line of a prompt, with its leading sign and spaces.
 fn line_of(text: &str) -> String {
     block(text).replace('\n', " ")
 }
 
-/// A row a criterion in at most `width` columns.
+/// Table with a row per criterion, in at most `width` columns.
 pub(in crate::report) fn table(rows: &[Row], width: usize, colour: bool) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);

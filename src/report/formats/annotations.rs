@@ -1,7 +1,7 @@
-//! `annotations.txt`: what does not hold as workflow commands of GitHub, each at the line of its case.
+//! `annotations.txt`: failures as GitHub workflow commands, each at the line of its case.
 //!
-//! A line is one command, `::error file=…,line=…,title=…::text`. Per cent signs, line ends, and in properties colons and
-//! commas, are escaped as the runner reads them, so that no text of a model or a scenario begins a command of its own.
+//! A line is one command, `::error file=…,line=…,title=…::text`. Percent signs and line ends, and in properties colons
+//! and commas, are escaped as the runner expects, so that no text of a model or a scenario can start a command.
 
 use crate::report::against_base::{Failing, State, failing};
 use crate::report::{Format, View};
@@ -14,9 +14,9 @@ pub(super) const FORMATS: &[&dyn Format] = &[&Annotations];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Annotations;
 
-/// GitHub shows ten annotations of a kind and step.
+/// GitHub shows ten annotations per kind and step.
 const MOST: usize = 10;
-/// Characters of one annotation's text.
+/// Maximum characters of one annotation.
 const LENGTH: usize = 1_500;
 
 impl Format for Annotations {
@@ -32,7 +32,7 @@ impl Format for Annotations {
         let found = failing(view);
         let mut shown = [0; 2];
         for one in &found {
-            // What does not fail the job is no error of it.
+            // Failures that do not fail the job are warnings.
             let warning = view.exit_code() == 0 || matches!(one.state, State::FailsOnBaseToo | State::Undecided);
             let place = &mut shown[usize::from(warning)];
             *place += 1;
@@ -55,13 +55,13 @@ fn annotate(one: &Failing, kind: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "::{kind} {place}title={}::{}", value(&title), data(&words))
 }
 
-/// The text of a command.
+/// Escapes the text of a command.
 fn data(text: &str) -> String {
-    // What once began a command anywhere in a line is taken apart: an escape for it is not read.
+    // The older syntax, valid anywhere in a line, is broken up: the runner knows no escape for it.
     text.replace("##[", "## [").replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property of a command.
+/// Escapes a property of a command.
 fn value(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

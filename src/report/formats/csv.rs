@@ -1,9 +1,11 @@
-//! `trials.csv`, one row a trial, `criteria.csv`, one row a criterion or gate, and `violations.csv`, one row a unit that fails a
-//! criterion: for spreadsheets and data frames. `docs/reference/csv.md` describes every column.
+//! Writes `trials.csv` (one row per trial), `criteria.csv` (one row per criterion or gate) and `violations.csv` (one
+//! row per unit that fails a criterion) for spreadsheets and data frames. `docs/reference/csv.md` describes every
+//! column.
 //!
 //! Times are whole milliseconds, rates are shares of 0 to 1 with six decimals, unknown figures are empty. A text cell
-//! that a spreadsheet would take for a formula is led by an apostrophe; numbers stay numbers. New columns come last,
-//! so that readers by position go on working. `part` says of what the run is a part; it is empty for a whole one.
+//! that a spreadsheet would read as a formula is prefixed with an apostrophe; numbers are unchanged. New columns are
+//! added last, so that readers by position keep working. `part` names the selection of a partial run; it is empty for a
+//! whole one.
 
 use crate::gate::{CriterionResult, Source, Unshown};
 use crate::report::{Format, View};
@@ -193,7 +195,7 @@ impl Format for CriteriaCsv {
         rows.write_record(CRITERION_COLUMNS)?;
         for row in view.evaluation.criteria.iter().chain(&view.evaluation.gates) {
             let part = cell(&view.evaluation.part);
-            // The columns that came after `part` stand behind it.
+            // Columns added after `part` follow it.
             let cells = criterion(row);
             let (before, after) = cells.split_at(16);
             rows.write_record(before.iter().chain([&part]).chain(after).map(AsRef::as_ref))?;
@@ -250,7 +252,7 @@ impl Format for ViolationsCsv {
     }
 }
 
-/// Where figures come from, as columns; several are joined by `; `.
+/// Sources of figures, as columns; several are joined by `; `.
 pub(super) struct SourceColumns {
     mode: String,
     pub(super) model: String,
@@ -351,7 +353,7 @@ fn decimal(number: Option<f64>) -> String {
     number.map(|number| format!("{number:.6}")).unwrap_or_default()
 }
 
-/// A bound with six decimals, rounded away from what it claims.
+/// A bound with six decimals, rounded in the conservative direction.
 fn bound(share: Option<f64>, rounding: Rounding) -> String {
     share.map(|share| rounded(share, 6, rounding)).unwrap_or_default()
 }

@@ -1,5 +1,4 @@
-//! `run.json`: the judgement as it is, indented. An old reader meets new fields by ignoring them and a newer `version`
-//! by refusing it.
+//! `run.json`: the evaluation, indented. An old reader ignores new fields and refuses a newer `version`.
 
 use crate::report::{Format, View};
 use crate::trace::RUN;

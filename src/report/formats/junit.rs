@@ -1,9 +1,9 @@
-//! `junit.xml`: for CI systems that show tests. A suite a scenario with a test a trial, and one suite for the criteria
-//! and one for the gates.
+//! `junit.xml` for CI systems that show tests: one suite per scenario with a test per trial, one suite for the
+//! criteria, and one for the gates.
 //!
-//! FAIL is a `failure`; ERROR is an `error`. INCONCLUSIVE and NOT_MEASURED are an `error` where the criterion is
-//! required and `skipped` where it is not, for JUnit has no word for them and must not show them as passed. Characters
-//! that XML 1.0 does not allow are left out.
+//! FAIL is a `failure`; ERROR is an `error`. INCONCLUSIVE and NOT_MEASURED are an `error` if the criterion is required
+//! and `skipped` if not, because JUnit has no status for them and they must not show as passed. Characters that XML 1.0
+//! does not allow are left out.
 
 use crate::gate::{CriterionResult, TrialRow, Verdict};
 use crate::report::{Format, View, figures};
@@ -54,7 +54,7 @@ fn suite(name: &str, tests: impl Iterator<Item = TestCase>) -> TestSuite {
     suite
 }
 
-/// A test that did not pass, with the first line of why and the rest of it.
+/// A test that did not pass; the message is the first line of the reason, the description the rest.
 fn not_passed(mut status: TestCaseStatus, message: &str, detail: &str) -> TestCaseStatus {
     status.set_message(message);
     if !detail.is_empty() {
@@ -63,7 +63,7 @@ fn not_passed(mut status: TestCaseStatus, message: &str, detail: &str) -> TestCa
     status
 }
 
-/// Violations that a criterion's test lists.
+/// Maximum number of violations listed in a criterion's test.
 const LISTED: usize = 100;
 
 fn criterion(row: &CriterionResult) -> TestCase {
@@ -79,7 +79,7 @@ fn criterion(row: &CriterionResult) -> TestCase {
         Verdict::Inconclusive | Verdict::NotMeasured if row.required => {
             TestCaseStatus::non_success(NonSuccessKind::Error)
         }
-        // What does not decide the exit code turns no pipeline red.
+        // A criterion that does not decide the exit code must not fail a pipeline.
         Verdict::Fail | Verdict::Inconclusive | Verdict::NotMeasured => TestCaseStatus::skipped(),
     };
     let detail: Vec<_> =

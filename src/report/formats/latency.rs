@@ -1,8 +1,9 @@
-//! `latency.csv`: quantiles, stages and times to the first token, one row a figure, by flow, variant and kind of evidence.
+//! `latency.csv`: quantiles, stages and times to first token, one row per figure, by flow, variant and kind of
+//! evidence.
 //!
-//! Times are milliseconds with three decimals, and empty where there is none: a quantile that falls on a turn without an answer
-//! has the state `unanswered`, a bound that too few times allow the state `unbounded`. A stage's value is its mean over the answered
-//! turns, along the critical path; the means sum to that of `total`.
+//! Times are milliseconds with three decimals, or empty: a quantile that falls on an unanswered turn has the state
+//! `unanswered`, a bound that needs more times has the state `unbounded`. A stage's value is its mean over the answered
+//! turns, along the critical path; the means add up to that of `total`.
 
 use super::csv::SourceColumns;
 use crate::gate::{Edge, Latency, Quantile};
@@ -67,7 +68,7 @@ impl Format for LatencyCsv {
     }
 }
 
-/// The figures of a row, without its place, and the states of value and bounds.
+/// Figures of a row with the states of value and bounds, without its flow and variant.
 fn records(row: &Latency) -> Vec<([Cow<'static, str>; 7], [&'static str; 3])> {
     let quantile = |what: &str, n: u64, unanswered: u64, one: &Quantile| {
         let cells = [

@@ -1,8 +1,8 @@
 //! `report.md`: a short report for a pull request's summary and comment.
 //!
-//! What changed against the base comes first, then what does not hold, the verdict, the criteria and the gates that do not
-//! pass. Text is escaped for GitHub: no markup, no mention, no issue link and no automatic link survives. The whole fits
-//! into a comment: sections that do not are left out, with a line that says so.
+//! Sections in order: changes against the base, failures, verdict, criteria, and gates that do not pass. Text is
+//! escaped for GitHub: no markup, mention, issue link or automatic link survives. The report fits into a comment:
+//! sections that do not fit are left out, and a line says so.
 
 use crate::compare::Comparison;
 use crate::gate::{CriterionResult, Verdict};
@@ -19,13 +19,13 @@ pub(super) const FORMATS: &[&dyn Format] = &[&Markdown];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Markdown;
 
-/// Rows of a list or table.
+/// Maximum rows of a list or table.
 const LISTED: usize = 20;
-/// Rows of a table of criteria.
+/// Maximum rows of a table of criteria.
 const CRITERIA: usize = 60;
-/// Prompts whose difference is shown, lines of each, and characters of a line.
+/// Maximum number of prompt differences, lines per prompt, and characters per line.
 const PROMPT: (usize, usize, usize) = (5, 60, 300);
-/// Bytes of the whole: GitHub takes 65,536 characters for a comment.
+/// Maximum bytes of the report: GitHub limits a comment to 65,536 characters.
 const MOST: usize = 60_000;
 
 impl Format for Markdown {
@@ -77,7 +77,7 @@ impl Format for Markdown {
     }
 }
 
-/// Writes lines, at most `most` of them and a fifth of the whole, and how many there are besides.
+/// Writes at most `most` lines and a fifth of the size limit, then the number of omitted lines.
 fn list(out: &mut String, most: usize, lines: impl Iterator<Item = String>) {
     let (mut written, mut more, before) = (0, 0, out.len());
     for line in lines {
@@ -93,7 +93,7 @@ fn list(out: &mut String, most: usize, lines: impl Iterator<Item = String>) {
     }
 }
 
-/// What the comparison with the base comes to, with tokens, money and times.
+/// Result of the comparison with the base, with tokens, cost and times.
 fn changed(comparison: Option<&Comparison>) -> String {
     let Some(found) = comparison else { return String::new() };
     let mut out = String::from("#### What changed against the base\n\n");
@@ -119,7 +119,7 @@ fn changed(comparison: Option<&Comparison>) -> String {
     out
 }
 
-/// Cases, criteria and causes of ERROR that do not hold, and the commands that reproduce the first.
+/// Failing cases, criteria and causes of ERROR, with commands that reproduce the first.
 fn what_fails(view: &View<'_>) -> String {
     let found = failing(view);
     if found.is_empty() {
@@ -140,7 +140,7 @@ fn what_fails(view: &View<'_>) -> String {
     out
 }
 
-/// Each prompt that differs, folded.
+/// Every prompt that differs, collapsed.
 fn prompts(found: &Comparison) -> Vec<String> {
     let (most, lines, _) = PROMPT;
     let section = |change: &crate::compare::PromptChange| {
@@ -153,7 +153,7 @@ fn prompts(found: &Comparison) -> Vec<String> {
     found.prompts.iter().take(most).map(section).collect()
 }
 
-/// A fence that is longer than any run of backticks in the lines, so that nothing in them ends the block; and the lines.
+/// A fence longer than any run of backticks in the lines, so that nothing in them ends the block; and the lines.
 fn fenced<'l>(lines: impl Iterator<Item = &'l str>) -> (String, String) {
     let mut block = String::new();
     for line in lines {
@@ -241,7 +241,7 @@ fn escaped(words: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // A zero-width space ends what would become a mention, an issue or a link.
+            // A zero-width space breaks a mention, an issue reference or a link.
             '@' | '#' => out.extend([character, '\u{200b}']),
             ':' => out.push_str(":\u{200b}"),
             '.' if before.eq_ignore_ascii_case(&'w') => out.push_str(".\u{200b}"),
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
     }
 
-    /// Ten cases that passed and fail now, with a prompt of these words and dearer tokens.
+    /// Ten cases that passed and fail now, with a prompt of these words and more expensive tokens.
     fn regression(prompt: &str) -> Comparison {
         let names: Vec<String> = (0..10).map(|case| format!("c{case}")).collect();
         let rows = |passed| names.iter().map(|name| (name.as_str(), passed, 1)).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! The file formats of a report: a file each, and one line in one table.
+//! File formats of a report: one file per format, and one line in one table.
 
 pub(super) mod annotations;
 pub(super) mod csv;
@@ -10,15 +10,15 @@ pub(super) mod markdown;
 
 use super::Format;
 
-/// Lists the formats of each file: one line a file, beside its `mod` line.
+/// Lists the formats of each file: one line per file, beside its `mod` line.
 macro_rules! formats {
     ($($file:ident),+ $(,)?) => {
-        /// The formats of each file, by its name.
+        /// Formats of each file, by its name.
         static FILES: &[(&str, &[&dyn Format])] = &[$((stringify!($file), $file::FORMATS)),+];
     };
 }
 
-// In the order of the help.
+// In the order of the help text.
 formats! {
     html,
     csv,
@@ -29,17 +29,17 @@ formats! {
     json,
 }
 
-/// Every file format, in the order of the help.
+/// All file formats, in the order of the help text.
 pub(crate) fn formats() -> impl Iterator<Item = &'static dyn Format> {
     FILES.iter().flat_map(|(_, formats)| *formats).copied()
 }
 
-/// The formats behind one word of `--to`; `csv` gives four, an unknown word none.
+/// Formats of a word of `--to`; `csv` has four, an unknown word none.
 pub(crate) fn named(name: &str) -> impl Iterator<Item = &'static dyn Format> {
     formats().filter(move |format| format.name() == name)
 }
 
-/// The words of `--to`, each once, in the order of the table.
+/// Words of `--to`, each once, in table order.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names = Vec::new();
     for format in formats() {

@@ -1,4 +1,4 @@
-//! `history.html`: one page without a script, newest series first.
+//! `history.html`: a page without scripts, newest series first.
 
 use super::{Links, changed, conditions, found_nothing, scenarios, value, when};
 use crate::history::{Line, Series, Shown};
@@ -32,18 +32,18 @@ struct SeriesShown {
     conditions: String,
     span: String,
     lines: Vec<Trend>,
-    /// Whether a point has a report to open.
+    /// Whether any point has a report.
     linked: bool,
-    /// Newest first.
+    /// Points, newest first.
     points: Vec<PointShown>,
 }
 
 #[derive(Serialize)]
 struct PointShown {
-    /// From 1.
+    /// Number, from 1.
     number: usize,
     when: String,
-    /// The address of its report; empty where there is none.
+    /// Link to its report; empty if there is none.
     report: String,
     figures: Vec<String>,
 }
@@ -54,16 +54,16 @@ struct Trend {
     target: String,
     newest: String,
     chart: String,
-    /// Number, from 1, of the first point after it, and the change in words.
+    /// Number, from 1, of the first point after each change, and the change as text.
     changes: Vec<(usize, String)>,
-    /// What can be said when it did not change.
+    /// Statement on an unchanged line.
     unchanged: String,
 }
 
-/// The page of a history; `links` says which reports and lists lie beside it.
+/// Renders the page of a history; `links` lists the existing reports and pages beside it.
 ///
 /// # Errors
-/// When the template cannot be filled in, which would be a bug.
+/// If the template cannot be rendered, which would be a bug.
 pub(crate) fn html(series: &[Series], links: &Links) -> io::Result<Vec<u8>> {
     Ok(page::render(&PAGE, page(series, links))?.into_bytes())
 }
@@ -81,7 +81,7 @@ fn page(series: &[Series], links: &Links) -> Page {
         (_, 0) => "pass",
         _ => "undecided",
     };
-    // What was run last stands first.
+    // The series with the newest run comes first.
     let mut order: Vec<&Series> = series.iter().collect();
     order.sort_by_key(|series| std::cmp::Reverse(series.points.last().map(|point| &point.at)));
     let shown = |(place, series): (usize, &&Series)| shown(series, links, &format!("s{}-p", place + 1));
@@ -133,7 +133,7 @@ fn trend(series: &Series, line: &Line, anchors: &str) -> Trend {
     }
 }
 
-/// The target as a value of the line, the intervals, and the moments of the points.
+/// Target in the unit of the line, intervals, and times of the points.
 fn beside(series: &Series, line: &Line) -> Beside {
     let target = match parse_target(&line.target) {
         Ok(Target::AtLeastRate(share) | Target::AtMostRate(share)) => Some(share),

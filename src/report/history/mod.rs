@@ -1,7 +1,7 @@
-//! A history shown: on a terminal, and as a page of its own with a chart for each figure.
+//! Renders a history: for a terminal, and as a page with a chart for each figure.
 //!
-//! A change is always words and a shape, never a colour alone. Labels, models and names of criteria come from people
-//! and providers: they are escaped like everything else, and charts hold numbers only.
+//! A change is always shown by words and a shape, never by a colour alone. Labels, models and names of criteria come
+//! from people and providers: they are escaped like all text, and charts contain only numbers.
 
 mod html;
 mod terminal;
@@ -15,19 +15,19 @@ use crate::stats::percent::{percent, points};
 use crate::trace::text::quote;
 use std::collections::BTreeMap;
 
-/// What lies beside the page of a history.
+/// Pages beside the page of a history.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Links {
-    /// Whether the list of runs does.
+    /// Whether there is a list of runs.
     pub runs: bool,
-    /// By the identity of a point, the name of the run folder with its report.
+    /// Run folder with the report of a point, by the point's identity.
     pub reports: BTreeMap<String, String>,
 }
 
-/// Scenarios that stand in a heading one by one.
+/// Maximum number of scenarios named in a heading.
 const NAMED: usize = 4;
 
-/// A value of a line, for people.
+/// A value of a line, formatted.
 fn value(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Rate => percent(value),
@@ -35,13 +35,13 @@ fn value(unit: Unit, value: f64) -> String {
     }
 }
 
-/// `release=1.4.0, arm=blue`; empty without labels.
+/// Labels as text: `release=1.4.0, arm=blue`; empty without labels.
 fn labelled(labels: &BTreeMap<String, String>) -> String {
     let pairs = labels.iter().map(|(key, value)| format!("{}={}", quote(key, 40), quote(value, 60)));
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-/// The day of a point, its labels behind it, and what its line in the file says against it.
+/// Date of a point, its labels, and remarks on its line in the file.
 fn when(point: &Shown) -> String {
     let day = quote(point.at.get(..10).unwrap_or(&point.at), 20);
     let labels = if point.labels.is_empty() { String::new() } else { format!(" ({})", labelled(&point.labels)) };
@@ -49,7 +49,7 @@ fn when(point: &Shown) -> String {
     format!("{day}{labels}{doubt}")
 }
 
-/// The scenarios of a series in few words.
+/// Short list of a series' scenarios.
 fn scenarios(series: &Series) -> String {
     let newest = series.points.iter().rev().map(|point| &point.scenarios).find(|names| !names.is_empty());
     let Some(names) = newest else { return "scenarios unknown".to_owned() };
@@ -60,10 +60,10 @@ fn scenarios(series: &Series) -> String {
     }
 }
 
-/// What is said where no change could be found, however large.
+/// Text shown if no change could be detected, however large.
 const TOO_FEW: &str = "Too few points to find a change.";
 
-/// That a line did not change, and which step would have shown.
+/// Statement that a line did not change, with the smallest detectable step.
 fn found_nothing(line: &Line) -> String {
     let size = |step: f64| match line.unit {
         Unit::Rate if step < 0.001 => "0.1 points".to_owned(),
@@ -86,7 +86,7 @@ fn found_nothing(line: &Line) -> String {
     }
 }
 
-/// The conditions of a series in one line.
+/// Conditions of a series in one line.
 fn conditions(series: &Series) -> String {
     let listed = |words: &std::collections::BTreeSet<String>| {
         words.iter().map(|word| quote(word, 60)).collect::<Vec<_>>().join(", ")
@@ -101,7 +101,7 @@ fn conditions(series: &Series) -> String {
     )
 }
 
-/// A change in words: `changed at 2026-03-02 (release=1.5.0): 97.1 % to 90.2 %`.
+/// A change as text: `changed at 2026-03-02 (release=1.5.0): 97.1 % to 90.2 %`.
 fn changed(series: &Series, line: &Line, change: &Change) -> String {
     let relative = match line.unit {
         Unit::Rate => format!("{} points", points(change.after - change.before)),
@@ -122,7 +122,7 @@ mod tests {
     use crate::history::Conditions;
     use std::collections::BTreeSet;
 
-    /// A series of twelve points with a change at the seventh and hostile words.
+    /// A series of twelve points with a change at the seventh, and hostile texts.
     pub(super) fn series() -> Vec<Series> {
         let labels = BTreeMap::from([("release".to_owned(), "<script>alert(1)</script>\u{1b}[2J".to_owned())]);
         let points = (0..12).map(|day| {

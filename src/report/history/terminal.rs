@@ -1,4 +1,4 @@
-//! A history on a terminal: each series with its lines, oldest value, newest value and changes.
+//! Terminal output of a history: each series with its lines, oldest and newest value, and changes.
 
 use super::{TOO_FEW, changed, conditions, found_nothing, scenarios, value, when};
 use crate::history::Series;
@@ -6,7 +6,7 @@ use crate::report::figures::counted;
 use crate::report::terminal_lines::wrap;
 use std::fmt::Write as _;
 
-/// The history in at most `width` columns.
+/// Renders the history in at most `width` columns.
 pub(crate) fn terminal(series: &[Series], width: usize) -> String {
     let width = width.clamp(60, 160);
     let mut out = String::new();

@@ -1,9 +1,8 @@
-//! The skeleton of every HTML page: one file that opens from disk, without a server and without a network.
+//! Skeleton of every HTML page: one file that opens from disk, without a server or a network.
 //!
-//! `skeleton.html` holds the head, the policy and the header; a page's own template extends it. `tokens.css` names the
-//! colours of light and dark, `page.css` is the look that all pages share, and a page adds styles of its own. The policy
-//! allows exactly the one style and the one script of this build, by hash, and no connection: text that slipped through
-//! escaping still could not run.
+//! `skeleton.html` has the head, the policy and the header; each page's template extends it. `tokens.css` defines the
+//! light and dark colours, `page.css` the shared look, and a page may add styles. The policy allows only this build's
+//! style and script, by hash, and no connections: text that escaped the escaping could still not run.
 
 use crate::trace::text;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -13,33 +12,33 @@ use sha2::{Digest as _, Sha256};
 use std::io;
 
 const SKELETON: &str = include_str!("skeleton.html");
-/// The shapes of verdicts, for pages that draw them: `{% include "shapes.html" %}`.
+/// Shapes of verdicts, for pages that draw them: `{% include "shapes.html" %}`.
 const SHAPES: &str = include_str!("shapes.html");
 const STYLE: &str = concat!(include_str!("tokens.css"), include_str!("page.css"));
 
-/// What stands for itself in a link to a folder: no name is a scheme, and none leads upwards.
+/// Characters left unescaped in a link to a folder: no name can be a scheme or lead upwards.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
-/// The address of `file` in a folder beside the page, of letters that stand for themselves in HTML.
+/// Link to `file` in a folder beside the page, of characters that need no escape in HTML.
 pub(super) fn below(folder: &str, file: &str) -> String {
     format!("./{}/{file}", utf8_percent_encode(folder, PLAIN))
 }
 
-/// What is a page's own.
+/// The parts that differ between pages.
 pub(super) struct Page {
-    /// The file's name, for messages.
+    /// File name, for messages.
     pub file: &'static str,
-    /// The word behind "ragcheck" in the header.
+    /// Word after "ragcheck" in the header.
     pub kind: &'static str,
     /// The template, which extends `skeleton.html`.
     pub template: &'static str,
-    /// Styles besides those of every page.
+    /// Styles in addition to the shared ones.
     pub style: &'static str,
-    /// The script; empty for a page that runs nothing, whose policy then allows none.
+    /// The script; empty for a page without scripts, whose policy then allows none.
     pub script: &'static str,
 }
 
-/// The page with `data` as `page`; characters that no page may hold are replaced.
+/// Renders the page with `data` as `page`; replaces characters that a page must not contain.
 pub(super) fn render(page: &Page, data: impl Serialize) -> io::Result<String> {
     let filled = fill(page, data).map_err(|error| io::Error::other(format!("{}: {error:#}", page.file)))?;
     Ok(text::block(&filled))

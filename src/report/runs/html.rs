@@ -1,4 +1,4 @@
-//! `index.html` of a folder of reports: one page without a script.
+//! `index.html` of a reports folder: a page without scripts.
 
 use super::RunRow;
 use crate::gate::Verdict;
@@ -39,10 +39,10 @@ struct Shown {
     pages: Vec<(&'static str, String)>,
 }
 
-/// The page of the runs, newest first; with a link to the history where there is one.
+/// Renders the runs, newest first, with a link to the history if there is one.
 ///
 /// # Errors
-/// When the template cannot be filled in, which would be a bug.
+/// If the template cannot be rendered, which would be a bug.
 pub(crate) fn html(runs: &[RunRow], history: bool) -> io::Result<Vec<u8>> {
     let conclusion = match runs.first() {
         None => "There is no run yet".to_owned(),

@@ -1,7 +1,7 @@
-//! The runs of a folder of reports: a list on a terminal, and `index.html` beside the run folders.
+//! The runs of a reports folder: a list for a terminal, and `index.html` beside the run folders.
 //!
-//! Every date is one that a run folder holds: the same folders give the same list. Names and models come from people and
-//! providers, and are made harmless like everything else.
+//! All dates come from run folders, so the same folders give the same list. Names and models come from people and
+//! providers, and are escaped like all text.
 
 mod html;
 mod terminal;
@@ -14,37 +14,37 @@ use crate::gate::Verdict;
 use crate::trace::text::quote;
 use serde::Serialize;
 
-/// Names that stand there one by one.
+/// Maximum number of names listed.
 const NAMED: usize = 3;
 
 /// One run folder, as far as it can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct RunRow {
-    /// The folder's name below the reports.
+    /// Folder name below the reports folder.
     pub name: String,
-    /// When it was written (RFC 3339), by its `environment.json`; `None` where that does not say.
+    /// Time of writing (RFC 3339), from its `environment.json`; `None` if missing there.
     pub made_at: Option<String>,
-    /// `replay`, `live`, `record` or `import`; empty where it is not known.
+    /// `replay`, `live`, `record` or `import`; empty if unknown.
     pub mode: String,
-    /// Why the folder cannot be read as a run; the fields below are empty then.
+    /// Why the folder cannot be read as a run; the following fields are then empty.
     pub broken: Option<String>,
     /// Exit code of its verdicts.
     pub exit_code: u8,
-    /// Why that exit code, in a sentence.
+    /// Reason of the exit code, in a sentence.
     pub conclusion: String,
-    /// Of what it is a part; empty for a whole run.
+    /// Selection of a partial run; empty for a whole run.
     pub part: String,
-    /// The scenarios, by name.
+    /// Scenario names.
     pub scenarios: Vec<String>,
-    /// The models, by the names that requests gave.
+    /// Models, as named in requests.
     pub models: Vec<String>,
-    /// Days of the recordings that it replays, in order.
+    /// Days of the replayed recordings, in order.
     pub recorded_on: Vec<String>,
     /// Required criteria and gates that failed: `SC-002`, `refunds/gate 1`.
     pub failed: Vec<String>,
-    /// Pages in the folder: of `index.html`, `comparison.html` and `variants.html`, those that are there.
+    /// Existing pages of the folder, among `index.html`, `comparison.html` and `variants.html`.
     pub pages: Vec<String>,
-    /// The identity of what was run, as the history has it.
+    /// Identity of the run in the history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub point: Option<String>,
     /// Whether `latest` points to it.
@@ -52,18 +52,18 @@ pub(crate) struct RunRow {
 }
 
 impl RunRow {
-    /// The verdict on the whole run: a broken folder is in ERROR.
+    /// Verdict on the whole run: a broken folder is in ERROR.
     pub(crate) fn verdict(&self) -> Verdict {
         if self.broken.is_some() { Verdict::Error } else { verdict_of(self.exit_code) }
     }
 
-    /// `2026-11-22 23:18 UTC`.
+    /// Time of writing: `2026-11-22 23:18 UTC`.
     fn made(&self) -> String {
         let day_and_time = |at: &str| Some(format!("{} {} UTC", at.get(..10)?, at.get(11..16)?));
         self.made_at.as_deref().and_then(day_and_time).map_or_else(|| "date unknown".to_owned(), |at| quote(&at, 24))
     }
 
-    /// The scenarios in few words.
+    /// Short list of the scenarios.
     fn suite(&self) -> String {
         match self.scenarios.len() {
             0 => "no scenario".to_owned(),
@@ -72,7 +72,7 @@ impl RunRow {
         }
     }
 
-    /// What did not hold, in few words; empty where everything did.
+    /// Short list of failures; empty if there are none.
     fn failures(&self) -> String {
         match &self.broken {
             Some(why) => format!("broken run folder: {}", quote(why, 160)),
@@ -83,7 +83,7 @@ impl RunRow {
     }
 }
 
-/// The first of some names, and how many more there are.
+/// The first of some names, and the number of further ones.
 fn named(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(NAMED).map(|name| quote(name, 40)).collect();
     match names.len().saturating_sub(NAMED) {

@@ -1,10 +1,10 @@
-//! The list on a terminal: two lines a run, newest first.
+//! Terminal list of runs: two lines per run, newest first.
 
 use super::RunRow;
 use crate::report::terminal_lines::wrap;
 use crate::trace::text::quote;
 
-/// The runs in at most `width` columns.
+/// Renders the runs in at most `width` columns.
 pub(crate) fn terminal(runs: &[RunRow], width: usize) -> String {
     let width = width.clamp(60, 160);
     let mut out = String::new();
@@ -20,7 +20,7 @@ pub(crate) fn terminal(runs: &[RunRow], width: usize) -> String {
             if run.part.is_empty() { String::new() } else { quote(&run.part, 60) },
         ];
         let said: Vec<String> = about.into_iter().filter(|words| !words.is_empty()).collect();
-        // The columns of the first part are kept: `wrap` would close them.
+        // The columns of the first part must stay: `wrap` would collapse their spaces.
         let line = said.join(", ");
         out.push_str(&line.chars().take(width).collect::<String>());
         out.push('\n');

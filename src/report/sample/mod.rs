@@ -1,7 +1,8 @@
-//! A made-up run for the tests of every format: all verdicts, errors, and text that tries to break out.
+//! A synthetic run for the tests of every format: all verdicts, errors, and texts that try to break out of their
+//! context.
 //!
-//! Six cases are repeated `copies` times. Words vary with case and repetition (a small congruential generator), so
-//! that sizes are not flattered by text that repeats.
+//! Six cases are repeated `copies` times. Words vary with case and repetition (a small congruential generator), so that
+//! repeated text does not make sizes look too small.
 
 mod script;
 mod verdicts;
@@ -14,11 +15,11 @@ use crate::trace::{Arm, Lane, Trace};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Markup, a formula, an override and an escape sequence in one.
+/// Markup, a formula, a direction override and an escape sequence in one text.
 pub const HOSTILE: &str =
     "</script><img src=x onerror=alert(1)> =cmd|' /C calc'!A0 \u{202e}gnp.exe\u{1b}[2J 🧨 {{ 7 * 7 }}";
 
-/// Everything that a [`View`] borrows, and the traces behind it.
+/// Everything that a [`View`] borrows, and the underlying traces.
 pub struct Run {
     pub plan: Plan,
     pub evaluation: Evaluation,

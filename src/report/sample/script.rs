@@ -1,4 +1,4 @@
-//! What the trials of the made-up run did, event by event.
+//! Events of the synthetic run's trials.
 
 use super::HOSTILE;
 use crate::trace::*;

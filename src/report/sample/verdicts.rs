@@ -1,4 +1,4 @@
-//! What the made-up run is judged to be.
+//! Evaluation of the synthetic run.
 
 use super::HOSTILE;
 use super::script::error;

@@ -1,5 +1,6 @@
-//! `variants.csv`: one row a figure, variant and case; `case` is empty for the figure over all cases. Shares of 0 to 1,
-//! seconds, and numbers a query or answer, with six decimals; unknown figures are empty. New columns come last.
+//! `variants.csv`: one row per figure, variant and case; `case` is empty for the figure over all cases. Shares of 0 to
+//! 1, seconds, and numbers per query or answer, with six decimals; unknown figures are empty. New columns are added
+//! last.
 
 use crate::compare::{Cell, InCase, Unit, Variant, Variants};
 use crate::trace::text::cell as text;
@@ -19,7 +20,7 @@ const COLUMNS: [&str; 11] = [
     "evidence",
 ];
 
-/// The file.
+/// Writes the file.
 pub(super) fn csv(found: &Variants) -> io::Result<Vec<u8>> {
     let mut rows = ::csv::Writer::from_writer(Vec::new());
     rows.write_record(COLUMNS)?;
@@ -58,7 +59,7 @@ pub(super) fn csv(found: &Variants) -> io::Result<Vec<u8>> {
     rows.into_inner().map_err(|why| io::Error::other(why.to_string()))
 }
 
-/// The figures of one case, called as over all cases.
+/// Figures of one case, with the names used over all cases.
 fn in_case(one: &InCase) -> [(&'static str, Unit, Cell); 7] {
     let known = |value: Option<f64>, why: &str| Cell {
         value,

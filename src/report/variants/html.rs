@@ -1,4 +1,4 @@
-//! `variants.html`: one page without a script, the figures of all variants first, then each pair and each case.
+//! `variants.html`: a page without scripts; the figures of all variants first, then each pair and each case.
 
 use super::{corrected, names, shown};
 use crate::compare::{Finding, Unit, Variants};
@@ -35,7 +35,7 @@ struct Page<'v> {
 struct Figure<'v> {
     key: &'v str,
     about: &'v str,
-    /// The figure, and what it was counted from or why it is not known.
+    /// The figure, and its counts or why it is unknown.
     cells: Vec<(String, String)>,
 }
 
@@ -61,7 +61,7 @@ struct CaseCell {
     took: String,
 }
 
-/// The page.
+/// Renders the page.
 pub(super) fn html(found: &Variants) -> io::Result<Vec<u8>> {
     let any = |wanted: &[Finding]| {
         found.pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.gated && wanted.contains(&row.finding))

@@ -1,8 +1,8 @@
-//! All variants of a run beside each other: on a terminal, as `variants.csv`, `pairs.csv`, `variants.html` and
+//! Compares all variants of a run: for a terminal, and as `variants.csv`, `pairs.csv`, `variants.html` and
 //! `variants.json`.
 //!
-//! A table of figures by variant comes first, then a table of findings for each pair. Files hold no path of this
-//! machine: the same run gives the same bytes.
+//! A table of figures by variant comes first, then a table of findings for each pair. Files contain no path of this
+//! machine, so the same run gives the same bytes.
 
 mod csv;
 mod html;
@@ -16,10 +16,10 @@ use crate::stats::percent::percent;
 use crate::trace::{PAIRS_CSV, VARIANTS_CSV, VARIANTS_HTML, VARIANTS_JSON};
 use std::io;
 
-/// The files of a comparison of variants: name and bytes.
+/// Files of a comparison of variants: name and bytes.
 ///
 /// # Errors
-/// When one of them cannot be made.
+/// If one of them cannot be rendered.
 pub(crate) fn files(found: &Variants) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut json = serde_json::to_vec_pretty(found)?;
     json.push(b'\n');
@@ -31,7 +31,7 @@ pub(crate) fn files(found: &Variants) -> io::Result<Vec<(&'static str, Vec<u8>)>
     ])
 }
 
-/// A figure as people read it: `90.0 %`, `3.2`, `1.72 s`, or a dash where it is not known.
+/// A formatted figure: `90.0 %`, `3.2`, `1.72 s`, or a dash if unknown.
 fn shown(unit: Unit, cell: &Cell) -> String {
     match (cell.value, unit) {
         (None, _) => "–".into(),
@@ -43,13 +43,13 @@ fn shown(unit: Unit, cell: &Cell) -> String {
     }
 }
 
-/// The names of a pair's variants.
+/// Names of a pair's variants.
 fn names(pair: &Comparison) -> (&str, &str) {
     let name = |label: &'_ str| label.rfind('@').map_or(0, |at| at + 1);
     (&pair.a.label[name(&pair.a.label)..], &pair.b.label[name(&pair.b.label)..])
 }
 
-/// How the p-values were corrected, in a sentence.
+/// Sentence on the correction of the p-values.
 fn corrected(found: &Variants) -> String {
     format!(
         "p is corrected by Holm over the {} of all {}; rows in brackets are not required and are corrected among \

@@ -1,4 +1,4 @@
-//! The variants of a run on a terminal: a table of figures, and a table of findings for each pair.
+//! Terminal output of a comparison of variants: a table of figures, and a table of findings for each pair.
 
 use super::{corrected, names, shown};
 use crate::compare::{Figure, Finding, Row, Variants};
@@ -9,7 +9,7 @@ use crate::trace::text::{clip, line};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use std::fmt::Write as _;
 
-/// The comparison in at most `width` columns, with ANSI colours when `colour` is set.
+/// Renders the comparison in at most `width` columns, with ANSI colours if `colour` is set.
 pub(crate) fn terminal(found: &Variants, width: usize, colour: bool) -> String {
     let width = width.clamp(60, 160);
     let mut out = String::new();
@@ -55,7 +55,7 @@ pub(crate) fn terminal(found: &Variants, width: usize, colour: bool) -> String {
     out
 }
 
-/// A row a figure, a column a variant.
+/// A row per figure, a column per variant.
 fn table(found: &Variants, width: usize, colour: bool) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -64,7 +64,7 @@ fn table(found: &Variants, width: usize, colour: bool) -> String {
     table.set_header([String::new()].into_iter().chain(names));
     for figure in &found.figures {
         let cells = figure.cells.iter().map(|cell| {
-            // Successes and units belong beside a share; a mean says enough alone.
+            // A share is shown with successes and units; a mean without.
             let counts = cell.counts.filter(|_| figure.unit == crate::compare::Unit::Share);
             let counts = counts.map_or_else(String::new, |(good, n)| format!(" ({}/{})", count(good), count(n)));
             format!("{}{counts}", shown(figure.unit, cell))
@@ -85,7 +85,7 @@ fn table(found: &Variants, width: usize, colour: bool) -> String {
     out
 }
 
-/// Why a figure is a dash.
+/// Explains figures shown as a dash.
 fn unknown(out: &mut String, found: &Variants, width: usize) {
     for Figure { key, cells, .. } in &found.figures {
         let mut told: Vec<(&str, Vec<&str>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! From traces to verdicts and the files of a run folder: the one way that runs, scores and imports share.
+//! Turns traces into verdicts and the files of a run folder; shared by runs, scores and imports.
 
 use crate::compare::{Collector, Comparison, Seen, Summary};
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
@@ -12,26 +12,26 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a worker makes of one trace.
+/// One examined trace.
 pub struct Prepared {
     examined: Result<Examined, EvaluationError>,
     searchable: Searchable,
-    /// The trace as a line of `traces.jsonl`, with its newline.
+    /// The trace as a line of `traces.jsonl`, including the newline.
     pub line: Vec<u8>,
 }
 
 impl Prepared {
-    /// [`Prepared::verdict_of`] as reports spell it.
+    /// [`Prepared::verdict_of`], as spelled in reports.
     pub fn verdict(&self) -> Option<&'static str> {
         self.verdict_of().map(Verdict::as_str)
     }
 
-    /// The trial's verdict; `None` when it could not be examined.
+    /// Verdict of the trial; `None` if it could not be examined.
     pub fn verdict_of(&self) -> Option<Verdict> {
         self.examined.as_ref().ok().map(|examined| examined.result().verdict)
     }
 
-    /// What the trial cost in US dollars, where that is known.
+    /// Cost of the trial in US dollars, if known.
     pub fn cost(&self) -> Option<f64> {
         self.examined.as_ref().ok()?.result().cost
     }
@@ -42,31 +42,31 @@ impl Prepared {
 pub struct Preparer<'p> {
     examiner: Arc<Examiner<'p>>,
     room: Room,
-    /// Whether every trace is looked at again when it is added.
+    /// Whether every trace is needed again when it is added.
     collects: bool,
 }
 
 impl Preparer<'_> {
-    /// Examines a trace and spells its line.
+    /// Examines a trace and serialises it.
     pub fn prepare(&self, trace: &Trace) -> Prepared {
         let mut line = Vec::with_capacity(8 * 1024);
-        // Writing into memory cannot fail, and a trace has string keys only.
+        // Writing to memory cannot fail, and a trace has string keys only.
         let _ = trace::write_trace(&mut line, trace);
         self.prepare_line(trace, line)
     }
 
-    /// Whether the trace is of no further use, and need not be handed to [`EvaluationBuilder::add`].
+    /// Whether the trace need not be passed to [`EvaluationBuilder::add`].
     pub fn is_done_with(&self, prepared: &Prepared) -> bool {
         !self.collects && prepared.verdict_of().is_some_and(|verdict| self.room.is_full(verdict))
     }
 
-    /// Examines a trace whose line is known.
+    /// Examines a trace that is already serialised.
     pub fn prepare_line(&self, trace: &Trace, line: Vec<u8>) -> Prepared {
         Prepared { examined: self.examiner.examine(trace), searchable: Searchable::of(trace), line }
     }
 }
 
-/// Adds up examined traces in plan order.
+/// Aggregates examined traces in plan order.
 pub struct EvaluationBuilder<'p> {
     plan: &'p Arc<Plan>,
     evaluator: Evaluator<'p>,
@@ -75,24 +75,24 @@ pub struct EvaluationBuilder<'p> {
 }
 
 impl<'p> EvaluationBuilder<'p> {
-    /// Begins to evaluate a run of `plan`.
+    /// Starts evaluating a run of `plan`.
     ///
     /// # Errors
-    /// When a criterion or expectation of the plan cannot be understood.
+    /// If a criterion or expectation of the plan is invalid.
     pub fn begin(plan: &'p Arc<Plan>) -> Result<Self, EvaluationError> {
         Self::with_grades(plan, Grades::default())
     }
 
-    /// The same with grades of the answers, for metrics and reports that read them.
+    /// Like [`EvaluationBuilder::begin`], with grades of the answers for the metrics and reports that use them.
     ///
     /// # Errors
-    /// As [`EvaluationBuilder::begin`]; and when there is a grade of a trial that the plan does not have.
+    /// See [`EvaluationBuilder::begin`]; also if a grade belongs to a trial that is not in the plan.
     pub fn with_grades(plan: &'p Arc<Plan>, grades: Grades) -> Result<Self, EvaluationError> {
         let evaluator = Evaluator::with_grades(plan, grades)?;
         Ok(Self { plan, evaluator, timelines: TimelineBuilder::default(), collector: None })
     }
 
-    /// Keeps the figures of every case too, for a comparison.
+    /// Also keeps the figures of every case, for a comparison.
     #[must_use]
     pub fn collecting(mut self) -> Self {
         let examiner = self.evaluator.examiner();
@@ -100,7 +100,7 @@ impl<'p> EvaluationBuilder<'p> {
         self
     }
 
-    /// What workers need.
+    /// Creates the part that workers use.
     pub fn preparer(&self) -> Preparer<'p> {
         Preparer {
             examiner: self.evaluator.examiner(),
@@ -109,11 +109,11 @@ impl<'p> EvaluationBuilder<'p> {
         }
     }
 
-    /// Adds one trial; call it in plan order. `trace` may be left out as [`Preparer::is_done_with`] says; `passages` are
-    /// what its searches found, whole, for those who read the report.
+    /// Adds one trial; must be called in plan order. `trace` may be omitted as [`Preparer::is_done_with`] says;
+    /// `passages` are the full passages that its searches found, for readers of the report.
     ///
     /// # Errors
-    /// When the trial is not in the plan, or was added before.
+    /// If the trial is not in the plan, or was added before.
     pub fn add(
         &mut self,
         trace: Option<&Trace>,
@@ -140,12 +140,12 @@ impl<'p> EvaluationBuilder<'p> {
         self.evaluator.add(examined)
     }
 
-    /// In a run until decided: `pass` is complete. Whether another one is needed.
+    /// Ends `pass` in a run until decided; returns whether another pass is needed.
     pub fn end_of_pass(&mut self, pass: u32) -> bool {
         self.evaluator.end_of_pass(pass)
     }
 
-    /// The verdicts.
+    /// Computes the verdicts.
     pub fn finish(self) -> EvaluatedRun {
         let evaluation = self.evaluator.finish();
         let passes = evaluation.stopped.as_ref().map(|stopped| stopped.passes);
@@ -162,7 +162,7 @@ impl<'p> EvaluationBuilder<'p> {
     }
 }
 
-/// A run with its verdicts.
+/// A run and its verdicts.
 pub struct EvaluatedRun {
     plan: Arc<Plan>,
     /// The verdicts.
@@ -171,19 +171,19 @@ pub struct EvaluatedRun {
     cases: Option<Summary>,
     comparison: Option<Comparison>,
     decided: Option<DecidedExit>,
-    /// Whether a comparison lies beside its report.
+    /// Whether there is a comparison beside its report.
     compared: bool,
-    /// Whether a comparison of its variants does.
+    /// Whether there is a comparison of its variants.
     variants_compared: bool,
 }
 
 impl EvaluatedRun {
-    /// The plan that it was evaluated by.
+    /// Plan of the run.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// What reports are made from.
+    /// Input of the reports.
     pub fn view(&self) -> View<'_> {
         let Self { plan, evaluation, timelines, comparison, decided, compared, variants_compared, .. } = self;
         let (comparison, decided) = (comparison.as_ref(), decided.as_ref());
@@ -191,10 +191,10 @@ impl EvaluatedRun {
         View { plan, evaluation, timelines, comparison, decided, compared, variants_compared }
     }
 
-    /// `index.html` with links to the comparisons in `folder`, `file` among them, which is about to be written.
+    /// `index.html` with links to the comparisons in `folder`, including `file`, which is not written yet.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If it cannot be rendered.
     pub fn linked(&self, folder: &Path, file: &str) -> io::Result<Vec<u8>> {
         let there = |name: &str| name == file || folder.join(name).exists();
         let (compared, variants_compared) = (there(trace::COMPARISON_HTML), there(trace::VARIANTS_HTML));
@@ -203,25 +203,25 @@ impl EvaluatedRun {
         Ok(out)
     }
 
-    /// Takes what it was compared with, for reports that tell what changed.
+    /// Sets the comparison for reports that show changes.
     pub fn compare_with(&mut self, comparison: Comparison) {
         self.comparison = Some(comparison);
     }
 
-    /// Takes the exit code of the run, where more than its criteria decided it.
+    /// Sets the exit code, if more than the criteria decided it.
     pub fn ends_with(&mut self, decided: DecidedExit) {
         self.decided = Some(decided);
     }
 
-    /// The figures of every case under the name `label`, once; `None` unless they were kept, and afterwards.
+    /// Takes the figures of every case, labelled `label`; `None` if they were not kept or were taken before.
     pub fn summary(&mut self, label: &str) -> Option<Summary> {
         self.cases.take().map(|cases| Summary { label: label.to_owned(), ..cases })
     }
 
-    /// Writes every file that a run folder keeps of its traces, each whole or not at all.
+    /// Writes every file of a run folder that is derived from traces, each atomically.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub fn write(&mut self, folder: &Path) -> io::Result<()> {
         self.compared = folder.join(trace::COMPARISON_HTML).exists();
         self.variants_compared = folder.join(trace::VARIANTS_HTML).exists();

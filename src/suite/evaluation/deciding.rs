@@ -1,8 +1,8 @@
-//! Each criterion of a plan: how many conversations, or cases, would decide it, and the smallest difference from another run that it
-//! could show.
+//! Computes for each criterion of a plan how many conversations, or cases, would decide it, and the smallest difference
+//! from another run that it could detect.
 //!
-//! Units are what the recordings of the selection measure when they are replayed; a trial that was not recorded is
-//! taken for the mean of the recorded ones of its case. Nothing is guessed for cases without any.
+//! Units are measured by replaying the recordings of the selection; a trial without a recording counts as the mean of
+//! its case's recorded trials. Cases without recordings are left out.
 
 use super::builder::EvaluationBuilder;
 use crate::compare::{CASES, Measured, Summary};
@@ -22,52 +22,52 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The probability with which a difference is to be seen.
+/// Probability of detecting a difference.
 pub(super) const POWER: f64 = 0.8;
-/// The share of cases that get worse by chance between two single runs.
+/// Share of cases that get worse by chance between two single runs.
 pub(super) const WORSE_BY_CHANCE: f64 = 0.02;
-/// Variance of one repetition: that of a rate of 91 %.
+/// Variance of one repetition, for a rate of 91 %.
 pub(super) const WITHIN: f64 = 0.08;
-/// Variance of the true difference between cases, for cases not seen yet.
+/// Variance of the true difference between unseen cases.
 pub(super) const BETWEEN: f64 = 0.01;
-/// Trials that are replayed before their figures are taken.
+/// Trials replayed before their figures are read.
 const WINDOW: usize = 256;
-/// Failures up to which a sample that decides is looked for.
+/// Largest number of failures searched for a deciding sample.
 const MOST_FAILURES: u64 = 200;
-/// Cases up to which a sample that decides is looked for.
+/// Largest number of cases searched for a deciding sample.
 const MOST_CASES: u64 = 2_000;
 
-/// One criterion: what would decide it, and what it could show.
+/// The deciding sample size and the detectable difference of one criterion.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Deciding {
-    /// The criterion's id, `scenario/id` for a gate, `cases` for the gates on cases.
+    /// Id of the criterion, `scenario/id` for a gate, `cases` for the gates on cases.
     pub key: String,
     /// The metric as written.
     pub metric: String,
-    /// Units that the plan gives, as far as recordings tell; 0 when they measure none.
+    /// Number of units in the plan, estimated from recordings; 0 if they measure none.
     pub units: f64,
-    /// Conversations that these units come from; turns of one are not independent.
+    /// Number of conversations with these units; turns of one conversation are not independent.
     pub conversations: f64,
-    /// Cases, each variant counted, that have units.
+    /// Number of cases with units; each variant counts.
     pub cases: u64,
-    /// The share of good units in the recordings.
+    /// Share of good units in the recordings.
     pub good: Option<f64>,
-    /// Conversations without a failure that decide it, or cases with `estimand: population`; `None` where it is decided
-    /// otherwise.
+    /// Number of conversations, or of cases with `estimand: population`, that decide it without a failure; `None` if it
+    /// is decided in another way.
     pub needed: Option<u64>,
-    /// The same at the share of good units seen; `None` when no number would.
+    /// The same number at the observed share of good units; `None` if no number suffices.
     pub needed_as_seen: Option<u64>,
-    /// Trials of this selection that give `needed` conversations.
+    /// Number of trials of this selection that contain `needed` conversations.
     pub trials: Option<u64>,
-    /// The smallest visible difference of two rates, 0 to 1, by a comparison that corrects over `family` rows.
+    /// Smallest detectable difference of two rates, 0 to 1, in a comparison corrected over `family` rows.
     pub difference: Option<f64>,
-    /// Rows that a comparison corrects together with this one; 1 where it is not required.
+    /// Number of rows corrected together with this one; 1 if it is not required.
     pub family: u64,
-    /// In a sentence.
+    /// Summary sentence.
     pub sentence: String,
 }
 
-/// Every criterion of `plan`, in its order, the cases last; empty when nothing was recorded.
+/// All criteria of `plan` in order, the cases last; empty if nothing was recorded.
 pub(super) fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
     let plan = Arc::new(Plan { machines: runner.machines(), ..plan.clone() });
     let Ok(builder) = EvaluationBuilder::begin(&plan) else { return Vec::new() };
@@ -102,7 +102,8 @@ pub(super) fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
     summary.criteria.iter().map(row).collect()
 }
 
-/// Required criteria with units, and turn times where one asks for a time: a comparison corrects over these.
+/// Number of rows that a comparison corrects: required criteria with units, and turn times if a criterion limits a
+/// time.
 fn required(summary: &Summary) -> u64 {
     let gated = |one: &&Measured| {
         let seen = |units: &BTreeMap<String, (u64, u64)>| units.get(&one.key).is_some_and(|(_, n)| *n > 0);
@@ -112,7 +113,7 @@ fn required(summary: &Summary) -> u64 {
     summary.criteria.iter().filter(gated).count() as u64 + u64::from(timed)
 }
 
-/// The criterion as written; `None` for the row on all cases.
+/// Declaration of the criterion; `None` for the row on all cases.
 fn written<'p>(plan: &'p Plan, measured: &Measured) -> Option<&'p Criterion> {
     if measured.key == CASES {
         return None;
@@ -136,7 +137,7 @@ fn of(
     for case in &summary.cases {
         let Some((successes, n)) = case.units.get(&measured.key).copied().filter(|(_, n)| *n > 0) else { continue };
         let key = (case.scenario.clone(), case.case.clone(), case.variant.clone());
-        // A unit of several repetitions, or of a control arm, is not one a trial: what was seen is scaled all the same.
+        // A unit may span several repetitions or a control arm: observed units are scaled in the same way.
         let scale = (planned.get(&key).copied().unwrap_or(0) as f64 / case.trials.max(1) as f64).max(1.0);
         let good = |successes: u64, n: u64| if measured.fewer_is_better { n - successes } else { successes };
         let rows = case.repetitions.get(&measured.key).map(Vec::as_slice).unwrap_or_default();
@@ -180,14 +181,14 @@ fn of(
     row
 }
 
-/// What a sample must show: a lower bound on the share of good units, and so many of them.
+/// Requirement on a sample: the lower bound on the share of good units, and the number of units.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
     bound: f64,
     min_n: u64,
     /// Whether one bad unit fails it.
     strict: bool,
-    /// Whether its figure is a mean of conversations, or of cases not seen yet.
+    /// Whether its figure is a mean over conversations, or over unseen cases.
     means: bool,
 }
 
@@ -204,7 +205,7 @@ fn rule(written: &Criterion, estimand: Estimand) -> Option<Rule> {
 }
 
 impl Rule {
-    /// Conversations like these, or cases, that pass without a failure.
+    /// Number of such conversations, or cases, that pass without a failure.
     fn needed(self, clusters: &Clusters) -> Option<u64> {
         let needed = if self.means {
             population::cases_for(0.0, self.bound)
@@ -216,7 +217,7 @@ impl Rule {
         needed.map(|needed| needed.max(self.min_n))
     }
 
-    /// The same at the share of good units seen.
+    /// The same number at the observed share of good units.
     fn as_seen(self, clusters: &Clusters, good: f64) -> Option<u64> {
         if self.strict && good < 1.0 {
             return None;
@@ -231,30 +232,30 @@ impl Rule {
         needed.map(|needed| needed.max(self.min_n))
     }
 
-    /// Units that pass with so many bad ones among them.
+    /// Number of units that pass with this many failures.
     fn units(self, failures: u64) -> Option<u64> {
         (!self.strict || failures == 0).then(|| units_for(failures, self.bound)).flatten().map(|n| n.max(self.min_n))
     }
 
-    /// The fewest units of which a share of `good` would pass; `None` when it is too low, or so near that hundreds of
-    /// failures must be seen.
+    /// Smallest number of units that pass at a share of `good`; `None` if the share is too low, or needs hundreds of
+    /// failures.
     fn at(self, good: f64) -> Option<u64> {
         let bad = 1.0 - good;
         (0..=MOST_FAILURES).find_map(|failures| {
             let n = self.units(failures)?;
-            // So many units hold no more bad ones than that.
+            // This many units are expected to have at most that many failures.
             (bad * n as f64 <= failures as f64 + 1e-9).then_some(n)
         })
     }
 }
 
-/// The smallest difference of two rates that so many cases, of so many units each, would show at that two-sided level.
+/// Smallest difference of two rates that `cases` cases of `units` units each detect at that two-sided level.
 pub(super) fn visible(cases: u64, units: u64, estimand: Estimand, level: f64) -> Option<f64> {
     let between = if estimand == Estimand::Population { BETWEEN } else { 0.0 };
     let spread = Spread { between, within_a: WITHIN, within_b: WITHIN };
     let difference = match (units, estimand) {
         (0, _) => None,
-        // Single units are tested by McNemar's test, which asks nothing about cases not seen yet.
+        // Single units use McNemar's test, which makes no statement about unseen cases.
         (1, Estimand::FixedSuite) => smallest_visible_difference(cases, WORSE_BY_CHANCE, POWER, level),
         _ => repeats_difference(spread, cases, units, POWER, level),
     };

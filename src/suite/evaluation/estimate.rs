@@ -1,9 +1,9 @@
-//! What a live run of a plan would take: how many requests and how much money, and the smallest difference that it
-//! could show.
+//! Estimates a live run of a plan: number of requests, cost, and the smallest detectable difference.
 //!
-//! Recorded lanes say how many requests they took; a lane without a recording is taken for the mean of the recorded
-//! lanes of its case, and a case without any for what the flow's limits allow. Money is what recorded
-//! lanes cost at the project's prices; what has no price or no recording is named, never guessed.
+//! Recorded lanes give the number of their requests. A lane without a recording counts as the mean of its case's
+//! recorded lanes, and a case without recordings as the maximum that the flow's limits allow. The cost is that of the
+//! recorded lanes at the project's prices; services without a price and trials without a recording are listed, never
+//! guessed.
 
 use super::deciding::{Deciding, deciding, visible as visible_difference};
 use super::prospect::{Prospect, prospects};
@@ -16,69 +16,69 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Requests by where their number comes from.
+/// Requests, grouped by the source of their number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Requests {
-    /// Trials.
+    /// Number of trials.
     pub trials: usize,
-    /// Requests to the model; a mean for lanes that were not recorded.
+    /// Requests to the model; a mean for lanes without a recording.
     pub model: f64,
     /// Requests to the search service.
     pub search: f64,
 }
 
-/// The smallest difference that two runs of the plan, paired by case, would show.
+/// Smallest difference that two runs of the plan, paired by case, would detect.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Visible {
-    /// Of what: `fixed_suite` or `population`.
+    /// Estimand: `fixed_suite` or `population`.
     pub estimand: &'static str,
-    /// Whether the criteria are about it.
+    /// Whether the criteria declare this estimand.
     pub declared: bool,
-    /// The difference of two rates, 0 to 1; `None` where no difference would be shown.
+    /// Difference of two rates, 0 to 1; `None` if no difference is detectable.
     pub difference: Option<f64>,
 }
 
-/// What the requests would cost, as far as recordings and prices tell.
+/// Cost of the requests, as far as recordings and prices are known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Money {
-    /// US dollars for the trials that were recorded, or whose case was; `None` where nothing has a price.
+    /// US dollars of trials with a recording of their lane or case; `None` if nothing has a price.
     pub dollars: Option<f64>,
-    /// `provider/model` without a price.
+    /// Models without a price, as `provider/model`.
     pub unpriced: Vec<String>,
-    /// Recorded requests whose tokens the service did not tell.
+    /// Recorded requests without reported token usage.
     pub untold: u64,
 }
 
-/// What a live run of a plan would take, and could show.
+/// Estimate of a live run of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Estimate {
-    /// Trials whose own recording says it.
+    /// Trials with a recording.
     pub recorded: Requests,
-    /// Trials without one, by the recorded lanes of their case.
+    /// Trials without a recording, estimated from their case's recorded lanes.
     pub alike: Requests,
-    /// Trials of cases without any recording: at most so many.
+    /// Trials of cases without recordings: an upper limit.
     pub bounded: Requests,
-    /// Cases, each variant counted.
+    /// Number of cases; each variant counts.
     pub cases: usize,
-    /// The fewest repetitions of one.
+    /// Smallest number of repetitions of a case.
     pub repetitions: usize,
-    /// Turns of all trials.
+    /// Number of turns in all trials.
     pub turns: usize,
-    /// The smallest visible differences.
+    /// Smallest detectable differences.
     pub visible: Vec<Visible>,
-    /// What a rate over all turns would be shown to be at least, if none failed.
+    /// Lower bound of a rate over all turns, if none failed.
     pub without_failure: f64,
-    /// What that would cost.
+    /// Cost of the run.
     pub money: Money,
-    /// Each criterion: what would decide it, and what it could show; empty when nothing was recorded.
+    /// Deciding sample size and detectable difference of each criterion; empty if nothing was recorded.
     pub criteria: Vec<Deciding>,
-    /// What each required gate can show with so many conversations, whether they are recorded or not.
+    /// Prospects of each required gate with this many conversations, recorded or not.
     pub prospects: Vec<Prospect>,
-    /// Passes at most, where recordings or the run stop when they are decided.
+    /// Maximum number of passes, if recordings or the run stop when decided.
     pub passes: Option<u32>,
 }
 
-/// The estimate of a plan.
+/// Estimates a plan.
 pub(crate) fn estimate(runner: &TrialRunner, plan: &Plan) -> Estimate {
     let turns: Vec<usize> = plan.trials.iter().map(|trial| turns(plan, trial)).collect();
     let spent = |trial| runner.recording(plan, trial).ok().map(|cassette| runner.spending(trial, &cassette));
@@ -137,7 +137,8 @@ pub(crate) fn estimate(runner: &TrialRunner, plan: &Plan) -> Estimate {
     }
 }
 
-/// What the flow's limits allow in so many turns, HTTP retries aside: any completion may ask for a search.
+/// Maximum requests that the flow's limits allow in that many turns, without HTTP retries: any completion may call a
+/// search.
 fn most(plan: &Plan, trial: &PlannedTrial, turns: usize) -> (f64, f64) {
     let Some(settings) = plan.variant_of(trial).and_then(|variant| variant.settings.as_ref()) else {
         return (0.0, 0.0);
@@ -155,7 +156,7 @@ fn visible(cases: u64, repetitions: u64, declared: Estimand) -> Vec<Visible> {
     vec![of(Estimand::FixedSuite, "fixed_suite"), of(Estimand::Population, "population")]
 }
 
-/// Turns of a planned trial.
+/// Number of turns in a planned trial.
 pub(crate) fn turns(plan: &Plan, trial: &PlannedTrial) -> usize {
     plan.case_of(trial).map_or(0, |case| case.turns().count())
 }

@@ -1,4 +1,4 @@
-//! What runs showed: verdicts of traces as they come and of run folders, and what a run would take before it is begun.
+//! Evaluates runs: verdicts from live traces and from run folders, and estimates before a run.
 //!
 //! | entry point | does |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | [`prospects`] | what each required gate can show with the conversations planned |
 //! | [`passes`], [`recorded_passes`], [`Designs`] | runs until decided: how many passes there may be, and where recordings say so |
 //!
-//! Nothing here prints, and nothing here knows how a trace came to be.
+//! Nothing here prints, and nothing here knows how a trace was produced.
 
 mod builder;
 mod deciding;

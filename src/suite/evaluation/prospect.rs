@@ -1,9 +1,9 @@
-//! What a required gate can show, told before a run: whether its conversations are enough to pass at all, and how often it
+//! Prospects of each required gate before a run: whether it has enough conversations to pass at all, and how often it
 //! would pass at a true rate that deserves it.
 //!
-//! Each conversation counts as one unit that succeeds or fails (with `estimand: population` each case), which is what
-//! Clopper-Pearson's bound decides, by [`crate::stats::operating`]. Gates whose conversations have several units decide
-//! by other bounds; none of them passes with fewer conversations than are needed here.
+//! Each conversation counts as one unit that succeeds or fails (with `estimand: population`, each case), decided by
+//! Clopper-Pearson's bound, with [`crate::stats::operating`]. Gates with several units per conversation use other
+//! bounds; none of them passes with fewer conversations than computed here.
 
 use crate::metric::catalogue;
 use crate::plan::{Plan, PlannedTrial, Stopping};
@@ -18,51 +18,52 @@ use crate::trace::EXTERNAL;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// The probability of a PASS from which a plan is large enough.
+/// Probability of a PASS from which a plan counts as large enough.
 const POWER: f64 = 0.8;
-/// A true rate that deserves to pass: so much of what may be missing is missing.
+/// Defines a true rate that deserves to pass: the share of the allowed failures that occur.
 const DESERVING: f64 = 0.4;
-/// A true rate that deserves to pass a gate that no failure may break.
+/// True rate that deserves to pass a gate that allows no failure.
 const UNBROKEN: f64 = 0.999;
-/// Failures up to which a larger plan is looked for.
+/// Largest number of failures searched for a larger plan.
 const MOST_FAILURES: u64 = 200;
-/// Units up to which a plan is gone through look by look.
+/// Largest number of units for which a plan is simulated look by look.
 const MOST_UNITS: u64 = 3_000;
 
-/// What one required gate can show.
+/// Prospects of one required gate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Prospect {
-    /// The criterion's id, `scenario/id` for a gate.
+    /// Id of the criterion, `scenario/id` for a gate.
     pub key: String,
-    /// The scenario that it is a gate of, by its place in the plan.
+    /// Index of the gate's scenario in the plan.
     #[serde(skip)]
     pub scenario: Option<usize>,
-    /// Conversations that it would count, or cases with `estimand: population`.
+    /// Number of conversations that count, or of cases with `estimand: population`.
     pub n: u64,
-    /// The fewest with which it can pass, without a failure; `None` when no number does.
+    /// Smallest number that can pass, without a failure; `None` if no number can.
     pub needed: Option<u64>,
-    /// A true rate that deserves to pass, of 0 to 1.
+    /// A true rate that deserves to pass, 0 to 1.
     pub rate: f64,
-    /// How often it passes at that rate; `None` where it cannot pass.
+    /// Probability of passing at that rate; `None` if it cannot pass.
     pub passes: Option<f64>,
-    /// A number at which it passes four times in five, and how often exactly; `None` when none is known or it does so now.
+    /// A number that passes with at least 80 % probability, and the exact probability; `None` if unknown or already
+    /// reached.
     pub more: Option<(u64, f64)>,
-    /// All that in a sentence.
+    /// Summary sentence.
     pub sentence: String,
 }
 
 impl Prospect {
-    /// Whether it cannot pass at all, or passes less than four times in five at a rate that deserves it where a larger
-    /// plan would.
+    /// Whether it cannot pass, or passes with less than 80 % probability at a deserving rate although a larger plan
+    /// would.
     pub(crate) fn is_poor(&self) -> bool {
         self.passes.is_none() || self.more.is_some()
     }
 }
 
-/// What a gate asks of its units.
+/// Requirement of a gate on its units.
 #[derive(Debug, Clone, Copy)]
 struct Gate {
-    /// The share of good units that the lower bound must reach.
+    /// Lower bound that the share of good units must reach.
     bound: f64,
     least: u64,
     /// Whether one bad unit fails it.
@@ -70,7 +71,8 @@ struct Gate {
     margin: f64,
 }
 
-/// Every required gate of the plan whose bound decides, criteria on the whole run first where `whole` says so.
+/// Prospects of all required gates of the plan that are decided by a bound, preceded by criteria on the whole run if
+/// `whole`.
 pub(crate) fn prospects(plan: &Plan, whole: bool) -> Vec<Prospect> {
     let all = plan.criteria.criteria.iter().filter(|_| whole).map(|written| (None, written));
     let gates = plan.scenarios.iter().enumerate();
@@ -158,7 +160,7 @@ impl Gate {
         Prospect { key, scenario, n, needed, rate, passes, more, sentence }
     }
 
-    /// The most failures of `n` units that pass; `None` when not even none does.
+    /// Largest number of failures among `n` units that still passes; `None` if even zero failures fail.
     fn allowed(self, n: u64) -> Option<u64> {
         let passes =
             |failures: u64| n >= self.least && (self.bound <= 0.0 || lower_bound(n - failures, n) >= self.bound);
@@ -166,7 +168,7 @@ impl Gate {
         (0..=most).take_while(|failures| passes(*failures)).last()
     }
 
-    /// How often a plan of `n` units passes at a true rate.
+    /// Probability that a plan of `n` units passes at a true rate.
     fn passes(self, n: u64, rate: f64, stopping: Option<Stopping>) -> Option<f64> {
         let look =
             |n: u64| Look { units: n, pass_at_most: self.allowed(n), fail_at_least: None, give_up_at_least: None };
@@ -190,7 +192,7 @@ impl Gate {
         Some(characteristics(&looks(&rule, pass, n), rate).pass)
     }
 
-    /// A larger number at which it passes four times in five at that rate.
+    /// A larger number that passes with at least 80 % probability at that rate.
     fn larger(self, n: u64, rate: f64) -> Option<(u64, f64)> {
         let of = |failures: u64| {
             let units = units_for(failures, self.bound)?.max(self.least);
@@ -253,7 +255,7 @@ mod tests {
     fn a_run_until_decided_passes_as_its_rule_does() {
         let stopping = Stopping { max_passes: 10, alpha_pass: 0.05, alpha_fail: 0.05 };
         let found = gate(0.95, false).passes(100, 0.98, Some(stopping)).expect("ten passes of ten");
-        // A plan of 59 without a failure, looked at after the sixth pass: .98^60.
+        // A plan of 59 without a failure, evaluated after the sixth pass: .98^60.
         assert!((found - 0.98_f64.powi(60)).abs() < 1e-9, "{found}");
     }
 }

@@ -1,7 +1,7 @@
-//! Which runs lie in a folder of reports: the beginning of each `run.json`, before its trials.
+//! Lists the runs in a reports folder, from the beginning of each `run.json` up to its trials.
 //!
-//! A folder is one of a run when it is named like one (12 hexadecimal digits) or holds a file of one; what cannot be read is
-//! listed with why. Other folders are left alone.
+//! A folder counts as a run if its name looks like one (12 hexadecimal digits) or it holds a file of a run; unreadable
+//! runs are listed with the error. Other folders are ignored.
 
 use crate::gate::{Source, Verdict};
 use crate::platform::files;
@@ -17,19 +17,19 @@ use std::fmt;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// What stands in every such list, and in no page of another program.
+/// Marker of a page written by this list.
 const OWN: &str = "<p class=\"brand\">ragcheck runs</p>";
-/// The page of the history, beside it.
+/// File name of the history page beside it.
 const HISTORY: &str = "history.html";
-/// Bytes of a `run.json` that are read at first; twice as many where the verdicts are longer.
+/// Bytes of a `run.json` read at first; doubled if the verdicts are longer.
 const BEGINNING: u64 = 1 << 18;
-/// The most bytes of an `environment.json`.
+/// Maximum bytes of an `environment.json`.
 const ENVIRONMENT_BYTES: u64 = 1 << 20;
 
-/// The runs below `reports`, newest first; those without a date last, by name.
+/// The runs below `reports`, newest first; runs without a date come last, by name.
 ///
 /// # Errors
-/// When the folder cannot be read. One that is not there holds no run.
+/// If the folder cannot be read. A missing folder has no runs.
 pub(crate) fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
     let entries = match files::entries(reports) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -40,46 +40,47 @@ pub(crate) fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
     let folders = entries.into_iter().filter(|entry| entry.is_folder && is_run(&entry.path));
     let folders: Vec<_> = folders.map(|entry| entry.path).collect();
     let rows = folders.par_iter().map(|folder| row(folder, latest == folder.file_name()));
-    // One that another process removes meanwhile is no broken run.
+    // A run that another process has just removed is not broken.
     let mut rows: Vec<RunRow> = rows.filter(|row| row.broken.is_none() || reports.join(&row.name).is_dir()).collect();
     rows.sort_by(|one, other| other.made_at.cmp(&one.made_at).then_with(|| one.name.cmp(&other.name)));
     Ok(rows)
 }
 
-/// What lies in `reports` beside the page of a history: the list of runs, and the reports of runs that are there.
+/// Links for the history page in `reports`: the list of runs, and the reports of existing runs.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// If the folder cannot be read.
 pub(crate) fn beside_history(reports: &Path) -> io::Result<Links> {
     let mut links = Links { runs: is_list(&reports.join(trace::INDEX_HTML)), ..Links::default() };
     for run in runs(reports)?.into_iter().filter(|run| run.pages.iter().any(|page| page == trace::INDEX_HTML)) {
-        // The newest stands first: a recording that was replayed again has its newest report.
+        // Newest first: a recording that was replayed again has its newest report.
         let name = run.name;
         run.point.map(|point| links.reports.entry(point).or_insert(name));
     }
     Ok(links)
 }
 
-/// Whether a file is a page that lists runs.
+/// Whether a file is a list of runs.
 fn is_list(file: &Path) -> bool {
     files::read_to_string(file).is_ok_and(|text| text.contains(OWN))
 }
 
-/// Writes the page that lists the runs below `reports`; a file of that name that is none stays as it is.
+/// Writes the page that lists the runs below `reports`. An existing file of that name that is not such a page is left
+/// unchanged.
 ///
 /// # Errors
-/// When a folder cannot be read, or the page cannot be written.
+/// If a folder cannot be read, or the page cannot be written.
 pub(crate) fn write_runs_page(reports: &Path) -> io::Result<()> {
     write_page_of(reports, &runs(reports)?)
 }
 
-/// The same of runs that have just been read.
+/// Writes the page for runs that were just read.
 ///
 /// # Errors
-/// When the page cannot be written.
+/// If the page cannot be written.
 pub(crate) fn write_page_of(reports: &Path, runs: &[RunRow]) -> io::Result<()> {
     let file = reports.join(trace::INDEX_HTML);
-    // `--report-dir` may name a folder with an `index.html` of somebody's own.
+    // `--report-dir` may name a folder with a foreign `index.html`.
     if file.exists() && !is_list(&file) {
         return Ok(());
     }
@@ -87,12 +88,12 @@ pub(crate) fn write_page_of(reports: &Path, runs: &[RunRow]) -> io::Result<()> {
     files::replace(file, secrets::clean_text_bytes(&page))
 }
 
-/// Writes the list beside a run folder again, whose verdict may be another one now; where there is none, none is made.
+/// Rewrites the list beside a run folder after a verdict may have changed; does nothing if there is no list.
 ///
 /// # Errors
-/// When a folder cannot be read, or the page cannot be written.
+/// If a folder cannot be read, or the page cannot be written.
 pub(crate) fn renew_runs_page(folder: &Path) -> io::Result<()> {
-    // `latest` stands beside the folder that it names.
+    // `latest` is beside the folder that it points to.
     let whole = files::resolved(folder).unwrap_or_else(|_| folder.to_owned());
     match whole.parent() {
         Some(reports) if reports.join(trace::INDEX_HTML).exists() => write_runs_page(reports),
@@ -139,7 +140,7 @@ fn row(folder: &Path, latest: bool) -> RunRow {
     }
 }
 
-/// Of `environment.json`.
+/// Contents of `environment.json`.
 #[derive(Default, Deserialize)]
 struct Environment {
     written_at: Option<String>,
@@ -147,7 +148,7 @@ struct Environment {
     point: Option<String>,
 }
 
-/// Of `run.json`, what stands before the causes of ERROR and the trials.
+/// The part of `run.json` before the causes of ERROR and the trials.
 #[derive(Default)]
 struct Head {
     exit_code: u8,
@@ -158,7 +159,7 @@ struct Head {
     gates: Vec<Brief>,
 }
 
-/// Of a criterion or gate.
+/// Summary of a criterion or gate.
 #[derive(Deserialize)]
 struct Brief {
     id: String,
@@ -173,16 +174,16 @@ impl Brief {
     }
 }
 
-/// Reads the beginning of a `run.json`: that of a run with many trials is read no further.
+/// Reads the beginning of a `run.json`, without the trials of a large run.
 fn head(folder: &Path) -> io::Result<Head> {
     let mut file = files::open(folder.join(trace::RUN))?;
     let (mut text, mut most) = (Vec::new(), BEGINNING);
     loop {
         let read = (&mut file).take(most).read_to_end(&mut text)?;
         let mut reading = Reading::default();
-        // From memory it is read several times as fast as from a file.
+        // Parsing from memory is several times as fast as from a file.
         let parsed = reading.deserialize(&mut serde_json::Deserializer::from_slice(&text));
-        // Left in the middle, the reader complains of what it has not read.
+        // Stopping in the middle, the parser reports the unread rest as an error.
         match parsed {
             Err(error) if !reading.enough && error.is_eof() && read as u64 == most => most = text.len() as u64,
             Err(error) if !reading.enough => return Err(error.into()),

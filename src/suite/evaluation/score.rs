@@ -1,4 +1,4 @@
-//! Verdicts of a run folder, from `plan.json`, `traces.jsonl` and `grades.jsonl` alone.
+//! Computes the verdicts of a run folder from `plan.json`, `traces.jsonl` and `grades.jsonl` alone.
 
 use super::builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
 use crate::gate::EvaluationError;
@@ -11,78 +11,78 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-/// Lines that are parsed and examined side by side before they are added up.
+/// Lines that are parsed and examined in parallel before they are aggregated.
 const WINDOW: usize = 512;
 
-/// Room that is made for a window from the start, in bytes.
+/// Initial capacity of a window in bytes.
 const TYPICAL: usize = 2 << 20;
 
-/// Bytes after which a window has no further line.
+/// Bytes after which a window takes no further line.
 const WINDOW_BYTES: usize = 8 << 20;
 
 /// Why a run folder cannot be scored.
 #[derive(Debug, thiserror::Error)]
 pub enum ScoreError {
-    /// No plan can be read in it.
+    /// The folder has no readable plan.
     #[error("{folder} is not a run folder: {} cannot be read: {error}", trace::PLAN, folder = folder.display())]
     NoRun {
-        /// The folder.
+        /// Run folder.
         folder: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// Its plan is not one.
+    /// The plan is invalid.
     #[error("{file}: {error}", file = file.display())]
     Plan {
-        /// The plan.
+        /// Path of the plan.
         file: PathBuf,
-        /// Why, with line and column.
+        /// The error, with line and column.
         error: serde_json::Error,
     },
-    /// Its plan was written by a newer build.
+    /// A newer build wrote the plan.
     #[error("{file}: plan format {version} is newer than this build reads ({PLAN_VERSION}); update ragcheck", file = file.display())]
     Newer {
-        /// The plan.
+        /// Path of the plan.
         file: PathBuf,
-        /// Its version.
+        /// Version of the plan.
         version: u32,
     },
-    /// Its traces cannot be opened.
+    /// The traces cannot be opened.
     #[error("{file}: {error}", file = file.display())]
     Open {
-        /// The traces.
+        /// Path of the traces.
         file: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// A line of its traces cannot be used.
+    /// A line of the traces is invalid.
     #[error("{file}: {error}", file = file.display())]
     Trace {
-        /// The traces.
+        /// Path of the traces.
         file: PathBuf,
-        /// Why, with the line.
+        /// The error, with the line.
         error: TraceError,
     },
-    /// Its grades cannot be used.
+    /// The grades cannot be used.
     #[error(transparent)]
     Grades(#[from] GradeError),
-    /// Its passages cannot be used.
+    /// The passages cannot be used.
     #[error(transparent)]
     Passages(#[from] PassagesError),
     /// Plan and traces cannot be evaluated.
     #[error("{file}: {error}", file = file.display())]
     Evaluation {
-        /// The plan, or the traces.
+        /// Path of the plan or of the traces.
         file: PathBuf,
-        /// Why.
+        /// The error.
         error: EvaluationError,
     },
 }
 
-/// Evaluates a run folder; with the figures of every case when a comparison is to follow.
+/// Evaluates a run folder; keeps the figures of every case if `for_comparison`.
 ///
 /// # Errors
-/// When the folder does not hold a readable run, with file and line.
+/// If the folder does not hold a readable run, with file and line.
 pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreError> {
     let (plan, seal) = read_sealed_plan(folder)?;
     let plan = Arc::new(plan);
@@ -101,7 +101,7 @@ pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreE
     Ok(evaluated)
 }
 
-/// What was edited by hand in a run folder.
+/// Files of a run folder that were edited by hand.
 #[derive(Default)]
 struct Edits {
     files: Vec<&'static str>,
@@ -113,7 +113,7 @@ impl Edits {
         self.files.extend(edited.then_some(file));
     }
 
-    /// One sentence for each file, to stand beside the origin.
+    /// One sentence for each edited file, shown beside the origin.
     fn told(self) -> impl Iterator<Item = String> {
         let files = self.files.into_iter().map(|file| format!("EDITED BY HAND after the run: {file}"));
         let traces = self.traces.split_first().map(|(first, others)| {
@@ -124,7 +124,7 @@ impl Edits {
     }
 }
 
-/// Whether a text is not as it was written. Where `digest` says that it has one, a digest that is not found is an edit.
+/// Whether a text differs from what was written. If `digest` is not empty, a missing digest counts as an edit.
 fn is_edited(seal: Seal, digest: &str) -> bool {
     seal == Seal::Edited || (seal == Seal::None && !digest.is_empty())
 }
@@ -132,12 +132,12 @@ fn is_edited(seal: Seal, digest: &str) -> bool {
 /// Reads the plan of a run folder.
 ///
 /// # Errors
-/// When it cannot be read, or was written by a newer build.
+/// If it cannot be read, or was written by a newer build.
 pub(crate) fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
     Ok(read_sealed_plan(folder)?.0)
 }
 
-/// The same, with what its digest says.
+/// Reads the plan, and whether its digest matches.
 fn read_sealed_plan(folder: &Path) -> Result<(Plan, Seal), ScoreError> {
     let file = folder.join(trace::PLAN);
     let text = trace::plan_text(folder).map_err(|error| ScoreError::NoRun { folder: folder.to_owned(), error })?;
@@ -149,10 +149,10 @@ fn read_sealed_plan(folder: &Path) -> Result<(Plan, Seal), ScoreError> {
     Ok((plan, seal))
 }
 
-/// Reads the traces of a run folder, one by one, in their order.
+/// Reads the traces of a run folder, one by one, in order.
 ///
 /// # Errors
-/// When the file cannot be opened; each trace that cannot be read is an error of its own.
+/// If the file cannot be opened; an unreadable trace is an error item in the iterator.
 pub(crate) fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<Trace, ScoreError>>, ScoreError> {
     let file = folder.join(trace::TRACES);
     let input = files::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
@@ -160,7 +160,7 @@ pub(crate) fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<T
     Ok(traces.map(move |found| found.map_err(|error| ScoreError::Trace { file: file.clone(), error })))
 }
 
-/// One thread reads, all parse and examine, and this one adds up in the order of the file; no more than a few windows of
+/// Reads on one thread, parses and examines on all, and aggregates on this one in file order; at most a few windows of
 /// traces are in memory.
 fn add_traces(
     mut builder: EvaluationBuilder<'_>,
@@ -199,12 +199,12 @@ fn add_traces(
     })
 }
 
-/// What was made of a line.
+/// One examined line.
 struct Seen {
-    /// The trace, where it is still needed.
+    /// The trace, if it is still needed.
     trace: Option<Trace>,
     prepared: Prepared,
-    /// The trial of a line that was edited by hand.
+    /// Trial id of a line that was edited by hand.
     edited: Option<String>,
 }
 
@@ -220,15 +220,15 @@ fn see(preparer: &Preparer<'_>, (number, line): (usize, &[u8])) -> Result<Seen, 
 
 /// Some lines of a file.
 struct Window {
-    /// The number of the first one, from 1.
+    /// Number of the first line, from 1.
     first: usize,
     text: Vec<u8>,
-    /// Where each line ends.
+    /// End offset of each line.
     ends: Vec<usize>,
 }
 
 impl Window {
-    /// Hands over the lines of `reader` in windows until there are no more, or `hand` answers no.
+    /// Passes the lines of `reader` on in windows, until the end or until `hand` returns false.
     fn read_all(mut reader: impl BufRead, mut hand: impl FnMut(Result<Self, TraceError>) -> bool) {
         let mut first = 1;
         loop {
@@ -250,7 +250,7 @@ impl Window {
         }
     }
 
-    /// Its lines with their numbers, blank ones left out.
+    /// Its non-empty lines, with their numbers.
     fn lines(&self) -> Vec<(usize, &[u8])> {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         let lines = starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end]);

@@ -1,7 +1,7 @@
-//! Runs until decided: how many passes there may be, and the stopping design that recordings carry.
+//! Runs until decided: the maximum number of passes, and the stopping design stored with recordings.
 //!
-//! A live or recording run is asked for it; a replay does what its recordings say, and is never asked. Lanes whose
-//! number was decided by what they showed are judged by the rule that decided it.
+//! Live and recording runs request it with an option; a replay follows its recordings. Lanes whose number depended on
+//! their results are judged by the same stopping rule.
 
 use crate::cassette::{self, Cassette, StoppingDesign, StoppingError, stopping_path};
 use crate::gate::Stopped;
@@ -14,38 +14,38 @@ use crate::trial::stopping_design;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Why a run cannot go on until it is decided, or its recordings cannot be replayed so.
+/// Why a run until decided cannot be run or replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum StopError {
     /// The selection cannot be planned.
     #[error("{}", crate::scenario::diagnostic::listed(.0))]
     Plan(Vec<Diagnostic>),
-    /// A recorded stopping design that cannot be read or written.
+    /// A recorded stopping design cannot be read or written.
     #[error(transparent)]
     Design(#[from] StoppingError),
-    /// A recorded stopping design that cannot be removed.
+    /// A recorded stopping design cannot be removed.
     #[error("{path}: {error}", path = path.display())]
     Remove {
-        /// The design's file.
+        /// Path of the design.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: std::io::Error,
     },
-    /// Fewer trials are allowed than one pass has.
+    /// The trial limit is smaller than one pass.
     #[error("--max-trials {most} is less than one pass, which is one of every selected case: {}", plural(*pass, "trial"))]
     LessThanOnePass {
-        /// Trials that are allowed.
+        /// Trial limit.
         most: u64,
-        /// Trials of one pass.
+        /// Trials per pass.
         pass: usize,
     },
-    /// No second pass can be run.
+    /// There is no room for a second pass.
     #[error(
         "--until-decided needs room for two passes or more: add --max-trials N (one pass is {})",
         plural(*pass, "trial")
     )]
     OnePassOnly {
-        /// Trials of one pass.
+        /// Trials per pass.
         pass: usize,
     },
 }
@@ -56,11 +56,11 @@ impl From<Vec<Diagnostic>> for StopError {
     }
 }
 
-/// The most passes that a live or recording run of the selection may take: as many as `max_trials` allow, or else as
-/// the cases are repeated.
+/// Maximum number of passes of a live or recording run: as many as `max_trials` allows, else the number of repetitions
+/// of the cases.
 ///
 /// # Errors
-/// When that is less than two passes, or the selection cannot be planned.
+/// If that is less than two passes, or the selection cannot be planned.
 pub(crate) fn passes(loaded: &Loaded, selection: &Selection, max_trials: Option<u64>) -> Result<u32, StopError> {
     let one = plan::build(loaded, &Selection { passes: Some(1), ..selection.clone() }, 0)?;
     let pass = one.trials.len();
@@ -76,23 +76,23 @@ pub(crate) fn passes(loaded: &Loaded, selection: &Selection, max_trials: Option<
     Ok(u32::try_from(repeats).unwrap_or(u32::MAX))
 }
 
-/// How the recordings of a selection were made, where any of them was made until decided.
+/// How a selection with recordings made until decided was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecordedPasses {
-    /// Passes at most.
+    /// Maximum number of passes.
     pub most: u32,
-    /// Scenarios that were recorded until decided.
+    /// Scenarios recorded until decided.
     pub decided: Vec<String>,
-    /// Scenarios that were recorded a fixed number of times.
+    /// Scenarios recorded a fixed number of times.
     pub fixed: Vec<String>,
-    /// Scenarios whose stopping design was edited by hand after the recording.
+    /// Scenarios whose stopping design was edited after the recording.
     pub edited: Vec<String>,
-    /// Scenarios whose `stopping.json` is gone, and whose recordings hold the design.
+    /// Scenarios whose `stopping.json` is missing, and whose recordings hold the design.
     pub lost: Vec<String>,
 }
 
 impl RecordedPasses {
-    /// What to say when both kinds are replayed together, or when a design is not the one that was recorded by.
+    /// Note on mixing both kinds, or on a design that differs from the recorded one.
     pub(crate) fn note(&self) -> Option<String> {
         let edited = (!self.edited.is_empty())
             .then(|| format!("EDITED BY HAND after the recording: stopping.json of {}", self.edited.join(", ")));
@@ -116,10 +116,10 @@ impl RecordedPasses {
     }
 }
 
-/// How the recordings of the selected scenarios were made; `None` when all were planned a fixed number of times.
+/// How the recordings of the selected scenarios were made; `None` if all have a fixed number of repetitions.
 ///
 /// # Errors
-/// When nothing is selected, or a design cannot be read.
+/// If nothing is selected, or a design cannot be read.
 pub(crate) fn recorded_passes(loaded: &Loaded, selection: &Selection) -> Result<Option<RecordedPasses>, StopError> {
     let plan = plan::build(loaded, &Selection { passes: None, ..selection.clone() }, 0)?;
     let mut found =
@@ -139,12 +139,12 @@ pub(crate) fn recorded_passes(loaded: &Loaded, selection: &Selection) -> Result<
     Ok(Some(found).filter(|found| !found.decided.is_empty()))
 }
 
-/// How often each selected scenario repeats every one of its selected cases, by what is written and asked for.
+/// Number of times that each selected scenario repeats all its selected cases, from its files and the selection.
 fn repetitions(loaded: &Loaded, selection: &Selection) -> Result<BTreeMap<String, u32>, StopError> {
     Ok(repetitions_of(&plan::build(loaded, &Selection { passes: None, ..selection.clone() }, 0)?))
 }
 
-/// The design that the first recording of a scenario was made by.
+/// Design in the first recording of a scenario.
 fn of_lanes(loaded: &Loaded, plan: &Plan, scenario: &str) -> Option<StoppingDesign> {
     let cassettes = loaded.root.join(&loaded.project.cassettes);
     let blobs = cassette::blobs_dir(&cassettes, scenario);
@@ -154,11 +154,11 @@ fn of_lanes(loaded: &Loaded, plan: &Plan, scenario: &str) -> Option<StoppingDesi
         Some(cassette::path(&cassettes, scenario, &case.case, &trial.lane))
     });
     let first = files.into_iter().find(|file| file.is_file())?;
-    // A recording that cannot be read is told when it is replayed.
+    // An unreadable recording is reported when it is replayed.
     Cassette::load(&first, &blobs).ok()?.header.stopping
 }
 
-/// The same of a plan.
+/// Repetitions of every scenario of a plan.
 fn repetitions_of(plan: &Plan) -> BTreeMap<String, u32> {
     let mut lanes: BTreeMap<(usize, usize, Lane), u32> = BTreeMap::new();
     for trial in &plan.trials {
@@ -177,7 +177,7 @@ fn file(loaded: &Loaded, scenario: &str) -> PathBuf {
     stopping_path(&loaded.root.join(&loaded.project.cassettes), scenario)
 }
 
-/// The designs of a recording run: where they lie, and what they say.
+/// Stopping designs of a recording run and their paths.
 pub(crate) struct Designs {
     files: Vec<PathBuf>,
     design: Option<StoppingDesign>,
@@ -185,11 +185,11 @@ pub(crate) struct Designs {
 }
 
 impl Designs {
-    /// Writes the stopping design of a recording that begins, so that its lanes never lie there without it. `whole` says
-    /// that every lane of the scenarios is recorded.
+    /// Writes the stopping design before recording starts, so that lanes never exist without it. `whole` says that
+    /// every lane of the scenarios is recorded.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(crate) fn begin(loaded: &Loaded, plan: &Plan, whole: bool) -> Result<Self, StopError> {
         let files = plan.scenarios.iter().map(|scenario| file(loaded, &scenario.name)).collect();
         let design = stopping_design(plan);
@@ -205,10 +205,11 @@ impl Designs {
         Ok(())
     }
 
-    /// Notes where the recording stopped, when it is complete. One of a fixed number that replaced every lane leaves no design behind.
+    /// Notes where a complete recording stopped. A complete recording with a fixed number of repetitions removes the
+    /// design.
     ///
     /// # Errors
-    /// When a file cannot be written or removed.
+    /// If a file cannot be written or removed.
     pub(crate) fn end(mut self, stopped: Option<&Stopped>, complete: bool) -> Result<(), StopError> {
         if let Some(design) = &mut self.design {
             design.stopped_after = stopped.filter(|_| complete).map(|stopped| stopped.passes);

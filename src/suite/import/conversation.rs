@@ -1,11 +1,11 @@
-//! From messages to the events of a trial.
+//! Converts messages into the events of a trial.
 //!
-//! A user's message begins a turn, the agent's last message of it that calls nothing ends it with an answer, there and
-//! then: a call that comes after it was not made for it, and a turn whose last word is such a call, or a result, never
-//! ended. A call without a result before the answer, or with arguments that are no JSON object, was not executed. Closing words are a
-//! query unless the mapping says otherwise, or the conversation was graded and so was watched to its end; thanks or a
-//! farewell alone never are, because nobody owes them an answer. A greeting before the user's first words is no answer
-//! to anything.
+//! A user message begins a turn. The agent's last message without a call ends it with an answer, at that position: a
+//! call after it does not belong to that answer, and a turn that ends with such a call or with a result never ended. A
+//! call without a result before the answer, or with arguments that are not a JSON object, was not executed. An
+//! unanswered last user message is a query, unless the mapping says otherwise or the conversation was graded, which
+//! shows that it is complete; thanks or a farewell alone are never a query, because they need no answer. A greeting
+//! before the first user message is not an answer.
 
 use super::error::{ConversationError, Kind, MessageError, WrongMember};
 use super::mapping::{Closing, Mapping};
@@ -16,10 +16,10 @@ use crate::trace::{
 };
 use serde_json::Value;
 
-/// The events that `messages` tell, and notes on what no event tells; `grade` is the reward that came with them.
+/// Events of `messages`, and notes on content that no event represents; `grade` is the conversation's reward.
 ///
 /// # Errors
-/// With the message's place from 1: what is not a message, or answers a call that was never made.
+/// Position, from 1, of an item that is not a message, or that answers a call that was never made.
 pub(super) fn events(
     messages: &[Value],
     mapping: &Mapping,
@@ -39,7 +39,7 @@ pub(super) fn events(
     }
     let graded = grade.is_some();
     telling.close(if graded && mapping.closing == Closing::Thanks { Closing::Ignored } else { mapping.closing });
-    // Whoever graded silence with less than the full reward saw the agent fail.
+    // A conversation without an answer and with less than the full reward was graded as a failure.
     if telling.turns == 0 && grade.is_none_or(|grade| grade >= 1.0) {
         return Err(ConversationError::Empty);
     }
@@ -53,29 +53,30 @@ struct TraceBuilder {
     model: String,
     turns: u32,
     completions: u32,
-    /// Where the open turn begins among the events.
+    /// Index of the open turn's first event.
     open: Option<usize>,
-    /// How the open turn would end, and after how many events: the agent's last words that call nothing.
+    /// Outcome of the open turn if it ended now, and the number of events before it: the agent's last message without a
+    /// call.
     outcome: Option<(usize, TurnOutcome)>,
     /// Whether a call was made since.
     called_since: bool,
-    /// Calls that wait for a result.
+    /// Calls without a result so far.
     waiting: Vec<Waiting>,
-    /// Calls of the open turn that got a result: place among the events, and how many events there were by then.
+    /// Calls of the open turn with a result: index of the event, and number of events at that time.
     got: Vec<(usize, usize)>,
-    /// Ids of calls whose arguments are broken.
+    /// Ids of calls with broken arguments.
     broken: Vec<String>,
-    /// Whether the last message was the result of a tool.
+    /// Whether the last message was a tool result.
     after_result: bool,
-    /// Messages that the framework wrote as the user.
+    /// Number of framework messages with the user role.
     reminders: usize,
-    /// Queries that follow the result of a tool, which a framework may have written.
+    /// Number of queries right after a tool result; a framework may have written them.
     after_results: usize,
-    /// Media, with the place of their message.
+    /// Media, with the position of their message.
     media: Vec<(usize, String)>,
 }
 
-/// A call that waits for a result: its id, its completion, its place among the events.
+/// A call without a result: id, completion, and index of its event.
 struct Waiting {
     id: String,
     completion: u32,
@@ -113,7 +114,7 @@ impl TraceBuilder {
         }
     }
 
-    /// What no event tells.
+    /// Notes on content that no event represents.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.media.is_empty() {
@@ -132,7 +133,7 @@ impl TraceBuilder {
     }
 
     fn ask(&mut self, text: String) {
-        // Words that follow one another without a reply between them are one query.
+        // User messages without a reply between them are one query.
         if let Some(open) = self.open.filter(|open| open + 1 == self.events.len())
             && let What::TurnStarted { query } = &mut self.events[open].what
         {
@@ -238,18 +239,18 @@ impl TraceBuilder {
             What::ToolCalled(call) => Some(call.tool.as_str()),
             _ => None,
         };
-        // The older `function` role names the function in place of the call.
+        // The older `function` role refers to the function's name, not to the call.
         let answers = |waiting: &&Waiting| match id.filter(|id| !id.is_empty()) {
             Some(id) => waiting.id == id,
             None => name.is_none() || tool(waiting) == name,
         };
-        // Of calls that are called the same, the latest message's come first, and of those the first.
+        // Of calls with equal ids, those of the latest message come first, and of these the first.
         let latest = self.waiting.iter().filter(answers).map(|waiting| waiting.completion).max();
         let found = self.waiting.iter().position(|one| Some(one.completion) == latest && answers(&one));
         let Some(found) = found else {
             let what = id.or(name).unwrap_or("without a name").chars().take(80).collect::<String>();
             if let Some(broken) = self.broken.iter().position(|one| Some(one.as_str()) == id) {
-                // What its broken arguments were answered with; it did not run.
+                // The reply to its broken arguments; it did not run.
                 self.broken.remove(broken);
                 return Ok(());
             }
@@ -257,7 +258,7 @@ impl TraceBuilder {
         };
         let place = self.waiting.remove(found).place;
         if self.open.is_none_or(|open| place < open) {
-            // The turn of the call is over: what came then gave it nothing.
+            // The turn of the call is over: a late result belongs to no turn.
             return Ok(());
         }
         self.got.push((place, self.events.len()));
@@ -268,7 +269,7 @@ impl TraceBuilder {
         Ok(())
     }
 
-    /// Ends the open turn, if there is one; `closing` says what the user's words are that nobody answers.
+    /// Ends the open turn, if any; `closing` decides whether an unanswered user message is a query.
     fn close(&mut self, closing: Closing) {
         let Some(open) = self.open.take() else { return };
         let called_since = std::mem::take(&mut self.called_since);
@@ -296,7 +297,7 @@ impl TraceBuilder {
     }
 }
 
-/// The text of a message that was recognised.
+/// Text content of a recognised message.
 fn text(content: Option<&Value>) -> Result<String, WrongMember> {
     match content {
         None | Some(Value::Null) => Ok(String::new()),
@@ -305,7 +306,7 @@ fn text(content: Option<&Value>) -> Result<String, WrongMember> {
     }
 }
 
-/// Id, tool and arguments of each call, the older `function_call` too.
+/// Id, tool and arguments of each call, including the older `function_call`.
 fn calls(message: &serde_json::Map<String, Value>) -> Result<Vec<(String, String, Value)>, MessageError> {
     let mut calls = Vec::new();
     match message.get("tool_calls") {
@@ -331,12 +332,12 @@ fn calls(message: &serde_json::Map<String, Value>) -> Result<Vec<(String, String
     Ok(calls)
 }
 
-/// The tool and the arguments of a call; `None` without a name.
+/// Tool and arguments of a call; `None` without a name.
 fn function_call(function: &Value) -> Option<(String, Value)> {
     let tool = function.get("name").and_then(Value::as_str)?;
     let arguments = match function.get("arguments") {
         None | Some(Value::Null) => Value::Object(serde_json::Map::new()),
-        // Some write nothing at all where a function takes nothing.
+        // Some logs have an empty text if a function takes no arguments.
         Some(Value::String(text)) if text.trim().is_empty() => Value::Object(serde_json::Map::new()),
         Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())),
         Some(other) => other.clone(),

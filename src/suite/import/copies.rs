@@ -1,14 +1,14 @@
-//! Conversations that a log holds twice, and conversations with the same input.
+//! Finds duplicate conversations in a log, and conversations with equal inputs.
 //!
-//! An exact copy has the messages of another and its id, or its times: it is that conversation once more, and counts once.
-//! Other conversations with the same input are repetitions of one case: outcomes never decide what is merged.
+//! A duplicate has the messages of another conversation and also its id or its times; it is dropped. Other
+//! conversations with equal inputs are repetitions of one case; outcomes never decide what is merged.
 
 use super::record::Record;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Removes exact copies; the places, from 1, of each copy and of the conversation that it copies.
+/// Removes duplicates; returns the positions, from 1, of each duplicate and its original.
 pub(super) fn drop_copies(records: &mut Vec<Record>) -> Vec<(usize, usize)> {
     let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut dropped = Vec::new();
@@ -32,8 +32,8 @@ pub(super) fn drop_copies(records: &mut Vec<Record>) -> Vec<(usize, usize)> {
     dropped
 }
 
-/// What users and instructions say in a conversation, as a digest, spaces and capitals aside; `None` where nobody says anything,
-/// or where it cannot be read.
+/// Digest of all user and system messages of a conversation, ignoring white space and letter case; `None` if there are
+/// none or they cannot be read.
 pub(super) fn input(record: &Record) -> Option<String> {
     let messages = record.messages.as_ref().ok()?;
     let mut said: Vec<(&str, String)> = Vec::new();
@@ -55,8 +55,8 @@ pub(super) fn input(record: &Record) -> Option<String> {
     Some(hex::encode(&Sha256::digest(text)[..8]))
 }
 
-/// For each case, by what it is known to have the same input as others: cases share it that are linked by conversations with
-/// equal inputs. `inputs` are pairs of a case and the input of one of its conversations.
+/// Groups cases that are linked by conversations with equal inputs; returns the group of each case. `inputs` pairs a
+/// case with the input of one of its conversations.
 pub(super) fn shared(cases: usize, inputs: &[(usize, Option<String>)]) -> Vec<usize> {
     fn root(first: &[usize], mut case: usize) -> usize {
         while first[case] != case {

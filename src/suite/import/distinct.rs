@@ -1,10 +1,10 @@
-//! JSON in which no object names a member twice: readers would take the first or the last, and people the one they see.
+//! JSON without repeated member names. Parsers would silently take the first or the last of them.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// A value whose objects name each member once; one that does not is an error with its line and column.
+/// A value whose objects name each member once; a repeated name is an error with line and column.
 pub(super) struct Distinct(pub Value);
 
 impl<'de> Deserialize<'de> for Distinct {

@@ -1,13 +1,13 @@
-//! What is wrong with a mapping, with what stands beside messages, and with messages.
+//! Errors in a mapping, in the members beside messages, and in messages.
 
 use serde_json::Value;
 
-/// What a JSON value is, for a message about it.
+/// Kind of a JSON value, for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kind(String);
 
 impl Kind {
-    /// The kind of a value; small ones are shown.
+    /// Kind of a value; small values are included.
     pub(super) fn of(value: &Value) -> Self {
         Self(match value {
             Value::Null => "null".into(),
@@ -26,15 +26,15 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// A member that is not what it should be.
+/// A member has the wrong type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{member}` is {found}, not {wanted}")]
 pub struct WrongMember {
-    /// Its name.
+    /// Name of the member.
     pub member: String,
-    /// What it is.
+    /// Kind of its value.
     pub found: Kind,
-    /// What it should be.
+    /// Expected kind.
     pub wanted: &'static str,
 }
 
@@ -44,26 +44,26 @@ impl WrongMember {
     }
 }
 
-/// Why a mapping is not understood.
+/// Why a mapping is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MappingError {
-    /// A member has another type.
+    /// A member has the wrong type.
     #[error(transparent)]
     Member(#[from] WrongMember),
-    /// `closing` is none of its words.
+    /// `closing` has an unknown value.
     #[error("`mapping.closing` is {0}: write thanks, query or ignored")]
     Closing(Value),
-    /// A member that no mapping has.
+    /// The member is unknown.
     #[error("`mapping.{0}` is not known: a mapping has `roles`, `closing` and `reminders`")]
     Unknown(String),
-    /// A name stands for something that is no role.
+    /// A name is mapped to an unknown role.
     #[error("`{member}` is `{role}`, which is no role: write {known}")]
     Role {
-        /// The name, with the members that lead to it.
+        /// Path of the name.
         member: String,
-        /// What it stands for.
+        /// The unknown role.
         role: String,
-        /// The roles.
+        /// Known roles.
         known: String,
     },
 }
@@ -71,24 +71,24 @@ pub enum MappingError {
 /// Why a conversation cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConversationError {
-    /// It is something else.
+    /// It is not a conversation.
     #[error("it is {0}, not a list of messages or an object with `messages`")]
     NoConversation(Kind),
-    /// Its messages are missing.
+    /// It has no messages.
     #[error("it has no `messages`")]
     NoMessages,
-    /// What stands beside its messages is not as it should be.
+    /// A member beside the messages is invalid.
     #[error(transparent)]
     Beside(#[from] WrongMember),
-    /// Its mapping is not understood.
+    /// Its mapping is invalid.
     #[error(transparent)]
     Mapping(#[from] MappingError),
     /// One of its messages cannot be read.
     #[error("message {place}: {mistake}")]
     Message {
-        /// Which, from 1.
+        /// Position of the message, from 1.
         place: usize,
-        /// What is wrong with it.
+        /// The error.
         mistake: MessageError,
     },
     /// It has no turn.
@@ -97,7 +97,7 @@ pub enum ConversationError {
 }
 
 impl ConversationError {
-    /// The mistake without its place: mistakes of one kind are one cause, wherever they stand.
+    /// The error without its position, so that errors of one kind have one cause.
     pub(super) fn cause(&self) -> String {
         match self {
             Self::Message { mistake, .. } => mistake.to_string(),
@@ -106,43 +106,43 @@ impl ConversationError {
     }
 }
 
-/// What is wrong with a message.
+/// Why a message cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// It is something else.
+    /// It is not an object.
     #[error("it is {0}, not an object")]
     NoObject(Kind),
-    /// Nobody says it.
+    /// It has no role.
     #[error("it has no `role`")]
     NoRole,
-    /// Its shape, or that of a part, is not known.
+    /// Its shape, or that of a part, is unknown.
     #[error("it holds {seen}, which is not understood; read are {read}")]
     UnknownShape {
-        /// What is there.
+        /// Members found.
         seen: String,
-        /// The shapes that are read.
+        /// Known shapes.
         read: &'static str,
     },
-    /// An answer without a word.
+    /// An answer consists of a medium only.
     #[error("the agent answers with a medium alone ({0}), which cannot be judged as text")]
     MediumAlone(String),
-    /// Its role means nothing to us.
+    /// Its role is unknown.
     #[error(
         "the role `{0}` is not known (system, developer, user, assistant, tool): name its meaning in `mapping.roles`"
     )]
     UnknownRole(String),
-    /// A member has another type.
+    /// A member has the wrong type.
     #[error(transparent)]
     Member(#[from] WrongMember),
-    /// It answers what was not asked.
+    /// It is the result of a call that was never made.
     #[error("it is the result of the call `{0}`, which no message before it makes")]
     NoCall(String),
-    /// A call lacks a part.
+    /// A call lacks a member.
     #[error("{call} has no `{member}`")]
     Call {
-        /// Which call.
+        /// Id of the call.
         call: String,
-        /// The part.
+        /// Name of the missing member.
         member: &'static str,
     },
 }

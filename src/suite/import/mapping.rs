@@ -1,16 +1,16 @@
-//! `mapping`: how a file of conversations is to be read, in its own words.
+//! `mapping`: declares how a file of conversations is to be read.
 //!
 //! ```json
 //! {"mapping": {"roles": {"human": "user", "bot": "assistant"}, "closing": "ignored", "reminders": ["Go on"]}}
 //! ```
-//! It stands beside a conversation's `messages`, or in an object of its own, and then holds for every conversation
-//! after it. Members that it does not know are errors: a mapping that is half understood makes wrong verdicts.
+//! It is a member beside a conversation's `messages`, or an object of its own line that applies to every conversation
+//! after it. Unknown members are errors: a misunderstood mapping would cause wrong verdicts.
 
 use super::error::{MappingError, WrongMember};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The roles that messages can have.
+/// Known message roles.
 const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool", "function"];
 
 /// How conversations are read.
@@ -18,25 +18,25 @@ const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool", "fu
 pub(super) struct Mapping {
     /// Names used in place of the roles.
     pub roles: BTreeMap<String, String>,
-    /// What the user's last words are where nobody answers them.
+    /// Meaning of an unanswered last user message.
     pub closing: Closing,
-    /// How messages begin that the framework itself writes as the user, after the result of a tool.
+    /// Beginnings of messages that the framework writes as the user, after a tool result.
     pub reminders: Vec<String>,
 }
 
-/// What the user's last words are where nobody answers them.
+/// Meaning of an unanswered last user message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Closing {
-    /// `thanks`: a query, unless they are only thanks or a farewell.
+    /// `thanks`: a query, unless it is only thanks or a farewell.
     #[default]
     Thanks,
-    /// `query`: a query, whatever they are.
+    /// `query`: always a query.
     Query,
-    /// `ignored`: no query, whatever they are.
+    /// `ignored`: never a query.
     Ignored,
 }
 
-/// Words of thanks and farewell; one of the first group must be among them.
+/// Words of thanks and farewell; at least one of the first group must occur.
 const FAREWELL: &[&str] =
     &["thanks", "thank", "thx", "ty", "bye", "goodbye", "cheers", "danke", "tschüss", "merci", "gracias"];
 const BESIDE: &[&str] = &[
@@ -46,7 +46,7 @@ const BESIDE: &[&str] = &[
 ];
 
 impl Closing {
-    /// Whether the words `query` are no query.
+    /// Whether the message `query` is not a query.
     pub(super) fn is_no_query(self, query: &str) -> bool {
         match self {
             Self::Query => false,
@@ -64,20 +64,20 @@ impl Closing {
 }
 
 impl Mapping {
-    /// What a role of the file means.
+    /// Role that a name in the file stands for.
     pub(super) fn role<'a>(&'a self, written: &'a str) -> &'a str {
         self.roles.get(written).map_or(written, String::as_str)
     }
 
-    /// Whether the framework wrote these words of the `user`, which follow the result of a tool.
+    /// Whether the framework wrote this `user` message, which follows a tool result.
     pub(super) fn is_reminder(&self, words: &str) -> bool {
         self.reminders.iter().any(|beginning| words.trim_start().starts_with(beginning.as_str()))
     }
 
-    /// Reads `mapping` over this one, what it does not say staying as it is.
+    /// Applies `mapping` on top of this one; members that it lacks stay unchanged.
     ///
     /// # Errors
-    /// A member or a value that is not known.
+    /// An unknown member or value.
     pub(super) fn read(&mut self, mapping: &Value) -> Result<(), MappingError> {
         let Value::Object(members) = mapping else {
             return Err(WrongMember::new("mapping", mapping, "a map with `roles`, `closing` and `reminders`").into());
@@ -110,10 +110,10 @@ impl Mapping {
         Ok(())
     }
 
-    /// Reads a map of names to roles.
+    /// Reads a map from names to roles.
     ///
     /// # Errors
-    /// A role that is not known.
+    /// An unknown role.
     pub(super) fn read_roles(&mut self, key: &str, roles: &Map<String, Value>) -> Result<(), MappingError> {
         for (name, role) in roles {
             let role = role.as_str().ok_or_else(|| WrongMember::new(format!("{key}.{name}"), role, "a role"))?;

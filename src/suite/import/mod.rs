@@ -1,13 +1,13 @@
-//! Conversations of other agents as traces that can be judged; `shape` says which messages are read.
+//! Imports conversations of other agents as traces; `shape` defines which message formats are read.
 //!
-//! A file is JSON or JSON lines: a list of messages (one conversation), or a list of conversations, each a list of
-//! messages or an object with `messages` (`history`, `traj`, `contents`, `items`, and `input` with `output` are read too) and, where known, `task_id`, `trial`,
-//! `reward` (0 to 1), `model`, `tools` (names or definitions of those on offer), and `mapping` (see there: names used in
-//! place of OpenAI's roles, and what closing words are). Other members are ignored, and listed. A task becomes a case,
-//! its conversations the repetitions of that case; without one, conversations with the same input are. An exact copy of a
-//! conversation (its messages, with its id or its times) is dropped, and named. A conversation that contradicts itself becomes a trial in ERROR, so
-//! that none is dropped in silence. What messages do not show (times, hits, states) is made up nowhere: metrics that
-//! need it measure nothing and say so. Nothing here judges.
+//! A file is JSON or JSON lines: a list of messages (one conversation), or a list of conversations. A conversation is a
+//! list of messages or an object with `messages` (also `history`, `traj`, `contents`, `items`, or `input` with
+//! `output`). Optional members are `task_id`, `trial`, `reward` (0 to 1), `model`, `tools` (names or definitions of the
+//! offered tools), and `mapping` (other names of OpenAI's roles, and the meaning of closing messages). Other members
+//! are ignored, and listed. A task becomes a case, and its conversations become repetitions of the case; without a
+//! task, conversations with equal inputs do. A duplicate (same messages, and same id or times) is dropped, and listed.
+//! A contradictory conversation becomes a trial in ERROR, so that none is dropped silently. Times, hits and states are
+//! never made up: metrics that need them measure nothing and say so. Nothing here judges.
 
 mod conversation;
 mod copies;
@@ -25,21 +25,21 @@ use crate::scenario::{Criteria, Scenario};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 
-/// A file of conversations, ready to be judged.
+/// An imported file, ready to be judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// One scenario named after the file, a case a task, a trial a conversation.
+    /// One scenario named after the file: one case per task, one trial per conversation.
     pub plan: Plan,
-    /// A trace a trial, in the order of the plan.
+    /// One trace per trial, in plan order.
     pub traces: Vec<Trace>,
-    /// Members of conversations that were ignored, with the number of conversations that have them.
+    /// Ignored members of conversations, with the number of conversations that have them.
     pub ignored: BTreeMap<String, usize>,
-    /// Exact copies that were dropped: the place of each in the file, from 1, and of the conversation that it copies.
+    /// Dropped duplicates: position in the file, from 1, and position of the original.
     pub copies: Vec<(usize, usize)>,
 }
 
 impl Imported {
-    /// Judged by the project's criteria too: a row of the project stands in the place of a usual one with the same id.
+    /// Adds the project's criteria; they replace default criteria with the same id.
     pub fn by_project(&mut self, project: Criteria, not_measured_ok: Vec<String>) {
         let usual = std::mem::take(&mut self.plan.criteria.criteria);
         let mut criteria = project.criteria;
@@ -53,47 +53,46 @@ impl Imported {
     }
 }
 
-/// Why a file cannot be imported at all.
+/// Why a file cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// It is not JSON, nor JSON lines.
+    /// It is neither JSON nor JSON lines.
     #[error("not JSON and not JSON lines: {0}")]
     Json(#[from] serde_json::Error),
-    /// Its mapping is not understood.
+    /// Its mapping is invalid.
     #[error(transparent)]
     Mapping(#[from] MappingError),
-    /// There is no conversation in it.
+    /// It has no conversation.
     #[error("there is no conversation in it: write a list of messages, or a list of objects with `messages`")]
     Empty,
-    /// Two conversations claim to be the same trial.
+    /// Two conversations have the same task and trial.
     #[error(
         "conversation {ordinal}: the task {task} has another conversation of trial {trial}; each counts once: remove \
          one of them, or `trial` from all"
     )]
     Twice {
-        /// Which conversation, from 1.
+        /// Position of the conversation, from 1.
         ordinal: usize,
-        /// Its task.
+        /// Name of the task.
         task: String,
-        /// Its trial, as written.
+        /// Trial number in the file.
         trial: u32,
     },
 }
 
-/// Reads the conversations in `text`, the content of the file `name`; `criteria` replace the ones made for any
-/// conversation.
+/// Imports the conversations in `text`, the content of the file `name`; `criteria` replace the default ones.
 ///
 /// # Errors
-/// When the file as a whole cannot be used; see [`ImportError`].
+/// If the file as a whole cannot be used; see [`ImportError`].
 pub fn messages(name: &str, text: &[u8], criteria: Option<Criteria>) -> Result<Imported, ImportError> {
     planning::imported(name, record::records(text)?, criteria, None)
 }
 
-/// The same, of the agent that `scenario` is about: its tools have the roles that the scenario says, its gates hold, and a
-/// task that is named like a case must meet what that case expects.
+/// Like [`messages`], for the agent of `scenario`: its tool roles and gates apply, and a task with the name of a case
+/// must meet the expectations of that case.
 ///
 /// # Errors
-/// When the file as a whole cannot be used; see [`ImportError`].
+/// If the file as a whole cannot be used; see [`ImportError`].
 pub fn messages_of(
     scenario: &Scenario,
     name: &str,

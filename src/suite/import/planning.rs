@@ -1,4 +1,4 @@
-//! From conversations to a plan and its traces: a case a task, a repetition a conversation of it.
+//! Builds a plan and traces from conversations: one case per task, one repetition per conversation.
 
 use super::conversation::events;
 use super::copies::{drop_copies, input, shared};
@@ -15,10 +15,10 @@ use crate::trace::{
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Plans the conversations of the file `name` and tells their traces.
+/// Builds the plan and traces of the file `name`.
 ///
 /// # Errors
-/// When two conversations claim to be one trial.
+/// If two conversations have the same task and trial.
 pub(super) fn imported(
     name: &str,
     mut records: Vec<Record>,
@@ -34,7 +34,7 @@ pub(super) fn imported(
     let copies = drop_copies(&mut records);
     let copied: BTreeSet<usize> = copies.iter().map(|(_, first)| *first).collect();
     let dropped: BTreeSet<usize> = copies.iter().map(|(copy, _)| *copy).collect();
-    // Places in the file, without those of the copies.
+    // Positions in the file, without duplicates.
     let places: Vec<usize> = (1..=records.len() + copies.len()).filter(|place| !dropped.contains(place)).collect();
     let inputs: Vec<Option<String>> = records.iter().map(input).collect();
     let placed = placed(&records, &inputs, &places)?;
@@ -119,11 +119,11 @@ pub(super) fn imported(
     Ok(Imported { plan, traces, ignored, copies })
 }
 
-/// Case and repetition of each conversation, in the order of the file: its task, or the first conversation without a task that
-/// has the same input. `places` are those in the file, from 1.
+/// Case and repetition of each conversation, in file order. The case is its task, or the first conversation without a
+/// task and with an equal input. `places` are positions in the file, from 1.
 fn placed(records: &[Record], inputs: &[Option<String>], places: &[usize]) -> Result<Vec<(String, u32)>, ImportError> {
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
-    // Some count trials from 0 and some from 1; repetitions count from 1.
+    // Some logs count trials from 0 and some from 1; repetitions count from 1.
     let shift = u32::from(records.iter().any(|record| record.trial == Some(0)));
     let mut taken: BTreeSet<(String, u32)> = BTreeSet::new();
     let mut highest: BTreeMap<String, u32> = BTreeMap::new();
@@ -188,14 +188,14 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
     }
 }
 
-/// Without a scenario that gives roles, the tools that a conversation answers through, by the names of our own flows: a
-/// call after one of them came after the answer.
+/// Tools through which a conversation answers, by the names used in our flows, if no scenario gives roles. A call after
+/// one of them came after the answer.
 fn response_tools(trace: &Trace) -> Roles {
     version_1().into_iter().filter(|(tool, role)| *role == Role::Respond && trace.called(tool)).collect()
 }
 
-/// A task as a case: that of its name, where the agent's scenario has one. What users say differs between the
-/// conversations of a task: the traces hold it.
+/// Case of a task: the case of that name, if the agent's scenario has one. User messages differ between the
+/// conversations of a task, so only traces hold them.
 fn case(name: String, agent: Option<&Scenario>) -> ResolvedCase {
     let known = agent.and_then(|agent| agent.cases.iter().find(|case| case.case == name));
     match known {
@@ -204,7 +204,7 @@ fn case(name: String, agent: Option<&Scenario>) -> ResolvedCase {
     }
 }
 
-/// The file's name without what its endings say of its format.
+/// File name without its format suffixes.
 fn scenario_name(file: &str) -> String {
     let mut stem = file;
     for ending in [".gz", ".json", ".jsonl", ".ndjson"] {
@@ -213,7 +213,7 @@ fn scenario_name(file: &str) -> String {
     plain(stem)
 }
 
-/// A name of letters, digits, `-`, `_` and `.` that tells apart what `name` tells apart.
+/// A name of letters, digits, `-`, `_` and `.`; different names stay different.
 fn plain(name: &str) -> String {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let kept: String = name.chars().take(60).map(|letter| if fits(letter) { letter } else { '-' }).collect();
@@ -223,7 +223,7 @@ fn plain(name: &str) -> String {
     format!("{kept}-{}", hex::encode(&Sha256::digest(name.as_bytes())[..4]))
 }
 
-/// What can be asked of any conversation; `expected` says whether anything is expected of one beyond answers.
+/// Default criteria for any conversation; `expected` says whether cases have expectations beyond an answer.
 fn usual(expected: bool) -> Criteria {
     let criterion = |id: &str, about: &str, metric: &str, required: bool| Criterion {
         id: id.into(),

@@ -1,4 +1,4 @@
-//! From a file's JSON to conversations, one by one; a conversation that is not one keeps its place and says why.
+//! Splits a file's JSON into conversations; an invalid conversation keeps its position and its error.
 
 use super::ImportError;
 use super::distinct::Distinct;
@@ -7,40 +7,40 @@ use super::mapping::Mapping;
 use super::shape;
 use serde_json::{Map, Value};
 
-/// One conversation of a file, with what stands beside it.
+/// One conversation of a file, with the members beside it.
 #[derive(Debug)]
 pub(super) struct Record {
-    /// Its messages, or what is wrong with it.
+    /// Its messages, or why they cannot be read.
     pub messages: Result<Vec<Value>, ConversationError>,
     /// Its task.
     pub task: Option<String>,
-    /// Its trial, as written.
+    /// Trial number in the file.
     pub trial: Option<u32>,
     /// Its reward, 0 to 1.
     pub reward: Option<f64>,
-    /// The model that talked.
+    /// Model of the agent.
     pub model: Option<String>,
-    /// How it is to be read.
+    /// How its messages are read.
     pub mapping: Mapping,
-    /// Members of its object that mean nothing to us.
+    /// Ignored members of its object.
     pub ignored: Vec<String>,
-    /// The names of the tools that the agent was offered, where they are told.
+    /// Names of the tools offered to the agent, if given.
     pub offered: Option<Vec<String>>,
-    /// Its id in the log.
+    /// Id in the log.
     pub id: Option<String>,
-    /// When it was, as written beside its messages and in them.
+    /// Times of the conversation and of its messages, as written.
     pub times: Vec<String>,
 }
 
-/// The conversations of a file, in its order.
+/// Conversations of a file, in order.
 ///
 /// # Errors
-/// When the text is not JSON or JSON lines, names a member twice, or holds nothing.
+/// If the text is not JSON or JSON lines, repeats a member name, or is empty.
 pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let values = serde_json::Deserializer::from_slice(text).into_iter().collect::<Result<Vec<Distinct>, _>>()?;
     let values: Vec<Value> = values.into_iter().map(|Distinct(value)| value).collect();
-    // One list is the whole file; anything else is a line each.
+    // A single list is the whole file; otherwise, each line is an item.
     let items = match <[Value; 1]>::try_from(values) {
         Ok([Value::Array(items)]) => items,
         Ok([one]) => vec![one],
@@ -63,20 +63,20 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
     if records.is_empty() { Err(ImportError::Empty) } else { Ok(records) }
 }
 
-/// What may stand beside the messages; other members are ignored, and listed.
+/// Members read beside the messages; others are ignored, and listed.
 const BESIDE: &[&str] = &["task_id", "trial", "reward", "model", "tools", "mapping", "roles"];
-/// Under which names logs keep the id of a conversation.
+/// Names of the conversation id in logs.
 const IDS: &[&str] = &["id", "conversation_id", "session_id", "thread_id"];
-/// Under which names logs say when a conversation was, or a message.
+/// Names of times of conversations and messages in logs.
 const TIMES: &[&str] = &["created_at", "created", "timestamp", "time", "started_at", "ended_at", "updated_at"];
 
-/// What an object says of the time.
+/// Times in an object.
 fn times(object: &Map<String, Value>) -> impl Iterator<Item = String> {
     TIMES.iter().filter_map(|name| object.get(*name)).filter(|value| !value.is_null()).map(Value::to_string)
 }
 
 impl Record {
-    /// Whether it is the same conversation as another one with the same messages: it has its id, or its times.
+    /// Whether it duplicates another conversation with the same messages: its id or times are equal.
     pub(super) fn is_copy_of(&self, other: &Self) -> bool {
         let told = |record: &Self| -> Vec<String> {
             let messages = record.messages.iter().flatten().filter_map(Value::as_object);
@@ -127,7 +127,7 @@ fn record(item: Value, mapping: &Mapping) -> Record {
     }
 }
 
-/// The items of a request of Responses and of what came back, as logs hold them; `input` may be the user's words alone.
+/// Items of a Responses request and its response, as logged; `input` may be a text.
 fn exchanged(object: &mut Map<String, Value>) -> Option<Value> {
     let mut items = match object.remove("input")? {
         Value::Array(items) => items,
@@ -143,7 +143,7 @@ fn exchanged(object: &mut Map<String, Value>) -> Option<Value> {
     Some(Value::Array(items))
 }
 
-/// Reads what may stand beside the messages; `null` is as good as nothing.
+/// Reads the members beside the messages; `null` counts as missing.
 fn beside(object: &Map<String, Value>, record: &mut Record) -> Result<(), ConversationError> {
     let given = |key: &str| object.get(key).filter(|value| !value.is_null());
     record.task = match given("task_id") {
@@ -173,7 +173,7 @@ fn beside(object: &Map<String, Value>, record: &mut Record) -> Result<(), Conver
     Ok(given("mapping").map_or(Ok(()), |mapping| record.mapping.read(mapping))?)
 }
 
-/// The name of a tool on offer: itself, or in a definition as OpenAI's requests hold it.
+/// Name of an offered tool: a text, or the name in an OpenAI tool definition.
 fn tool_name(tool: &Value) -> Option<String> {
     let named = tool.get("function").unwrap_or(tool).get("name");
     tool.as_str().or_else(|| named.and_then(Value::as_str)).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! A sample of recorded requests sent to today's providers, and the shapes of the answers compared: members and types,
+//! Sends a sample of recorded requests to today's providers and compares the shapes of the answers: members and types,
 //! never texts.
 
 use crate::cassette::{Change, Outcome, Shape};
@@ -13,46 +13,46 @@ use rand::seq::SliceRandom;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Requests at the same time.
+/// Concurrent requests.
 const JOBS: usize = 4;
 
 /// Why nothing can be compared.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiffError {
-    /// No trial has a recorded answer.
+    /// No trial has a recorded response.
     #[error("none of these trials has a recorded answer to compare with: record them first")]
     NothingRecorded,
-    /// Nothing could be sent.
+    /// No request could be sent.
     #[error("nothing was sent: {0}")]
     Send(#[from] std::io::Error),
 }
 
-/// What came of one service.
+/// Result for one service.
 #[derive(Debug)]
 pub(crate) struct ServiceDiff {
-    /// The service, `model` or `search`.
+    /// Service: `model` or `search`.
     pub service: String,
     /// Provider and model.
     pub provider: String,
-    /// Its dialect.
+    /// Dialect of the service.
     pub profile: String,
-    /// Whether its answers are streams.
+    /// Whether its responses are streams.
     pub streams: bool,
     /// Distinct recorded requests.
     pub recorded: usize,
-    /// Those that were sent.
+    /// Requests sent.
     pub sent: usize,
-    /// Answers that could be compared.
+    /// Responses that could be compared.
     pub answered: usize,
-    /// Recorded answers that they were compared with.
+    /// Recorded responses that they were compared with.
     pub compared: usize,
-    /// Requests without such an answer, by why.
+    /// Requests without a comparable response, by reason.
     pub failures: BTreeMap<String, usize>,
-    /// What differs.
+    /// Differences in shape.
     pub changes: Vec<Change>,
 }
 
-/// One service, as far as shapes go: provider and model, service, dialect, and whether it streams.
+/// Responses with a comparable shape: provider and model, service, dialect, and whether they are streams.
 type Group = (String, String, String, bool);
 
 /// A recorded exchange that can be sent again.
@@ -61,11 +61,11 @@ struct Candidate {
     recorded: Vec<Value>,
 }
 
-/// Sends at most `sample` recorded requests of each service of `plan`, drawn by `seed`: what came of each service, and how
-/// many exchanges were left out because their stored requests are incomplete.
+/// Sends at most `sample` recorded requests of each service of `plan`, drawn by `seed`. Returns the result for each
+/// service, and the number of exchanges left out because their stored requests are incomplete.
 ///
 /// # Errors
-/// When nothing is recorded, or nothing could be sent at all.
+/// If nothing is recorded, or nothing could be sent.
 pub(crate) fn diff(
     runner: &TrialRunner,
     plan: &Plan,
@@ -116,7 +116,7 @@ pub(crate) fn diff(
     Ok((found, incomplete))
 }
 
-/// The recorded exchanges that can be sent again, each request once, and how many are incomplete.
+/// Recorded exchanges that can be sent again, each request once, and the number of incomplete ones.
 fn candidates(runner: &TrialRunner, plan: &Plan) -> (BTreeMap<Group, Vec<Candidate>>, usize) {
     let (mut groups, mut incomplete) = (BTreeMap::<Group, Vec<Candidate>>::new(), 0);
     let mut known = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Which cassettes are meant.
+//! Finds the cassettes that paths refer to.
 
 use super::FileError;
 use crate::platform::files;
@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 /// A cassette on disk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CassetteFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its scenario's blobs: beside its case's folder, or beside itself where there are no cases.
+    /// Blobs of its scenario: beside its case's folder, or beside the file if there are no cases.
     pub blobs: PathBuf,
-    /// As messages call it.
+    /// Name in messages.
     pub shown: String,
 }
 
-/// The cassettes at and below these paths, sorted; messages name them as seen from the folder `here`.
+/// Cassettes at and below these paths, sorted; messages name them relative to the folder `here`.
 ///
 /// # Errors
-/// When a path is not there, or cannot be read, or when nothing is found.
+/// If a path does not exist or cannot be read, or nothing is found.
 pub(crate) fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFile>, FileError> {
     let mut found = Vec::new();
     for path in paths {

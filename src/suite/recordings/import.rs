@@ -1,4 +1,4 @@
-//! A cassette of another recorder, made one of ours through our redaction.
+//! Imports a cassette of another recorder, redacted.
 
 use super::FileError;
 use crate::cassette::{self, Cassette, CassetteError, Header, Imported, Profile, Redactor, Refusal, Route, VcrError};
@@ -9,7 +9,7 @@ use crate::transport::Service;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The lane that an agent which runs elsewhere replays: see docs/how-to/external-agents.md, "Recordings of other tools".
+/// Lane that an external agent replays: see docs/how-to/external-agents.md, "Recordings of other tools".
 const LANE: &str = "external.base.1";
 
 /// Why a file was not imported.
@@ -18,21 +18,21 @@ pub(crate) enum ImportError {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(std::io::Error),
-    /// There is a recording of that name.
+    /// A recording of that name exists.
     #[error("{scenario}/{case} is there already: delete it, or give another --scenario")]
     Present {
-        /// The scenario.
+        /// Scenario name.
         scenario: String,
-        /// The case.
+        /// Case name.
         case: String,
     },
-    /// It is no cassette of that recorder.
+    /// It is not a cassette of that recorder.
     #[error(transparent)]
     Foreign(#[from] VcrError),
-    /// There is nothing in it.
+    /// It is empty.
     #[error("it holds no interaction")]
     Empty,
-    /// None of its interactions can be taken over; this is why of the first.
+    /// None of its interactions can be imported; this is the reason for the first.
     #[error("{0}")]
     Refused(Refusal),
     /// The cassette cannot be written.
@@ -40,21 +40,21 @@ pub(crate) enum ImportError {
     Unwritable(#[from] CassetteError),
 }
 
-/// Where the exchanges of a file go.
+/// Destination of an import.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Import<'a> {
-    /// The project's cassettes.
+    /// Folder of the project's cassettes.
     pub folder: &'a Path,
-    /// The scenario below whose name the cassette is put.
+    /// Scenario name.
     pub scenario: &'a str,
-    /// The case.
+    /// Case name.
     pub case: &'a str,
 }
 
-/// Makes a cassette of what VCR.py wrote: what was taken over, and the file.
+/// Imports a VCR.py cassette; returns the imported exchanges and the new file.
 ///
 /// # Errors
-/// When the file cannot be read or holds nothing to take over, or when there is a recording of that name already.
+/// If the file cannot be read or has nothing to import, or a recording of that name exists.
 pub(crate) fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Result<(Imported, PathBuf), ImportError> {
     let text = files::read_to_string(file).map_err(ImportError::Unreadable)?;
     let path = cassette::path(target.folder, target.scenario, target.case, &LANE);
@@ -93,7 +93,7 @@ pub(crate) fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Re
     Ok((imported, path))
 }
 
-/// Where an address leads: by its dialect, or to a service of no known one, whose requests are matched as a whole.
+/// Route of a URL: by its dialect, or to an unknown service whose requests are matched as a whole.
 fn routed(url: &str) -> Route {
     match route::route(url) {
         Some((dialect, path)) => {
@@ -104,10 +104,10 @@ fn routed(url: &str) -> Route {
     }
 }
 
-/// The files that paths stand for, sorted: of a folder the YAML and JSON files right in it.
+/// Files at these paths, sorted; a folder stands for the YAML and JSON files directly in it.
 ///
 /// # Errors
-/// When a path is not there or cannot be read.
+/// If a path does not exist or cannot be read.
 pub(crate) fn import_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
     let mut found = Vec::new();
     for path in paths {
@@ -128,12 +128,12 @@ pub(crate) fn import_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError>
     Ok(found)
 }
 
-/// Names of cases for files, each given once.
+/// Unique case names for files.
 #[derive(Debug, Default)]
 pub(crate) struct CaseNames(BTreeSet<String>);
 
 impl CaseNames {
-    /// A name like the file's that no earlier file has.
+    /// A name based on the file's that no earlier file has.
     pub(crate) fn name(&mut self, file: &Path) -> String {
         let name = slug(&file.file_stem().unwrap_or_default().to_string_lossy());
         let mut free = name.clone();
@@ -146,12 +146,12 @@ impl CaseNames {
     }
 }
 
-/// Whether the text can be a folder's name as it is: a to z, 0 to 9 and `-`.
+/// Whether the text is a valid folder name: a to z, 0 to 9 and `-`.
 pub(crate) fn is_name(text: &str) -> bool {
     slug(text) == text
 }
 
-/// A name of a to z, 0 to 9 and `-` that is like the text.
+/// Converts a text into a name of a to z, 0 to 9 and `-`.
 fn slug(text: &str) -> String {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
     let words: String = text.chars().map(plain).collect();

@@ -1,12 +1,12 @@
-//! One writer of recordings in a project at a time: a run, a grading, an import, a rekeying.
+//! Allows one writer of recordings per project: a run, a grading, an import or a rekeying.
 
 use crate::platform::files::{self, LockError, ProjectLock};
 use jiff::{Timestamp, Unit};
 
-/// The project's lock for `command`, which those that come meanwhile are told of.
+/// Takes the project's lock for `command`, which other processes see in their error.
 ///
 /// # Errors
-/// [`LockError::Held`] while another process has it.
+/// [`LockError::Held`] if another process holds it.
 #[expect(clippy::disallowed_methods, reason = "others are told since when they are kept out")]
 pub(crate) fn lock(command: &str) -> Result<Option<ProjectLock>, LockError> {
     let since = Timestamp::now().round(Unit::Second).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Managing recordings: which are stale or missing, what recording them again takes, and what else is done to files.
+//! Manages recordings: finds stale and missing ones, estimates re-recording, and changes their files.
 //!
 //! | entry point | does |
 //! |---|---|
@@ -38,18 +38,18 @@ pub(crate) use writable::{Unwritable, writable, writable_folders};
 use std::io;
 use std::path::PathBuf;
 
-/// A file or folder of recordings that cannot be used.
+/// A file or folder of recordings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     /// It cannot be read.
     #[error("{} cannot be read: {error}", path.display())]
     Read {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// Nothing that was named is a cassette.
+    /// No named path is a cassette.
     #[error("there is no cassette: a cassette is a .yaml file below fixtures/cassettes")]
     NoCassette,
 }

@@ -1,7 +1,7 @@
-//! Which trials to record again, and what that takes.
+//! Selects trials to re-record, and estimates the cost.
 //!
-//! What it takes is taken from what was recorded before; of a trial without a sound recording, from the mean of its
-//! scenario's others.
+//! The estimate uses the earlier recordings; a trial without a valid recording counts as the mean of its scenario's
+//! others.
 
 use super::staleness::{Ages, stale};
 use crate::plan::Plan;
@@ -12,31 +12,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 
-/// The trials to record again.
+/// Trials to re-record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Refresh {
-    /// Their places in the plan.
+    /// Their indices in the plan.
     pub trials: BTreeSet<usize>,
-    /// Why, and how many of them.
+    /// Reasons, with the number of trials.
     pub reasons: BTreeMap<&'static str, usize>,
 }
 
-/// What recording trials takes, by what was recorded before.
+/// Estimated cost of re-recording, from earlier recordings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RefreshCost {
     /// Calls and money.
     pub spending: Spending,
-    /// Trials without a sound recording, counted as the mean of the others of their scenario.
+    /// Trials without a valid recording, counted as the mean of the others of their scenario.
     pub estimated: usize,
-    /// Trials that are not counted: nothing of their scenario was recorded.
+    /// Trials not counted, because nothing of their scenario was recorded.
     pub unknown: usize,
 }
 
-/// Finds the trials of `plan` to record again: those whose replay lacks a recording (`missed`), and those that are stale
-/// by `ages`, where they are given.
+/// Finds the trials of `plan` to re-record: those whose replay lacks a recording (if `missed`), and those stale by
+/// `ages` (if given).
 ///
 /// # Errors
-/// When the replay cannot be carried out.
+/// If the replay cannot be run.
 pub(crate) fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Option<Ages>) -> io::Result<Refresh> {
     let mut found = Refresh::default();
     let mut add = |index: usize, why: &'static str| {
@@ -55,7 +55,7 @@ pub(crate) fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Opt
             old.extend(why.old.map(|_| plan.trials[index].scenario));
             add(index, if why.old.is_some() { "too old" } else { "drifted" });
         }
-        // Alone it would be a second draw of the same agent, which does not take the place of the first.
+        // Recorded alone, it would be a second draw of the same agent, which does not replace the first.
         for (index, _) in plan.trials.iter().enumerate().filter(|(_, trial)| old.contains(&trial.scenario)) {
             add(index, "of the same scenario");
         }
@@ -63,7 +63,7 @@ pub(crate) fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Opt
     Ok(found)
 }
 
-/// The trials whose replay does not get through for want of a recording, by index, with why.
+/// Trials, by index, whose replay stops for lack of a recording, with the reason.
 fn missing(runner: &TrialRunner, plan: &Plan) -> io::Result<Vec<(usize, &'static str)>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut missed, mut index) = (Vec::new(), 0);
@@ -82,7 +82,7 @@ fn missing(runner: &TrialRunner, plan: &Plan) -> io::Result<Vec<(usize, &'static
 }
 
 impl Refresh {
-    /// What recording these trials takes.
+    /// Estimates re-recording these trials.
     pub(crate) fn cost(&self, runner: &TrialRunner, plan: &Plan) -> RefreshCost {
         let mut cost = RefreshCost::default();
         let mut means: BTreeMap<usize, Option<(Spending, u64)>> = BTreeMap::new();
@@ -112,7 +112,7 @@ impl Refresh {
     }
 }
 
-/// What the recorded lanes of a scenario came to together, and how many they are; `None` without any.
+/// Total spending and number of a scenario's recorded lanes; `None` if there are none.
 fn total(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<(Spending, u64)> {
     let (mut sum, mut lanes) = (Spending::default(), 0);
     for trial in plan.trials.iter().filter(|trial| trial.scenario == scenario) {

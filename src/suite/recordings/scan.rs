@@ -1,4 +1,4 @@
-//! Secrets in files, by place and kind, never by value.
+//! Finds secrets in files; reports position and kind, never the value.
 
 use super::FileError;
 use crate::cassette::{self, Find, Redactor};
@@ -7,11 +7,11 @@ use crate::scenario::Project;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Ends of the names of variables that hold secrets.
+/// Name suffixes of variables that hold secrets.
 const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"];
 
-/// The secrets that are known by value, with the names of their variables: those that the project file names, every
-/// variable of the environment whose name ends like a secret's, and all of `given`.
+/// Secrets known by value, with their variables' names: variables that the project file names, environment variables
+/// whose names end like those of secrets, and all of `given`.
 pub(crate) fn known_secrets(project: &Project, given: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let named = |name: &String| project.providers.values().any(|provider| provider.key.as_ref() == Some(name));
     let mut known: BTreeMap<String, String> = std::env::vars_os()
@@ -25,19 +25,19 @@ pub(crate) fn known_secrets(project: &Project, given: BTreeMap<String, String>) 
     known
 }
 
-/// The secrets in a file.
+/// Secrets in a file.
 ///
 /// # Errors
-/// When it cannot be read: what was not read is not clean.
+/// If it cannot be read: an unread file does not count as clean.
 pub(crate) fn scan(file: &Path, redactor: &Redactor) -> Result<Vec<Find>, FileError> {
     let bytes = files::read(file).map_err(|error| FileError::Read { path: file.to_owned(), error })?;
     Ok(cassette::scan(&String::from_utf8_lossy(&bytes), redactor))
 }
 
-/// The files at and below these paths, sorted; links are not followed, and what is in a `.git` is left out.
+/// Files at and below these paths, sorted; does not follow links, and skips `.git`.
 ///
 /// # Errors
-/// When a path is not there or cannot be read.
+/// If a path does not exist or cannot be read.
 pub(crate) fn scan_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
     let mut found = Vec::new();
     for path in paths {

@@ -1,6 +1,6 @@
-//! Recordings that are too old, no longer fit their trial, belong to no trial, or are missing.
+//! Finds recordings that are too old, no longer match their trial, belong to no trial, or are missing.
 //!
-//! Nothing here goes into a report: the same run gives the same bytes on another day.
+//! Nothing here is part of a report: the same run gives the same bytes on another day.
 
 use crate::cassette::{self, Cassette, CassetteError};
 use crate::plan::{self, Plan, PlannedScenario, PlannedTrial, Selection};
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Which recordings are too old.
+/// Age limit of recordings.
 #[derive(Debug, Clone, Copy)]
 pub struct Ages {
     now: Timestamp,
@@ -23,12 +23,12 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// Older than `limit` at the time `now`; `None` is never too old.
+    /// Limit relative to the time `now`; `None` means no limit.
     pub fn new(limit: Option<Duration>, now: Timestamp) -> Self {
         Self { now, limit }
     }
 
-    /// Whether what was recorded then is too old.
+    /// Whether a recording of that time is too old.
     pub fn too_old(&self, recorded_at: Timestamp) -> bool {
         self.limit.is_some_and(|limit| {
             let age = self.now.duration_since(recorded_at);
@@ -41,7 +41,7 @@ impl Ages {
         if hours.is_multiple_of(24) { plural((hours / 24) as usize, "day") } else { plural(hours as usize, "hour") }
     }
 
-    /// A warning of the recordings among these that are too old; `None` when none is.
+    /// Warning about the recordings that are too old; `None` if none is.
     pub fn remark(&self, recorded: &[(String, Timestamp)]) -> Option<String> {
         let old: Vec<&(String, Timestamp)> = recorded.iter().filter(|(_, at)| self.too_old(*at)).collect();
         let (trial, at) = old.iter().min_by_key(|(trial, at)| (*at, trial))?;
@@ -62,18 +62,18 @@ fn day(at: Timestamp) -> String {
     at.to_string().chars().take(10).collect()
 }
 
-/// Why one lane is stale.
+/// Why a lane is stale.
 #[derive(Debug)]
 pub(crate) struct Stale {
-    /// When it was recorded, if that is too long ago.
+    /// Recording time, if it is too long ago.
     pub old: Option<Timestamp>,
-    /// Parts of its requests that have changed since, with the exchanges that hold the old ones.
+    /// Parts of its requests that have changed, with the exchanges that have the old ones.
     pub drifted: Vec<(Part, Vec<u32>)>,
-    /// What it pinned of a base behind a server, where another is declared today.
+    /// The recorded knowledge server declaration, if another is declared today.
     pub searched: Option<String>,
 }
 
-/// The stale lanes of a plan: trials by index, with why. Lanes without a sound recording are not among them.
+/// Stale lanes of a plan: trials by index, with reasons. Lanes without a valid recording are left out.
 pub(crate) fn stale(runner: &TrialRunner, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stale> {
     let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
         let standing = runner.standing(plan, trial).ok()?;
@@ -138,7 +138,7 @@ pub(crate) fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagno
     notes
 }
 
-/// A note on recordings of a scenario that no trial asks for.
+/// Note on recordings of a scenario that no trial uses.
 fn unused(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<Diagnostic> {
     const SHOWN: usize = 3;
     let planned = &plan.scenarios[scenario];
@@ -162,7 +162,7 @@ fn unused(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<Diagnost
     (!left.is_empty()).then(|| Diagnostic::note("unused-recording", &planned.file, message).with_help(help))
 }
 
-/// The file of a trial's recording; `cassettes` wins over the project's folder.
+/// Path of a trial's recording; `cassettes` overrides the project's folder.
 pub(crate) fn lane_file(loaded: &Loaded, cassettes: Option<&Path>, trial: &str) -> PathBuf {
     folder_of(loaded, cassettes).join(format!("{trial}.yaml"))
 }
@@ -171,8 +171,8 @@ fn folder_of(loaded: &Loaded, cassettes: Option<&Path>) -> PathBuf {
     loaded.root.join(cassettes.unwrap_or(Path::new(&loaded.project.cassettes)))
 }
 
-/// One error for each recording that cannot be read (cut off, or no cassette), and one for each cause that leaves requests
-/// of a scenario's recordings incomplete: such recordings replay, but a miss cannot be explained by them.
+/// One error for each unreadable recording (truncated or not a cassette), and one for each cause of incomplete requests
+/// in a scenario's recordings: such recordings replay, but cannot explain a miss.
 pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let found = plan.trials.par_iter().filter_map(|trial| {
@@ -217,8 +217,8 @@ pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnosti
     errors
 }
 
-/// One note for each case with lanes that have no recording, with the command that records them; where nothing is recorded
-/// yet, one note for all of them.
+/// One note for each case with missing recordings, with the command that records them; a single note if nothing is
+/// recorded yet.
 pub(crate) fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let mut missing: BTreeMap<(usize, usize), (usize, usize)> = BTreeMap::new();
@@ -247,12 +247,12 @@ pub(crate) fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagn
         .collect()
 }
 
-/// The command that records a case, with the agent that it needs to be told of.
+/// Command that records a case, with the `--agent` option if it needs one.
 fn record(scenario: &PlannedScenario, case: &str) -> String {
     format!("ragcheck run {} --mode record --only {}/{case}{}", scenario.file, scenario.name, agent(scenario))
 }
 
-/// The option that names a scenario's agent, behind a blank; empty without one.
+/// `--agent` option for a scenario's agent, after a space; empty without an agent.
 fn agent(scenario: &PlannedScenario) -> String {
     let agent = scenario.agent.as_ref().and_then(|agent| agent.target.server());
     agent.map_or_else(String::new, |server| format!(" --agent {server}"))

@@ -1,7 +1,7 @@
-//! Whether recordings can be put where they belong, found out before the first request is paid.
+//! Checks that recordings can be written, before the first request is paid for.
 //!
-//! A folder that is there takes an empty file for a moment; of one that is not, the nearest folder above that is there
-//! does. Nothing else is made, so that a run which records nothing leaves nothing behind.
+//! Creates and removes an empty file in each existing folder, and in the nearest existing parent of a missing one.
+//! Creates nothing else, so that a run without recordings leaves nothing behind.
 
 use crate::cassette;
 use crate::plan::Plan;
@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How the file is called that is written and removed again.
+/// Name of the probe file.
 const PROBE: &str = ".ragcheck-write-test";
 
-/// A folder in which no recording can be made.
+/// Recordings cannot be written into a folder.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "recordings cannot be written to {}: {error}; nothing was sent. Make it a folder that this user may write to, or name \
@@ -22,16 +22,16 @@ const PROBE: &str = ".ragcheck-write-test";
     folder.display()
 )]
 pub struct Unwritable {
-    /// The folder.
+    /// Path of the folder.
     folder: PathBuf,
-    /// What the operating system says.
+    /// Error of the operating system.
     error: io::Error,
 }
 
-/// Finds out whether the recordings of all trials of a plan can be written.
+/// Checks that the recordings of all trials of a plan can be written.
 ///
 /// # Errors
-/// [`Unwritable`] names the first folder that takes no file.
+/// [`Unwritable`] for the first folder without write access.
 pub(crate) fn writable(runner: &TrialRunner, plan: &Plan) -> Result<(), Unwritable> {
     let mut folders = BTreeSet::new();
     for trial in &plan.trials {
@@ -45,14 +45,14 @@ pub(crate) fn writable(runner: &TrialRunner, plan: &Plan) -> Result<(), Unwritab
     writable_folders(folders.iter().map(PathBuf::as_path))
 }
 
-/// Finds out whether files can be made in each of these folders, which need not be there.
+/// Checks that files can be created in each of these folders, which may not exist yet.
 ///
 /// # Errors
-/// [`Unwritable`] names the first that takes none.
+/// [`Unwritable`] for the first folder without write access.
 pub(crate) fn writable_folders<'f>(folders: impl IntoIterator<Item = &'f Path>) -> Result<(), Unwritable> {
     let nearest: BTreeSet<&Path> = folders.into_iter().map(nearest).collect();
     for folder in nearest {
-        // A file of somebody's with that name stays.
+        // An existing file of that name is never touched.
         let free = (0..).map(|number| folder.join(format!("{PROBE}-{number}")));
         let probe =
             free.into_iter().find(|probe| files::metadata(probe).is_err()).unwrap_or_else(|| folder.join(PROBE));
@@ -62,7 +62,7 @@ pub(crate) fn writable_folders<'f>(folders: impl IntoIterator<Item = &'f Path>) 
     Ok(())
 }
 
-/// The folder itself, or the nearest above it at which something is.
+/// The folder itself, or its nearest existing parent.
 fn nearest(folder: &Path) -> &Path {
     let named = |at: &Path| !at.as_os_str().is_empty();
     let missing = |at: &Path| files::metadata(at).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);

@@ -1,23 +1,24 @@
-//! What trials were drawn to before this run, and which of their draws counts.
+//! Draws of trials in earlier runs, and which draw of a trial counts.
 //!
-//! A judged trial keeps its first draw when it is run again while nothing under test has changed: to run what failed until it
-//! passes would make a verdict of chance. Where every trial of a scenario is drawn in one run, the new draws count, and say
-//! what came before. Recordings keep their first draw by themselves, see [`TrialRunner::record`](crate::trial::TrialRunner::record).
+//! A judged trial keeps its first draw if it is run again while nothing under test has changed: rerunning failures
+//! until they pass would make the verdict a matter of chance. If every trial of a scenario is drawn in one run, the new
+//! draws count, and the earlier verdicts are reported. Recordings keep their first draw independently, see
+//! [`TrialRunner::record`](crate::trial::TrialRunner::record).
 
 use super::kept::Kept;
 use crate::trace::{EXTERNAL, Trace, TrialEnd, TrialErrorKind, What};
 use crate::trial::Finished;
 use std::collections::BTreeMap;
 
-/// What stands for the verdict of a draw that was not judged.
+/// Verdict shown for a draw that was not judged.
 pub(crate) const UNJUDGED: &str = "unknown";
 
-/// The draws of trials in earlier live runs.
+/// Draws of trials in earlier live runs.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierDraws {
     runs: Vec<Kept>,
     trials: BTreeMap<String, Draw>,
-    /// How often trials ended in ERROR and are run again now.
+    /// Number of times each trial ended in ERROR and is run again now.
     errors: BTreeMap<String, u32>,
 }
 
@@ -30,7 +31,7 @@ struct Draw {
 }
 
 impl EarlierDraws {
-    /// Adds the judged trials of a run: by id, the verdict of the draw that counted in it, and whether it goes on counting.
+    /// Adds the judged trials of a run: by id, the verdict of the draw that counted, and whether it still counts.
     pub(crate) fn add_run(&mut self, run: Kept, judged: impl IntoIterator<Item = (String, String, bool)>) {
         let number = self.runs.len();
         let draws = judged.into_iter().filter(|(trial, ..)| run.has(trial));
@@ -41,12 +42,12 @@ impl EarlierDraws {
         self.runs.push(run);
     }
 
-    /// Adds a trial that ended in ERROR so many times.
+    /// Adds `times` ERROR results of a trial.
     pub(crate) fn add_errors(&mut self, trial: String, times: u32) {
         self.errors.insert(trial, times);
     }
 
-    /// What a trial comes to that has just been drawn under the plan of this id.
+    /// Decides which draw of a trial counts, just after it was drawn under the plan of this id.
     pub(crate) fn settle(&self, plan: &str, mut now: Finished) -> Finished {
         let trial = now.trace.trial.clone();
         now.trace.evidence.replaced_errors += self.errors.get(&trial).copied().unwrap_or(0);
@@ -69,8 +70,8 @@ impl EarlierDraws {
 }
 
 impl Finished {
-    /// What a trial of this first draw comes to when it was run again: the first draw, beside what the other came to. One that
-    /// was stopped is no draw: the trial is still to be run.
+    /// Combines a first draw with a later one: the first draw counts, and the later one is reported beside it. A
+    /// cancelled trial is not a draw and has to be run again.
     #[must_use]
     pub fn run_again(self, again: Self) -> Self {
         if matches!(&again.trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::Stopped) {
@@ -82,8 +83,8 @@ impl Finished {
     }
 }
 
-/// Whether something under test changed between two draws of a trial that its plan does not say: what was searched, the tools, the
-/// model, the system prompt.
+/// Whether something under test changed between two draws that the plan does not record: the knowledge, the tools, the
+/// model or the system prompt.
 fn changed(first: &Trace, now: &Trace) -> bool {
     now.end == TrialEnd::Completed
         && (first.evidence.knowledge != now.evidence.knowledge
@@ -92,7 +93,7 @@ fn changed(first: &Trace, now: &Trace) -> bool {
             || first.lane.flow != EXTERNAL && system(first) != system(now))
 }
 
-/// The digest of the system prompt that the model was first shown.
+/// Digest of the first system prompt sent to the model.
 fn system(trace: &Trace) -> Option<&str> {
     let mut called = trace.events.iter().filter_map(|event| match &event.what {
         What::ModelCalled(called) => Some(called),

@@ -1,8 +1,8 @@
-//! Run folders: written beside, then renamed after their content.
+//! Run folders, written under a temporary name and renamed after their content.
 //!
-//! A temporary folder becomes `reports/<first 12 hex digits of SHA-256 over plan.json and traces.jsonl>`, so the same run
-//! made twice is the same folder, and keeps its grades and comparisons, also when two processes make it at once. `reports/latest`
-//! points to the newest whole run. A run that is killed leaves older folders as they were.
+//! A temporary folder becomes `reports/<first 12 hex digits of SHA-256 over plan.json and traces.jsonl>`. Equal runs
+//! therefore share a folder and keep its grades and comparisons, even if two processes write it at once.
+//! `reports/latest` points to the newest complete run. A killed run leaves older folders unchanged.
 
 use crate::platform::files;
 use crate::platform::secrets;
@@ -16,11 +16,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Folders called `latest` that are put aside, at most.
+/// Maximum number of folders named `latest` that are moved aside.
 #[cfg(unix)]
 const MOST_ASIDE: usize = 1_000;
 
-/// A run folder that is being written.
+/// A run folder in progress.
 #[derive(Debug)]
 pub(crate) struct Writing {
     reports: PathBuf,
@@ -32,11 +32,11 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Begins a folder below `reports` with `plan`, the text of `plan.json` as [`Plan::stored`](crate::plan::Plan::stored)
-    /// gives it.
+    /// Creates a folder below `reports` with `plan`, the text of `plan.json` from
+    /// [`Plan::stored`](crate::plan::Plan::stored).
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(crate) fn begin(reports: &Path, plan: &[u8]) -> io::Result<Self> {
         files::create_dir_all(reports)?;
         let folder = files::temporary_folder(reports)?;
@@ -49,13 +49,13 @@ impl Writing {
         Ok(Self { reports: reports.to_owned(), folder, traces, again: None, passages, digest })
     }
 
-    /// Appends one line, with its newline, to `traces.jsonl`.
+    /// Appends one line, including its newline, to `traces.jsonl`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(crate) fn trace(&mut self, line: &[u8]) -> io::Result<()> {
         let (line, digest) = stored_line(line);
-        // A line's digest stands for the line.
+        // A line with a digest is represented by it.
         self.digest.update(if digest.is_empty() { &line[..] } else { digest.as_bytes() });
         self.traces.write_all(&line)
     }
@@ -63,7 +63,7 @@ impl Writing {
     /// Appends the line of a draw that does not count to `run-again.jsonl`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(crate) fn run_again(&mut self, line: &[u8]) -> io::Result<()> {
         let again = match self.again.take() {
             Some(again) => again,
@@ -72,18 +72,19 @@ impl Writing {
         self.again.insert(again).write_all(&stored_line(line).0)
     }
 
-    /// Appends those passages to `passages.jsonl` that do not stand in it.
+    /// Appends passages that are not there yet to `passages.jsonl`.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// If they cannot be written.
     pub(crate) fn passages(&mut self, found: &[Arc<NamedPassage>]) -> io::Result<()> {
         self.passages.add(found).map(|_| ())
     }
 
-    /// Every trace is written: what stands in the files so far can be read. Gives how many passages had no room.
+    /// Flushes all files after the last trace, so that they can be read. Returns how many passages exceeded the size
+    /// limit.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If a file cannot be written.
     pub(crate) fn flush(&mut self) -> io::Result<usize> {
         self.traces.flush()?;
         self.again.as_mut().map_or(Ok(()), Write::flush)?;
@@ -91,16 +92,16 @@ impl Writing {
         Ok(self.passages.left_out())
     }
 
-    /// Where the folder is for now.
+    /// Current path of the folder.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Gives the folder its name. Where an equal run is there, its files are replaced and what was made of it since
-    /// (grades, comparisons) stays. `latest` points to the folder afterwards where `newest` says so.
+    /// Renames the folder to its final name. If an equal run exists, its files are replaced, and later additions
+    /// (grades, comparisons) stay. Points `latest` to the folder if `newest` is set.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(crate) fn finish(mut self, newest: bool) -> io::Result<PathBuf> {
         self.flush()?;
         self.traces.get_ref().sync_all()?;
@@ -125,11 +126,12 @@ impl Writing {
     }
 }
 
-/// Removes the oldest folders of replays below `reports`, so that `keep` stay beside those of live runs, recordings and
-/// imports and those that somebody graded or compared. `latest` and `made`, the run that was just made, stay too.
+/// Removes the oldest replay folders below `reports` until `keep` of them are left. Folders of live runs, recordings
+/// and imports, and folders with grades or comparisons, are never removed, nor are `latest` and `made`, the run just
+/// written.
 ///
 /// # Errors
-/// When the folder of reports cannot be read.
+/// If the reports folder cannot be read.
 pub(crate) fn prune(reports: &Path, keep: usize, made: &Path) -> io::Result<()> {
     let _turn = files::turn();
     let latest = files::resolved(&reports.join("latest")).ok();
@@ -151,15 +153,14 @@ pub(crate) fn prune(reports: &Path, keep: usize, made: &Path) -> io::Result<()> 
     Ok(())
 }
 
-/// The mode of a run, and when it was written.
+/// Mode of a run, and when it was written.
 fn made_in(environment: &[u8]) -> Option<(String, String)> {
     let environment: serde_json::Value = serde_json::from_slice(environment).ok()?;
     let text = |name: &str| environment.get(name)?.as_str().map(str::to_owned);
     Some((text("mode")?, text("written_at")?))
 }
 
-/// The line of a trace as it is stored: without secrets, sealed, with its newline; and its digest, empty where it has
-/// none.
+/// A trace's stored line (redacted, sealed, with newline) and its digest, which may be empty.
 pub(super) fn stored_line(line: &[u8]) -> (Vec<u8>, String) {
     let clean = secrets::clean_bytes(line);
     let Ok(text) = std::str::from_utf8(&clean) else { return (clean.into_owned(), String::new()) };
@@ -174,8 +175,8 @@ fn point_latest(reports: &Path, name: &str) -> io::Result<()> {
     files::link(name, &link)?;
     let latest = reports.join("latest");
     match files::rename(&link, &latest) {
-        // A copy that resolved the link, an unpacked archive: it is kept beside, since no figures may stay under this name
-        // that are not of this run.
+        // A copy that resolved the link, or an unpacked archive: moved aside, because only figures of this run may be
+        // under this name.
         Err(error) if matches!(error.kind(), io::ErrorKind::IsADirectory | io::ErrorKind::DirectoryNotEmpty) => {
             let aside = (1..=MOST_ASIDE).map(|n| reports.join(format!("latest-{n}"))).find(|aside| !aside.exists());
             let aside = aside.ok_or(error)?;

@@ -1,6 +1,6 @@
-//! What asks a run to end in order: Ctrl-C, SIGTERM, and SIGHUP unless whoever started the run had it ignored (`nohup`).
+//! Signals that end a run in order: Ctrl-C, SIGTERM, and SIGHUP unless the parent process ignored it (`nohup`).
 
-/// Resolves when the run is to end, with why.
+/// Resolves when a signal asks the run to end; returns the reason.
 #[cfg(unix)]
 pub(crate) async fn interrupted() -> &'static str {
     use tokio::signal::unix::{SignalKind, signal};
@@ -10,7 +10,7 @@ pub(crate) async fn interrupted() -> &'static str {
                 signal.recv().await;
                 why
             }
-            // Without a handler the signal ends the process by itself.
+            // Without a handler, the signal kills the process anyway.
             Err(_) => std::future::pending().await,
         }
     };
@@ -27,17 +27,17 @@ pub(crate) async fn interrupted() -> &'static str {
     }
 }
 
-/// Resolves when the run is to end, with why.
+/// Resolves when a signal asks the run to end; returns the reason.
 #[cfg(not(unix))]
 pub async fn interrupted() -> &'static str {
     match tokio::signal::ctrl_c().await {
         Ok(()) => "the run was interrupted",
-        // Without a handler the signal ends the process by itself.
+        // Without a handler, the signal kills the process anyway.
         Err(_) => std::future::pending().await,
     }
 }
 
-/// Whether SIGHUP (bit 0 of the mask) is ignored; not known where there is no such file.
+/// Whether SIGHUP (bit 0 of the mask) is ignored; `false` if the file does not exist.
 #[cfg(unix)]
 #[expect(clippy::disallowed_methods, reason = "the system's word on this process, and no file that anybody names")]
 fn ignores_hangup() -> bool {

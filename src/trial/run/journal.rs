@@ -1,7 +1,7 @@
-//! The journal of a live or recording run: what lasts of it whatever ends it.
+//! Journal of a live or recording run: finished trials survive any way in which the run ends.
 //!
-//! `reports/.unfinished/<id of the plan>-<n>/` is made before the first trial begins and removed when every trial has
-//! ended by itself and the run's folder is written:
+//! `reports/.unfinished/<id of the plan>-<n>/` is created before the first trial begins, and removed once every trial
+//! has ended without being cancelled and the run folder is written:
 //!
 //! | file | holds |
 //! |---|---|
@@ -11,8 +11,9 @@
 //! | `errors.jsonl` | the id of each trial that ended in ERROR, once for each time |
 //! | `traces.jsonl` | the trace of each finished trial, in the order of finishing; a line lasts before the trial counts as finished |
 //!
-//! While it exists, the run is unfinished: nothing else says so. Its process holds the lock of `traces.jsonl`. A last
-//! line that was cut off is dropped. A build that does not know the version of `begun.json` refuses to go on with it.
+//! A run is unfinished as long as this folder exists; no other file says so. Its process holds the lock of
+//! `traces.jsonl`. A truncated last line is dropped. A build that does not know the version of `begun.json` refuses to
+//! resume the run.
 
 use super::folder::stored_line;
 use super::kept::Kept;
@@ -31,91 +32,91 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Version of `begun.json`.
 const VERSION: u32 = 1;
-/// The folder of unfinished runs, below that of reports.
+/// Folder of unfinished runs, below the reports folder.
 const UNFINISHED: &str = ".unfinished";
-/// The file that says what was begun.
+/// File that describes the interrupted command.
 const BEGUN: &str = "begun.json";
-/// The file that says which trials ended in ERROR.
+/// File that lists trials that ended in ERROR.
 const ERRORS: &str = "errors.jsonl";
-/// Unfinished runs of one plan, at most.
+/// Maximum number of unfinished runs of one plan.
 const MOST: usize = 1_000;
 
-/// What was begun.
+/// Contents of `begun.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Begun {
     /// Format version.
     pub version: u32,
     /// `record` or `live`.
     pub mode: String,
-    /// When (RFC 3339, UTC).
+    /// Start time (RFC 3339, UTC).
     pub at: Timestamp,
-    /// The process that began it.
+    /// Process id.
     pub process: u32,
-    /// What was typed behind the program's name.
+    /// Command-line arguments after the program name.
     pub arguments: Vec<String>,
 }
 
 impl Begun {
-    /// What begins now, under `mode`, by a command of these arguments.
+    /// Describes a run that starts now under `mode` with these arguments.
     pub(crate) fn now(mode: &str, at: Timestamp, arguments: Vec<String>) -> Self {
         let arguments = arguments.iter().map(|argument| secrets::clean(argument).into_owned()).collect();
         Self { version: VERSION, mode: mode.to_owned(), at, process: std::process::id(), arguments }
     }
 
-    /// The command, as it was typed.
+    /// The command line.
     pub(crate) fn command(&self) -> String {
         format!("ragcheck {}", self.arguments.join(" "))
     }
 }
 
-/// Why a run cannot be gone on with, or be kept.
+/// Why a run cannot be resumed or journaled.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// There is none.
+    /// There is no unfinished run.
     #[error("--resume: there is no unfinished run below {}", reports.display())]
     Nothing {
-        /// The folder of runs.
+        /// Reports folder.
         reports: PathBuf,
     },
-    /// Its process is still there.
+    /// Its process is still running.
     #[error(
         "--resume: the run is still under way in process {process}, since {since}: wait until it has ended, or stop it"
     )]
     Running {
-        /// The process.
+        /// Process id.
         process: u32,
-        /// Since when.
+        /// Start time.
         since: Timestamp,
     },
-    /// The plan is another by now.
+    /// The plan has changed since.
     #[error(
         "--resume: what is asked for is not what was begun at {at} with `{command}` ({finished} finished):\n  {}\nundo the change, or begin \
          a new run without --resume; what is finished stays below {}",
         differences.join("\n  "), folder.display()
     )]
     Changed {
-        /// When it was begun.
+        /// Start time.
         at: Timestamp,
-        /// The command that began it.
+        /// Command that began it.
         command: String,
-        /// Trials that are finished.
+        /// Number of finished trials.
         finished: usize,
-        /// What differs.
+        /// Differences between the plans.
         differences: Vec<String>,
-        /// Its folder.
+        /// Folder of the unfinished run.
         folder: PathBuf,
     },
-    /// It cannot be understood.
+    /// A file of the journal is invalid.
     #[error("--resume: {}: {why}; delete {} to begin anew", file.display(), folder.display())]
     Broken {
         /// The file.
         file: PathBuf,
         /// Why.
         why: String,
-        /// The folder.
+        /// Folder of the unfinished run.
         folder: PathBuf,
     },
-    /// It cannot be read or written.
+    /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
         /// The file.
@@ -125,7 +126,7 @@ pub enum JournalError {
     },
 }
 
-/// The journal of a run that is under way.
+/// Journal of a run in progress.
 #[derive(Debug)]
 pub(crate) struct Journal {
     folder: PathBuf,
@@ -133,13 +134,13 @@ pub(crate) struct Journal {
     kept: Kept,
     written: Mutex<Written>,
     resumed: bool,
-    /// How often trials ended in ERROR in earlier processes.
+    /// Number of ERROR results by trial, from earlier processes.
     errors: BTreeMap<String, u32>,
 }
 
 #[derive(Debug)]
 struct Written {
-    /// Locked as long as the run goes on.
+    /// Locked while the run is in progress.
     file: File,
     length: u64,
     trials: BTreeSet<String>,
@@ -147,10 +148,10 @@ struct Written {
 }
 
 impl Journal {
-    /// Begins one for a run of `plan`, whose text is `plan_text`.
+    /// Creates a journal for a run of `plan`, whose text is `plan_text`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(crate) fn begin(reports: &Path, plan: &Plan, plan_text: &[u8], begun: Begun) -> Result<Self, JournalError> {
         let _turn = files::turn();
         let free = (1..MOST).map(|n| folder_of(reports, plan, n)).find(|folder| !folder.exists());
@@ -162,7 +163,7 @@ impl Journal {
         let text = serde_json::to_vec_pretty(&begun).map_err(|error| of(file(BEGUN))(error.into()))?;
         let traces = files::append(file(TRACES)).map_err(of(file(TRACES)))?;
         traces.try_lock().map_err(|error| of(file(TRACES))(error.into()))?;
-        // The last: a folder without it was killed before the run began.
+        // Written last: a folder without it belongs to a process killed before the run began.
         files::replace(file(BEGUN), text).map_err(of(file(BEGUN)))?;
         let passages = files::append(file(PASSAGES)).map_err(of(file(PASSAGES)))?;
         let passages = PassageWriter::new(passages, &Passages::default());
@@ -170,10 +171,10 @@ impl Journal {
         Ok(Self { folder, begun, kept: Kept::default(), written, resumed: false, errors: BTreeMap::new() })
     }
 
-    /// Goes on with the newest unfinished run of `plan` below `reports`.
+    /// Resumes the newest unfinished run of `plan` below `reports`.
     ///
     /// # Errors
-    /// When there is none, when it is of another plan or mode, or when its process is still there.
+    /// If there is none, if its plan or mode differs, or if its process is still running.
     pub(crate) fn resume(reports: &Path, plan: &Plan, plan_text: &[u8], mode: &str) -> Result<Self, JournalError> {
         let now: Value = serde_json::from_slice(plan_text).unwrap_or_default();
         let mut refused = None;
@@ -225,40 +226,40 @@ impl Journal {
         Ok(Self { folder, begun, kept, written, resumed: true, errors })
     }
 
-    /// The trials that were finished before, by another process.
+    /// Trials that an earlier process finished.
     pub(crate) fn kept(&self) -> &Kept {
         &self.kept
     }
 
-    /// When the run was begun, where another process began it.
+    /// Start time of a resumed run; `None` for a new run.
     pub(crate) fn resumed_since(&self) -> Option<Timestamp> {
         self.resumed.then_some(self.begun.at)
     }
 
-    /// Trials that are finished.
+    /// Number of finished trials.
     pub(crate) fn finished(&self) -> usize {
         self.kept.len() + self.written.lock().unwrap_or_else(PoisonError::into_inner).trials.len()
     }
 
-    /// How often a trial ended in ERROR before the run was resumed.
+    /// Number of times a trial ended in ERROR before the run was resumed.
     pub(crate) fn errors(&self, trial: &str) -> u32 {
         self.errors.get(trial).copied().unwrap_or(0)
     }
 
-    /// Notes that a trial ended in ERROR: a run that is resumed says how many it ran again.
+    /// Notes that a trial ended in ERROR, so that a resumed run can report how many it ran again.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(crate) fn note_error(&self, trial: &str) -> io::Result<()> {
         let _alone = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let line = serde_json::to_string(trial)? + "\n";
         files::append(self.folder.join(ERRORS))?.write_all(line.as_bytes())
     }
 
-    /// Keeps the trace of a finished trial and what its searches found, so that both last.
+    /// Appends the trace of a finished trial and the passages that its searches found, and syncs both to disk.
     ///
     /// # Errors
-    /// When it cannot be written; the journal is then as it was before.
+    /// If it cannot be written; the journal is then unchanged.
     pub(crate) fn keep(&self, trace: &Trace, found: &[Arc<NamedPassage>]) -> io::Result<()> {
         let mut line = Vec::with_capacity(8 * 1024);
         trace::write_trace(&mut line, trace)?;
@@ -269,7 +270,7 @@ impl Journal {
             passages.out().sync_data()?;
         }
         if let Err(error) = file.write_all(&line).and_then(|()| file.sync_data()) {
-            // A part of a line would be dropped by whoever resumes; without it nothing has to be.
+            // A partial line would be dropped on resume; truncating leaves none.
             let _ = file.set_len(*length);
             return Err(error);
         }
@@ -278,8 +279,8 @@ impl Journal {
         Ok(())
     }
 
-    /// The run is over. `complete` says that every trial has ended by itself and the run's folder is written: this
-    /// journal goes, and what is left of earlier runs of the same plan in the same mode. Otherwise it stays.
+    /// Ends the journal. If `complete`, every trial has ended without being cancelled and the run folder is written:
+    /// removes this journal, and those of earlier runs of the same plan in the same mode. Otherwise keeps it.
     pub(crate) fn end(self, complete: bool) {
         if !complete {
             return;
@@ -295,14 +296,15 @@ impl Journal {
             let mine = entry.path.file_name() == folder.file_name();
             let same = || match read_begun(&entry.path) {
                 Ok(other) => other.mode == begun.mode,
-                // What a process left that was killed while it removed its folder.
+                // Left by a process that was killed while removing its folder.
                 Err(JournalError::File { error, .. }) => error.kind() == io::ErrorKind::NotFound,
                 Err(_) => false,
             };
             let free = || files::append(entry.path.join(TRACES)).is_ok_and(|file| file.try_lock().is_ok());
             if mine || (of_plan && same() && free()) {
-                // The first: a folder without it is no unfinished run, so that one whose removal is interrupted is not
-                // resumed with a part of its trials. What cannot be removed is offered again, and finishes at once.
+                // Removed first: a folder without it is not an unfinished run, so an interrupted removal is never
+                // resumed with some of its trials missing. If it cannot be removed, it is offered again and finishes at
+                // once.
                 let _ = files::remove_file(entry.path.join(BEGUN));
                 let _ = files::remove_dir_all(&entry.path);
             }
@@ -311,10 +313,10 @@ impl Journal {
     }
 }
 
-/// What was begun and not finished below `reports`, newest first, each with its folder.
+/// Unfinished runs below `reports`, newest first, each with its folder.
 ///
 /// # Errors
-/// When a folder of one cannot be read.
+/// If the folder of one cannot be read.
 pub(crate) fn unfinished(reports: &Path) -> Result<Vec<(Begun, PathBuf)>, JournalError> {
     let folder = reports.join(UNFINISHED);
     let mut found = Vec::new();

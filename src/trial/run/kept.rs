@@ -1,4 +1,4 @@
-//! Traces that another process made of trials of this plan: they are taken over and not run again.
+//! Finished trials of this plan from another process, reused instead of run again.
 
 use crate::platform::files;
 use crate::trace::{self, PASSAGES, Passages, Seal, Trace, TrialEnd};
@@ -7,36 +7,35 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Bytes of one trace that is taken over, at most: a longer line is none of ours.
+/// Maximum bytes of one reused trace; a longer line was not written by this program.
 const LONGEST: u64 = 1 << 30;
 
-/// Where the traces of finished trials stand in a file; they are read when their turn comes.
+/// Byte positions of finished trials' traces in a file; traces are read when needed.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     file: PathBuf,
-    /// By trial: where its line begins, and its length.
+    /// Start and length of each trial's line, by trial id.
     lines: BTreeMap<String, (u64, u64)>,
-    /// Where the last whole line ends.
+    /// End of the last complete line.
     whole: u64,
-    /// What their searches found, as far as it is there.
+    /// Passages that their searches found, as far as the file has them.
     passages: Passages,
 }
 
 impl Kept {
-    /// The trials of `file` that ended by themselves under the plan of this id, as far as `wanted` by id. A line
-    /// that was cut off or edited by hand is passed over: its trial is run again. Of two lines of one trial the first
-    /// counts.
+    /// Trials in `file` that ended without being cancelled under the plan of this id, filtered by `wanted`. A truncated
+    /// or edited line is ignored, so its trial runs again. If a trial has two lines, the first counts.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub(crate) fn of(file: &Path, plan: &str, wanted: impl Fn(&str) -> bool) -> io::Result<Self> {
         Self::matching(file, |trace| trace.plan == plan && wanted(&trace.trial))
     }
 
-    /// The trials of `file` that ended by themselves, of whichever plan, as far as `wanted`.
+    /// Trials in `file` that ended without being cancelled, of any plan, filtered by `wanted`.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub(crate) fn matching(file: &Path, wanted: impl Fn(&Trace) -> bool) -> io::Result<Self> {
         let (passages, _) = Passages::whole(&file.with_file_name(PASSAGES))?;
         let mut kept = Self { file: file.to_owned(), passages, ..Self::default() };
@@ -58,12 +57,12 @@ impl Kept {
         }
     }
 
-    /// How many there are.
+    /// Number of trials.
     pub(crate) fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no trials.
     pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -73,18 +72,19 @@ impl Kept {
         self.lines.contains_key(trial)
     }
 
-    /// The length of the file without a last line that was cut off.
+    /// Length of the file in bytes, without a truncated last line.
     pub(super) fn whole(&self) -> u64 {
         self.whole
     }
 
-    /// A trial with what its searches found; `None` where there is none, or it cannot be read any more, so that the trial is run again.
+    /// A trial with the passages that its searches found; `None` if it is missing or no longer readable, so that it
+    /// runs again.
     pub(crate) fn finished(&self, trial: &str) -> Option<Finished> {
         let trace = self.trace(trial)?;
         Some(Finished { passages: self.passages.of(&trace), ..Finished::of(trace) })
     }
 
-    /// The whole passages of their searches.
+    /// Full passages of their searches.
     pub(super) fn passages(&self) -> &Passages {
         &self.passages
     }
@@ -99,7 +99,7 @@ impl Kept {
     }
 }
 
-/// The trace of a line that is as it was written, where its trial ended by itself.
+/// The trace of an unedited line, if its trial ended without being cancelled.
 fn whole(line: &[u8]) -> Option<Trace> {
     let text = std::str::from_utf8(line).ok()?;
     let trace = trace::parse_trace(text, 0).ok().filter(|_| trace::sealed(text) == Seal::Whole)?;

@@ -1,8 +1,9 @@
-//! Live and recording runs: `jobs` trials at the same time on tokio, begun with the variants interleaved (see
+//! Live and recording runs: `jobs` trials at a time on tokio, started with the variants interleaved (see
 //! [`interleaved`](crate::plan::interleaved)) and committed in plan order.
 //!
-//! A run that is to end (Ctrl-C, SIGTERM, SIGHUP, its time, its calls, a managed service that refuses the key) drops the trials under way and begins no other; what had
-//! finished is kept, and every other planned trial ends as stopped.
+//! A run that ends early (Ctrl-C, SIGTERM, SIGHUP, time limit, call limit, a managed service that refuses the key)
+//! cancels the running trials and starts no others. Finished trials are kept; every other planned trial ends as
+//! stopped.
 
 use super::interrupt::interrupted;
 use super::{Commit, EarlierDraws, Inspected, Journal, Kept, Step, pass_ended};
@@ -16,35 +17,35 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a live run is carried out.
+/// Options of a live run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LiveOptions<'r> {
     /// Trials at the same time.
     pub jobs: usize,
-    /// Whether each lane is recorded, and the trial then replayed from what was written.
+    /// Whether each lane is recorded, and the trial then replayed from the new recording.
     pub record: bool,
-    /// Time for the whole run.
+    /// Time limit of the whole run.
     pub limit: Option<Duration>,
-    /// Where finished trials are kept, and those that an earlier process of this run finished.
+    /// Journal of finished trials, including those of an earlier process of this run.
     pub journal: &'r Journal,
     /// Trials that another run of this plan finished.
     pub kept: &'r Kept,
-    /// What trials were drawn to in earlier runs.
+    /// Draws of trials in earlier runs.
     pub earlier: &'r EarlierDraws,
 }
 
 impl LiveOptions<'_> {
-    /// What was finished before of a trial.
+    /// Finished result of a trial from an earlier process or run, if any.
     fn finished(&self, trial: &PlannedTrial) -> Option<Finished> {
         self.journal.kept().finished(&trial.id).or_else(|| self.kept.finished(&trial.id))
     }
 }
 
-/// Runs the trials of `plan` against its providers, pass by pass where it stops between passes, until `commit` breaks
-/// off or the factory's budget says that the run is to end.
+/// Runs the trials of `plan` against its providers, pass by pass if the plan stops between passes, until `commit` stops
+/// it or the runner's budget ends the run.
 ///
 /// # Errors
-/// When the runtime cannot be started, a finished trial cannot be kept, or `commit` fails: the run ends there.
+/// If the runtime cannot be started, a finished trial cannot be stored, or `commit` fails: the run ends there.
 pub(crate) fn live<T>(
     runner: &Arc<TrialRunner>,
     plan: &Arc<Plan>,
@@ -87,7 +88,7 @@ pub(crate) fn live<T>(
                         }
                     })
                     .buffered(options.jobs.max(1));
-                // Begun in one order, handed over in another: what is ahead of its turn waits.
+                // Trials start in one order and are committed in another: results ahead of their turn wait here.
                 let mut ahead = BTreeMap::new();
                 while let Some(next_finished) = finished.next().await {
                     let (place, finished) = next_finished?;
@@ -114,7 +115,7 @@ pub(crate) fn live<T>(
     })
 }
 
-/// Ends the run when it is interrupted or its time is over; never resolves itself.
+/// Ends the run on a signal or at its time limit; never resolves.
 async fn watch(runner: &TrialRunner, limit: Option<Duration>) {
     let budget = runner.budget();
     let time = async {
@@ -130,8 +131,8 @@ async fn watch(runner: &TrialRunner, limit: Option<Duration>) {
     std::future::pending::<()>().await;
 }
 
-/// How a trial is carried out. A recording that an earlier process of this run put into its place, and was killed before
-/// it could note the trial as finished, is not made again: it is replayed.
+/// How a trial is carried out. If an earlier process of this run stored the recording and was killed before it noted
+/// the trial as finished, the recording is replayed, not made again.
 fn doing(runner: &TrialRunner, plan: &Plan, trial: &PlannedTrial, options: LiveOptions<'_>) -> Doing {
     let resumed = options.journal.resumed_since();
     match (options.record, resumed) {
@@ -143,7 +144,7 @@ fn doing(runner: &TrialRunner, plan: &Plan, trial: &PlannedTrial, options: LiveO
 
 #[expect(clippy::disallowed_methods, reason = "live trials are tasks of their own, and only run owns tasks")]
 async fn start(runner: Arc<TrialRunner>, plan: Arc<Plan>, trial: PlannedTrial, doing: Doing) -> Finished {
-    // Asked for in the order of the plan, and given in the order of asking.
+    // Requested in plan order, and granted in order of request.
     let turnstile = if TrialRunner::is_external(&trial) {
         tokio::select! {
             biased;

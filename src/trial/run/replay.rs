@@ -1,7 +1,7 @@
-//! Replay: trials on all threads, committed in plan order through a bounded window.
+//! Replays trials on all threads and commits them in plan order through a bounded window.
 //!
-//! Agents that run elsewhere are real processes and cannot be on all threads: their trials run one after another on
-//! tokio, beside the others of their window.
+//! External agents are real processes and cannot run on all threads: their trials run one after another on tokio, in
+//! parallel with the other trials of their window.
 
 use super::{Commit, Inspected, Kept, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
@@ -12,15 +12,15 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 
-/// Trials that one thread does before the window is handed over.
+/// Trials per thread in one window.
 const WINDOW: usize = 16;
 
-/// Replays the trials of `plan` on `jobs` threads, pass by pass where it stops between passes, until `commit` breaks
-/// off. What is `kept` of another run of the plan is taken over. While one window is committed the next is being run, and no
-/// more than two are in memory.
+/// Replays the trials of `plan` on `jobs` threads, pass by pass if the plan stops between passes, until `commit` stops
+/// it. Trials `kept` from another run of the plan are reused. One window is committed while the next runs; at most two
+/// are in memory.
 ///
 /// # Errors
-/// When threads cannot be started, or when `commit` fails: the run ends there.
+/// If threads cannot be started, or `commit` fails: the run ends there.
 pub(crate) fn replay<T: Send>(
     runner: &TrialRunner,
     plan: &Plan,
@@ -34,7 +34,7 @@ pub(crate) fn replay<T: Send>(
         .thread_name(|index| format!("trial-{index}"))
         .build()
         .map_err(io::Error::other)?;
-    // One for all passes: the proxies that the factory keeps live on it.
+    // One runtime for all passes: the runner's proxies live on it.
     let outside = if plan.trials.iter().any(TrialRunner::is_external) {
         Some(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
     } else {
@@ -52,11 +52,11 @@ pub(crate) fn replay<T: Send>(
     Ok(())
 }
 
-/// What carries trials out.
+/// Executors of trials.
 struct Hands<'k> {
     pool: rayon::ThreadPool,
     jobs: usize,
-    /// For agents that run elsewhere; `None` when there are none.
+    /// Runtime for external agents; `None` if there are none.
     outside: Option<tokio::runtime::Runtime>,
     /// Trials that are not run again.
     kept: &'k Kept,

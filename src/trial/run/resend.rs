@@ -1,4 +1,4 @@
-//! Recorded requests sent once more, some at a time, answers in the order of the requests.
+//! Sends recorded requests again, `jobs` at a time, and returns answers in the order of the requests.
 
 use crate::plan::Plan;
 use crate::transport::HttpResponse;
@@ -9,7 +9,7 @@ use std::io;
 /// Sends all of `requests`, `jobs` at a time.
 ///
 /// # Errors
-/// When the runtime cannot be started. What becomes of a request is in its place in the list.
+/// If the runtime cannot be started. The result of each request is at its index in the list.
 pub(crate) fn again(
     runner: &TrialRunner,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! Why criteria do not hold and trials could not be judged, with links to the trials.
+//! Causes of failed criteria and of trials that could not be judged, with links to the trials.
 
 use super::model::{LISTED, anchored};
 use crate::gate::{Evaluation, Verdict, Violation};
@@ -7,21 +7,21 @@ use crate::trace::text::clip;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
-/// What stays as it is in the value of a URL's fragment: unreserved characters and `/`.
+/// Characters left unescaped in a URL fragment: unreserved ones and `/`.
 pub(super) const FRAGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// A reason for which required criteria, or else any, do not hold.
+/// A cause of failing criteria, required ones first.
 #[derive(Serialize)]
 pub(super) struct CauseRow {
     reason: String,
     times: String,
     trials: String,
-    /// Anchor and name of each criterion that it breaks.
+    /// Anchor and name of each criterion that it fails.
     breaks: Vec<(String, String)>,
     first: Link,
     required: bool,
-    /// Where the table of trials shows them.
+    /// Search text that shows its trials in the table.
     find: String,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Link {
     note: String,
 }
 
-/// One cause of ERROR with its trials.
+/// One cause of ERROR, with its trials.
 #[derive(Serialize)]
 pub(super) struct ErrorRow {
     kind: String,
@@ -45,7 +45,7 @@ pub(super) struct ErrorRow {
     more: usize,
 }
 
-/// Why criteria fail: each reason once, those of required criteria first, then the most frequent.
+/// Causes of failing criteria: each once, those of required criteria first, then by frequency.
 pub(super) fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
     let mut found: Vec<(u64, CauseRow)> = Vec::new();
     for (anchor, row) in anchored(evaluation).filter(|(_, row)| row.verdict == Verdict::Fail) {
@@ -54,7 +54,7 @@ pub(super) fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
             if let Some((units, known)) = found.iter_mut().find(|(_, known)| known.reason == cause.reason) {
                 known.breaks.push((anchor.clone(), name.clone()));
                 known.required |= row.required;
-                // The same units may fail both: the larger number is sure.
+                // The same units may fail both criteria, so only the larger number is certain.
                 if cause.units > *units {
                     (*units, known.times) = (cause.units, count(cause.units));
                     known.trials = counted(cause.trials, "trial");
@@ -77,19 +77,19 @@ pub(super) fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
     found.into_iter().map(|(_, cause)| cause).collect()
 }
 
-/// The link to a trial.
+/// Link to a trial.
 pub(super) fn link(trial: &str) -> Link {
     let href = format!("#trial={}", utf8_percent_encode(trial, FRAGMENT));
     Link { trial: trial.to_owned(), href, unit: String::new(), note: String::new() }
 }
 
-/// The link to a trial in which a criterion does not hold, with the unit and why.
+/// Link to a trial that violates a criterion, with the unit and the reason.
 pub(super) fn violation(violation: &Violation) -> Link {
     let (unit, note) = (violation.unit.clone(), clip(&violation.note, 300).into_owned());
     Link { unit, note, ..link(&violation.trial) }
 }
 
-/// The causes of ERROR.
+/// Causes of ERROR.
 pub(super) fn errors(evaluation: &Evaluation) -> Vec<ErrorRow> {
     let group = |group: &crate::gate::ErrorGroup| ErrorRow {
         kind: group.kind.clone(),

@@ -1,4 +1,4 @@
-//! Cases against variants: for each scenario a grid with a shape and a colour a cell, which opens the worst of its trials.
+//! Cases by variants: for each scenario, a grid of cells with shape and colour; a cell opens its worst trial.
 
 use super::causes::link;
 use super::model::{Badge, badge, worst_first};
@@ -8,12 +8,12 @@ use crate::trace::Arm;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Cases that the grids list together; the table of trials has the others.
+/// Maximum number of cases in all grids; the table of trials has all.
 const CASES: usize = 300;
-/// Columns of one grid.
+/// Maximum number of columns in a grid.
 const VARIANTS: usize = 24;
 
-/// The cases of one scenario.
+/// Cases of one scenario.
 #[derive(Serialize)]
 pub(super) struct Grid {
     scenario: String,
@@ -28,7 +28,7 @@ pub(super) struct Grid {
 #[derive(Serialize)]
 struct Row {
     case: String,
-    /// Empty where the variant does not run the case.
+    /// `None` if the variant does not run the case.
     cells: Vec<Option<Cell>>,
 }
 
@@ -36,11 +36,11 @@ struct Row {
 struct Cell {
     verdict: Badge,
     href: String,
-    /// Trials that pass, of how many; empty for a single one.
+    /// Passed trials of all trials; empty for a single one.
     figure: String,
 }
 
-/// What the trials of one case in one variant came to.
+/// Results of one case in one variant.
 struct Found {
     worst: Verdict,
     trial: String,
@@ -50,14 +50,14 @@ struct Found {
 
 #[derive(Default)]
 struct Scenario {
-    /// Variants and cases in the order in which they came.
+    /// Variants and cases in order of appearance.
     variants: Vec<String>,
     cases: Vec<String>,
     places: BTreeMap<String, usize>,
     found: BTreeMap<(usize, usize), Found>,
 }
 
-/// The grids of a run, scenarios in plan order, in each the worst cases first.
+/// Grids of a run, scenarios in plan order, worst cases first.
 pub(super) fn grids(trials: &TrialResults) -> Vec<Grid> {
     let mut names: Vec<String> = Vec::new();
     let mut scenarios: BTreeMap<String, Scenario> = BTreeMap::new();

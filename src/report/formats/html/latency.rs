@@ -1,5 +1,5 @@
-//! What the page shows of times: a distribution for each kind of evidence, quantiles with their bounds, the stages along
-//! the critical path, and the time to the first token.
+//! Section on times: a distribution for each kind of evidence, quantiles with their bounds, stages along the critical
+//! path, and time to first token.
 
 use crate::gate::{Evaluation, Latency as Times, Quantile};
 use crate::metric::stages::Stage;
@@ -26,7 +26,7 @@ struct Distribution {
     chart: String,
     figures: Vec<(String, String)>,
     n: String,
-    /// The variants in the order of their curves, and how many have none.
+    /// Variants in the order of their curves, and the number of variants without one.
     names: Vec<String>,
     more: usize,
 }
@@ -50,7 +50,7 @@ struct Stages {
     parts: Vec<(String, String)>,
 }
 
-/// The times of a run; `None` when no turn was timed.
+/// Times of a run; `None` if no turn was timed.
 pub(super) fn latency(evaluation: &Evaluation) -> Option<Latency> {
     let mut by_kind: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut rest = evaluation.turn_times_us.as_slice();
@@ -88,7 +88,7 @@ fn name(row: &Times) -> String {
     format!("{}.{}", row.flow, row.variant)
 }
 
-/// The limits that criteria set to a time, in microseconds.
+/// Time limits of the criteria, in microseconds.
 pub(super) fn limits(evaluation: &Evaluation) -> BTreeSet<u64> {
     let of = |row| match target(row) {
         Some(Target::AtMostTime(limit)) => Some(limit.as_micros() as u64),
@@ -132,17 +132,17 @@ fn quantiles(row: &Times) -> Row {
     }
 }
 
-/// The value, and its bounds.
+/// The value and its bounds.
 fn cells(one: &Quantile) -> (String, String) {
     (figures::edge(one.value), figures::bounds(one))
 }
 
-/// A share in a narrow column, never as nothing when it is something.
+/// A share in a narrow column; a nonzero share is never shown as 0.
 fn brief(share: f64) -> String {
     if share > 0.0 && share < 0.0005 { format!("< {}", at_most(share)) } else { percent(share) }
 }
 
-/// The times of a row in the stages of all rows; a stage that it does not have took none.
+/// Times of a row for the stages of all rows; missing stages are zero.
 fn stages(row: &Times, all: &BTreeSet<&Stage>) -> Stages {
     let n = row.answered().max(1);
     let mean = |us: u64| duration((us + n / 2) / n);

@@ -1,9 +1,9 @@
 //! `index.html`: the whole report in one file.
 //!
-//! The template fills in what one looks at first; two data islands follow. `#data` is JSON with one short row a trial
-//! (`<` written as `\u003c`), which the table is made of; `#searchable` is what its search covers beside that, unpacked when
-//! something is looked for; each `.block` is gzip in base64 with up to 200 conversations,
-//! unpacked when one of them is opened. The script puts data into the page as text only, never as markup.
+//! The template renders the overview; data islands follow. `#data` is JSON with one short row per trial (`<` written as
+//! `\u003c`) for the table. `#searchable` is the table's search text, unpacked on the first search. Each `.block` is
+//! gzip in base64 with up to 200 conversations, unpacked when one of them is opened. The script inserts data into the
+//! page as text only, never as markup.
 
 mod causes;
 mod grid;
@@ -38,7 +38,7 @@ const PAGE: Page = Page {
         include_str!("timeline.js"),
     ),
 };
-/// Where the data islands go; text cannot contain it, for its `<` would be escaped.
+/// Placeholder of the data islands; text cannot contain it, because its `<` would be escaped.
 const ISLANDS: &str = "<!--islands-->";
 
 impl Format for Html {

@@ -1,4 +1,4 @@
-//! What the template fills in: figures already worded, links already encoded, charts already drawn.
+//! Data of the template: formatted figures, encoded links, rendered charts.
 
 use super::causes::{CauseRow, ErrorRow, FRAGMENT, Link, causes, errors, violation};
 use super::grid::{Grid, grids};
@@ -13,13 +13,13 @@ use crate::stats::percent::percent;
 use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 
-/// Trials that an ERROR group or a requirement lists by name.
+/// Maximum number of trials listed for an ERROR group or a requirement.
 pub(super) const LISTED: usize = 12;
 
-/// Gates that pass stand beside the others up to so many; more are folded.
+/// Passing gates beyond this number are collapsed.
 const PASSING: usize = 4;
 
-/// Violations of a criterion that the page lists; `violations.csv` has the others.
+/// Maximum number of violations listed per criterion; `violations.csv` has all.
 const VIOLATIONS: usize = 100;
 
 #[derive(Serialize)]
@@ -30,7 +30,7 @@ pub(super) struct Page {
     compared: bool,
     variants_compared: bool,
     conclusion: String,
-    /// What the conclusion leaves out: what is not measured as declared, excluded cases.
+    /// Omissions from the conclusion: metrics declared as not measured, and excluded cases.
     caveats: String,
     evidence: Vec<String>,
     facts: Vec<(String, String)>,
@@ -42,7 +42,7 @@ pub(super) struct Page {
     criteria_counts: String,
     grids: Vec<Grid>,
     gates: Vec<Row>,
-    /// Those that pass, where they are too many to stand beside the others.
+    /// Passing gates, if there are too many to show beside the others.
     passing_gates: Vec<Row>,
     gates_counts: String,
     errors: Vec<ErrorRow>,
@@ -61,7 +61,7 @@ pub(super) struct Page {
 pub(super) struct Badge {
     pub word: &'static str,
     class: &'static str,
-    /// `below` where the observed figure of an INCONCLUSIVE one misses its target.
+    /// `below` if the observed figure of an INCONCLUSIVE criterion misses its target.
     tone: &'static str,
 }
 
@@ -119,14 +119,14 @@ struct Requirement {
     id: String,
     about: String,
     source: String,
-    /// Name, trials passed and run, and where the table of trials shows them.
+    /// Name, trials passed and run, and search text that shows them in the table.
     cases: Vec<(String, u32, u32, String)>,
     more: usize,
-    /// Of the criterion with this id, or trials passed and run.
+    /// Figure of the criterion with this id, or trials passed and run.
     figure: String,
 }
 
-/// Everything that the template shows of `view`.
+/// Builds the template data of `view`.
 pub(super) fn page(view: &View<'_>) -> Page {
     let evaluation = view.evaluation;
     let outcome = figures::verdict_of(evaluation.exit_code);
@@ -141,7 +141,7 @@ pub(super) fn page(view: &View<'_>) -> Page {
     let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<Row> {
         let axis = charts::domain(rows);
         let mut rows: Vec<_> = rows.iter().enumerate().collect();
-        // Worst first, and what decides the exit code before what does not; otherwise as they were written.
+        // Worst first, and rows that decide the exit code before others; otherwise in declared order.
         rows.sort_by_key(|(_, result)| (worst_first(result.verdict), !result.required));
         rows.into_iter().map(|(place, result)| row(result, &anchor(prefix, place), axis)).collect()
     };
@@ -292,14 +292,14 @@ fn anchor(prefix: &str, place: usize) -> String {
     format!("{prefix}-{}", place + 1)
 }
 
-/// Every criterion and gate with the anchor that its row has.
+/// Every criterion and gate, with the anchor of its row.
 pub(super) fn anchored(evaluation: &Evaluation) -> impl Iterator<Item = (String, &CriterionResult)> {
     let of = |prefix: &'static str| move |(place, row)| (anchor(prefix, place), row);
     let gates = evaluation.gates.iter().enumerate().map(of("gate"));
     evaluation.criteria.iter().enumerate().map(of("criterion")).chain(gates)
 }
 
-/// The worst verdict is the least; the place of each in the script's list.
+/// Rank of a verdict, worst first; also its index in the script's list.
 pub(super) fn worst_first(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Error => 0,
@@ -310,14 +310,14 @@ pub(super) fn worst_first(verdict: Verdict) -> u8 {
     }
 }
 
-/// Figures that no line may part: `591/602 = 98.2 %`, `6.77 s`.
+/// Replaces spaces in figures so that no line breaks inside: `591/602 = 98.2 %`, `6.77 s`.
 fn together(text: &str) -> String {
     let text = text.replace(" %", "\u{a0}%").replace(" = ", "\u{a0}=\u{a0}");
     let text = text.replace(" s,", "\u{a0}s,");
     text.strip_suffix(" s").map(|start| format!("{start}\u{a0}s")).unwrap_or(text)
 }
 
-/// The verdict, and what it leaves out: the heading of a page is one sentence, not a list.
+/// Splits a conclusion into the verdict, for the heading, and the rest.
 fn heading(conclusion: &str) -> (&str, &str) {
     let starts = ["; NOT_MEASURED as declared: ", "; cases left out of: "];
     let cut = starts.iter().filter_map(|words| conclusion.find(words)).min().unwrap_or(conclusion.len());
@@ -340,7 +340,7 @@ fn transitions(evaluation: &Evaluation) -> Vec<Flow> {
 }
 
 fn requirement(coverage: &crate::gate::RequirementCoverage, criteria: &[CriterionResult]) -> Requirement {
-    // A requirement that is a criterion has the criterion's figure: trials that fail something else are not its matter.
+    // A requirement that is a criterion has the criterion's figure: trials that fail something else do not count.
     let own = criteria.iter().find(|row| row.id == coverage.id && !row.observed_text.is_empty());
     let sum = |count: fn(&(String, u32, u32)) -> u32| coverage.cases.iter().map(|row| u64::from(count(row))).sum();
     let case = |(case, passed, run): &(String, u32, u32)| {

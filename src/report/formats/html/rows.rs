@@ -1,9 +1,11 @@
-//! The trials table's data: one array a trial, names as numbers into lists, so that 10,000 rows stay below a megabyte.
+//! Data of the trials table: one array per trial, names as indices into lists, so that 10,000 rows stay below a
+//! megabyte.
 //!
 //! A row is `[id or 0, scenario, case, flow, variant, repetition, control, verdict, turns, model calls, tool calls,
 //! transport retries, model retries, tool retries, input tokens, output tokens, slowest turn us, took us, checks that
-//! failed, departures, error or 0, why it fails or 0, whether a citation is flawed]`; id 0 means `scenario/case/flow.variant.repetition`. `table.js` reads it.
-//! A table of more than [`TABLE_ROWS`] rows shows so many, those that did not pass first.
+//! failed, departures, error or 0, why it fails or 0, whether a citation is flawed]`; id 0 means
+//! `scenario/case/flow.variant.repetition`. `table.js` reads it. A larger table is limited to [`TABLE_ROWS`] rows,
+//! those that did not pass first.
 
 use super::model::{anchored, worst_first};
 use crate::gate::{Evaluation, TrialResults, TrialRow, Verdict, reason};
@@ -17,16 +19,16 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 
-/// Bytes of what criteria say of one trial.
+/// Maximum bytes of criteria notes for one trial.
 const BROKEN: usize = 2_000;
 
-/// Characters of what a case asks.
+/// Maximum characters of a case's question.
 const ASKED: usize = 300;
 
-/// Characters of the reasons of one trial.
+/// Maximum characters of a trial's failure reasons.
 const WHY: usize = 240;
 
-/// The trials in the table: all of them, or those that did not pass first, in plan order.
+/// Trials in the table: all, or those that did not pass first, each group in plan order.
 fn shown(trials: &TrialResults, most: usize) -> impl Iterator<Item = TrialRow<'_>> {
     let all = trials.len() <= most;
     let troubled = if all { 0 } else { trials.iter().filter(|trial| trial.verdict != Verdict::Pass).count() };
@@ -39,7 +41,7 @@ fn shown(trials: &TrialResults, most: usize) -> impl Iterator<Item = TrialRow<'_
     })
 }
 
-/// Everything that the script needs beside the conversations, as JSON.
+/// All data of the script except the conversations, as JSON.
 pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
     let mut names = Names::default();
     let mut rows = Vec::new();
@@ -85,14 +87,14 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
         "limit": limit,
         "blocks": blocks,
     });
-    // The rows are text already: they go in before the object is closed.
+    // The rows are already serialised: they are inserted before the object is closed.
     let mut data = serde_json::to_string(&beside)?;
     data.pop();
     Ok(format!("{data},\"rows\":[{}]}}", String::from_utf8_lossy(&rows)))
 }
 
-/// What trials are found by besides their names and reasons, as gzip of JSON: the texts in small letters, each once, and
-/// for each row the number of its text.
+/// Search texts besides names and reasons, as gzip of JSON: distinct texts in lower case, and for each row the index of
+/// its text.
 pub(super) fn searchable(view: &View<'_>) -> serde_json::Result<Vec<u8>> {
     #[derive(serde::Serialize)]
     struct Found<'v> {
@@ -114,13 +116,13 @@ pub(super) fn searchable(view: &View<'_>) -> serde_json::Result<Vec<u8>> {
     gzip.write_all(&found).and_then(|()| gzip.finish()).map_err(serde_json::Error::io)
 }
 
-/// What criteria say of the trials in the table, those too that passed.
+/// Criteria notes on the trials in the table, including trials that passed.
 struct Broken {
-    /// Anchor and name of each.
+    /// Anchor and name of each criterion.
     criteria: Vec<(String, String)>,
-    /// The reasons, each once.
+    /// Distinct reasons.
     causes: Vec<String>,
-    /// By the trial's row: criterion, cause, unit and note of each violation.
+    /// By row of the trial: criterion, cause, unit and note of each violation.
     of_trials: BTreeMap<usize, Vec<(usize, usize, String, String)>>,
 }
 
@@ -201,7 +203,7 @@ fn row(trial: &TrialRow<'_>, flawed: bool, names: &mut Names) -> Value {
     ])
 }
 
-/// What a trial did not meet, for the search and the table; of a trial that passed nothing.
+/// Failure reasons of a trial, for the search and the table; empty if it passed.
 fn why(trial: &TrialRow<'_>) -> Value {
     let failed =
         trial.checks.iter().filter(|check| !check.passed).map(|check| format!("{}: {}", check.what, check.seen));

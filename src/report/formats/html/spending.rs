@@ -1,4 +1,4 @@
-//! What the page shows of tokens and money: in all, by variant, and by case.
+//! Section on tokens and cost: total, by variant, and by case.
 
 use crate::gate::{Spending as Sums, Spent};
 use crate::report::figures::count;
@@ -12,7 +12,7 @@ pub(super) struct Spending {
     variants: Vec<Row>,
     cases: Vec<Row>,
     more: u64,
-    /// Why the whole has no cost; empty when it has one.
+    /// Why the total cost is unknown; empty if it is known.
     reason: String,
 }
 
@@ -27,10 +27,10 @@ struct Row {
     cost: String,
 }
 
-/// Cases that the page lists.
+/// Maximum number of cases listed.
 const LISTED: usize = 500;
 
-/// The spending of a run; `None` when no model answered in any trial.
+/// Spending of a run; `None` if no model answered in any trial.
 pub(super) fn spending(sums: &Sums) -> Option<Spending> {
     let rows = |rows: &[(String, Spent)]| rows.iter().map(|(name, spent)| row(name, spent)).collect::<Vec<_>>();
     (!sums.is_empty()).then(|| Spending {

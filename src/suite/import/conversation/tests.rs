@@ -1,4 +1,4 @@
-//! Conversations told message by message.
+//! Tests of conversations, message by message.
 
 use super::*;
 use serde_json::json;
@@ -224,7 +224,7 @@ proptest::proptest! {
         let messages: Vec<Value> = picks.iter().map(|pick| pool[*pick].clone()).collect();
         let asked = picks.iter().filter(|pick| **pick == 0).count();
         if let Ok(lines) = told(&Value::Array(messages), graded) {
-            // Every reply in a turn comes after that turn's question.
+            // Every reply in a turn comes after the question of that turn.
             proptest::prop_assert!(lines[0].starts_with("1 asked"));
             proptest::prop_assert!(lines.iter().filter(|line| line.contains(" asked q")).count() <= asked);
         }

@@ -1,10 +1,10 @@
-//! Items of OpenAI's Responses: messages, calls and their outputs stand beside each other.
+//! Items of OpenAI's Responses API: messages, calls and call outputs in one list.
 
 use super::{READ, Recognised, call, described, parts, result, text};
 use crate::suite::import::error::MessageError;
 use serde_json::{Map, Value};
 
-/// Whether a value is a call or an output, which no other shape has at this place.
+/// Whether a value is a call or an output; no other shape has these items.
 pub(super) fn is_call(item: &Value) -> bool {
     matches!(item.get("type").and_then(Value::as_str), Some("function_call" | "function_call_output"))
 }
@@ -41,7 +41,7 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
             ],
             media: Vec::new(),
         },
-        // Tools that the service runs itself: the item is the call and what came of it.
+        // Tools run by the service: one item holds the call and its result.
         "web_search_call" | "file_search_call" | "code_interpreter_call" => {
             let asked = ["action", "queries", "code"].into_iter().find_map(|key| Some((key, object.get(key)?)));
             let arguments = match asked {

@@ -1,10 +1,10 @@
-//! LangChain's messages: as objects, as `{type, data}`, and as its serialised constructors.
+//! LangChain messages: as objects, as `{type, data}`, and as serialised constructors.
 
 use super::{READ, Recognised, call, parts, text};
 use crate::suite::import::error::MessageError;
 use serde_json::{Map, Value};
 
-/// The types of messages, and the roles that they have.
+/// Message types and their roles.
 const TYPES: [(&str, &str); 11] = [
     ("human", "user"),
     ("HumanMessage", "user"),
@@ -24,12 +24,12 @@ fn role(kind: &str) -> Option<&'static str> {
     known.map(|(_, role)| *role).or_else(|| (kind == "function").then_some("function"))
 }
 
-/// Whether an object is one of its messages.
+/// Whether an object is a LangChain message.
 pub(super) fn is_message(object: &Map<String, Value>) -> bool {
     object.contains_key("lc") || !object.contains_key("role") && role(text(object, "type")).is_some()
 }
 
-/// Reads one of its messages.
+/// Reads a LangChain message.
 pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageError> {
     let unknown = |seen: String| MessageError::UnknownShape { seen, read: READ };
     let (kind, held) = if object.contains_key("lc") {
@@ -55,7 +55,7 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
         };
         calls.push(call(text(made, "id"), text(made, "name"), made.get("args")));
     }
-    // Before LangChain had calls of its own, OpenAI's stood beside the message.
+    // Older versions of LangChain store OpenAI's calls beside the message.
     let beside = held.get("additional_kwargs").and_then(Value::as_object);
     if calls.is_empty()
         && let Some(beside) = beside

@@ -1,8 +1,8 @@
-//! Which of the known shapes a message has, and what it says in the words of OpenAI's chat messages.
+//! Recognises the shape of a message and converts it into OpenAI chat messages.
 //!
-//! Each message is recognised for itself, because frameworks mix shapes. What is not recognised makes the conversation an
-//! error: a call that is overlooked would be a call that was never made. A part of a content is text, a call, a result,
-//! reasoning, or a medium (which is noted); any other part is an error too.
+//! Each message is recognised separately, because frameworks mix shapes. An unknown shape is an error of the
+//! conversation: an overlooked call would count as never made. A content part is text, a call, a result, reasoning, or
+//! a medium (which is noted); any other part is an error too.
 
 mod items;
 mod langchain;
@@ -11,16 +11,16 @@ mod parts;
 use super::error::{Kind, MessageError};
 use serde_json::{Map, Value, json};
 
-/// The shapes that are read, as messages name them.
+/// Names of the known shapes, for messages.
 pub(super) const READ: &str = "OpenAI chat messages, Anthropic messages, Gemini contents, Bedrock Converse messages, \
                                OpenAI Responses items, LangChain messages";
 
-/// What one message of a file comes to.
+/// One converted message of a file.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Recognised {
-    /// Messages of OpenAI's chat format, in order; none for what says nothing of a turn.
+    /// Messages in OpenAI's chat format, in order; empty if it does not affect a turn.
     pub messages: Vec<Value>,
-    /// Media in it, which no text stands for.
+    /// Media in it, which have no text.
     pub media: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ impl Recognised {
     }
 }
 
-/// Whether a value in a file is a message of any shape, and no conversation.
+/// Whether a value is a message of any shape, and not a conversation.
 pub(super) fn is_message(item: &Value) -> bool {
     let named = |key: &str| item.get(key).is_some();
     let held = ["messages", "history", "traj", "contents", "input", "items", "mapping"];
@@ -39,10 +39,10 @@ pub(super) fn is_message(item: &Value) -> bool {
         || items::is_call(item)
 }
 
-/// Recognises a message.
+/// Recognises and converts a message.
 ///
 /// # Errors
-/// Its shape, or the part of it, that is not known.
+/// The unknown shape or part.
 pub(super) fn recognise(message: &Value) -> Result<Recognised, MessageError> {
     let Some(object) = message.as_object() else { return Err(MessageError::NoObject(Kind::of(message))) };
     if langchain::is_message(object) {
@@ -68,7 +68,7 @@ pub(super) fn recognise(message: &Value) -> Result<Recognised, MessageError> {
     Err(MessageError::UnknownShape { seen: described(object), read: READ })
 }
 
-/// Members that hold calls or results in shapes of others: to overlook one would be to judge another conversation.
+/// Rejects members that hold calls or results in other shapes: overlooking one would change the conversation.
 fn overlooked(object: &Map<String, Value>) -> Result<(), MessageError> {
     const KNOWN: [&str; 6] =
         ["tool_calls", "tool_call_id", "tool_call_ids", "function_call", "tool_choice", "invalid_tool_calls"];
@@ -90,25 +90,25 @@ fn overlooked(object: &Map<String, Value>) -> Result<(), MessageError> {
     }
 }
 
-/// An object by its members, for messages.
+/// Lists the members of an object, for messages.
 fn described(object: &Map<String, Value>) -> String {
     let members: Vec<String> =
         object.keys().take(6).map(|name| format!("`{}`", name.chars().take(40).collect::<String>())).collect();
     if members.is_empty() { "an empty object".to_owned() } else { format!("an object with {}", members.join(", ")) }
 }
 
-/// A call in OpenAI's words; arguments that are text already stay as they are.
+/// A call in OpenAI's format; arguments that are already text stay unchanged.
 fn call(id: &str, name: &str, arguments: Option<&Value>) -> Value {
     let arguments = match arguments {
         None | Some(Value::Null) => Value::from("{}"),
         Some(Value::String(text)) => Value::from(text.as_str()),
-        // A list or a number is no object: as text it is told as broken arguments.
+        // A list or a number is not an object: as text, it is reported as broken arguments.
         Some(other) => Value::from(other.to_string()),
     };
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
 
-/// A result in OpenAI's words: by the id of its call, else by the name of its tool.
+/// A result in OpenAI's format, by the id of its call, else by the name of its tool.
 fn result(id: Option<&str>, name: Option<&str>, content: &str) -> Value {
     let mut message = json!({"role": "tool", "content": content});
     for (key, value) in [("tool_call_id", id), ("name", name)] {
@@ -119,7 +119,7 @@ fn result(id: Option<&str>, name: Option<&str>, content: &str) -> Value {
     message
 }
 
-/// A text of a member; empty where there is none.
+/// Text of a member; empty if missing.
 fn text<'v>(object: &'v Map<String, Value>, key: &str) -> &'v str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }

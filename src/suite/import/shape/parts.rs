@@ -1,18 +1,19 @@
-//! Contents in parts: OpenAI's and Anthropic's (`type`), Gemini's and Bedrock's (one member that names the part).
+//! Contents in parts: of OpenAI and Anthropic (with `type`), of Gemini and Bedrock (with one member that names the
+//! part).
 
 use super::{READ, Recognised, call, result};
 use crate::suite::import::error::{MessageError, WrongMember};
 use serde_json::{Map, Value, json};
 
-/// What a part is.
+/// Kind of a content part.
 enum Part {
     Text(String),
     Refusal(String),
     Call(Value),
     Result(Value),
-    /// A medium, by its name.
+    /// A medium, by name.
     Medium(String),
-    /// Reasoning, caching marks and the like: nothing that a user or a tool is told.
+    /// Reasoning, cache markers and similar parts that no user or tool sees.
     Aside,
 }
 
@@ -52,7 +53,7 @@ pub(super) fn read(role: &str, object: &Map<String, Value>, key: &'static str) -
     Ok(written.recognised)
 }
 
-/// A message that is written part by part: results are messages of their own and part what stands around them.
+/// Builds messages part by part: a result becomes a separate message and splits the surrounding content.
 struct Written<'m> {
     role: &'m str,
     object: &'m Map<String, Value>,
@@ -71,7 +72,7 @@ struct Open {
 }
 
 impl Written<'_> {
-    /// Ends the message under way, where it says something or has to be there.
+    /// Ends the current message, if it has content or is `needed`.
     fn close(&mut self, needed: bool) {
         let Open { texts, refusals, calls, media } = std::mem::take(&mut self.open);
         if !needed && !media && texts.is_empty() && refusals.is_empty() && calls.is_empty() {
@@ -86,7 +87,7 @@ impl Written<'_> {
             message.insert("refusal".to_owned(), Value::from(refusals.join("\n")));
         }
         if !calls.is_empty() {
-            // LangChain repeats in `tool_calls` what stands in the content.
+            // LangChain repeats the calls of the content in `tool_calls`.
             let known: Vec<Value> = message.get("tool_calls").and_then(Value::as_array).cloned().unwrap_or_default();
             let new =
                 calls.into_iter().filter(|call| !known.iter().any(|one| one["id"] == call["id"] && call["id"] != ""));
@@ -109,7 +110,7 @@ fn part_of(part: &Value) -> Result<Part, MessageError> {
     }
 }
 
-/// A part of OpenAI's or Anthropic's, which says its type.
+/// Reads a part of OpenAI or Anthropic, by its type.
 fn typed(kind: &str, object: &Map<String, Value>) -> Option<Part> {
     let said = |key: &str| object.get(key).and_then(Value::as_str);
     Some(match kind {
@@ -128,7 +129,7 @@ fn typed(kind: &str, object: &Map<String, Value>) -> Option<Part> {
     })
 }
 
-/// A part of Gemini's or Bedrock's, which is named by its one member.
+/// Reads a part of Gemini or Bedrock, by its single member.
 fn named(object: &Map<String, Value>) -> Option<Part> {
     let held = |keys: [&str; 2]| keys.into_iter().find_map(|key| object.get(key));
     let inner = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -163,7 +164,7 @@ fn named(object: &Map<String, Value>) -> Option<Part> {
     aside.iter().any(|name| object.contains_key(*name)).then_some(Part::Aside)
 }
 
-/// What a result says: its text, its JSON, or whatever else it holds as JSON; `None` for a part that is not known.
+/// Text of a result: its text, or its JSON; `None` for an unknown part.
 fn result_text(content: Option<&Value>) -> Option<String> {
     match content {
         None | Some(Value::Null) => Some(String::new()),

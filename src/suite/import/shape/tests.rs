@@ -1,11 +1,11 @@
-//! Each shape says the same conversation, and what is no shape is refused with its name.
+//! Every shape of a conversation converts to the same messages, and unknown shapes are rejected by name.
 
 use super::super::conversation::events;
 use super::super::mapping::Mapping;
 use super::*;
 use crate::trace::{ToolOutcome, TurnOutcome, What};
 
-/// The conversation in one line: who asked, what was called with what and what it gave, what was answered.
+/// Summarises a conversation in one line: question, call with arguments, result, answer.
 fn told(messages: &Value) -> Result<String, String> {
     let (events, _) =
         events(messages.as_array().expect("a list"), &Mapping::default(), "m", None).map_err(|why| why.to_string())?;
