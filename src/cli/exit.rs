@@ -1,4 +1,4 @@
-//! The exit codes: one table, from which `--help` is written and by which README.md and ARCHITECTURE.md are checked.
+//! The exit codes: one table, from which `--help` is written and by which README.md and docs/reference/commands.md are checked.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -102,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_in_architecture_and_readme_are_this_one() {
-        for file in ["ARCHITECTURE.md", "README.md"] {
+    fn the_tables_in_the_readme_and_the_page_of_commands_are_this_one() {
+        for file in ["docs/reference/commands.md", "README.md"] {
             let text = std::fs::read_to_string(format!("{}/{file}", env!("CARGO_MANIFEST_DIR"))).expect(file);
             for Row { code, meaning, note, .. } in &TABLE {
                 assert!(
