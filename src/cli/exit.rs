@@ -1,5 +1,5 @@
-//! The exit codes: one table, from which `--help` is generated, and against which README.md and ARCHITECTURE.md are
-//! tested.
+//! The exit codes: one table, from which `--help` is generated, and against which README.md and
+//! docs/reference/commands.md are tested.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -103,8 +103,8 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_in_architecture_and_readme_are_this_one() {
-        for file in ["ARCHITECTURE.md", "README.md"] {
+    fn the_tables_in_the_readme_and_the_page_of_commands_are_this_one() {
+        for file in ["docs/reference/commands.md", "README.md"] {
             let text = std::fs::read_to_string(format!("{}/{file}", env!("CARGO_MANIFEST_DIR"))).expect(file);
             for Row { code, meaning, note, .. } in &TABLE {
                 assert!(
