@@ -1,4 +1,4 @@
-//! Why units fail a criterion: reasons without what differs from unit to unit, counted.
+//! Groups and counts the reasons why units fail a criterion, without details that vary from unit to unit.
 //!
 //! A reason is the note of a violation without turn numbers, durations, addresses, quotations, passage numbers and, for what a
 //! case expects, the expected value: `turn 1: answer.contains: 30 days: the answer was …` is `answer.contains`.
@@ -12,29 +12,29 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// Different reasons that one criterion keeps.
+/// Largest number of distinct reasons per criterion.
 const REASONS: usize = 1_000;
-/// Characters of a reason.
+/// Longest reason, in characters.
 const LONGEST: usize = 160;
 
-/// A reason for which units fail a criterion.
+/// A reason why units fail a criterion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cause {
-    /// The reason, without what differs from unit to unit.
+    /// The reason, without varying details.
     pub reason: String,
-    /// Units that fail for it.
+    /// Number of units that fail for it.
     pub units: u64,
-    /// Trials with such units.
+    /// Number of trials with such units.
     pub trials: u64,
     /// The first of them, in plan order.
     pub first: Violation,
 }
 
-/// The reasons of one criterion's violations; the order in which they are added changes nothing.
+/// Reasons of one criterion's violations; independent of the order of additions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Causes(BTreeMap<String, Counted>);
 
-/// The units that one reason fails.
+/// Units that fail for one reason.
 #[derive(Debug, Clone)]
 struct Counted {
     units: u64,
@@ -55,7 +55,7 @@ impl Causes {
         }
     }
 
-    /// Adds those of other trials.
+    /// Adds the reasons of other trials.
     pub(super) fn absorb(&mut self, other: &Self) {
         for (reason, cause) in &other.0 {
             self.put(reason.clone(), cause.clone());
@@ -76,7 +76,7 @@ impl Causes {
                 (known.units, known.trials) = (units, trials);
             }
         }
-        // The last by name: it would be dropped in any order, so that what is kept is counted whole.
+        // The last by name: it would be dropped in any order, so every remaining reason is counted in full.
         if self.0.len() > REASONS {
             self.0.pop_last();
         }
@@ -96,7 +96,7 @@ impl Causes {
     }
 }
 
-/// What differs from unit to unit in a note, and what stands for it.
+/// Patterns for varying details in a note, and their replacements.
 static VARYING: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let rules = [
         (r"^turn \d+: ", ""),
@@ -110,7 +110,7 @@ static VARYING: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     rules.into_iter().filter_map(|(pattern, to)| Some((Regex::new(pattern).ok()?, to))).collect()
 });
 
-/// What a note says without what differs from unit to unit.
+/// A note without varying details.
 pub(crate) fn reason(note: &str) -> String {
     let mut text = note.to_owned();
     for (pattern, to) in VARYING.iter() {

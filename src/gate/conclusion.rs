@@ -1,4 +1,4 @@
-//! From verdicts to the exit code, and the causes of ERROR.
+//! Derives the exit code from the verdicts, and groups the causes of ERROR.
 
 use super::format::count;
 use super::{CriterionResult, ErrorGroup, Unshown, Verdict};
@@ -7,9 +7,9 @@ use crate::scenario::criteria::Undecided;
 use crate::trace::{EXTERNAL, TrialError};
 use std::collections::BTreeSet;
 
-/// The exit code that the verdicts call for, and why, in a sentence. `in_error` of `planned` trials are in ERROR.
+/// The exit code for the verdicts and the reason in one sentence. `in_error` of `planned` trials are in ERROR.
 ///
-/// Incomplete (3) goes before failed (1), failed before INCONCLUSIVE (4).
+/// Incomplete (3) takes precedence over failed (1), and failed over INCONCLUSIVE (4).
 pub(super) fn conclude<'a>(
     results: impl Iterator<Item = &'a CriterionResult>,
     in_error: u64,
@@ -68,15 +68,15 @@ pub(super) fn conclude<'a>(
         return (3, parts.join("; "));
     }
     if planned == 0 || asked == 0 {
-        // Without a trial or without a question there is no success to report.
+        // Without a trial or an expectation there is no success to report.
         let what = if planned == 0 { "no trial was planned" } else { "no gate is required" };
         return (1, format!("{what}, so nothing was shown"));
     }
     if !failed.is_empty() || !empty.is_empty() {
         return (1, parts.join("; "));
     }
-    // `warn` lets a gate through whose observed figures reach its target, beside others that were shown to hold: it never
-    // covers one below its target, one that cannot pass any more, nor a run in which nothing was shown.
+    // `warn` accepts a gate whose observed figures reach its target, beside others that are proven. It never covers a
+    // gate below its target, one that cannot pass any more, or a run without proof of anything.
     let stays = !lost.is_empty() || !below.is_empty();
     if stays || !met.is_empty() && (undecided == Undecided::Fail || held == 0) {
         return (4, parts.join("; "));
@@ -96,9 +96,10 @@ pub(super) fn conclude<'a>(
     (0, said.join("; "))
 }
 
-/// What remains required of a run of selected cases: an invariant that one of them breaks, and what holds.
+/// Keeps a criterion required in a run of selected cases only if it is proven, or an invariant that one of the cases
+/// violates.
 ///
-/// Any other figure needs the cases that were not selected: the name of one that fails is given, for it to be said.
+/// Any other figure needs the unselected cases too. Returns the name of one that fails, for a message.
 pub(super) fn of_selection(result: &mut CriterionResult) -> Option<String> {
     let broken = result.verdict == Verdict::Fail && result.kind == "invariant";
     let was_required = result.required;
@@ -107,20 +108,21 @@ pub(super) fn of_selection(result: &mut CriterionResult) -> Option<String> {
     missed.then(|| result.key())
 }
 
-/// Lets a criterion decide nothing that can be asked of none of the selected trials, by what is declared of them: its name.
+/// Makes a criterion optional if, by their declarations, it applies to none of the selected trials; returns its name.
 pub(super) fn of_others(result: &mut CriterionResult) -> Option<String> {
     let unasked = result.verdict == Verdict::NotMeasured && result.not_asked && result.required;
     result.required &= !unasked;
     (unasked && !result.not_measured_ok).then(|| result.key())
 }
 
-/// The criteria that decide nothing because the selected trials cannot be asked, behind the conclusion.
+/// Text after the conclusion: the criteria that decide nothing because they do not apply to the selected trials.
 pub(super) fn asked_of_others(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("; not asked of the selected trials: {}", listed(names)) }
 }
 
-/// What of a criterion remains required of a run of some of the project's scenarios: what they decide. One that measures
-/// nothing in them, or needs more than they have, is shown; the others may have it. Gates of a scenario are all there.
+/// Keeps a criterion required in a run of some of the project's scenarios only if they decide it. One that measures
+/// nothing in them, or needs more units than they have, is only shown, since the other scenarios may have these.
+/// Gates of a scenario stay.
 pub(super) fn of_scenarios(result: &mut CriterionResult) -> Option<String> {
     let open = match result.verdict {
         Verdict::NotMeasured if !result.not_measured_ok => true,
@@ -132,14 +134,14 @@ pub(super) fn of_scenarios(result: &mut CriterionResult) -> Option<String> {
     shown.then(|| format!("{} ({})", result.key(), result.verdict.as_str()))
 }
 
-/// What the scenarios do not decide, behind the conclusion of a run of some of them.
+/// Text after the conclusion of a run of some scenarios: the criteria that they do not decide.
 pub(super) fn not_decided(open: &[String]) -> String {
     if open.is_empty() { String::new() } else { format!("; not decided by these scenarios: {}", listed(open)) }
 }
 
-/// The same as [`conclude`] for a run of selected cases: their own expectations decide, and invariants; `shown` is
-/// whether anything that was required had a unit. `failed` of `planned` trials did not meet what their cases expect, and
-/// `missed` are criteria that fail over the selection and speak of all cases.
+/// [`conclude`] for a run of selected cases: their expectations and invariants decide. `shown` is whether any
+/// required criterion had a unit, `failed` of `planned` trials missed their case's expectations, and `missed` are
+/// criteria about all cases that fail over the selection.
 pub(super) fn conclude_selection<'a>(
     results: impl Iterator<Item = &'a CriterionResult>,
     missed: &[String],
@@ -172,9 +174,9 @@ fn listed(names: &[String]) -> String {
     if names.len() > 8 { format!("{shown} and {} more", names.len() - 8) } else { shown }
 }
 
-/// Trials in ERROR by cause, most frequent first, then in plan order; `None` is a trial that has no trace.
+/// Trials in ERROR by cause, most frequent first, then in plan order; `None` is a trial without a trace.
 ///
-/// Where one cause hits several cases, the command that records the first one again becomes one for all of them.
+/// If one cause affects several cases, the re-record command of the first becomes one command for all.
 pub(super) fn group(errors: Vec<(String, Option<TrialError>)>, plan: &Plan) -> Vec<ErrorGroup> {
     let mut groups: Vec<(Option<String>, ErrorGroup)> = Vec::new();
     let mut known = std::collections::HashMap::new();
@@ -229,5 +231,5 @@ fn record_all(group: &mut ErrorGroup, plan: &Plan) {
     }
 }
 
-/// What stands for a planned trial without a trace.
+/// Error kind of a planned trial without a trace.
 pub(super) const NOT_RUN: &str = "planned, and there is no trace of it";

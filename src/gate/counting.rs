@@ -1,4 +1,4 @@
-//! What a criterion counts: units, as many as the script says or as the agent makes, or conversations.
+//! Units of a criterion's rate: single units, with a planned or observed number per conversation, or conversations.
 
 use super::tally::Tally;
 use crate::plan::Plan;
@@ -10,32 +10,32 @@ use crate::stats::{Clusters, Sample};
 use crate::trace::Mode;
 use std::collections::BTreeMap;
 
-/// What is counted, and what is known beforehand of the number of units of a conversation.
+/// What is counted, and what is known in advance about the number of units per conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counting {
-    /// Units; the script says how many.
+    /// Units; the script determines their number.
     Planned,
-    /// Units, as many as the agent makes; `None` where nothing limits them.
+    /// Units; the agent's behaviour determines their number, up to the limit. `None` means no limit.
     Outcome(Option<u64>),
-    /// Conversations, each by the share of its own units.
+    /// Conversations, each by its share of good units.
     Conversations(Size),
 }
 
-/// How many units a conversation has, where conversations are counted.
+/// Number of units per conversation, where conversations are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
-    /// As many as the script says.
+    /// Determined by the script.
     Planned,
-    /// One at most.
+    /// At most one.
     One,
-    /// What the agent does says it.
+    /// Determined by the agent's behaviour.
     Outcome,
 }
 
 impl Counting {
-    /// What `written` counts in this plan, of one scenario or of all.
+    /// How `written` counts in this plan, over one scenario or all.
     pub(super) fn of(plan: &Plan, written: &Criterion, read: &ReadCriterion, scenario: Option<usize>) -> Self {
-        // In a log what users and agents did says how many turns there are.
+        // In a log, the behaviour of users and agents determines the number of turns.
         let imported = plan.mode == Some(Mode::Imported);
         let planned = read.metric.entry.units == Units::Planned && !imported;
         let per = if imported { written.per.unwrap_or(Per::Conversation) } else { read.per };
@@ -49,17 +49,18 @@ impl Counting {
         }
     }
 
-    /// Whether each conversation counts the same.
+    /// Whether each conversation has the same weight.
     pub(super) fn per_conversation(self) -> bool {
         matches!(self, Self::Conversations(_))
     }
 
-    /// The word of criteria for it.
+    /// The value of `per` in criteria.
     pub(super) fn word(self) -> &'static str {
         if self.per_conversation() { "conversation" } else { "unit" }
     }
 
-    /// Whether units are judged one by one between these passes: no conversation has more than one, by the plan or by a limit.
+    /// Whether units are evaluated one by one between these passes: no conversation has more than one, by the plan or
+    /// by a limit.
     pub(super) fn is_single(self, passes: &[Clusters]) -> bool {
         match self {
             Self::Planned | Self::Conversations(Size::Planned) => passes.iter().all(Clusters::is_single),
@@ -68,7 +69,7 @@ impl Counting {
         }
     }
 
-    /// The bets that are made on passes; `None` where nothing bounds the rate.
+    /// The bets on passes; `None` if nothing bounds the rate.
     pub(super) fn stakes(self, passes: &[Clusters]) -> Option<Stakes> {
         match self {
             Self::Planned => Some(Stakes::Planned),
@@ -79,7 +80,7 @@ impl Counting {
         }
     }
 
-    /// What the rate was seen in; `first_alike` gives each case the first that has the same input.
+    /// The sample behind the rate; `first_alike` maps each case to the first one with the same input.
     pub(super) fn sample(
         self,
         tally: &Tally,
@@ -99,7 +100,7 @@ impl Counting {
             cases.entry(first_alike.get(case)).or_default().absorb(clusters);
         }
         match self {
-            // All conversations of a case are one cluster then.
+            // All conversations of a case are then one cluster.
             Self::Outcome(most) => {
                 let longest = cases.values().map(Clusters::number).max().unwrap_or(1);
                 let over = |most: u64| cases.values().any(|case| case.largest() > most);
@@ -112,7 +113,7 @@ impl Counting {
     }
 }
 
-/// The most units that a conversation can have by the script and the limits.
+/// The largest number of units per conversation, by the script and the limits.
 fn most(plan: &Plan, units: Units, scenario: Option<usize>) -> Option<u64> {
     if plan.mode == Some(Mode::Imported) {
         return None;

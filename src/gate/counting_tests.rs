@@ -1,4 +1,4 @@
-//! Units and conversations, judged: the sentences, and attacks on them by runs of a judge.
+//! Evaluation of units and conversations: the sentences, and attacks simulated by repeated runs.
 
 use super::rule::{Asked, Evidence, rule};
 use super::tests::{confidence, run};
@@ -10,7 +10,7 @@ use crate::stats::{ALPHA, Clusters, Sample};
 use crate::trace::{Mode, Trace};
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
-/// Cases of so many turns each.
+/// Cases with these numbers of turns.
 fn cases(turns: impl Iterator<Item = usize>) -> String {
     let case = |(number, turns): (usize, usize)| {
         let asks: Vec<String> = (0..turns).map(|turn| format!("{{ask: q{turn}}}")).collect();
@@ -19,7 +19,7 @@ fn cases(turns: impl Iterator<Item = usize>) -> String {
     format!("[{}]", turns.enumerate().map(case).collect::<Vec<_>>().join(", "))
 }
 
-/// A conversation of so many turns, the first of which search.
+/// A conversation of `turns` turns, of which the first `searching` search.
 fn talk(plan: &Plan, place: usize, turns: usize, searching: usize) -> Trace {
     let mut story = story(plan, place);
     for turn in 0..turns {
@@ -38,7 +38,7 @@ fn judged(sizes: &[usize], criteria: &str, searching: impl Fn(usize) -> usize) -
 
 #[test]
 fn a_rate_per_unit_says_its_units_its_conversations_and_its_bound() {
-    // 377 conversations of 637 queries in all.
+    // 377 conversations with 637 queries in total.
     let sizes: Vec<usize> =
         [(208, 1), (110, 2), (27, 3), (32, 4)].iter().flat_map(|(number, turns)| vec![*turns; *number]).collect();
     let result = judged(&sizes, &confidence(), |place| sizes[place]);
@@ -88,7 +88,7 @@ fn a_plan_of_an_older_build_is_judged_by_the_rule_of_this_one_and_says_so() {
 
 #[test]
 fn a_rate_per_unit_whose_number_nothing_limits_is_undecided_and_says_why() {
-    // Of a log: the turns are an outcome.
+    // In a log the number of turns is an outcome.
     let criteria = "[{id: A, metric: turn_success_rate, target: '>= 95%', kind: confidence, per: unit}]";
     let mut plan = plan("[{case: a, ask: q}]", criteria, 60);
     plan.mode = Some(Mode::Imported);
@@ -102,7 +102,7 @@ fn a_rate_per_unit_whose_number_nothing_limits_is_undecided_and_says_why() {
     assert!(result.sentence.ends_with("nothing limits the queries of a conversation"), "{}", result.sentence);
 }
 
-/// A run of conversations: a bad one makes eight calls, all verbatim, a good one makes one that is not.
+/// A run of conversations: a bad one makes eight verbatim calls, a good one makes one call that is not.
 fn calls(rng: &mut ChaCha8Rng, conversations: u32, bad: f64) -> Clusters {
     (0..conversations).map(|_| if rng.random_bool(bad) { (0, 8) } else { (1, 1) }).collect()
 }
@@ -133,7 +133,7 @@ fn a_bad_conversation_of_eight_calls_among_good_ones_of_one_deceives_neither_cla
         let found = passing(600, 0.1, conversations, means);
         assert!(found <= 0.05, "per conversation, {conversations} conversations: {found}");
     }
-    // Sizes that are an outcome, taken for planned: what the attack was.
+    // Treats observed sizes as planned: the attack under test.
     let seen = passing(600, per_call, 60, |clusters| (Sample::Fixed(clusters), false));
     assert!(seen > 0.3, "{seen}");
 }

@@ -1,4 +1,4 @@
-//! What was exercised: transitions of each flow's machine, and requirements.
+//! Coverage of transitions of each flow's machine, and of requirements.
 
 use super::{RequirementCoverage, TransitionCoverage, TrialResults, Verdict};
 use crate::plan::Plan;
@@ -6,7 +6,7 @@ use crate::trace::state_machine::Machine;
 use crate::trace::{Arm, Trace, What};
 use std::collections::BTreeMap;
 
-/// Indices of the declared transitions that a trace took, in order; undeclared moves are departures and not here.
+/// Indices of the declared transitions that a trace took, in order; undeclared moves are departures and not included.
 pub(super) fn taken(machine: &Machine, trace: &Trace) -> Vec<u32> {
     let moves = trace.events.iter().filter_map(|event| match &event.what {
         What::Moved(moved) => machine
@@ -18,7 +18,7 @@ pub(super) fn taken(machine: &Machine, trace: &Trace) -> Vec<u32> {
     moves.map(|index| index as u32).collect()
 }
 
-/// How often each declared transition was taken, in the machine's order, from counts by flow.
+/// Counts of each declared transition, in the machine's order, from counts by flow.
 pub(super) fn transitions(
     machines: &BTreeMap<String, Machine>,
     counts: &BTreeMap<String, Vec<u64>>,
@@ -33,8 +33,8 @@ pub(super) fn transitions(
     machines.iter().map(flow).collect()
 }
 
-/// Requirement by requirement, the cases that name it, with trials passed and trials run (main arm, not in ERROR).
-/// What a case covers without the project knowing it is listed too.
+/// For each requirement the cases that name it, with trials passed and trials run (main arm, not in ERROR). Includes
+/// ids in `covers` that the project does not declare.
 pub(super) fn requirements(plan: &Plan, trials: &TrialResults) -> Vec<RequirementCoverage> {
     let mut ended: BTreeMap<(usize, usize), (u32, u32)> = BTreeMap::new();
     for (planned, trial) in plan.trials.each().zip(trials) {

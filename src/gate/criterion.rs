@@ -1,4 +1,4 @@
-//! One criterion from its sums to its result and its sentence.
+//! Turns the sums of one criterion into its result and its sentence.
 
 use super::counting::Counting;
 use super::design::{Design, Standing};
@@ -18,12 +18,12 @@ use crate::trace::EXTERNAL;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A criterion, read, with its sums.
+/// A parsed criterion and its sums.
 #[derive(Debug)]
 pub(super) struct Item<'p> {
     /// As written.
     pub written: &'p Criterion,
-    /// The scenario that it belongs to; `None` for the whole run.
+    /// The scenario of a gate; `None` for the whole run.
     pub scenario: Option<usize>,
     /// Index of its metric.
     pub metric: usize,
@@ -31,37 +31,37 @@ pub(super) struct Item<'p> {
     pub target: Target,
     /// For an invariant: the share of good units that the bound must reach.
     pub floor: Option<f64>,
-    /// How far below the target's share of good units a run until decided may pass.
+    /// For a run until decided: how far below the target's share of good units it may pass.
     pub margin: f64,
-    /// What it counts.
+    /// The unit that it counts.
     pub counting: Counting,
     /// Error probability of its upper bound: the run's, shared among the required confidence gates.
     pub alpha_fail: f64,
-    /// What was seen: in a run until decided, of the passes that the figures cover.
+    /// Sums; in a run until decided, of the passes that the figures cover.
     pub tally: Tally,
-    /// In a run until decided, what was seen in each pass, and how the gate decides.
+    /// In a run until decided, the sums of each pass, and the decision rule.
     pub by_pass: Vec<Tally>,
-    /// Trials of units that are several repetitions, by unit, until the unit is complete.
+    /// Incomplete units of several repetitions, with the trials so far.
     pub open: BTreeMap<UnitKey, Vec<(u32, Observation)>>,
     /// The stopping rule of a run until decided.
     pub design: Option<Design>,
-    /// Whether it can be asked of some trial, by what is declared of it.
+    /// Whether it applies to some trial, by their declarations.
     pub asked_of_some: bool,
-    /// Why the grades that it would count say nothing of it.
+    /// Reason why the grades that it would count cannot decide it.
     pub doubt: Option<String>,
-    /// Where the claim is about cases not seen yet: see [`Plan::first_alike`].
+    /// For claims about unseen cases: see [`Plan::first_alike`].
     pub first_alike: Arc<BTreeMap<(usize, usize), usize>>,
 }
 
 impl Item<'_> {
-    /// Whether a trial is one that it looks at: of its scenario, and of its flow or of an agent that runs elsewhere, which
-    /// may stand in the place of any flow.
+    /// Whether a trial counts: it belongs to the scenario, and to the flow or to an external agent, which may replace
+    /// any flow.
     pub(super) fn covers(&self, trial: &PlannedTrial) -> bool {
         self.scenario.is_none_or(|of| of == trial.scenario)
             && self.written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow || trial.lane.flow == EXTERNAL)
     }
 
-    /// The sums that a trial of that repetition counts in.
+    /// The sums for trials of that repetition.
     pub(super) fn tally_of(&mut self, repetition: u32) -> &mut Tally {
         if self.design.is_none() {
             return &mut self.tally;
@@ -73,7 +73,7 @@ impl Item<'_> {
         &mut self.by_pass[place]
     }
 
-    /// What the criterion asks, where it is judged by this metric.
+    /// The requirement as evaluated with this metric.
     pub(super) fn asked(&self, metric: &dyn Metric) -> Asked {
         Asked {
             kind: self.written.kind,
@@ -84,7 +84,7 @@ impl Item<'_> {
         }
     }
 
-    /// Where the criterion stands after `passes` passes of a run until decided.
+    /// State of the decision after `passes` passes of a run until decided.
     fn standing(&self, passes: u32) -> Option<Standing> {
         let design = self.design?;
         Some(design.standing(&self.clusters(passes)))
@@ -96,7 +96,7 @@ impl Item<'_> {
         (0..passes as usize).map(of).collect()
     }
 
-    /// Whether further passes cannot change what a required criterion comes to, as far as can be told.
+    /// Whether further passes cannot change the result of a required criterion, as far as is known.
     pub(super) fn is_settled(&self, plan: &Plan, metric: &dyn Metric, passes: u32) -> bool {
         let seen = || self.by_pass.iter().take(passes as usize);
         let nothing = seen().all(|tally| tally.n == 0);
@@ -110,7 +110,7 @@ impl Item<'_> {
             || self.standing(passes).is_none_or(|standing| standing.decision != Decision::Undecided)
     }
 
-    /// Takes the sums of the passes that the figures cover, and gives the ruling on them.
+    /// Takes the sums of the passes that the figures cover, and returns the ruling on them.
     fn take_passes(&mut self, passes: u32) -> Option<Standing> {
         let standing = self.standing(passes)?;
         for tally in self.by_pass.iter().take(standing.covers) {
@@ -119,7 +119,8 @@ impl Item<'_> {
         Some(standing)
     }
 
-    /// The result of this criterion, once all trials have been added; `passes` is how many a run until decided made.
+    /// The result of this criterion after all trials have been added; `passes` is the number of passes in a run until
+    /// decided.
     pub(super) fn result(&mut self, plan: &Plan, metric: &dyn Metric, passes: u32) -> CriterionResult {
         let standing = self.take_passes(passes);
         self.tally.times.sort_unstable();
@@ -227,13 +228,13 @@ impl Item<'_> {
         Evidence { good, n: self.tally.n, sample, per_conversation, agreement }
     }
 
-    /// What is asked of the observed figures and of their bound.
+    /// Thresholds for the observed figures and for their bound.
     fn wanted(&self, metric: &dyn Metric) -> Wanted {
         let asked = self.asked(metric);
         Wanted::of(asked.kind, asked.target, asked.floor, asked.min_n)
     }
 
-    /// What an INCONCLUSIVE ruling is.
+    /// Classifies an INCONCLUSIVE ruling.
     fn unshown(&self, result: &CriterionResult, metric: &dyn Metric, evidence: &Evidence<'_>) -> Option<Unshown> {
         let wanted = self.wanted(metric);
         let lost = result.sequential.as_ref().is_some_and(|one| one.cannot_pass);
@@ -322,7 +323,7 @@ impl Item<'_> {
         text
     }
 
-    /// What keeps a figure from being a verdict: a proxy, trials in ERROR, live beside replayed.
+    /// Withdraws verdicts that the figures do not support: a proxy, trials in ERROR, live mixed with replayed.
     fn overrule(&self, result: &mut CriterionResult, graded: bool) {
         if result.proxy {
             let name = self.written.metric.split('(').next().unwrap_or_default().trim();
@@ -330,7 +331,7 @@ impl Item<'_> {
             result.observed_text = format!("proxy {}", result.observed_text);
             result.sentence = format!("{}, not a measurement of {name}", result.observed_text);
         } else if graded && self.design.is_some() {
-            // What the run stopped by was seen before there were grades, and may go along with them.
+            // The stopping rule saw figures before grades existed, and these may correlate with the grades.
             result.verdict = Verdict::NotMeasured;
             result.sentence = format!(
                 "{}: the number of trials was decided by what they showed; grade a run of a fixed number",
@@ -365,7 +366,7 @@ impl Item<'_> {
     }
 }
 
-/// What stands when there is no unit at all.
+/// The result without any unit.
 fn nothing(result: &mut CriterionResult, hidden: Option<&str>) {
     result.observed_text = "nothing measured".into();
     result.sentence = if result.errors > 0 {

@@ -1,5 +1,5 @@
-//! How one gate decides in a run until decided: what it looks for at the end of each pass, and the bounds that hold
-//! although the run stopped when it had seen enough.
+//! The decision rule of one gate in a run until decided: what it checks at the end of each pass, and bounds that stay
+//! valid although the run stops early.
 //!
 //! | kind | PASS | FAIL | bounds |
 //! |---|---|---|---|
@@ -8,13 +8,14 @@
 //! | confidence with margin | `E+` against target less margin, `min_n` reached | `E-` against the target | `E+` and `E-` inverted |
 //! | point | the share of the first `min_n` units reaches the target | it does not | of those units |
 //!
-//! Where trials have several units, or may have, [`PassBet`] decides.
+//! Where trials have several units, or may have them, [`PassBet`] decides.
 //!
-//! A plan's lower bound is Clopper-Pearson's at the one look that the plan fixes beforehand; before that look all units
-//! still planned count as bad, so it never exceeds the bound that the whole plan would give. An invariant's is
-//! `alpha^(1/n)` for the `n` units of the passes before its first violation: it holds at whatever pass one stops, because
-//! the first time that it exceeds the true rate `p` comes after `n` good units with `p^n <= alpha`. Independent units of different rates only lower these probabilities
-//! (products by the means' inequality, counts by Hoeffding 1956), as long as passes are complete.
+//! A plan's lower bound is Clopper-Pearson's at the one look fixed beforehand. Before that look, all remaining
+//! planned units count as bad, so the bound never exceeds that of the whole plan. An invariant's is `alpha^(1/n)` for
+//! the `n` units of the passes before its first violation. It holds at any stopping pass, because the first time that
+//! it exceeds the true rate `p` comes after `n` good units with `p^n <= alpha`. Independent units of different rates
+//! only lower these probabilities (products by the means' inequality, counts by Hoeffding 1956), as long as passes
+//! are complete.
 
 use super::Verdict;
 use super::counting::Counting;
@@ -26,18 +27,18 @@ use crate::stats::rate::{lower_bound_at, units_for, upper_bound_at};
 use crate::stats::sequential::{Mixture, lower_at_stopping, upper_at_stopping};
 use crate::stats::stopping::{Decision, Monitor, Rule};
 
-/// What a gate looks for.
+/// Condition that a gate checks after each pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Look {
-    /// No bad unit among so many.
+    /// No bad unit among `units`.
     NoViolation { units: u64 },
-    /// At most so many bad ones among so many.
+    /// At most `bad` bad units among `units`.
     Plan { units: u64, bad: u64, evidence: Option<Mixture> },
-    /// The mixture e-process, and at least so many units.
+    /// The mixture e-process, and at least `units` units.
     Mixture { test: Mixture, units: u64 },
-    /// The share of the first so many.
+    /// The share of good units among the first `units`.
     Figure { units: u64, target: f64 },
-    /// Nothing: no number of units shows it.
+    /// No number of units can prove it.
     Nothing,
 }
 
@@ -45,23 +46,23 @@ enum Look {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Design {
     look: Look,
-    /// What is counted.
+    /// The unit that is counted.
     counting: Counting,
-    /// What decides where trials have several units.
+    /// Decides where trials have several units.
     bet: PassBet,
     max_passes: u32,
-    /// Error probability of its lower bound, and of its PASS.
+    /// Error probability of its lower bound and of its PASS.
     pub alpha_pass: f64,
-    /// Error probability of its upper bound, and of its FAIL.
+    /// Error probability of its upper bound and of its FAIL.
     pub alpha_fail: f64,
 }
 
-/// Where a gate stands after some passes.
+/// State of a gate after some passes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Standing {
     /// What was decided.
     pub decision: Decision,
-    /// The passes that its figures cover: those up to the decision, or all.
+    /// Number of passes that its figures cover: those up to the decision, or all.
     pub covers: usize,
     /// Verdict and bounds.
     pub ruling: Ruling,
@@ -181,7 +182,7 @@ impl Design {
         } else {
             Decision::Undecided
         };
-        // What the passes before the first violation had shown.
+        // What the passes before the first violation had proven.
         let unbroken: u64 = passes.iter().take_while(|(good, n)| good == n).map(|(good, _)| good).sum();
         let lower = lower_bound_at(unbroken as f64, unbroken as f64, self.alpha_pass);
         standing(decision, passes.len(), (lower, upper_at_stopping(good, n - good, self.alpha_fail)))
@@ -197,14 +198,14 @@ impl Design {
             return standing(decision, passes.len(), (self.planned_lower(units, passes), upper));
         };
         let (good, n) = sum(&passes[..at]);
-        // A share of whole units and a decimal target: see the rule for a fixed number.
+        // Compares a share of whole units with a decimal target: see the rule for a fixed number.
         let reaches = good as f64 >= target * n as f64 - 1e-9;
         let decision = if reaches { Decision::Pass } else { Decision::Fail };
         let (good, n) = (good as f64, n as f64);
         standing(decision, at, (lower_bound_at(good, n, self.alpha_pass), upper_bound_at(good, n, self.alpha_fail)))
     }
 
-    /// The lower bound at the look of a plan of so many units; before it, with all units to come as bad ones.
+    /// The lower bound at the look of a plan of `units` units; before it, with all remaining units counted as bad.
     fn planned_lower(&self, units: u64, passes: &[Pass]) -> f64 {
         let (good, n) = match look_of(units, passes) {
             Some(at) => sum(&passes[..at]),
@@ -213,7 +214,7 @@ impl Design {
         lower_bound_at(good as f64, n as f64, self.alpha_pass)
     }
 
-    /// The most units that further passes can bring: as many each as the largest so far. `None` before any.
+    /// The most units that further passes can add, each as large as the largest so far; `None` before the first pass.
     fn still_ahead(&self, passes: &[Pass]) -> Option<u64> {
         let left = u64::from(self.max_passes).saturating_sub(passes.len() as u64);
         if left == 0 {
@@ -224,12 +225,12 @@ impl Design {
     }
 }
 
-/// After how many passes there are so many units.
+/// The first pass after which there are `units` units.
 fn look_of(units: u64, passes: &[Pass]) -> Option<usize> {
     (1..=passes.len()).find(|end| sum(&passes[..*end]).1 >= units)
 }
 
-/// Units at the pass that brings a plan of so many to its end.
+/// Number of units at the end of the pass that completes a plan of `units`.
 fn eventual(units: u64, passes: &[Pass]) -> u64 {
     let largest = passes.iter().map(|(_, n)| *n).max().unwrap_or(0).max(1);
     let n = sum(passes).1;

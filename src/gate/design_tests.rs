@@ -1,4 +1,4 @@
-//! The stopping rules, by enumerating every history of small suites, and at work in a judge.
+//! The stopping rules, by enumerating every history of small suites, and inside an evaluator.
 
 use super::Verdict;
 use super::counting::Counting;
@@ -18,10 +18,10 @@ fn asked(kind: GateKind, target: f64, floor: Option<f64>, min_n: u64) -> Asked {
     Asked { kind, target, floor, min_n, alpha_fail: 0.05 }
 }
 
-/// Passes of every history, of three cases each.
+/// Passes of every history, with three cases each.
 const PASSES: u32 = 5;
 
-/// What a rule does in one history: the passes, and whether it ever passes or fails and how far its bounds ever go.
+/// Behaviour of a rule in one history: the passes, whether it ever passes or fails, and the extremes of its bounds.
 struct History {
     goods: Vec<u64>,
     passed: bool,
@@ -30,7 +30,7 @@ struct History {
     upper: f64,
 }
 
-/// Every history there is, followed to its end.
+/// All possible histories, followed to the end.
 fn histories(design: &Design) -> Vec<History> {
     fn follow(design: &Design, passes: &mut Vec<Pass>, before: (bool, bool, f64, f64), all: &mut Vec<History>) {
         if passes.len() == PASSES as usize {
@@ -56,7 +56,7 @@ fn histories(design: &Design) -> Vec<History> {
     all
 }
 
-/// Exact probability of ever passing, of ever failing, and of bounds that are wrong at whatever pass one stops.
+/// Exact probability of ever passing, of ever failing, and of bounds that are wrong at any stopping pass.
 fn errors(histories: &[History], rates: [f64; 3]) -> [f64; 4] {
     let mut of_good = [0.0; 4];
     for outcome in 0..8_u32 {
@@ -170,7 +170,7 @@ fn a_figure_is_that_of_the_units_that_were_fixed_beforehand() {
     assert_eq!((evaluated.decision, evaluated.covers), (Decision::Fail, 2), "later passes do not mend it");
 }
 
-/// Ten cases, each once in every one of twelve passes.
+/// Ten cases, once in each of twelve passes.
 fn until_decided(criteria: &str) -> Plan {
     let cases: Vec<String> = (0..10).map(|case| format!("{{case: c{case}, ask: q}}")).collect();
     let mut plan = plan(&format!("[{}]", cases.join(", ")), criteria, 12);
@@ -246,8 +246,8 @@ fn one_violation_ends_a_run_whose_other_gate_is_lost() {
 
 #[test]
 fn warn_never_covers_a_gate_that_cannot_pass_any_more() {
-    // An agent at 50 % against 95 %: lost after the first pass, and with `warn` as without it no success, although the other
-    // required gate holds.
+    // An agent at 50 % against 95 %: fails after the first pass. Even with `warn` the run is no success, although the
+    // other required gate holds.
     let other = "{id: S, metric: state_machine_conformance, target: '>= 50%', kind: confidence}";
     let criteria = format!("[{{id: C, {KB}, target: '>= 95%', kind: confidence}}, {other}]");
     for undecided in [Undecided::Fail, Undecided::Warn] {

@@ -1,40 +1,40 @@
-//! Trials that were drawn more than once: which draw counts, and what the others came to.
+//! Trials that were drawn more than once: the draw that counts, and the results of the others.
 //!
-//! A trial that is run again while nothing under test has changed keeps its first draw. Where every trial of a scenario is drawn
-//! in one run, the new draws count, and those before are told.
+//! A trial that is re-run while nothing under test has changed keeps its first draw. Where every trial of a scenario
+//! is drawn in one run, the new draws count, and earlier ones are reported.
 
 use super::format::count;
 use super::{TrialResults, Verdict};
 use crate::trace::{self, Evidence};
 use serde::{Deserialize, Serialize};
 
-/// The draws of one trial beside the one that counts.
+/// The draws of one trial other than the one that counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draws {
-    /// What the draws before it came to, in order: a verdict each, or `unknown`.
+    /// Results of earlier draws, in order: a verdict each, or `unknown`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<String>,
-    /// What it came to when it was run again, in order; none of these counts.
+    /// Results of later re-runs, in order; none of these counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_again: Vec<String>,
-    /// How often it ended in ERROR before.
+    /// Number of earlier draws that ended in ERROR.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replaced_errors: u32,
 }
 
 impl Draws {
-    /// As the evidence of a trace says.
+    /// Reads the draws from the evidence of a trace.
     pub(super) fn of(evidence: &Evidence) -> Self {
         let Evidence { earlier_takes, run_again, replaced_errors, .. } = evidence;
         Self { earlier: earlier_takes.clone(), run_again: run_again.clone(), replaced_errors: *replaced_errors }
     }
 
-    /// Whether it was drawn once, and never ended in ERROR before.
+    /// Whether the trial was drawn once and never ended in ERROR before.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// In words: `draw 3; draws 1, 2: FAIL`; `None` where it was drawn once.
+    /// Text for reports: `draw 3; draws 1, 2: FAIL`; `None` if it was drawn once.
     pub fn words(&self) -> Option<String> {
         trace::draws(&self.earlier, &self.run_again, self.replaced_errors)
     }
@@ -43,18 +43,18 @@ impl Draws {
 /// The trials of a run that were drawn more than once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redrawn {
-    /// Trials that were run again and keep their first draw.
+    /// Trials that were re-run and keep their first draw.
     pub run_again: u64,
-    /// How many of these passed when they were last run.
+    /// Number of these that passed when last run.
     pub run_again_passed: u64,
-    /// Trials of a second or later draw that counts, of which an earlier draw did not pass.
+    /// Trials whose second or later draw counts and whose earlier draw did not pass.
     pub failed_before: u64,
-    /// Trials in ERROR that were run again, once for each time.
+    /// Re-runs of trials in ERROR, counting each re-run.
     pub replaced_errors: u64,
 }
 
 impl Redrawn {
-    /// Counts them.
+    /// Counts the draws of all trials.
     pub(super) fn of(trials: &TrialResults) -> Self {
         let mut all = Self::default();
         for trial in trials {
@@ -69,12 +69,12 @@ impl Redrawn {
         all
     }
 
-    /// Whether there is none.
+    /// Whether all counts are 0.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What the verdict line says of them, behind the rest; empty where there is none.
+    /// Text after the verdict line; empty if all counts are 0.
     pub(super) fn words(&self) -> String {
         let mut said = String::new();
         if self.run_again > 0 {

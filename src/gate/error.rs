@@ -1,53 +1,53 @@
-//! Why a run cannot be judged.
+//! Errors that prevent the evaluation of a run.
 
 use crate::trace::TraceError;
 
-/// Why a run cannot be judged at all.
+/// Reason why a run cannot be evaluated at all.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluationError {
-    /// A criterion or gate that cannot be understood.
+    /// A criterion or gate that cannot be parsed.
     #[error("{id}: {problem}")]
     Criterion {
-        /// Its id, with its scenario before it for a gate.
+        /// Its id, prefixed with its scenario for a gate.
         id: String,
-        /// What is wrong, and what to write.
+        /// What is wrong, and what to write instead.
         problem: String,
     },
     /// A plan that contradicts itself.
     #[error("the plan cannot be used: {0}")]
     Plan(String),
-    /// A trace of a trial that the plan does not have.
+    /// A trace of a trial that the plan does not contain.
     #[error("there is a trace of {0}, which the plan does not have: do plan.json and traces.jsonl belong together?")]
     Stranger(String),
     /// Two traces of one trial.
     #[error("there are two traces of {0}: each trial counts once")]
     Twice(String),
-    /// A trace that another plan made.
+    /// A trace made from another plan.
     #[error(
         "the trace of {0} is of another run: its `plan` is not the `id` of plan.json; restore the traces that \
          were written with this plan"
     )]
     Foreign(String),
-    /// A trace that says something else of its trial than the plan.
+    /// A trace that contradicts the plan about its trial.
     #[error("the trace of {trial} contradicts the plan: its {what} is {found}, planned was {planned}")]
     Contradiction {
         /// The trial.
         trial: String,
-        /// Lane, scenario, case or mode.
+        /// The property: lane, scenario, case or mode.
         what: &'static str,
-        /// As planned.
+        /// The planned value.
         planned: String,
-        /// As the trace says.
+        /// The value in the trace.
         found: String,
     },
-    /// A grade of an answer that the run does not have.
+    /// A grade of an answer that the run does not contain.
     #[error(
         "there is a grade of another answer of {trial}, {turn}: grade the run again with `ragcheck judge`, or delete grades.jsonl"
     )]
     Grade {
         /// The trial.
         trial: String,
-        /// The turn, for people.
+        /// The turn, as in reports.
         turn: String,
     },
     /// A trace that cannot be read.

@@ -1,4 +1,4 @@
-//! The judge: takes examined trials in any order, and gives the run's judgement.
+//! Aggregates examined trials, in any order, into the run's evaluation.
 
 use super::conclusion::{
     NOT_RUN, asked_of_others, conclude, conclude_selection, group, not_decided, of_others, of_scenarios, of_selection,
@@ -26,40 +26,40 @@ use crate::trace::{Grades, Trace, TraceError, TrialError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Adds up examined trials.
+/// Aggregates examined trials.
 pub struct Evaluator<'p> {
     examiner: Arc<Examiner<'p>>,
     items: Vec<Item<'p>>,
     trials: TrialResults,
     errors: BTreeMap<usize, TrialError>,
-    /// Of trials in ERROR, the metrics whose scope their agent is out of, and why.
+    /// For each trial in ERROR, the metrics whose scope excludes its agent, and why.
     beyond: BTreeMap<usize, Vec<(usize, String)>>,
     sources: Sources,
-    /// Trials whose recording came to another verdict when it was made: that one, and today's.
+    /// Trials whose verdict differs from that at recording time: the old one and the new one.
     changed: BTreeMap<usize, (String, Verdict)>,
-    /// Notes of traces, with the number of trials that have them.
+    /// Notes of traces, with the number of affected trials.
     notes: BTreeMap<String, u64>,
     taken: BTreeMap<String, Vec<u64>>,
-    /// Turn times with the place of their trial and the kind of evidence that they are.
+    /// Turn times with the place of their trial and their kind of evidence.
     turn_times: Vec<(u32, Kind, u64)>,
     latencies: Latencies,
-    /// Passes whose end was reached, in a run until decided.
+    /// Number of completed passes in a run until decided.
     closed: u32,
 }
 
 impl<'p> Evaluator<'p> {
-    /// A judge of that plan: reads its criteria and gates.
+    /// Creates an evaluator: parses the plan's criteria and gates.
     ///
     /// # Errors
-    /// When a criterion, a gate or the plan itself cannot be understood.
+    /// If a criterion, a gate or the plan is invalid.
     pub fn new(plan: &'p Plan) -> Result<Self, EvaluationError> {
         Self::with_grades(plan, Grades::default())
     }
 
-    /// The same with grades of the answers, for metrics that read them.
+    /// Creates an evaluator with grades of the answers, for metrics that read them.
     ///
     /// # Errors
-    /// As [`Evaluator::new`]; and when there is a grade of a trial that the plan does not have.
+    /// As [`Evaluator::new`]; also if a grade belongs to a trial that the plan does not contain.
     pub fn with_grades(plan: &'p Plan, grades: Grades) -> Result<Self, EvaluationError> {
         if let Some(trial) = grades.trials().find(|trial| plan.trials.place_of(trial).is_none()) {
             return Err(EvaluationError::Grade {
@@ -106,7 +106,8 @@ impl<'p> Evaluator<'p> {
                 first_alike: Arc::clone(&first_alike),
             });
         }
-        // Failing one of several gates is enough to fail the run: the probability is shared among those that can err.
+        // Failing any one of several gates fails the run, so the error probability is shared among those that can
+        // err.
         let can_err = |item: &Item<'_>| item.written.is_required() && item.written.kind == GateKind::Confidence;
         let sharing = items.iter().filter(|item| can_err(item)).count().max(1) as f64;
         let alpha_fail = plan.stopping.map_or(ALPHA, |stopping| stopping.alpha_fail) / sharing;
@@ -137,7 +138,7 @@ impl<'p> Evaluator<'p> {
         })
     }
 
-    /// The half that can be shared between threads while this one adds up.
+    /// The part that threads can share while this one aggregates.
     pub fn examiner(&self) -> Arc<Examiner<'p>> {
         Arc::clone(&self.examiner)
     }
@@ -145,15 +146,15 @@ impl<'p> Evaluator<'p> {
     /// Examines one trial; see [`Examiner::examine`].
     ///
     /// # Errors
-    /// When the plan has no such trial.
+    /// If the plan does not contain the trial.
     pub fn examine(&self, trace: &Trace) -> Result<Examined, EvaluationError> {
         self.examiner.examine(trace)
     }
 
-    /// Adds one examined trial; the order does not matter.
+    /// Adds one examined trial; order is irrelevant.
     ///
     /// # Errors
-    /// When the trial was added before.
+    /// If the trial was added before.
     pub fn add(&mut self, examined: Examined) -> Result<(), EvaluationError> {
         let Examined {
             place,
@@ -230,7 +231,8 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// In a run until decided: `pass` is complete, and what it lacks is in ERROR. Whether another one is needed.
+    /// Closes `pass` of a run until decided; trials missing from it are in ERROR. Returns whether another pass is
+    /// needed.
     pub fn end_of_pass(&mut self, pass: u32) -> bool {
         while self.closed < pass {
             self.closed += 1;
@@ -254,7 +256,7 @@ impl<'p> Evaluator<'p> {
         self.closed > 0 && required.all(|item| item.is_settled(plan, metrics[item.metric].as_ref(), self.closed))
     }
 
-    /// Closes the passes that were needed; how many trials they have, and what is to be said of it.
+    /// Closes the passes that were needed; returns the number of their trials and the report on stopping.
     fn stop(&mut self) -> Option<(usize, Stopped)> {
         let plan = self.examiner.plan;
         let max = plan.stopping?.max_passes;
@@ -266,8 +268,8 @@ impl<'p> Evaluator<'p> {
         Some((needed, Stopped::new((self.closed, max), trials)))
     }
 
-    /// The judgement, once every trace has been added. A planned trial that was not is in ERROR, unless a run until
-    /// decided did not need it.
+    /// Returns the evaluation once every trace has been added. A planned trial without one is in ERROR, unless a run
+    /// until decided did not need it.
     pub fn finish(mut self) -> Evaluation {
         let plan = self.examiner.plan;
         let (needed, stopped) = match self.stop() {
@@ -293,15 +295,15 @@ impl<'p> Evaluator<'p> {
         }
         let trials = std::mem::take(&mut self.trials);
         let in_error = errors.len() as u64;
-        // Stable: the turns of a trial stay in their order.
+        // A stable sort keeps the turns of a trial in order.
         self.turn_times.sort_by_key(|(place, ..)| *place);
         let metrics = &self.examiner.metrics;
         let (items, closed) = (self.items.iter_mut(), self.closed);
         let mut results: Vec<_> = items.map(|item| item.result(plan, metrics[item.metric].as_ref(), closed)).collect();
-        // Rates that speak of all cases are shown of a selection, and decide nothing.
+        // In a run of selected cases, rates over all cases are shown and decide nothing.
         let selected = plan.part.as_ref().is_some_and(|part| part.cases) && plan.stopping.is_none();
         let some = plan.part.as_ref().is_some_and(|part| part.scenarios) && plan.stopping.is_none();
-        // What can be asked of none of the selected trials decides nothing.
+        // A criterion that applies to none of the selected trials decides nothing.
         let unasked: Vec<String> = match &plan.part {
             Some(_) => results.iter_mut().filter_map(of_others).collect(),
             None => Vec::new(),
@@ -359,7 +361,7 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// Counts a trial in ERROR for every criterion that it would have counted for.
+    /// Counts a trial in ERROR for every criterion that would have included it.
     fn touch(&mut self, place: usize) {
         let plan = self.examiner.plan;
         let Some(trial) = plan.trials.at(place) else { return };
@@ -381,13 +383,13 @@ impl<'p> Evaluator<'p> {
     }
 }
 
-/// Kinds of evidence of turn times, and how many of each stand in a row.
+/// Run-length encoding of the kinds of evidence of turn times.
 fn kinds(times: &[(u32, Kind, u64)]) -> Vec<(String, u64)> {
     let rows = times.chunk_by(|(_, one, _), (_, next, _)| one == next);
     rows.filter_map(|row| row.first().map(|(_, kind, _)| (kind.name(), row.len() as u64))).collect()
 }
 
-/// Gives every criterion its stopping rule, where the plan has a stopping design.
+/// Sets the stopping rule of every criterion, if the plan has a stopping design.
 fn designs(plan: &Plan, metrics: &[Box<dyn Metric>], items: &mut [Item<'_>]) -> Result<(), EvaluationError> {
     let Some(stopping) = plan.stopping else { return Ok(()) };
     let level = |alpha: f64| alpha > 0.0 && alpha < 1.0;
@@ -416,10 +418,10 @@ fn mistake(plan: &Plan, scenario: Option<usize>, written: &Criterion, problem: S
     EvaluationError::Criterion { id, problem }
 }
 
-/// Judges a run from its plan and its traces, one at a time.
+/// Evaluates a run from its plan and its traces, read one at a time.
 ///
 /// # Errors
-/// When a criterion cannot be understood, a trace cannot be read, or a trace does not belong to the plan.
+/// If a criterion is invalid, a trace cannot be read, or a trace does not belong to the plan.
 pub fn evaluate(
     plan: &Plan,
     traces: impl Iterator<Item = Result<Trace, TraceError>>,
@@ -432,7 +434,7 @@ pub fn evaluate(
     Ok(evaluator.finish())
 }
 
-/// Which recordings are not those of the base: what they say is the word of whoever changed them.
+/// Warns of recordings that differ from those of the base and may have been edited.
 fn changed_since(changed: &ChangedRecordings) -> String {
     let ChangedRecordings { base, trials } = changed;
     let base = quote(base, 40);
@@ -445,10 +447,10 @@ fn changed_since(changed: &ChangedRecordings) -> String {
     format!("{recordings} CHANGED since {base}: {}{more}", named.join(", "))
 }
 
-/// The first version of plans whose criteria say what they count.
+/// The first plan version whose criteria state what they count.
 const COUNTED: u32 = 5;
 
-/// That a run of an older build is judged by the rules of this one.
+/// Notes that a run of an older build is evaluated by the rules of this one.
 fn older(plan: &Plan) -> Option<String> {
     (plan.version < COUNTED).then(|| {
         "planned by an older build and scored by the rules of this one: each criterion counts per unit or per conversation"
@@ -456,11 +458,10 @@ fn older(plan: &Plan) -> Option<String> {
     })
 }
 
-/// Trials that a note names.
+/// Largest number of trials that a note names.
 const NAMED: usize = 5;
 
-/// That recordings were judged otherwise when they were made: what was expected of them, or how that is judged, is
-/// another since.
+/// Notes recordings whose verdict has changed since they were made, because the expectations or the rules changed.
 fn changed(plan: &Plan, changed: &BTreeMap<usize, (String, Verdict)>) -> Option<String> {
     let named = changed.iter().take(NAMED).filter_map(|(place, (noted, verdict))| {
         let id = plan.trials.at(*place)?.id;
@@ -473,7 +474,7 @@ fn changed(plan: &Plan, changed: &BTreeMap<usize, (String, Verdict)>) -> Option<
         .then(|| format!("{recordings} came to another verdict when recorded: {}{more}", named.join(", ")))
 }
 
-/// The trials that were drawn more than once, with what their draws came to.
+/// Lists the trials that were drawn more than once, with the results of their draws.
 fn redrawn_trials(trials: &TrialResults) -> Option<String> {
     let told = |trial: &super::TrialRow<'_>| {
         let again = !trial.draws.run_again.is_empty() || trial.draws.earlier.iter().any(|verdict| verdict == FAILED);
@@ -487,5 +488,5 @@ fn redrawn_trials(trials: &TrialResults) -> Option<String> {
     (!named.is_empty()).then(|| format!("drawn more than once: {}{rest}", named.join(", ")))
 }
 
-/// How [`super::Draws`] spells [`Verdict::Fail`].
+/// Spelling of [`Verdict::Fail`] in [`super::Draws`].
 const FAILED: &str = "FAIL";

@@ -1,5 +1,5 @@
-//! One trial's part of the judgement: its checks, its figures and its units for every metric. Pure, so that trials
-//! can be examined side by side.
+//! Examines one trial: its checks, its figures and its units for every metric. Pure, so that trials can be examined
+//! in parallel.
 
 use super::behaviour::behaviour;
 use super::coverage;
@@ -15,7 +15,7 @@ use crate::trace::{
 };
 use std::collections::BTreeMap;
 
-/// What judging needs to know of the plan, compiled once and shared by all trials.
+/// Data derived from the plan once and shared by all trials.
 pub struct Examiner<'p> {
     pub(super) plan: &'p Plan,
     pub(super) machines: BTreeMap<String, Machine>,
@@ -28,7 +28,7 @@ pub struct Examiner<'p> {
     pub(super) grades: Grades,
 }
 
-/// One examined trial, to be handed to [`super::Evaluator::add`].
+/// One examined trial, for [`super::Evaluator::add`].
 #[derive(Debug)]
 pub struct Examined {
     pub(super) place: usize,
@@ -36,12 +36,12 @@ pub struct Examined {
     pub(super) result: TrialResult,
     pub(super) error: Option<TrialError>,
     pub(super) evidence: Evidence,
-    /// What the trial did: see [`super::behaviour`].
+    /// Behaviour hash: see [`super::behaviour`].
     pub(super) behaviour: u64,
     pub(super) notes: Vec<String>,
     /// Units by metric, in the order of `Examiner::relevant`.
     pub(super) units: Vec<(usize, Vec<Observation>)>,
-    /// The metrics of which the trial is out of scope, and why.
+    /// The metrics whose scope excludes the trial, and why.
     pub(super) out_of_scope: Vec<(usize, String)>,
     pub(super) taken: Vec<u32>,
     pub(super) turn_times: Vec<u64>,
@@ -49,7 +49,7 @@ pub struct Examined {
 }
 
 impl Examined {
-    /// The trial, judged.
+    /// The trial's result.
     pub fn result(&self) -> &TrialResult {
         &self.result
     }
@@ -104,7 +104,7 @@ impl<'p> Examiner<'p> {
         examined.units.iter().map(|(metric, units)| (self.names[*metric], units.as_slice()))
     }
 
-    /// The metrics whose scope the agent of a trial is out of, as far as its tools are known, and why.
+    /// The metrics whose scope excludes the agent of a trial, as far as its tools are known, and why.
     fn out_of_scope(&self, trial: &PlannedTrial, trace: &Trace) -> Vec<(usize, String)> {
         if trace.roles.is_empty() && trace.offered.is_none() {
             return Vec::new();
@@ -114,7 +114,7 @@ impl<'p> Examiner<'p> {
         counted.filter_map(|(place, metric)| Some((place, metric.out_of_scope(trace)?))).collect()
     }
 
-    /// What models with a rubric said of the answers of a trial.
+    /// Grades of a trial's answers by models with a rubric.
     pub fn grades_of(&self, trial: &str) -> &[Grade] {
         self.grades.of_trial(trial)
     }
@@ -122,7 +122,7 @@ impl<'p> Examiner<'p> {
     /// Examines one trial.
     ///
     /// # Errors
-    /// When the plan has no such trial.
+    /// If the plan does not contain the trial.
     pub fn examine(&self, trace: &Trace) -> Result<Examined, EvaluationError> {
         let stranger = || EvaluationError::Stranger(trace.trial.clone());
         let place = self.plan.trials.place_of(&trace.trial).ok_or_else(stranger)?;
@@ -218,7 +218,7 @@ impl<'p> Examiner<'p> {
             examined.result.checks = checks;
             return Ok(examined);
         }
-        // A trial of which nothing is expected shows nothing.
+        // A trial without expectations proves nothing.
         let passed = !checks.is_empty() && checks.iter().all(|check| check.passed);
         examined.result.verdict = if passed { Verdict::Pass } else { Verdict::Fail };
         let words =
@@ -229,7 +229,7 @@ impl<'p> Examiner<'p> {
     }
 }
 
-/// A trial that has not been examined: ERROR until shown otherwise.
+/// An unexamined trial: ERROR by default.
 pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
     let scenario = &plan.scenarios[trial.scenario];
     TrialResult {
@@ -257,7 +257,7 @@ pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
     }
 }
 
-/// How long a turn took; one without an answer is longer than any other, here as in every quantile.
+/// Duration of a turn; an unanswered one counts as slower than any other, as in every quantile.
 fn answered_us(turn: &crate::metric::TurnView<'_>) -> u64 {
     let answered = turn.ended().filter(|end| matches!(end.outcome, TurnOutcome::Answered(_)));
     answered.map_or(u64::MAX, |end| end.took_us)

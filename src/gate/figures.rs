@@ -1,5 +1,5 @@
-//! The figures of one criterion and their words: what was seen per unit and per conversation, never one as the other, and
-//! what is bounded.
+//! Figures of one criterion and their text: the observed rates per unit and per conversation, kept apart, and the
+//! bounds.
 
 use super::CriterionResult;
 use super::Verdict;
@@ -17,7 +17,7 @@ use crate::stats::rate::wilson;
 use crate::stats::{ALPHA, Sample};
 
 impl Item<'_> {
-    /// Fills in what was seen in this sample, and the bounds of that ruling.
+    /// Fills in the observed figures of this sample and the bounds of that ruling.
     pub(super) fn figures(
         &self,
         result: &mut CriterionResult,
@@ -46,7 +46,7 @@ impl Item<'_> {
         let (per_unit, observed) = (tally.successes as f64 / tally.n as f64, counted(sample.figure()));
         result.per_unit = Some(per_unit);
         result.per_conversation = Some(counted(tally.clusters.shares() / tally.clusters.number() as f64));
-        // The bound that the verdict turns on: the opposite one where it fails.
+        // The bound that the verdict depends on: the opposite one for a failure.
         let against = self.against(metric);
         let bounded = if few == (ruling.verdict == Verdict::Fail) {
             format!("at least {}", bound(lower, Rounding::Down, against))
@@ -83,7 +83,7 @@ impl Item<'_> {
             (result.observed_text, result.seen_text) = (figure, seen);
             return;
         };
-        // Units that never ended are longer than all that did: they stand at the end of the ranks.
+        // Units that never ended are slower than all others: they come last in the ranks.
         let mut all = tally.times.clone();
         all.resize(tally.n as usize, u64::MAX);
         let name = format!("p{:.0}", metric.quantile() * 100.0);
@@ -99,7 +99,7 @@ impl Item<'_> {
         };
     }
 
-    /// Whether the observed figure per unit keeps conversations from passing: it misses the target.
+    /// Whether the observed figure per unit misses the target and so keeps conversations from passing.
     pub(super) fn held_back(&self, result: &CriterionResult) -> bool {
         let target = match self.target {
             Target::AtLeastRate(rate) | Target::AtMostRate(rate) => rate,
@@ -109,7 +109,7 @@ impl Item<'_> {
         self.counting.per_conversation() && result.per_unit.is_some_and(misses)
     }
 
-    /// Whether nothing limits the number of units of a conversation, or one has more than it was said to have.
+    /// Whether the number of units per conversation has no limit, or a conversation exceeds its stated limit.
     pub(super) fn is_unlimited(&self) -> bool {
         match self.counting {
             Counting::Outcome(most) => most.is_none_or(|most| self.tally.clusters.largest() > most),
@@ -117,7 +117,7 @@ impl Item<'_> {
         }
     }
 
-    /// The rate that bounds are compared with, as the metric counts.
+    /// The rate to compare bounds with, in the metric's own direction.
     fn against(&self, metric: &dyn Metric) -> f64 {
         let good = match self.written.kind {
             GateKind::Invariant => self.floor.unwrap_or(0.0),

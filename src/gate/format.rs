@@ -1,4 +1,4 @@
-//! Figures in words: rates, times and counts as verdicts print them.
+//! Formats rates, times and counts for verdicts.
 
 use crate::stats::percent::percent;
 
@@ -23,7 +23,7 @@ pub(super) fn count(n: u64, one: &str, many: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
-/// One of what units are called in the plural: `query` of `queries`, `answer with sources` of `answers with sources`.
+/// The singular of a unit name: `query` of `queries`, `answer with sources` of `answers with sources`.
 pub(super) fn one_of(units: &str) -> String {
     let mut found = false;
     let word = |word: &str| {

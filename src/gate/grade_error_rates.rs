@@ -1,5 +1,6 @@
-//! How often a verdict on grades is wrong, by simulation: the true rate is the target, the grader errs, and how much it errs is
-//! known from rated answers alone. The slow test (`.ci/slow`) prints the rows of `docs/why/verdicts.md`.
+//! Simulates how often a verdict on grades is wrong: the true rate is the target, the grader errs, and its error
+//! rates are estimated from rated answers alone. The slow test (`.ci/slow`) prints the rows of
+//! `docs/why/verdicts.md`.
 
 use super::Verdict;
 use super::rule::{Asked, Evidence, rule};
@@ -10,19 +11,20 @@ use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
 const QUICK: u32 = 400;
 const SLOW: u32 = 10_000;
-/// The true rate, which is the target too.
+/// The true rate, equal to the target.
 const TARGET: f64 = 0.85;
 
-/// A grader: how often it passes what is bad, and fails what is good.
+/// A grader: rates of passing bad answers and of failing good ones.
 type Grader = (f64, f64);
 
-/// Whether the grader passes an answer that is good as often as `TARGET`, and whether it was good.
+/// Draws an answer that is good with probability `TARGET`: the grade, and whether it was good.
 fn graded(rng: &mut ChaCha8Rng, grader: Grader) -> (bool, bool) {
     let good = rng.random_bool(TARGET);
     (rng.random_bool(if good { 1.0 - grader.1 } else { grader.0 }), good)
 }
 
-/// The verdict on so many answers by a grader that was held against so many ratings, `often` of each case: those come out alike.
+/// The verdict on `n` answers by a grader with measured agreement, with `often` ratings of each case that are all
+/// alike.
 fn verdict(rng: &mut ChaCha8Rng, grader: Grader, (rated, often, answers): (u32, u32, u64), correct: bool) -> Verdict {
     let cases: Vec<Agreement> = (0..rated / often)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! What the grades of a run say, item by item: shown beside the verdicts, and no verdict itself.
+//! Grades of a run by rubric item: shown beside the verdicts, without a verdict.
 
 use crate::trace::{GradeValue, Grades};
 use serde::{Deserialize, Serialize};
@@ -11,15 +11,15 @@ pub struct ItemGrades {
     pub item: String,
     /// The model that graded.
     pub model: String,
-    /// Answers that pass.
+    /// Number of answers that pass.
     pub passed: u64,
-    /// Answers with a verdict.
+    /// Number of answers with a verdict.
     pub n: u64,
-    /// Answers whose verdict depends on the order of the items.
+    /// Number of answers whose verdict depends on the order of the items.
     pub inconsistent: u64,
-    /// Answers whose reply could not be used.
+    /// Number of answers whose grading reply could not be parsed.
     pub errors: u64,
-    /// Answers that were to be graded and were not.
+    /// Number of answers whose requested grade is missing.
     pub not_graded: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Units of several repetitions: repetitions 1 to k of a case are one, k + 1 to 2k the next.
+//! Units of several repetitions: repetitions 1 to k of a case form one unit, k + 1 to 2k the next.
 
 use super::criterion::Item;
 use super::format::count;
@@ -6,12 +6,12 @@ use super::{CriterionResult, Verdict};
 use crate::metric::{Group, Observation, Outcome};
 use crate::plan::{Plan, PlannedTrial};
 
-/// A unit of several repetitions: scenario, case, variant, and which unit of them.
+/// Key of a unit of several repetitions: scenario, case, variant, and the unit's number.
 pub(super) type UnitKey = (usize, usize, String, u32);
 
 impl Item<'_> {
-    /// What one trial adds: its units, or the unit of several repetitions that it completes, with the last repetition
-    /// of it. The order in which trials come changes nothing, but for which of them completes the unit.
+    /// Units that one trial adds: its units, or the unit of several repetitions that it completes, with that unit's
+    /// last repetition. The order of trials affects only which of them completes the unit.
     pub(super) fn units_of(
         &mut self,
         group: Option<Group>,
@@ -40,8 +40,8 @@ impl Item<'_> {
         (to, vec![one])
     }
 
-    /// Says how many trials fill no unit. Without them nothing passes, unless the run itself decided how many there are:
-    /// those that fail would be the ones to leave over.
+    /// Reports how many trials fill no unit. Such trials prevent a PASS, unless the run itself decided their number:
+    /// otherwise failing trials could be chosen as the ones left over.
     pub(super) fn leave_over(&self, result: &mut CriterionResult, group: Group, plan: &Plan) {
         let counts = |(scenario, case, ..): &&UnitKey| {
             !plan.scenarios[*scenario].cases[*case].case.excluded_from.contains_key(&self.written.id)

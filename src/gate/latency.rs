@@ -1,10 +1,10 @@
-//! How long turns took, by flow, variant and kind of evidence: quantiles with order-statistic bounds, the stages along
+//! Duration of turns, by flow, variant and kind of evidence: quantiles with order-statistic bounds, the stages along
 //! the critical path, and the time to the first token of streams.
 //!
-//! A turn without an answer is longer than any other, so that failing fast never looks quick. Turns of one conversation
-//! are not independent: bounds are those of clusters. Recorded, live, mixed and
-//! simulated times stand apart and are never averaged: they are evidence of different things. So do those of cases that
-//! declare a `fault` or expect an error: what goes wrong in them on purpose says nothing of how long the agent takes.
+//! An unanswered turn counts as slower than any other, so that failing fast never looks quick. Turns of one
+//! conversation are not independent: bounds are those of clusters. Recorded, live, mixed and simulated times are kept
+//! apart and never averaged, because they are evidence of different things. Times of cases that declare a `fault` or
+//! expect an error are separate too: deliberate faults say nothing about the agent's speed.
 
 use super::sources::Sources;
 use crate::metric::TurnView;
@@ -21,35 +21,36 @@ pub struct Latency {
     pub flow: String,
     /// The variant.
     pub variant: String,
-    /// What answered: `recorded`, `live`, `simulator`, `mixed` (a provider and the simulator), `simulator, live` or
-    /// `mixed, live`; `no service` where none was asked; each with `, declared faults` for cases that declare a fault or expect an error.
+    /// Who answered: `recorded`, `live`, `simulator`, `mixed` (a provider and the simulator), `simulator, live` or
+    /// `mixed, live`; `no service` if none was called; each with `, declared faults` for cases that declare a fault or
+    /// expect an error.
     pub kind: String,
-    /// What it rests on: `REPLAYED, recorded from simulator on 2026-11-21`.
+    /// Source of the evidence: `REPLAYED, recorded from simulator on 2026-11-21`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub evidence: String,
-    /// Turns that were planned in trials that could be run.
+    /// Planned turns of trials that could be run.
     pub turns: u64,
-    /// Of these, the ones that ended in an error or not at all: longer than any limit.
+    /// Number of these that ended in an error or never ended: slower than any limit.
     pub unanswered: u64,
-    /// p50, p90, p95 and p99 of the time from the user's words to the answer.
+    /// p50, p90, p95 and p99 of the time from the user's input to the answer.
     pub quantiles: Vec<Quantile>,
-    /// The times of answered turns, ascending: microseconds, and how many turns took at most so long; at most
-    /// [`CURVE`] of them, at equal steps of rank.
+    /// Times of answered turns, ascending: microseconds, and the number of turns that took at most that long; at most
+    /// [`CURVE`] points, at equal steps of rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve: Vec<(u64, u64)>,
     /// Microseconds of all answered turns, by stage along the critical path.
     pub stages: Vec<(Stage, u64)>,
     /// Microseconds of all answered turns: the sum of the stages.
     pub answered_us: u64,
-    /// From asking the model to the first word or call of its answer; `None` where nothing was streamed.
+    /// From the request to the first token or call of the completion; `None` if nothing was streamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token: Option<FirstToken>,
 }
 
-/// What the kind of the times of cases ends with that declare a fault.
+/// Suffix of the kind of times for cases that declare a fault.
 const FAULTS: &str = ", declared faults";
 
-/// Points of a curve.
+/// Largest number of points of a curve.
 const CURVE: usize = 100;
 
 impl Latency {
@@ -58,7 +59,7 @@ impl Latency {
         self.kind.ends_with(FAULTS)
     }
 
-    /// Turns that got an answer.
+    /// Number of answered turns.
     pub fn answered(&self) -> u64 {
         self.turns - self.unanswered
     }
@@ -76,7 +77,7 @@ pub struct FirstToken {
 /// One quantile of some times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Quantile {
-    /// Which, between 0 and 1.
+    /// Its level, between 0 and 1.
     pub q: f64,
     /// The nearest-rank value, for display.
     pub value: Edge,
@@ -86,15 +87,15 @@ pub struct Quantile {
     pub upper: Edge,
 }
 
-/// A time that may not be a number.
+/// A time, or the reason why there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Edge {
     /// Microseconds.
     Us(u64),
-    /// It falls on a turn without an answer: longer than any limit.
+    /// Falls on an unanswered turn: slower than any limit.
     Unanswered,
-    /// There are too few times for a bound on that side.
+    /// Too few times for a bound on that side.
     Unbounded,
 }
 
@@ -108,7 +109,7 @@ impl Edge {
     }
 }
 
-/// What one trial adds.
+/// Times of one trial.
 #[derive(Debug, Default)]
 pub(super) struct Timed {
     answered: Vec<TurnTime>,
@@ -124,10 +125,10 @@ impl Timed {
     }
 }
 
-/// The kind of evidence that a trial's times are.
+/// Kind of evidence of a trial's times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
-    /// Whether the case declares a fault: those come last.
+    /// Whether the case declares a fault: such kinds come last.
     faults: bool,
     from: Origin,
 }
@@ -188,7 +189,7 @@ impl Origin {
 
 #[derive(Debug, Default)]
 struct Group {
-    /// Times with the number of their trial; the largest number for a turn without an answer.
+    /// Times with the number of their trial; the largest number for an unanswered turn.
     times_us: Vec<(u64, u32)>,
     unanswered: u64,
     stages_us: BTreeMap<Stage, u64>,
@@ -197,7 +198,7 @@ struct Group {
     sources: Sources,
 }
 
-/// Adds up trials; the order in which they come changes nothing.
+/// Aggregates trials; independent of their order.
 #[derive(Debug, Default)]
 pub(super) struct Latencies(BTreeMap<(bool, String, String, Origin), Group>);
 
@@ -243,14 +244,14 @@ impl Latencies {
     }
 }
 
-/// Answered times, thinned: a rank stands for all between it and the rank before.
+/// Answered times, thinned: each point represents all ranks since the previous one.
 fn curve(values: &[(u64, u32)]) -> Vec<(u64, u64)> {
     let mut sorted: Vec<u64> = values.iter().map(|(us, _)| *us).filter(|us| *us != u64::MAX).collect();
     sorted.sort_unstable();
     let steps = sorted.len().min(CURVE);
     let rank = |step: usize| (step * sorted.len()).div_ceil(steps);
     let mut points: Vec<(u64, u64)> = (1..=steps).map(rank).map(|rank| (sorted[rank - 1], rank as u64)).collect();
-    // Of equal times the last rank says it all.
+    // Of equal times only the last rank is needed.
     points.reverse();
     points.dedup_by_key(|(us, _)| *us);
     points.reverse();

@@ -1,8 +1,8 @@
-//! From observations to verdicts: what a run is judged to be, as plain data (`run.json`).
+//! Turns observations into verdicts: the evaluation of a run as plain data (`run.json`).
 //!
-//! [`judge`] reads a plan and its traces one by one; [`Evaluator`] and [`Examiner`] are the same in two halves, one that
-//! runs side by side and one that adds up. A planned trial without a trace is in ERROR: deleting traces never makes a
-//! run pass. Nothing here knows how a trace came to be or how a verdict is shown.
+//! [`judge`] reads a plan and its traces one by one; [`Evaluator`] and [`Examiner`] split the work into a part that
+//! runs in parallel and a part that aggregates. A planned trial without a trace is in ERROR: deleting traces never
+//! makes a run pass. Nothing here knows how a trace is produced or how a verdict is shown.
 
 mod behaviour;
 mod cause;
@@ -67,20 +67,20 @@ pub(crate) const RUN_VERSION: u32 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verdict {
-    /// It holds.
+    /// The requirement holds.
     Pass,
-    /// It does not.
+    /// The requirement does not hold.
     Fail,
     /// The evidence does not decide.
     Inconclusive,
     /// There was nothing to measure.
     NotMeasured,
-    /// It could not be judged: a trial in ERROR is among its units.
+    /// Not evaluated: a trial in ERROR is among its units.
     Error,
 }
 
 impl Verdict {
-    /// As reports print it.
+    /// Name as printed in reports.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
@@ -92,12 +92,12 @@ impl Verdict {
     }
 }
 
-/// One criterion or gate, judged.
+/// Result of one criterion or gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CriterionResult {
     /// `SC-001`, or `gate 1` of a scenario.
     pub id: String,
-    /// What it asks.
+    /// The requirement in a sentence.
     pub about: String,
     /// The scenario that the gate belongs to; `None` for a criterion on the whole run.
     pub scenario: Option<String>,
@@ -113,36 +113,37 @@ pub struct CriterionResult {
     pub not_measured_ok: bool,
     /// The verdict.
     pub verdict: Verdict,
-    /// What the units are called.
+    /// Name of the units, in the plural.
     pub units: String,
-    /// Measured units, exclusions left out.
+    /// Number of measured units, without exclusions.
     pub n: u64,
-    /// What is independent among them: trials, or cases where the claim is about cases not seen yet.
+    /// Number of independent clusters: trials, or cases where the claim is about unseen cases.
     #[serde(default)]
     pub clusters: u64,
-    /// Different conversations among the trials with units: by questions, calls and outcomes, whatever their wording.
+    /// Number of distinct conversations among the trials with units: by questions, calls and outcomes, ignoring
+    /// wording.
     #[serde(default)]
     pub distinct: u64,
-    /// Units and clusters for people, where there are fewer of these: `448 queries in 283 conversations`.
+    /// Units and clusters as text, if there are fewer clusters: `448 queries in 283 conversations`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sample_text: String,
-    /// What the rate is counted over: `unit`, or `conversation`, each of which counts the same.
+    /// Unit that the rate is counted over: `unit`, or `conversation`, where each has the same weight.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub per: String,
-    /// The observed share of all units, whatever the rate is counted over.
+    /// The observed share of all units, for any `per`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_unit: Option<f64>,
-    /// The observed mean of the conversations' own shares.
+    /// The observed mean of the shares of conversations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_conversation: Option<f64>,
-    /// What was seen and what is bounded, with which the sentence begins.
+    /// Observed and bounded figures as text, the beginning of the sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub seen_text: String,
-    /// Successes among them (for a time: units below the target).
+    /// Number of successes (for a time: units below the target).
     pub successes: u64,
     /// The observed figure: a rate 0 to 1, or seconds; `None` when nothing was measured.
     pub observed: Option<f64>,
-    /// The observed figure for people: `38/40 = 95.0 %`, `p95 8.41 s`.
+    /// The observed figure as text: `38/40 = 95.0 %`, `p95 8.41 s`.
     pub observed_text: String,
     /// One-sided lower bound on the rate (see [`crate::stats::Sample`]). The bound that decides a PASS is at 95 %, the
     /// one that decides a FAIL at 95 % for all required confidence gates together.
@@ -151,60 +152,60 @@ pub struct CriterionResult {
     pub upper: Option<f64>,
     /// Two-sided 95 % interval, for display only: Wilson's where every trial has one unit.
     pub interval: Option<(f64, f64)>,
-    /// The bound for people: `true rate at least 92.8 %`.
+    /// The bound as text: `true rate at least 92.8 %`.
     pub bound_text: String,
-    /// The whole verdict in one sentence: what was seen, the target, the bound, what is missing to decide.
+    /// The whole verdict in one sentence: observed figures, target, bound, what is missing to decide.
     pub sentence: String,
-    /// What it rests on: `REPLAYED, recorded from simulator on 2026-11-21`.
+    /// Source of the evidence: `REPLAYED, recorded from simulator on 2026-11-21`.
     pub evidence: String,
-    /// Whether the metric only stands in for what the criterion asks.
+    /// Whether the metric is only a proxy for the requirement.
     pub proxy: bool,
-    /// Cases left out, and why.
+    /// Excluded cases, with reasons.
     pub excluded: Vec<Excluded>,
-    /// The figure with them: `41/44 = 93.2 %`; empty when none is excluded.
+    /// The figure including excluded cases: `41/44 = 93.2 %`; empty when none is excluded.
     pub with_excluded: String,
-    /// Units that fail it, exclusions left out, at most 1,000.
+    /// Units that fail it, without exclusions, at most 1,000.
     pub violations: Vec<Violation>,
-    /// Why they fail: all of them, most frequent reason first.
+    /// Reasons for all failures, most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
-    /// Where its units come from; empty where none was measured.
+    /// Sources of its units; empty if none was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
     /// Trials in ERROR that would have counted.
     pub errors: u64,
-    /// Trials whose agent is out of the metric's scope: it has no tool of a role, or no tool of a name, that the metric is
-    /// about. No failures, no successes.
+    /// Trials whose agent is out of the metric's scope: it lacks a role or a tool that the metric is about. These are
+    /// neither failures nor successes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub out_of_scope: u64,
-    /// Whether it can be asked of none of the trials, by what is declared of them: by flow, case, tools and exclusions.
+    /// Whether it applies to none of the trials, by their declarations: flow, case, tools and exclusions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_asked: bool,
-    /// Trials with units that were run again. All figures are those of their first draw.
+    /// Number of trials with units that were re-run. All figures use their first draw.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub run_again: u64,
-    /// How many of these passed when they were last run.
+    /// Number of these that passed when last run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub run_again_passed: u64,
     /// The same rate by variant, when there are several: name, successes, n.
     pub by_variant: Vec<(String, u64, u64)>,
-    /// In a run until decided, the rule that decided: its figures cover the passes up to the decision, and its bounds
-    /// hold although the run stopped when it had seen enough.
+    /// In a run until decided, the decision rule: the figures cover the passes up to the decision, and the bounds are
+    /// valid under early stopping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequential: Option<Sequential>,
-    /// What an INCONCLUSIVE one is: met and not shown, below its target, or unable to pass.
+    /// Kind of INCONCLUSIVE: met but not proven, below its target, or unable to pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unshown: Option<Unshown>,
     /// The floor as written; empty where there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub floor: String,
-    /// The least number of trials, or cases, as written.
+    /// Smallest number of trials, or of cases, as written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_n: Option<u32>,
 }
 
 impl CriterionResult {
-    /// What it is called among all of a run: the id of a criterion, `scenario/id` of a gate.
+    /// Unique key within the run: the id of a criterion, `scenario/id` for a gate.
     pub fn key(&self) -> String {
         self.scenario.as_ref().map_or_else(|| self.id.clone(), |of| format!("{of}/{}", self.id))
     }
@@ -215,7 +216,7 @@ impl CriterionResult {
 pub struct Excluded {
     /// `scenario/case`.
     pub case: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// Units it would have added.
     pub n: u64,
@@ -223,16 +224,16 @@ pub struct Excluded {
     pub successes: u64,
 }
 
-/// Where trials come from.
+/// Source of trials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// Replayed, live or imported.
     pub mode: Mode,
-    /// From whom: the services that answered, or what they were recorded from.
+    /// Services that answered, or that were recorded.
     pub from: String,
-    /// The model, by the name that the request gave.
+    /// The model name in the request.
     pub model: String,
-    /// The days of the recordings, `2026-11-21`, in order; none for what is not replayed.
+    /// Dates of the recordings, `2026-11-21`, in order; empty for what is not replayed.
     pub dates: Vec<String>,
 }
 
@@ -243,11 +244,11 @@ pub struct Violation {
     pub trial: String,
     /// The unit within it.
     pub unit: String,
-    /// Why.
+    /// The reason.
     pub note: String,
 }
 
-/// One trial, judged.
+/// Result of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialResult {
     /// `scenario/case/flow.variant.n`.
@@ -260,82 +261,82 @@ pub struct TrialResult {
     pub lane: Lane,
     /// PASS when every check holds, FAIL when one does not, ERROR when it could not be run.
     pub verdict: Verdict,
-    /// What was expected, and whether it holds.
+    /// Expectations, and whether they hold.
     pub checks: Vec<Check>,
-    /// Departures from the state machine, in words.
+    /// Departures from the state machine, as text.
     pub departures: Vec<String>,
     /// The error, when it could not be run.
     pub error: String,
-    /// Turns.
+    /// Number of turns.
     pub turns: u32,
-    /// Completions of the model.
+    /// Number of completions of the model.
     pub model_calls: u32,
-    /// Tool calls, executed or not.
+    /// Number of tool calls, executed or not.
     pub tool_calls: u32,
     /// Retries: transport, model, tool.
     pub retries: (u32, u32, u32),
-    /// Tokens read, where every completion says.
+    /// Input tokens; `None` unless every completion reports them.
     pub input_tokens: Option<u64>,
-    /// Of these, from the provider's cache, as far as completions say.
+    /// Input tokens from the provider's cache, as far as completions report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
-    /// Tokens written, where every completion says.
+    /// Output tokens; `None` unless every completion reports them.
     pub output_tokens: Option<u64>,
-    /// US dollars for model and search, where all tokens and prices are known.
+    /// US dollars for model and search; `None` unless all tokens and prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// The slowest turn in microseconds.
     pub slowest_turn_us: u64,
     /// Length of the trial in microseconds.
     pub took_us: u64,
-    /// What it rests on: `REPLAYED, recorded from simulator on 2026-11-21`; empty of a trial that has no evidence.
+    /// Source of the evidence: `REPLAYED, recorded from simulator on 2026-11-21`; empty for a trial without evidence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub evidence: String,
-    /// The model that was asked for; empty of a trial that has no evidence.
+    /// The requested model; empty for a trial without evidence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
-    /// Its draws beside the one that counts.
+    /// Its draws other than the one that counts.
     #[serde(default, skip_serializing_if = "Draws::is_empty")]
     pub draws: Draws,
 }
 
-/// A run, judged.
+/// Evaluation of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Format version.
     pub version: u32,
-    /// The exit code that the verdicts call for.
+    /// The exit code for the verdicts.
     pub exit_code: u8,
-    /// In a sentence: why that exit code.
+    /// The reason for that exit code in a sentence.
     pub conclusion: String,
-    /// What the run rests on: `REPLAYED, recorded from simulator on 2026-11-21 (model gpt-sim)`, one entry a source.
+    /// Sources of the run's evidence as text: `REPLAYED, recorded from simulator on 2026-11-21 (model gpt-sim)`, one
+    /// entry per source.
     pub evidence: Vec<String>,
-    /// The same, one entry a source.
+    /// The same as data, one entry per source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
-    /// What a reader of the verdicts should know, with the number of trials: outages that the agent handled, hosts that it
-    /// asked for.
+    /// Notes for readers of the verdicts, with the number of trials: outages that the agent handled, hosts that it
+    /// requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The criteria on the whole run.
     pub criteria: Vec<CriterionResult>,
     /// The scenarios' own gates.
     pub gates: Vec<CriterionResult>,
-    /// Where a run until decided stopped, and what that saved.
+    /// Where a run until decided stopped, and what it saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
-    /// In words, of what the run is a part, because trials were selected or not run; empty for a whole one.
+    /// Describes how the run is partial, because trials were selected or not run; empty for a complete one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
     /// Trials that were drawn more than once.
     #[serde(default, skip_serializing_if = "Redrawn::is_empty")]
     pub redrawn: Redrawn,
-    /// Causes of ERROR with the trials that they hit, most frequent first.
+    /// Causes of ERROR with the affected trials, most frequent first.
     pub errors: Vec<ErrorGroup>,
-    /// Duration of every turn in microseconds, in plan order; the largest number for a turn without an answer, which
-    /// is longer than any other.
+    /// Duration of every turn in microseconds, in plan order; the largest number for an unanswered turn.
     pub turn_times_us: Vec<u64>,
-    /// Whose times those are: kind of evidence, as in [`Latency::kind`], and how many in a row.
+    /// Kinds of evidence of those times, as in [`Latency::kind`], run-length encoded.
     #[serde(default)]
     pub turn_kinds: Vec<(String, u64)>,
     /// Quantiles and stages by flow, variant and kind of evidence.
@@ -351,14 +352,14 @@ pub struct Evaluation {
     /// Tokens and money.
     #[serde(default, skip_serializing_if = "Spending::is_empty")]
     pub spending: Spending,
-    /// What a model's grades say, by item; no verdict by itself. Empty where nothing was graded.
+    /// Grades by rubric item, without a verdict. Empty if nothing was graded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grades: Vec<ItemGrades>,
     /// Every trial.
     pub trials: TrialResults,
 }
 
-/// How often any of k, and all of k, trials of one case pass: means over the cases of one scenario in one variant.
+/// Shares of cases of which any of k, or all of k, trials pass: means over the cases of one scenario in one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
     /// The scenario.
@@ -367,9 +368,9 @@ pub struct Repeats {
     pub flow: String,
     /// The variant.
     pub variant: String,
-    /// Its cases.
+    /// Number of its cases.
     pub cases: u64,
-    /// Trials of each case; the most where they differ.
+    /// Trials per case; the largest number where they differ.
     pub repetitions: u64,
     /// pass^k for k = 1, 2, …: all of k pass, 0 to 1; at most 10 of them.
     pub all: Vec<f64>,
@@ -377,13 +378,13 @@ pub struct Repeats {
     pub any: Vec<f64>,
     /// Standard error of pass^1, trials clustered by case (CR1); `None` for a single case.
     pub standard_error: Option<f64>,
-    /// The same as if trials of one case were independent, which they are not: for comparison only.
+    /// The same as if trials of one case were independent, for comparison only: they are not.
     pub naive_error: Option<f64>,
-    /// Why nothing was measured; empty when something was.
+    /// Reason why nothing was measured; empty otherwise.
     pub not_measured: String,
 }
 
-/// Trials that could not be run for one and the same cause.
+/// Trials that could not be run for the same cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorGroup {
     /// `cassette miss` for example.
@@ -396,7 +397,7 @@ pub struct ErrorGroup {
     pub trials: Vec<String>,
 }
 
-/// How often each declared transition was taken.
+/// Counts of each declared transition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransitionCoverage {
     /// The flow.
@@ -410,9 +411,9 @@ pub struct TransitionCoverage {
 pub struct RequirementCoverage {
     /// `FR-003`.
     pub id: String,
-    /// In a few words.
+    /// The requirement in a few words.
     pub about: String,
-    /// Where it comes from, as the project says; empty where it does not.
+    /// Its source as the project states it, or empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
     /// Cases that name it, with trials passed and trials run: empty means uncovered.

@@ -1,23 +1,23 @@
-//! Of what a run is a part, and which traces do not belong to it.
+//! Describes partial runs, and rejects traces that do not belong to the plan.
 
 use super::EvaluationError;
 use super::format::count;
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::{Trace, TrialEnd, TrialError, TrialErrorKind};
 
-/// In words, of what a run of `planned` trials is a part, when `errors` are those of the trials in ERROR (`None`: without
-/// a trace); empty for a whole one.
+/// Describes how a run of `planned` trials is partial; `errors` are those of the trials in ERROR (`None`: without a
+/// trace). Empty for a complete run.
 pub(super) fn part<'e>(plan: &Plan, planned: usize, errors: impl Iterator<Item = Option<&'e TrialError>>) -> String {
     let missing = errors.filter(|error| error.is_none_or(|error| error.kind == TrialErrorKind::Stopped)).count();
     let trials = count(planned as u64, "trial", "trials");
-    // Whole scenarios are no part of themselves: the conclusion says what they do not decide.
+    // Whole scenarios need no text here: the conclusion lists what they do not decide.
     let selected = plan.part.as_ref().filter(|part| part.of > 0);
     let selected = selected.map(|part| format!("{planned} of {} trials, selected by {}", part.of, part.by));
     let missing = (missing > 0).then(|| format!("{missing} of {trials} not run"));
     [selected, missing].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// Refuses a trace that is not of this plan: one that another plan made, or one that contradicts what was planned.
+/// Rejects a trace made from another plan, or one that contradicts the plan.
 pub(super) fn belongs(plan: &Plan, planned: &PlannedTrial, trace: &Trace) -> Result<(), EvaluationError> {
     if trace.plan != plan.id {
         return Err(EvaluationError::Foreign(trace.trial.clone()));
@@ -38,7 +38,7 @@ pub(super) fn belongs(plan: &Plan, planned: &PlannedTrial, trace: &Trace) -> Res
         return contradiction("case", &case, &trace.case);
     }
     match plan.mode {
-        // A trial that could not be run may have ended before it was replayed.
+        // A trial that could not be run may have ended before its replay.
         Some(mode) if trace.end == TrialEnd::Completed && mode != trace.evidence.mode => {
             contradiction("mode", &mode, &trace.evidence.mode)
         }
@@ -61,7 +61,7 @@ mod tests {
         (plan, traces)
     }
 
-    /// Why a run whose second trace was changed cannot be judged.
+    /// The error for a run whose second trace was changed.
     fn refused(change: impl Fn(&mut Trace)) -> String {
         let (plan, mut traces) = sealed();
         change(&mut traces[1]);

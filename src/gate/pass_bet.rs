@@ -1,5 +1,5 @@
-//! How a gate decides between passes where trials have several units: by the bets of [`crate::stats::betting`], which
-//! hold at whatever complete pass one stops. Where units are counted, a fixed run shows the same figure.
+//! Decides a gate between passes where trials have several units, by the bets of [`crate::stats::betting`], which are
+//! valid at any complete pass. Where units are counted, a fixed run shows the same figure.
 
 use super::counting::Counting;
 use super::design::{Standing, standing};
@@ -20,7 +20,7 @@ pub(super) struct PassBet {
     pass: f64,
     /// The share below which the upper bound shows a failure.
     target: f64,
-    /// Trials at least.
+    /// Smallest number of trials.
     least: u64,
     max_passes: u32,
     alpha_pass: f64,
@@ -28,7 +28,7 @@ pub(super) struct PassBet {
 }
 
 impl PassBet {
-    /// The bets of a gate that asks this, with that margin and these error probabilities.
+    /// Creates the bets of a gate with that margin and these error probabilities.
     pub(super) fn of(
         (asked, counting): (Asked, Counting),
         margin: f64,
@@ -44,7 +44,7 @@ impl PassBet {
         Self { counting, kind: asked.kind, pass, target: asked.target, least, max_passes, alpha_pass, alpha_fail }
     }
 
-    /// The rule in words.
+    /// The rule as text.
     pub(super) fn words(&self) -> String {
         let conversations = count(self.least, "conversation", "conversations");
         match self.kind {
@@ -60,7 +60,7 @@ impl PassBet {
         }
     }
 
-    /// Where the gate stands after complete passes; `nothing` when no number of units can show what it asks.
+    /// State of the gate after complete passes; `nothing` if no number of units can prove the target.
     pub(super) fn standing(&self, passes: &[Clusters], nothing: bool) -> Standing {
         let (mut decision, mut covers) = (Decision::Undecided, passes.len());
         let stakes = self.counting.stakes(passes).filter(|_| !nothing);
@@ -71,11 +71,11 @@ impl PassBet {
                 None => Decision::CannotPass,
             };
             match (decision, found) {
-                // What could not pass at an earlier look is not passed at a later one, and may be shown to fail.
+                // A gate that could not pass at an earlier look does not pass at a later one, but may fail.
                 (Decision::Undecided, _) | (Decision::CannotPass, Decision::Fail) => decision = found,
                 _ => {}
             }
-            // An invariant fails by a violation whenever it comes.
+            // A violation fails an invariant at any pass.
             if self.kind == GateKind::Invariant {
                 decision = if decision == Decision::CannotPass && found != Decision::Fail { decision } else { found };
             } else if matches!(decision, Decision::Pass | Decision::Fail) {
@@ -92,12 +92,12 @@ impl PassBet {
         standing(decision, covers, bounds)
     }
 
-    /// Whether a violation breaks it.
+    /// Whether a violation occurred.
     fn broken(&self, passes: &[Clusters]) -> bool {
         self.kind == GateKind::Invariant && passes.iter().any(|pass| pass.good() < pass.units())
     }
 
-    /// The figure after these passes: the share of units, or the mean of the conversations' own.
+    /// The figure after these passes: the share of units, or the mean of the shares of conversations.
     fn figure(&self, passes: &[Clusters]) -> f64 {
         let sum = |of: &dyn Fn(&Clusters) -> f64| passes.iter().map(of).sum::<f64>();
         if self.counting.per_conversation() {
@@ -107,7 +107,7 @@ impl PassBet {
         }
     }
 
-    /// The decision at the end of these passes, ignoring what was decided before.
+    /// The decision at the end of these passes, ignoring earlier decisions.
     fn decide(&self, stakes: Stakes, passes: &[Clusters]) -> Decision {
         let (good, n) = passes.iter().fold((0, 0), |sum, pass| (sum.0 + pass.good(), sum.1 + pass.units()));
         let trials: u64 = passes.iter().map(Clusters::number).sum();
@@ -150,7 +150,7 @@ mod tests {
         PassBet::of((asked, Counting::Planned), 0.0, max_passes, (0.05, 0.05))
     }
 
-    /// A pass of so many conversations of two turns, some of them lost as a whole.
+    /// A pass of `conversations` conversations of two turns, of which `lost` fail entirely.
     fn pass(conversations: u64, lost: u64) -> Clusters {
         let mut clusters = Clusters::default();
         clusters.add_many(2, 2, conversations - lost);

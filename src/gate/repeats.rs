@@ -1,16 +1,16 @@
-//! Repeated trials of one case: how often any of k, and all of k, pass (pass@k, Chen et al. 2021; pass^k, Yao et al.
-//! 2024), over the cases of one scenario in one variant.
+//! Repeated trials of one case: the share of cases of which any of k, and all of k, pass (pass@k, Chen et al. 2021;
+//! pass^k, Yao et al. 2024), over the cases of one scenario in one variant.
 //!
-//! The estimators need equally many trials of every case: cases repeated more often would count for more k. Unequal
-//! repetition, and a trial in ERROR, therefore measure nothing. Both figures come from the same counts by case, and
-//! so does the standard error: trials of one case are alike, and more of them say little about cases not seen yet.
+//! The estimators need the same number of trials of every case: cases repeated more often would have more weight for
+//! larger k. Unequal repetition, and a trial in ERROR, therefore measure nothing. Both figures and the standard error
+//! use the same counts by case: trials of one case are alike, and more of them say little about unseen cases.
 
 use super::{Repeats, TrialResults, Verdict};
 use crate::stats::{clustered, pass_all_of, pass_any_of};
 use crate::trace::Arm;
 use std::collections::BTreeMap;
 
-/// Figures are given for k up to this many repetitions.
+/// Largest k with figures.
 const LARGEST: u64 = 10;
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct Counts {
     errors: u64,
 }
 
-/// One entry for each scenario and variant of which some case was repeated, in the order of the plan.
+/// One entry per scenario and variant with a repeated case, in plan order.
 pub(super) fn repeats(trials: &TrialResults) -> Vec<Repeats> {
     let mut order: Vec<(&str, &str, &str)> = Vec::new();
     let mut groups: BTreeMap<(&str, &str, &str), BTreeMap<&str, Counts>> = BTreeMap::new();

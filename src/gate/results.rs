@@ -1,8 +1,8 @@
-//! Every trial's result, kept small: a run may have a million of them.
+//! Compact storage of every trial's result: a run may have a million trials.
 //!
-//! Names stand once for all trials of a case in a variant, equal lists of checks once for all trials that share them
-//! (all that pass do), and what few trials have (departures, an error, an unusual id) stands apart. What is
-//! kept comes out as a [`TrialRow`].
+//! Names are stored once for all trials of a case in a variant, and equal lists of checks once for all trials that
+//! share them (as all that pass do). Rare values (departures, an error, an unusual id) are stored separately. Results
+//! are read as a [`TrialRow`].
 
 use super::row::{LaneRow, TrialRow};
 use super::{Draws, TrialResult, Verdict};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// What the trials of one case in one variant and arm share.
+/// Values shared by the trials of one case in one variant and arm.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Names {
     scenario: Box<str>,
@@ -35,20 +35,20 @@ impl Names {
     }
 }
 
-/// What few trials have.
+/// Values that few trials have.
 #[derive(Debug, Clone, Default)]
 struct Rare {
-    /// An id that does not follow from the names.
+    /// An id that cannot be derived from the names.
     id: Option<Box<str>>,
     departures: Vec<String>,
     error: String,
     draws: Draws,
 }
 
-/// What a trial rests on, and the model that was asked for.
+/// Evidence of a trial, and the requested model.
 type Source = (Box<str>, Box<str>);
 
-/// Nothing of it: no result in a slot, no number, nothing rare.
+/// Marks an absent value: no result in a slot, no number, nothing rare.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ struct Packed {
     names: u32,
     checks: u32,
     rare: u32,
-    /// [`NONE`] where there is no evidence.
+    /// [`NONE`] if there is no evidence.
     evidence: u32,
     repetition: u32,
     turns: u32,
@@ -100,33 +100,33 @@ pub struct TrialResults {
     rare: Vec<Rare>,
     evidence: Vec<Source>,
     known_evidence: HashMap<Source, u32>,
-    /// The names of the last result: the next one's, as a rule.
+    /// The names of the last result, which usually fit the next one.
     last: u32,
 }
 
 impl TrialResults {
-    /// So many slots, all empty.
+    /// Creates `number` empty slots.
     pub(super) fn slots(number: usize) -> Self {
         Self { packed: vec![EMPTY; number], ..Self::default() }
     }
 
-    /// All of them, unpacked.
+    /// All results, unpacked.
     #[cfg(test)]
     pub(crate) fn to_vec(&self) -> Vec<TrialResult> {
         self.iter().map(|row| TrialResult::from(&row)).collect()
     }
 
-    /// How many there are.
+    /// Number of results.
     pub fn len(&self) -> usize {
         self.packed.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.packed.is_empty()
     }
 
-    /// The verdict at `place`, where there is a result.
+    /// The verdict at `place`, if there is a result.
     pub(super) fn verdict(&self, place: usize) -> Option<Verdict> {
         self.packed.get(place).filter(|packed| packed.names != NONE).map(|packed| packed.verdict)
     }
@@ -136,7 +136,7 @@ impl TrialResults {
         self.packed.truncate(number);
     }
 
-    /// Puts a result into the slot at `place`, which exists.
+    /// Stores a result in the slot at `place`, which must exist.
     pub(super) fn put(&mut self, place: usize, result: TrialResult) {
         let packed = self.pack(result);
         self.packed[place] = packed;
@@ -189,7 +189,7 @@ impl TrialResults {
         self.last
     }
 
-    /// The number of a source; a run rests on few different ones.
+    /// The number of a source; a run has few distinct ones.
     fn evidence_of(&mut self, text: &str, model: &str) -> u32 {
         if text.is_empty() && model.is_empty() {
             return NONE;
@@ -210,7 +210,7 @@ impl TrialResults {
             return *number;
         }
         let (checks, number): (Arc<[Check]>, u32) = (checks.into(), self.checks.len() as u32);
-        // Lists with a failed check say what was seen and are rarely equal.
+        // Lists with a failed check describe observations and are rarely equal.
         if checks.iter().all(|check| check.passed) {
             self.known_checks.insert(Arc::clone(&checks), number);
         }
@@ -218,7 +218,7 @@ impl TrialResults {
         number
     }
 
-    /// The result at `place`; `None` where there is none.
+    /// The result at `place`; `None` if there is none.
     pub fn get(&self, place: usize) -> Option<TrialRow<'_>> {
         let packed = self.packed.get(place)?;
         let names = self.names.get(packed.names as usize)?;
@@ -257,13 +257,13 @@ impl TrialResults {
         })
     }
 
-    /// All of them, in plan order.
+    /// Iterates over all results in plan order.
     pub fn iter(&self) -> TrialRows<'_> {
         TrialRows { results: self, places: 0..self.len() }
     }
 }
 
-/// Goes through the results of a run, in plan order.
+/// Iterator over the results of a run, in plan order.
 #[derive(Debug, Clone)]
 pub struct TrialRows<'a> {
     results: &'a TrialResults,

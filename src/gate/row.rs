@@ -1,6 +1,6 @@
-//! One trial's result on loan: what reports read of [`super::TrialResults`].
+//! Borrowed view of one trial's result in [`super::TrialResults`], for reports.
 //!
-//! A [`TrialRow`] has the fields of a [`TrialResult`], and both are written to `run.json` alike.
+//! A [`TrialRow`] has the fields of a [`TrialResult`], and both serialise to the same `run.json`.
 
 use super::{Draws, TrialResult, Verdict};
 use crate::metric::Check;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 
-/// One trial, judged: see [`TrialResult`] for the fields.
+/// Result of one trial: see [`TrialResult`] for the fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[expect(missing_docs, reason = "they are those of TrialResult")]
 pub struct TrialRow<'a> {
@@ -41,7 +41,7 @@ pub struct TrialRow<'a> {
     pub draws: Cow<'a, Draws>,
 }
 
-/// A [`Lane`] on loan.
+/// Borrowed view of a [`Lane`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[expect(missing_docs, reason = "they are those of Lane")]
 pub struct LaneRow<'a> {

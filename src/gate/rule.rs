@@ -1,4 +1,4 @@
-//! The rules: from counts of good units to a verdict. Pure, and the only place where a verdict is decided.
+//! The decision rules: from counts of good units to a verdict. Pure, and the only place where a verdict is decided.
 //!
 //! | kind | PASS | FAIL | otherwise |
 //! |---|---|---|---|
@@ -6,35 +6,36 @@
 //! | confidence | lower bound reaches the target, n reaches `min_n` | upper bound is below it, at any n | INCONCLUSIVE |
 //! | point | observed share reaches the target | it does not | below `min_n`: INCONCLUSIVE |
 //!
-//! Bounds are one-sided, 95 % for PASS; for FAIL the error probability is shared among the required confidence gates of
-//! a run, since failing one of them is enough to fail it. A claim about the mean of conversations passes only where the
-//! observed figure per unit reaches the target too. `n` counts what is independent: trials, or cases where the
-//! claim is about cases not seen yet. `min_n` keeps a small sample from passing and, for a point gate, from saying
-//! anything; a violation, or a bound that excludes the target, is evidence at any n.
+//! Bounds are one-sided, 95 % for PASS; for FAIL the error probability is shared among the required confidence gates
+//! of a run, since failing one of them is enough to fail it. A claim about the mean of conversations passes only
+//! where the observed figure per unit reaches the target too. `n` counts independent clusters: trials, or cases where
+//! the claim is about unseen cases. `min_n` keeps a small sample from passing and, for a point gate, from any
+//! decision; a violation, or a bound that excludes the target, is evidence at any n.
 
 use super::Verdict;
 use crate::scenario::GateKind;
 use crate::stats::{ALPHA, Sample, population};
 use crate::trace::Agreement;
 
-/// What a rule reads.
+/// Input of a rule.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Evidence<'s> {
     /// Good units.
     pub good: u64,
-    /// Units, at least 1.
+    /// Number of units, at least 1.
     pub n: u64,
-    /// What they were seen in.
+    /// The sample of the units.
     pub sample: &'s Sample,
-    /// Whether the claim is about the mean of conversations: then the share of units must reach the target too.
+    /// Whether the claim is about the mean of conversations; then the share of units must reach the target too.
     pub per_conversation: bool,
-    /// Where the units are a model's word: how far it agrees with people.
+    /// For units graded by a model: its measured agreement with people.
     pub agreement: Option<Agreement>,
 }
 
 impl Evidence<'_> {
-    /// The observed share less what the grader was seen to get wrong, `(q - f) / (1 - f - g)` (Rogan and Gladen 1978); `None`
-    /// where it was not seen beside answers of both kinds, or is no better than chance.
+    /// The observed share corrected for the grader's measured errors, `(q - f) / (1 - f - g)` (Rogan and Gladen
+    /// 1978); `None` if the errors were not measured on answers of both kinds, or the grader is no better than
+    /// chance.
     fn corrected(&self, observed: f64) -> Option<f64> {
         let Agreement { both, judge_only, human_only, neither, .. } = self.agreement?;
         let share = |part: u64, other: u64| (part + other > 0).then(|| part as f64 / (part + other) as f64);
@@ -45,15 +46,15 @@ impl Evidence<'_> {
 
     /// One-sided bounds on the rate of good units at these error probabilities.
     ///
-    /// Of what people find bad, a model passes a share `f`, of what they find good, it fails a share `g`. Its rate of
-    /// passes is `q = p(1 - g) + (1 - p)f`, so `(q - f) / (1 - f) <= p <= q / (1 - g)`. Half of the error probability
-    /// is spent on the bound on `q`, half on the bound on `f` or `g`: that on the mean of the rated cases' shares, which is
-    /// the exact one (Clopper and Pearson 1934) where each case was rated once.
+    /// A model passes a share `f` of the answers that people find bad, and fails a share `g` of those that they find
+    /// good. Its rate of passes is `q = p(1 - g) + (1 - p)f`, so `(q - f) / (1 - f) <= p <= q / (1 - g)`. Half of the
+    /// error probability is spent on the bound on `q`, half on the bound on `f` or `g`: the bound on the mean of the
+    /// rated cases' shares, which is exact (Clopper and Pearson 1934) if each case was rated once.
     fn bounds(&self, lower: f64, upper: f64) -> (f64, f64) {
         let Some(Agreement { both, judge_only, human_only, neither, by_case }) = self.agreement else {
             return (self.sample.lower_at(lower), self.sample.upper_at(upper));
         };
-        // An older measurement did not keep the cases apart: there each rating stands for one.
+        // An older measurement did not separate the cases: each rating then counts as a case.
         let ((passed, bad), (failed, good)) = match by_case {
             Some(cases) => {
                 let sum = |millionths: u64| millionths as f64 / 1e6;
@@ -73,38 +74,38 @@ impl Evidence<'_> {
 }
 
 impl Evidence<'_> {
-    /// Every observed figure that has to reach the target for the criterion to be met: the one that is bounded, per
-    /// conversation also the share of units, and where a grader's errors are known, what they leave of each.
+    /// Every observed figure that must reach the target for the criterion to be met: the bounded one, per
+    /// conversation also the share of units, and with known grader errors the corrected value of each.
     pub(super) fn figures(&self) -> Vec<f64> {
         let per_unit = self.good as f64 / self.n as f64;
         let observed = std::iter::once(self.sample.figure()).chain(self.per_conversation.then_some(per_unit));
         observed.flat_map(|figure| std::iter::once(figure).chain(self.corrected(figure))).collect()
     }
 
-    /// Whether the observed figure per unit reaches the target. It bounds nothing: it keeps a mean of conversations from
-    /// passing while most units are those of a few long ones that fail.
+    /// Whether the observed figure per unit reaches the target. It has no bound: it keeps a mean of conversations
+    /// from passing while most units belong to a few long conversations that fail.
     fn reaches_per_unit(&self, target: f64) -> bool {
         let observed = self.good as f64 / self.n as f64;
         !self.per_conversation || self.corrected(observed).unwrap_or(observed) >= target - 1e-12
     }
 }
 
-/// What a criterion asks.
+/// Requirement of a criterion.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
-    /// How it is judged.
+    /// How it is decided.
     pub kind: GateKind,
     /// The share of good units.
     pub target: f64,
     /// For an invariant: the share that the lower bound must reach.
     pub floor: Option<f64>,
-    /// The least number of trials, or cases, that may pass.
+    /// Smallest number of trials, or of cases, for a PASS.
     pub min_n: u64,
     /// Error probability of the upper bound, which decides a FAIL.
     pub alpha_fail: f64,
 }
 
-/// What came of it; bounds are on the share of good units.
+/// Result of a rule; bounds are on the share of good units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ruling {
     /// PASS, FAIL or INCONCLUSIVE.
@@ -113,7 +114,7 @@ pub(super) struct Ruling {
     pub lower: f64,
     /// One-sided upper bound.
     pub upper: f64,
-    /// For INCONCLUSIVE: how many more trials or cases without a failure would pass, where that can be said.
+    /// For INCONCLUSIVE: how many more trials or cases without a failure would pass, where defined.
     pub more: Option<u64>,
 }
 
@@ -123,9 +124,9 @@ pub(super) fn rule(asked: Asked, evidence: Evidence<'_>) -> Ruling {
     let (lower, upper) = evidence.bounds(ALPHA, asked.alpha_fail);
     let enough = sample.number() >= asked.min_n;
     let verdict = match asked.kind {
-        // One bad unit breaks an invariant; a model's word for it alone does not.
+        // One bad unit violates an invariant; a model's grade alone does not.
         GateKind::Invariant if good < n && (agreement.is_none() || upper < 1.0) => Verdict::Fail,
-        // That a model found no bad answer shows only what its measured errors leave of it: a floor says how much is asked.
+        // No bad grade proves only what the measured errors allow: the floor says how much is required.
         GateKind::Invariant if agreement.is_some() && asked.floor.is_none_or(|floor| lower < floor) => {
             Verdict::Inconclusive
         }
@@ -138,7 +139,7 @@ pub(super) fn rule(asked: Asked, evidence: Evidence<'_>) -> Ruling {
             Some(share) if share >= asked.target - 1e-12 => Verdict::Pass,
             Some(_) => Verdict::Fail,
         },
-        // A share of whole units and a decimal target: 19/20 is 0.95, whatever the floats say.
+        // Compares a share of whole units with a decimal target: 19/20 is 0.95, despite rounding.
         GateKind::Point if sample.figure() >= asked.target - 1e-12 => Verdict::Pass,
         GateKind::Point => Verdict::Fail,
         GateKind::Invariant | GateKind::Confidence => Verdict::Inconclusive,

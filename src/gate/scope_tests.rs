@@ -1,4 +1,4 @@
-//! Which trials a criterion counts: of its scenario, of its flow, of agents that have its tools, and not excluded.
+//! Scope of a criterion: trials of its scenario and flow, of agents that have its tools, and not excluded.
 
 use super::Verdict;
 use super::tests::{CASES, all_good, bad, confidence, run};
@@ -6,7 +6,7 @@ use crate::metric::sample::{good, plan, story};
 use crate::plan::PlannedVariant;
 use crate::trace::Role;
 
-/// The criteria of `SC-002` alone: of any flow, or of `tool-rag`.
+/// The criterion `SC-002` alone: for any flow, or for `tool-rag`.
 fn respond(flow: &str) -> String {
     format!("[{{id: R, metric: first_attempt_rate(respond), target: '>= 95%', kind: confidence{flow}}}]")
 }

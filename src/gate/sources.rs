@@ -1,4 +1,4 @@
-//! What a figure rests on: replayed, live or imported, from whom, and when.
+//! Sources of a figure: replayed, live or imported, from which services, and when.
 
 use super::Source;
 use crate::trace::{ASKED_NOBODY, Evidence, Mode};
@@ -12,9 +12,9 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// Adds one trial's.
+    /// Adds one trial's source.
     pub(super) fn add(&mut self, evidence: &Evidence) {
-        // The date alone: RFC 3339 begins with it. Whatever else stands there is not a date.
+        // Takes the date alone, with which RFC 3339 begins. Anything else is not a date.
         let date = evidence.recorded_at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default();
         let known = self.found.iter_mut().find(|((mode, from, model), _)| {
             *mode == evidence.mode && *from == evidence.recorded_from && *model == evidence.model
@@ -31,14 +31,14 @@ impl Sources {
         }
     }
 
-    /// Adds those of other trials.
+    /// Adds the sources of other trials.
     pub(super) fn absorb(&mut self, other: &Self) {
         for (source, dates) in &other.found {
             self.found.entry(source.clone()).or_default().extend(dates.iter().cloned());
         }
     }
 
-    /// Whether live and replayed, say, stand side by side: such figures are never averaged.
+    /// Whether modes differ, such as live and replayed: such figures are never averaged.
     pub(super) fn mixed(&self) -> bool {
         self.found.keys().any(|key| self.found.keys().next().is_some_and(|first| first.0 != key.0))
     }
@@ -53,7 +53,7 @@ impl Sources {
         lines.join("; ")
     }
 
-    /// One entry a source.
+    /// One entry per source.
     pub(super) fn list(&self) -> Vec<Source> {
         let entry = |((mode, from, model), dates): (&(Mode, String, String), &BTreeSet<String>)| Source {
             mode: *mode,
@@ -64,7 +64,7 @@ impl Sources {
         self.found.iter().map(entry).collect()
     }
 
-    /// One entry a source, with its model.
+    /// One entry per source, with its model.
     pub(super) fn entries(&self) -> Vec<String> {
         let entry = |((mode, from, model), dates): (&(Mode, String, String), &BTreeSet<String>)| {
             let said = say(*mode, from, &dates.iter().map(String::as_str).collect());
@@ -74,7 +74,7 @@ impl Sources {
     }
 }
 
-/// What one trial rests on; empty where it has neither a source nor a date: it never ran.
+/// The source of one trial; empty if it has neither a source nor a date because it never ran.
 pub(super) fn told(evidence: &Evidence) -> String {
     if evidence.recorded_from == ASKED_NOBODY && evidence.recorded_at.is_none() {
         return String::new();

@@ -1,7 +1,8 @@
-//! Tokens and money of a run, by trial, case, variant and in all.
+//! Tokens and cost of a run, by trial, case, variant and in total.
 //!
-//! Tokens are the model's. The cost is of the model, of the search service and of managed retrieval, by the prices in the
-//! plan; what one service does not tell, or nobody priced, makes it not measured, with the reason, and never smaller.
+//! Tokens are the model's. The cost covers the model, the search service and managed retrieval, by the prices in the
+//! plan. Usage that a service does not report, or a missing price, makes the cost not measured, with the reason; the
+//! sum is never just smaller.
 
 use super::{TrialResult, TrialResults, TrialRow};
 use crate::metric::taken::{Taken, plus, prices, services};
@@ -10,30 +11,30 @@ use crate::trace::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What some trials took together.
+/// Usage of some trials.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
     /// Trials in which a model answered.
     pub trials: u64,
-    /// Calls of the model in them, failed ones included.
+    /// Model calls in them, failed ones included.
     pub model_calls: u64,
-    /// Tokens read, cached ones included; `None` where a completion does not say.
+    /// Input tokens, cached ones included; `None` if a completion does not report them.
     pub input_tokens: Option<u64>,
-    /// Of these, from the provider's cache, as far as completions say; `None` when none does.
+    /// Input tokens from the provider's cache, as far as reported; `None` if no completion reports any.
     pub cached_tokens: Option<u64>,
-    /// Tokens written; `None` where a completion does not say.
+    /// Output tokens; `None` if a completion does not report them.
     pub output_tokens: Option<u64>,
-    /// US dollars; `None` when something of it is not known.
+    /// US dollars; `None` if part of it is unknown.
     pub cost: Option<f64>,
-    /// Why the cost is not measured; empty when it is.
+    /// Reason why the cost is not measured; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub not_measured: String,
 }
 
-/// What a run took.
+/// Usage of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spending {
-    /// All of it.
+    /// The total.
     pub run: Spent,
     /// By `scenario@variant`, in order.
     pub variants: Vec<(String, Spent)>,
@@ -47,12 +48,12 @@ impl Spending {
         self.run.trials == 0
     }
 
-    /// Adds up the trials of a plan, in its order.
+    /// Sums the trials of a plan, in plan order.
     pub(super) fn of(plan: &Plan, trials: &TrialResults) -> Self {
         let mut run = Sum::default();
         let mut variants: BTreeMap<(usize, String), Sum> = BTreeMap::new();
         let mut cases: BTreeMap<(usize, usize), Sum> = BTreeMap::new();
-        // Where no call came to a completion, as in a replay without its recording, nothing was taken.
+        // Without a completed call, as in a replay without its recording, there is no usage.
         let asked = |result: &TrialRow<'_>| result.model_calls > 0 && result.input_tokens != Some(0);
         for (trial, result) in plan.trials.each().zip(trials).filter(|(_, result)| asked(result)) {
             run.add(&trial, &result);
@@ -75,7 +76,7 @@ impl Spending {
     }
 }
 
-/// What some trials took, while they are added up.
+/// Running sum of the usage of trials.
 struct Sum {
     trials: u64,
     model_calls: u64,
@@ -83,7 +84,7 @@ struct Sum {
     cached: Option<u64>,
     output: Option<u64>,
     cost: Option<f64>,
-    /// Trials whose cost is not known, and their scenarios with the variants.
+    /// Trials of unknown cost, and their scenarios with the variants.
     unknown: u64,
     unknown_of: BTreeMap<usize, BTreeSet<String>>,
 }
@@ -133,7 +134,7 @@ impl Sum {
         }
     }
 
-    /// Why the cost of these trials is not known.
+    /// Reason why the cost of these trials is unknown.
     fn why_not(&self, plan: &Plan) -> String {
         let unknown = || {
             self.unknown_of.iter().flat_map(|(scenario, variants)| variants.iter().map(|variant| (*scenario, variant)))
@@ -151,7 +152,7 @@ impl Sum {
     }
 }
 
-/// Takes the tokens of a trial's completions into `result`, and what the trial cost.
+/// Stores the tokens of a trial's completions and its cost in `result`.
 pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: &mut TrialResult) {
     let prices = prices(plan, &services(plan, trial.scenario, &trial.lane.variant));
     let taken = Taken::of(trace.events.iter().map(|event| &event.what), prices);

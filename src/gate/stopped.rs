@@ -1,30 +1,30 @@
-//! What a run until decided says of itself: where it stopped, by which rules, and what that saved.
+//! Report of a run until decided: where it stopped, by which rules, and what that saved.
 
 use super::format::count;
 use serde::{Deserialize, Serialize};
 
-/// How one gate was decided in a run until decided.
+/// Decision of one gate in a run until decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sequential {
-    /// What the gate looks for after each pass: `124 units with at most 2 failures`.
+    /// Condition checked after each pass: `124 units with at most 2 failures`.
     pub rule: String,
     /// Passes of the run.
     pub passes: u32,
-    /// Passes at most.
+    /// Largest number of passes.
     pub max_passes: u32,
-    /// The pass after which it was decided, which its figures end with; `None` while it is undecided.
+    /// The pass after which it was decided, the last that its figures cover; `None` while it is undecided.
     pub decided_after: Option<u32>,
-    /// Whether the passes that were left could not have led to a PASS: such a gate is never let through.
+    /// Whether the remaining passes could not have led to a PASS: such a gate is never accepted.
     #[serde(default)]
     pub cannot_pass: bool,
-    /// Probability, at most, of ever passing a rate below the target (less the margin); the lower bound's too.
+    /// Largest probability of ever passing a rate below the target (less the margin); also that of the lower bound.
     pub alpha_pass: f64,
-    /// Probability, at most, of ever failing a rate that reaches the target; the upper bound's too.
+    /// Largest probability of ever failing a rate that reaches the target; also that of the upper bound.
     pub alpha_fail: f64,
 }
 
 impl Sequential {
-    /// The end of the gate's sentence; `margin` is the one that it needed to pass, as written.
+    /// The end of the gate's sentence; `margin` is the margin needed to pass, as written.
     pub(super) fn ending(&self, margin: Option<&str>) -> String {
         let within = margin.map(|margin| format!(" within its margin of {margin}")).unwrap_or_default();
         match self.decided_after {
@@ -39,18 +39,18 @@ impl Sequential {
 pub struct Stopped {
     /// Complete passes.
     pub passes: u32,
-    /// Passes at most.
+    /// Largest number of passes.
     pub max_passes: u32,
     /// Trials of those passes.
     pub trials: u64,
     /// Trials of all passes.
     pub max_trials: u64,
-    /// All that in a sentence.
+    /// The same as a sentence.
     pub sentence: String,
 }
 
 impl Stopped {
-    /// After so many of so many passes, and trials.
+    /// Creates the report from passes and trials, each with its maximum.
     pub(super) fn new((passes, max_passes): (u32, u32), (trials, max_trials): (u64, u64)) -> Self {
         let of = format!("{trials} of {}", count(max_trials, "trial", "trials"));
         let sentence = if passes < max_passes {

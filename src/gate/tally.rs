@@ -1,4 +1,4 @@
-//! The running sums of one criterion. The order in which trials are added changes nothing.
+//! Running sums of one criterion, independent of the order of trials.
 
 use super::cause::{Cause, Causes};
 use super::sources::Sources;
@@ -10,35 +10,35 @@ use crate::stats::Clusters;
 use crate::trace::Evidence;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Violations that a result lists.
+/// Largest number of violations in a result.
 const LISTED: usize = 1_000;
 
-/// Sums over the units of a criterion, as the metric counts them (not yet turned to good and bad).
+/// Sums over the units of a criterion, in the metric's direction (not yet turned into good and bad).
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Successes; for a time, units below the limit.
     pub successes: u64,
-    /// Units.
+    /// Number of units.
     pub n: u64,
     /// Times of the units that ended, in microseconds.
     pub times: Vec<u64>,
-    /// Units that never ended.
+    /// Number of units that never ended.
     pub never: u64,
     /// Trials in ERROR that would have counted.
     pub errors: u64,
-    /// Why some traces cannot show what is asked.
+    /// Reason why some traces cannot show the metric.
     pub hidden: Option<&'static str>,
     /// Trials whose agent is out of the metric's scope.
     pub out_of_scope: u64,
-    /// Why, of the least of the reasons, so that the order of trials changes nothing.
+    /// The first reason in alphabetical order, so that the order of trials does not matter.
     pub scope: Option<String>,
     /// Where the units come from.
     pub sources: Sources,
-    /// Good units by trial: what is independent when these cases run again.
+    /// Good units by trial: the independent clusters when these cases run again.
     pub clusters: Clusters,
-    /// What the trials did: see [`super::behaviour`].
+    /// Behaviour hashes of the trials: see [`super::behaviour`].
     pub behaviours: BTreeSet<u64>,
-    /// Trials with units that were run again, and how many of them passed when they were last run.
+    /// Number of trials with units that were re-run, and how many of them passed when last run.
     pub run_again: (u64, u64),
     /// Successes and units by variant.
     pub by_variant: BTreeMap<String, (u64, u64)>,
@@ -50,7 +50,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Adds the units of the trial at `place` of the plan; excluded ones are counted apart.
+    /// Adds the units of the trial at `place` of the plan; excluded ones are counted separately.
     pub(super) fn add(
         &mut self,
         place: usize,
@@ -90,7 +90,7 @@ impl Tally {
                 Outcome::Never => self.never += 1,
                 Outcome::Success | Outcome::Failure => {}
             }
-            // Where fewer is better, what the metric calls a success is the violation.
+            // Where lower is better, the metric's success is the violation.
             if success == target.is_ceiling() {
                 violations.push(((place, ordinal), violation(trial, unit)));
             }
@@ -151,7 +151,7 @@ impl Tally {
         }
     }
 
-    /// Why they fail, most frequent first.
+    /// Reasons for violations, most frequent first.
     pub(super) fn causes(&self) -> Vec<Cause> {
         self.causes.list()
     }
@@ -161,7 +161,7 @@ impl Tally {
         self.violations.values().cloned().collect()
     }
 
-    /// Cases left out, in plan order, those without any unit too.
+    /// Excluded cases in plan order, including those without any unit.
     pub(super) fn excluded(&self, plan: &Plan, id: &str) -> Vec<Excluded> {
         let row = |((scenario, case), (successes, n)): (&(usize, usize), &(u64, u64))| {
             let scenario = &plan.scenarios[*scenario];
@@ -176,7 +176,7 @@ impl Tally {
         self.excluded.iter().map(row).collect()
     }
 
-    /// Good units: successes, or what is not one where fewer is better.
+    /// Good units: successes, or failures where lower is better.
     pub(super) fn good(&self, target: Target) -> u64 {
         if target.is_ceiling() { self.n - self.successes } else { self.successes }
     }

@@ -1,4 +1,4 @@
-//! Judging whole runs.
+//! Evaluation of whole runs.
 
 use super::{Evaluation, Evaluator, Unshown, Verdict, evaluate};
 use crate::metric::sample::{good, plan, story};
@@ -110,7 +110,7 @@ fn turns_of_one_conversation_count_together_and_the_figure_says_so() {
         let story = story.answer("x", &[]).turn("r");
         if good { story.search(&["d#1"]).answer("y", &[]).done() } else { story.answer("y", &[]).done() }
     };
-    // One conversation fails as a whole: 138 of 140 turns, of which 124 with 2 failures would have been enough.
+    // One conversation fails entirely: 138 of 140 turns pass, of which 124 with 2 failures would have sufficed.
     let result = run(&plan, (0..70).map(|place| talk(place, place != 3))).criteria.remove(0);
     assert_eq!((result.n, result.clusters, result.verdict), (140, 70, Verdict::Inconclusive), "{}", result.sentence);
     let head = "138 of 140 queries in 70 conversations: 98.6 %, at least 90.1 %; ";
@@ -344,7 +344,7 @@ proptest! {
     fn a_trial_that_improves_never_worsens_a_verdict(failing in proptest::collection::vec(any::<bool>(), 62), better in 0..62_usize) {
         let criteria = format!("[{}, {}", &confidence()[1..confidence().len() - 1], &invariant()[1..]);
         let plan = plan(CASES, &criteria, 62);
-        // Mostly good, so that the verdicts in between are reached.
+        // Mostly good, so that intermediate verdicts occur.
         let fails = |place: usize| failing[place] && place.is_multiple_of(16);
         let trace = |place| if fails(place) { bad(&plan, place) } else { good(&plan, place) };
         let before = run(&plan, (0..62).map(trace));

@@ -1,7 +1,7 @@
-//! What an INCONCLUSIVE criterion is: one whose observed figure reaches its target, or one that is below it.
+//! Classifies INCONCLUSIVE criteria by whether the observed figure reaches the target.
 //!
-//! The two are told apart because only the first may be let through (`undecided: warn`), and only while it can still pass.
-//! A criterion that has several figures (the rate per unit beside the mean of the conversations) is met when all of them
+//! Only a criterion that reaches it may be accepted (`undecided: warn`), and only while it can still pass. A
+//! criterion with several figures (the rate per unit beside the mean of the conversations) is met when all of them
 //! reach the target.
 
 use super::rule::Evidence;
@@ -10,22 +10,22 @@ use crate::stats::percent::{Rounding, rounded};
 use crate::stats::{ALPHA, Sample};
 use serde::{Deserialize, Serialize};
 
-/// What an INCONCLUSIVE criterion is.
+/// Kind of an INCONCLUSIVE criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unshown {
-    /// Every observed figure reaches the target, and more of the same can show it.
+    /// Every observed figure reaches the target, and more units at this rate can prove it.
     Met,
     /// An observed figure is below the target.
     Below,
-    /// The observed figures reach the target, but no number of units can show it, or the plan cannot pass any more.
+    /// The observed figures reach the target, but no number of units can prove it, or the plan cannot pass any more.
     CannotPass,
 }
 
 impl Unshown {
-    /// What a criterion is whose observed shares of good units are these.
+    /// Classifies a criterion by its observed shares of good units.
     pub(super) fn of(figures: &[f64], target: f64, can_pass: bool) -> Self {
-        // A share of whole units and a decimal target: 19/20 is 0.95, whatever the floats say.
+        // Compares a share of whole units with a decimal target: 19/20 is 0.95, despite rounding.
         match figures.iter().all(|figure| *figure >= target - 1e-12) {
             false => Self::Below,
             true if can_pass => Self::Met,
@@ -33,7 +33,7 @@ impl Unshown {
         }
     }
 
-    /// As columns hold it.
+    /// Value in CSV columns.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Met => "met",
@@ -43,19 +43,19 @@ impl Unshown {
     }
 }
 
-/// What is asked of the observed figures and of their bound.
+/// Thresholds for the observed figures and for their bound.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
-    /// The share that an observed figure has to reach.
+    /// The share that an observed figure must reach.
     pub target: f64,
-    /// The share that the lower bound has to reach.
+    /// The share that the lower bound must reach.
     pub bound: f64,
-    /// Trials or cases at least.
+    /// Smallest number of trials or cases.
     pub least: u64,
 }
 
 impl Wanted {
-    /// Of a criterion of that kind.
+    /// Thresholds of a criterion of that kind.
     pub(super) fn of(kind: GateKind, target: f64, floor: Option<f64>, least: u64) -> Self {
         match kind {
             GateKind::Confidence => Self { target, bound: target, least },
@@ -70,7 +70,7 @@ pub(super) fn ending(found: Unshown, wanted: Wanted, evidence: &Evidence<'_>, (o
     match found {
         Unshown::Below => "below target, not shown".to_owned(),
         Unshown::CannotPass => format!("met, and no number of {many} can show it"),
-        // What a grader gets wrong is no matter of more answers alone.
+        // More answers alone do not reduce a grader's errors.
         Unshown::Met if evidence.agreement.is_some() => "met, not shown".to_owned(),
         Unshown::Met => match evidence.sample.more_at_this_rate(wanted.bound, wanted.least, ALPHA) {
             Some(more) => {
@@ -82,8 +82,8 @@ pub(super) fn ending(found: Unshown, wanted: Wanted, evidence: &Evidence<'_>, (o
     }
 }
 
-/// The end of the sentence of an invariant without a violation. Without a floor nothing is asked of the bound, so the
-/// bound is told and nothing is said to hold.
+/// The end of the sentence of an invariant without a violation. Without a floor the bound has no threshold, so the
+/// sentence states the bound and no verdict on it.
 pub(super) fn unbroken(seen: &str, sample: &Sample, lower: f64, floor: Option<&str>) -> String {
     if let Some(floor) = floor {
         let floor = floor.trim_start_matches(['>', '=', ' ']);

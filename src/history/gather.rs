@@ -1,4 +1,4 @@
-//! From a run's traces and verdicts to its point.
+//! Creates a history point from a run's traces and verdicts.
 
 use super::{Conditions, POINT_VERSION, Point, RUN_AGAIN, Rate, Times, mode_word};
 use crate::gate::{Evaluation, Verdict};
@@ -7,10 +7,10 @@ use crate::trace::{Mode, Trace, TrialEnd};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a run has no point in a history.
+/// Reason why a run has no point in the history.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoPoint {
-    /// So many of its trials are in ERROR.
+    /// This many of its trials are in ERROR.
     #[error("{0} of its trials could not be run")]
     Errors(u64),
     /// Nothing was run.
@@ -24,7 +24,7 @@ pub enum NoPoint {
     MixedModes,
 }
 
-/// Notes what a run's traces say of where they come from; the order does not matter.
+/// Collects the sources of a run's traces; independent of their order.
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
     trials: BTreeMap<String, String>,
@@ -38,7 +38,7 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
-    /// Notes one trial.
+    /// Adds one trial.
     pub(crate) fn add(&mut self, trace: &Trace) {
         if trace.end != TrialEnd::Completed {
             self.errors += 1;
@@ -46,7 +46,7 @@ impl Gather {
         }
         let evidence = &trace.evidence;
         let recorded = evidence.recorded_at.clone().unwrap_or_default();
-        // A replay takes the times of its recording, but how it adds them up may change with a build.
+        // A replay uses the times of its recording, but another build may sum them differently.
         let took = if evidence.mode == Mode::Replay { String::new() } else { trace.took_us.to_string() };
         let parts = [&recorded, &evidence.recorded_from, &evidence.model, &took].map(String::as_str).join("\u{1f}");
         self.trials.insert(trace.trial.clone(), parts);
@@ -58,15 +58,16 @@ impl Gather {
         self.latest = self.latest.take().max(evidence.recorded_at.clone());
     }
 
-    /// The identity of what was noted: of a run's point, and of every replay of what it recorded.
+    /// The identity of the run's point, shared with every replay of what it recorded.
     pub(crate) fn identity(&self) -> String {
         digest(&mut self.trials.iter().map(|(trial, parts)| format!("{trial}\u{1f}{parts}")))
     }
 
-    /// The run's point. `now` is when a live run was made (RFC 3339, UTC); a recording has its own time.
+    /// Returns the run's point. `now` is the time of a live run (RFC 3339, UTC); a recording has a time already.
     ///
     /// # Errors
-    /// Why a run is none: nothing was run, a trial is in ERROR, it was imported, or live and replayed trials are mixed.
+    /// Reason why the run has no point: nothing was run, a trial is in ERROR, it was imported, or live and replayed
+    /// trials are mixed.
     pub(crate) fn finish(
         self,
         evaluation: &Evaluation,
@@ -120,7 +121,7 @@ impl Gather {
     }
 }
 
-/// Sixteen hexadecimal digits for those texts in that order.
+/// Digest of those texts in that order: sixteen hexadecimal digits.
 fn digest(parts: &mut dyn Iterator<Item = String>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -143,7 +144,7 @@ fn rates(evaluation: &Evaluation) -> Vec<Rate> {
     measured.map(rate).collect()
 }
 
-/// None where recorded and simulated times stand side by side: they are never averaged.
+/// `None` if recorded and simulated times are mixed: they are never averaged.
 fn times(evaluation: &Evaluation) -> Option<Times> {
     if evaluation.turn_kinds.windows(2).any(|two| two[0].0 != two[1].0) {
         return None;

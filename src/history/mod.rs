@@ -1,11 +1,11 @@
 //! Figures over runs: one point for each live run or new recording, and where a series of them changed.
 //!
-//! On disk a history is JSON lines, one [`Point`] a line, in the order in which they were added; it can be committed,
-//! cached and merged, because a point has the identity of what it shows and counts once. A reader refuses a point of a
-//! newer version and ignores fields that it does not know. Replays add nothing: what was recorded is a point already.
+//! On disk a history is JSON lines, one [`Point`] per line, in the order of addition. It can be committed, cached and
+//! merged, because a point has a stable identity and counts once. A reader rejects a point of a newer version and
+//! ignores unknown fields. Replays add nothing: their recording is a point already.
 //!
-//! Points are compared only under equal [`Conditions`]: another model, service, concurrency or set of cases begins a new
-//! series, and so does another target of a criterion. History is advisory: no gate stands on it.
+//! Points are compared only under equal [`Conditions`]: another model, service, concurrency or set of cases begins a
+//! new series, and so does another target of a criterion. History is for information: no gate depends on it.
 
 mod gather;
 mod store;
@@ -25,49 +25,49 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Version of a point.
 pub(crate) const POINT_VERSION: u32 = 1;
 
-/// The label that says how many trials were run again; figures are of first draws.
+/// The label with the number of re-run trials; figures use first draws.
 const RUN_AGAIN: &str = "run again";
 
-/// The file of a project's history, unless another is named.
+/// Default file name of a project's history.
 pub(crate) const HISTORY: &str = "history.jsonl";
 
-/// What one run showed.
+/// Figures of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Format version.
     pub version: u32,
-    /// The identity of what was run: a live run's own, or that of its recordings.
+    /// The identity of the run: unique for a live run, otherwise that of its recordings.
     pub id: String,
-    /// When it was run or recorded (RFC 3339, UTC).
+    /// Time of the run or recording (RFC 3339, UTC).
     pub at: String,
-    /// Under which conditions.
+    /// Conditions of the run.
     pub conditions: Conditions,
-    /// What people call it: `release` to `1.4.0`.
+    /// User-defined labels: `release` to `1.4.0`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// The scenarios, by name; empty in points of older builds.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub scenarios: BTreeSet<String>,
-    /// Trials.
+    /// Number of trials.
     pub trials: u64,
-    /// The criteria's rates, those that measured something.
+    /// Rates of the criteria that measured something.
     pub rates: Vec<Rate>,
     /// The times of turns; `None` when none ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Times>,
-    /// What its line in the file says against it: edited by hand, or without a digest. Empty for one that is as it was written.
+    /// Warning about its line in the file: edited by hand, or without a digest. Empty for an unchanged line.
     #[serde(skip)]
     pub doubt: &'static str,
 }
 
 impl Point {
-    /// Whether no part of a figure is larger than its whole, and no median above the 95th percentile.
+    /// Whether no part of a figure exceeds its whole, and no median exceeds the 95th percentile.
     fn is_possible(&self) -> bool {
         self.rates.iter().all(|rate| rate.successes <= rate.n)
             && self.times.is_none_or(|times| times.p50_us <= times.p95_us)
     }
 
-    /// The scenarios, by name; of a point that does not list them, those whose own gates it has.
+    /// The scenarios, by name; for a point that does not list them, those with gates in it.
     fn scenarios(&self) -> BTreeSet<String> {
         if !self.scenarios.is_empty() {
             return self.scenarios.clone();
@@ -77,16 +77,16 @@ impl Point {
     }
 }
 
-/// What must be equal for two points to be compared.
+/// Conditions that two comparable points share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Conditions {
-    /// `REPLAYED` for a recording, which keeps the times that it was recorded with, or `LIVE`.
+    /// `REPLAYED` for a recording, which keeps its recorded times, or `LIVE`.
     pub mode: String,
-    /// The models that were asked for.
+    /// The requested models.
     pub models: BTreeSet<String>,
-    /// Who answered.
+    /// Services that answered.
     pub answered_by: BTreeSet<String>,
-    /// Trials at the same time.
+    /// Number of concurrent trials.
     pub concurrency: u16,
     /// Digest of the cases, flows and variants.
     pub cases: String,
@@ -103,14 +103,14 @@ pub(crate) struct Rate {
     pub target: String,
     /// Successes; for a time, units below the limit.
     pub successes: u64,
-    /// Units.
+    /// Number of units.
     pub n: u64,
 }
 
 /// The times of turns, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
-    /// Turns that ended.
+    /// Number of turns that ended.
     pub n: u64,
     /// Median, nearest rank.
     pub p50_us: u64,
@@ -118,7 +118,7 @@ pub(crate) struct Times {
     pub p95_us: u64,
 }
 
-/// How conditions name a mode.
+/// Name of a mode in conditions.
 fn mode_word(mode: Mode) -> String {
     mode.to_string()
 }

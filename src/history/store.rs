@@ -1,4 +1,4 @@
-//! The JSON-lines file: read, added to, and merged. A point counts once, whichever file it comes from.
+//! Reads, appends to and merges the JSON-lines file. A point counts once, whichever file it comes from.
 
 use super::{POINT_VERSION, Point, RUN_AGAIN};
 use crate::platform::bounds::Bound;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Why a history cannot be used; the file is as it was.
+/// Reason why a history cannot be used; the file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The file cannot be read or written.
@@ -17,23 +17,23 @@ pub enum HistoryError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// More than is read.
+    /// The file exceeds the size limit.
     #[error("{path}: larger than {}, the limit for one history; {}", Bound::HistorySize.shown(), Bound::HistorySize.advice(), path = path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
-    /// A line that is not a point.
+    /// A line is not a valid point.
     #[error("{path}, line {line}: not a point of a history: {error}; repair or remove the line", path = path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// Why, with the column.
+        /// The parse error, with the column.
         error: serde_json::Error,
     },
     /// A point with figures that contradict each other.
@@ -41,35 +41,35 @@ pub enum HistoryError {
     Impossible {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
     },
-    /// A point that a newer build wrote.
+    /// A point was written by a newer build.
     #[error("{path}, line {line}: version {version} is newer than this build reads ({POINT_VERSION}); update ragcheck", path = path.display())]
     Newer {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
         /// Its version.
         version: u32,
     },
 }
 
-/// The points of a file, each once, in its order; none when there is no file.
+/// Returns the points of a file, each once, in order; empty when there is no file.
 ///
 /// # Errors
-/// When the file or a line of it cannot be read.
+/// If the file or a line of it cannot be read.
 pub fn load(path: &Path) -> Result<Vec<Point>, HistoryError> {
     Ok(read(path)?.into_iter().map(|line| line.point).collect())
 }
 
-/// What is said of a line that was edited by hand after it was written.
+/// Warning about a line that was edited after it was written.
 pub(crate) const EDITED: &str = "EDITED BY HAND";
-/// What is said of one that an older build wrote, or whose digest was taken away.
+/// Warning about a line that an older build wrote, or whose digest was removed.
 pub(crate) const NO_DIGEST: &str = "no digest";
 
-/// The lines of a file (from 1) of which it is not known that they are as they were written, with why.
+/// Returns the lines of a file (from 1) that may have been changed, with the reason.
 ///
 /// # Errors
 /// As [`load`].
@@ -82,7 +82,7 @@ pub fn doubtful(path: &Path) -> Result<Vec<(usize, &'static str)>, HistoryError>
 struct Line {
     number: usize,
     point: Point,
-    /// As it stands there.
+    /// Its text in the file.
     text: String,
 }
 
@@ -114,7 +114,7 @@ fn read(path: &Path) -> Result<Vec<Line>, HistoryError> {
         if known.insert(line.point.id.clone()) {
             lines.push(line);
         } else if line.point.labels.contains_key(RUN_AGAIN) {
-            // The same draws, some of which were run again since.
+            // The same draws, some of which were re-run since.
             lines.iter_mut().filter(|other| other.point.id == line.point.id).for_each(|other| {
                 (other.point, other.text) = (line.point.clone(), line.text.clone());
             });
@@ -123,11 +123,11 @@ fn read(path: &Path) -> Result<Vec<Line>, HistoryError> {
     Ok(lines)
 }
 
-/// Adds a point as the last line, unless the file has it; whether it was added. One that the file has is written again where trials of it
-/// were run again since, with the labels and the time that it had: the last line of an id counts.
+/// Appends a point unless the file already has it; returns whether it was added. If trials of an existing point were
+/// re-run, the point is written again with its labels and time: the last line of an id counts.
 ///
 /// # Errors
-/// When the file cannot be read or written.
+/// If the file cannot be read or written.
 pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
     let known = load(path)?.into_iter().find(|known| known.id == point.id);
     let again = known.map(|Point { at, mut labels, .. }| {
@@ -141,7 +141,7 @@ pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
         None => point,
     };
     let file = |error| HistoryError::File { path: path.to_owned(), error };
-    // A file that was cut off, or edited by hand, may end without a line break.
+    // A truncated or edited file may end without a line break.
     let open_line = files::read(path).is_ok_and(|bytes| bytes.last().is_some_and(|last| *last != b'\n'));
     let mut line = if open_line { "\n".to_owned() } else { String::new() };
     line += &seal(&secrets::clean(&serde_json::to_string(point).map_err(|error| file(io::Error::other(error)))?)).0;
@@ -151,10 +151,11 @@ pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
     Ok(true)
 }
 
-/// Writes the points of all files into `path`, each once, by time; how many it then holds, and how many are new to it.
+/// Merges the points of all files into `path`, each once, by time; returns its number of points, and how many are
+/// new.
 ///
 /// # Errors
-/// When a file is missing or cannot be read or written; `path` is then as it was.
+/// If a file is missing or cannot be read or written; `path` is then unchanged.
 pub(crate) fn merge(path: &Path, others: &[PathBuf]) -> Result<(usize, usize), HistoryError> {
     let mut lines = read(path)?;
     let before = lines.len();
@@ -168,7 +169,7 @@ pub(crate) fn merge(path: &Path, others: &[PathBuf]) -> Result<(usize, usize), H
     }
     lines.sort_by(|one, other| (&one.point.at, &one.point.id).cmp(&(&other.point.at, &other.point.id)));
     let file = |error| HistoryError::File { path: path.to_owned(), error };
-    // As they stand there: what was edited by hand stays known to be.
+    // Unchanged lines, so that edits by hand remain detectable.
     let text: String = lines.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect();
     files::replace(path, text).map_err(file)?;
     Ok((lines.len(), lines.len() - before))

@@ -1,38 +1,39 @@
-//! Points under equal conditions as series, and where a figure changed for good.
+//! Groups points under equal conditions into series, and finds lasting changes of a figure.
 
 use super::{Conditions, Point};
 use crate::stats::change_points::{Measured, Rule, change_points, detectable};
 use crate::stats::rate::wilson;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The level, shared among the lines of a series, at which unchanged histories of 50 points that are looked at after
-/// each of them alarm in 5 % or less: there are some 40 places for a change, and as many looks.
+/// The level, shared among the lines of a series, at which at most 5 % of unchanged histories of 50 points, tested
+/// after each point, raise an alarm: there are about 40 places for a change, and as many tests.
 const LEVEL: f64 = 1e-4;
 
-/// The fewest points on each side of a change of a rate: an outlier is none, and three in a row hardly happen.
+/// Smallest number of points on each side of a change of a rate: a single outlier is not a change, and three in a row
+/// are rare.
 const RATES: usize = 3;
 
-/// The fewest points on each side of a change of a time: machines are busy now and then, three runs in a row too, and
-/// such times lie far out.
+/// Smallest number of points on each side of a change of a time: machines are busy now and then, even for three runs
+/// in a row, and such times are far outliers.
 const TIMES: usize = 5;
 
-/// Times that differ by less than this share of their mean are the same.
+/// Times that differ by less than this share of their mean count as equal.
 const SAME: f64 = 0.01;
 
-/// A change that began so many points ago is what [`Line::detectable`] is about.
+/// Age, in points, of the change that [`Line::detectable`] is about.
 pub(crate) const RECENT: usize = 6;
 
-/// The length of history, in points, that [`LEVEL`] is for; longer ones are given less at each place.
+/// The length of history, in points, that [`LEVEL`] is calibrated for; longer ones get a lower level at each place.
 const LENGTH: f64 = 50.0;
 
 /// Points under equal conditions.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
-    /// Under which.
+    /// The shared conditions.
     pub conditions: Conditions,
     /// Its points by time.
     pub points: Vec<Shown>,
-    /// What was measured in them.
+    /// The measured figures.
     pub lines: Vec<Line>,
 }
 
@@ -41,17 +42,17 @@ pub(crate) struct Series {
 pub(crate) struct Shown {
     /// The identity of what was run.
     pub id: String,
-    /// When (RFC 3339, UTC).
+    /// Its time (RFC 3339, UTC).
     pub at: String,
-    /// What people call it.
+    /// User-defined labels.
     pub labels: BTreeMap<String, String>,
-    /// The scenarios, by name, as far as the point says.
+    /// The scenarios, by name, if the point lists them.
     pub scenarios: BTreeSet<String>,
-    /// What its line in the file says against it; empty for one that is as it was written.
+    /// Warning about its line in the file; empty for an unchanged one.
     pub doubt: &'static str,
 }
 
-/// What a line's values are.
+/// Unit of a line's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// A rate of 0 to 1.
@@ -69,20 +70,20 @@ pub(crate) struct Line {
     pub target: String,
     /// The metric of the criterion; empty for a time.
     pub metric: String,
-    /// What its values are.
+    /// Unit of its values.
     pub unit: Unit,
-    /// By point, Wilson's 95 % interval of a rate as if its units were independent: for display alone.
+    /// Wilson's 95 % interval of a rate by point, as if its units were independent: for display only.
     pub intervals: Vec<(usize, f64, f64)>,
-    /// The values: index into the series' points, and value. Points that measured nothing have none.
+    /// Index into the series' points, and value. Points without a measurement are left out.
     pub values: Vec<(usize, f64)>,
-    /// Where it changed.
+    /// Lasting changes.
     pub changes: Vec<Change>,
-    /// The step that would be found half of the time, had it begun [`RECENT`] points ago; `None` while there are too few
-    /// points since the last change.
+    /// The step that would be found with probability one half, had it begun [`RECENT`] points ago; `None` while there
+    /// are too few points since the last change.
     pub detectable: Option<f64>,
 }
 
-/// A change that lasts.
+/// A lasting change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Change {
     /// Index, into the series' points, of the first point after it.
@@ -95,7 +96,7 @@ pub(crate) struct Change {
     pub p: f64,
 }
 
-/// The series of a history: that of the oldest point first.
+/// The series of a history, ordered by their oldest point.
 pub(crate) fn series(points: &[Point]) -> Vec<Series> {
     let mut sorted: Vec<&Point> = points.iter().collect();
     sorted.sort_by(|one, other| (&one.at, &one.id).cmp(&(&other.at, &other.id)));
@@ -129,7 +130,7 @@ fn lines(points: &[&Point]) -> Vec<Line> {
     let mut rates: BTreeMap<Name, Vec<(usize, f64, f64)>> = BTreeMap::new();
     for (index, point) in points.iter().enumerate() {
         for rate in point.rates.iter().filter(|rate| rate.n > 0) {
-            // Another metric or target under the same id is another question.
+            // Another metric or target under the same id is a different figure.
             let name = (rate.key.clone(), rate.metric.clone(), rate.target.clone());
             let line = rates.entry(name.clone()).or_insert_with(|| {
                 names.push(name);
@@ -140,7 +141,7 @@ fn lines(points: &[&Point]) -> Vec<Line> {
     }
     let timed = ["turn p50", "turn p95"].len() * usize::from(points.iter().any(|point| point.times.is_some()));
     let number = (names.len() + timed).max(1) as f64;
-    // An alarm is an alarm in whatever line it is: the level is shared among all of them.
+    // An alarm in any line counts: the level is shared among all of them.
     let level = LEVEL / number / (points.len() as f64 / LENGTH).max(1.0);
     let mut found: Vec<Line> =
         names.into_iter().map(|name| rate(rates.remove(&name).unwrap_or_default(), name, level)).collect();
@@ -154,7 +155,7 @@ fn lines(points: &[&Point]) -> Vec<Line> {
     found
 }
 
-/// A rate varies at least as the rate of so many independent units does.
+/// The variance of a rate is at least that of the same number of independent units.
 fn rate(counts: Vec<(usize, f64, f64)>, (name, metric, target): Name, level: f64) -> Line {
     let (successes, units) = counts.iter().fold((1.0, 2.0), |sum, (_, s, n)| (sum.0 + s, sum.1 + n));
     let each = successes / units * (1.0 - successes / units);
@@ -325,7 +326,7 @@ pub(super) mod tests {
         assert!(rates <= 15 && times <= 15, "of 300 histories {rates} alarm by the rate and {times} by the time");
     }
 
-    /// A history of an unchanged agent with sixteen criteria and two times, point by point.
+    /// Simulates a history of an unchanged agent with sixteen criteria and two times, point by point.
     fn unchanged(rng: &mut ChaCha8Rng, points: u32) -> Vec<Point> {
         let rates = [0.80, 0.90, 0.95, 0.99];
         let day = |day: u32, rng: &mut ChaCha8Rng| {
@@ -348,7 +349,8 @@ pub(super) mod tests {
         (0..points).map(|number| day(number, rng)).collect()
     }
 
-    /// Unchanged histories of 50 points, looked at after every point, that ever alarm in any of their 18 lines.
+    /// Number of unchanged histories of 50 points, tested after every point, that ever alarm in any of their 18
+    /// lines.
     fn alarms(histories: u32) -> u32 {
         let mut rng = ChaCha8Rng::seed_from_u64(23);
         let ever = |points: &[Point]| {
@@ -359,7 +361,7 @@ pub(super) mod tests {
 
     #[test]
     fn eighteen_lines_looked_at_after_every_point_alarm_together_at_most_one_time_in_twenty() {
-        // 40 histories: more than 5 would be more than the stated 5 % allows once in a hundred times.
+        // 40 histories: more than 5 alarms would occur once in a hundred times at the stated 5 %.
         assert!(alarms(40) <= 5, "{} of 40", alarms(40));
     }
 
@@ -373,8 +375,9 @@ pub(super) mod tests {
 
     const HISTORIES: u32 = 100;
 
-    /// In percent, how often a step down of so many standard deviations is found, where it began and by the newest point, among
-    /// `lines` lines; the noise is normal, and the rates have so many units that counting adds nothing to it.
+    /// In percent, how often a step down of this many standard deviations is found, at its true place and by the
+    /// newest point, among `lines` lines; the noise is normal, and the rates have so many units that counting adds
+    /// nothing to it.
     fn power(rng: &mut ChaCha8Rng, (points, after): (u32, u32), lines: usize, step: f64) -> u32 {
         let mut normal = || {
             let (radius, angle): (f64, f64) = (rng.random(), rng.random());

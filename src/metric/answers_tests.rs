@@ -1,4 +1,4 @@
-//! Metrics of answers on traces told for them: evidence, nuggets, refusals, both sources.
+//! Metrics of answers on scripted traces: evidence, nuggets, refusals, both sources.
 
 use super::Outcome;
 use super::sample::{self, Story};
@@ -74,7 +74,7 @@ fn an_answer_from_both_sources_cites_both() {
     assert!(found(|s| s.search(&["doc#1"]).answer("so", &[("internal", "doc#1")])).is_empty());
 }
 
-/// A turn about valves in which a passage of that excerpt and an answer about prices were found.
+/// Adds a turn about valves whose search returned a passage with this excerpt, and an answer about prices.
 fn valves(story: Story, excerpt: &str) -> Story {
     let mut story = story.turn("How wide does the roof valve open, and what does Norrin charge?");
     story = story.search(&["doc#1"]).external("r");

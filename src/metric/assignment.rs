@@ -1,9 +1,9 @@
 //! The largest one-to-one assignment of patterns to calls (Kuhn's augmenting paths).
 //!
-//! Taking the first fit, as some evaluators do, calls a trajectory wrong when a general pattern takes the one call
-//! that a stricter pattern needed; whether it does depends on the order in which both are written.
+//! Taking the first fit, as some evaluators do, fails a correct trajectory when a general pattern takes the one call
+//! that a stricter pattern needed; the result then depends on the order of the patterns.
 
-/// Size of a largest matching between `left` and `right` items, where `fits(l, r)` says which may go together.
+/// Size of a largest matching between `left` and `right` items; `fits(l, r)` says which pairs are allowed.
 pub(super) fn largest(left: usize, right: usize, fits: impl Fn(usize, usize) -> bool) -> usize {
     let mut taken: Vec<Option<usize>> = vec![None; right];
     (0..left).filter(|item| augment(*item, &fits, &mut vec![false; right], &mut taken)).count()

@@ -1,14 +1,14 @@
 //! Expectations on tool calls: patterns against calls, in order or not.
 //!
-//! Decided for empty cases: `in_order`, `superset` and `before` without patterns expect nothing and fail; `exact` and
-//! `any_order` without patterns mean "no call"; `subset` holds when nothing was called, because nothing needs to be,
-//! and the check that every turn answers stands beside it.
+//! Empty cases: `in_order`, `superset` and `before` without patterns expect nothing and fail; `exact` and `any_order`
+//! without patterns mean "no call"; `subset` holds when nothing was called, because nothing has to be called and a
+//! separate check requires every turn to answer.
 //!
-//! What must have been called must have run: a call that was rejected, or came out of order, did not, unless the
-//! pattern names its outcome. What must not be called counts attempts, run or not.
+//! A required call must have run: a call that was rejected or came out of order does not count, unless the pattern
+//! names its outcome. A forbidden call counts as an attempt, run or not.
 //!
-//! Where nothing shows whether a call ran, every outcome that it may have had is tried: an expectation that holds in all
-//! of them holds, one that holds in none fails, and any other cannot be told.
+//! Where the trace does not show whether a call ran, every possible outcome is tried. An expectation that holds for
+//! all of them holds, one that holds for none fails, and any other is undetermined.
 
 use super::assignment::largest;
 use super::{Held, Seen, TurnView, quote};
@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Compiled regular expressions and JSON Schemas of one case, by their text: compiled once, used by all its trials.
+/// Compiled regular expressions and JSON Schemas of one case, by source text: compiled once for all its trials.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
     regexes: BTreeMap<String, Result<Regex, regex::Error>>,
@@ -31,7 +31,8 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// Compiles everything that the case's expectations hold. What does not compile fails the checks that need it.
+    /// Compiles every pattern in the case's expectations. A pattern that does not compile fails the checks that use
+    /// it.
     pub(crate) fn of(case: &ResolvedCase) -> Self {
         let mut patterns = Self::default();
         for expectation in case.turns().filter_map(|turn| turn.expect.as_ref()).chain(case.expect.as_ref()) {
@@ -41,7 +42,7 @@ impl Patterns {
         patterns
     }
 
-    /// How much work it is to compile what the case's expectations hold, see [`expression_work`].
+    /// Returns the cost of compiling the case's expectations, see [`expression_work`].
     pub(crate) fn work(case: &ResolvedCase) -> u64 {
         let mut work = 0_u64;
         let expectations = case.turns().filter_map(|turn| turn.expect.as_ref()).chain(case.expect.as_ref());
@@ -76,7 +77,7 @@ impl Patterns {
         }
     }
 
-    /// Whether a value is as a condition asks.
+    /// Whether a value meets a condition.
     pub(super) fn holds(&self, condition: &ArgumentPattern, value: &Value) -> bool {
         match condition {
             ArgumentPattern::Equals(wanted) => equal(wanted, value),
@@ -91,7 +92,7 @@ impl Patterns {
         }
     }
 
-    /// Whether `text` matches the expression; an expression that does not compile matches nothing.
+    /// Whether `text` matches the expression; an expression that did not compile matches nothing.
     pub(super) fn matches(&self, expression: &str, text: &str) -> bool {
         matches!(self.regexes.get(expression), Some(Ok(regex)) if regex.is_match(text))
     }
@@ -100,7 +101,7 @@ impl Patterns {
         matches!(self.schemas.get(&schema.to_string()), Some(Ok(validator)) if validator.is_valid(value))
     }
 
-    /// What did not compile, in words; empty when all did.
+    /// Compile errors, as messages; empty when everything compiled.
     pub(crate) fn mistakes(&self) -> &[String] {
         &self.mistakes
     }
@@ -130,22 +131,22 @@ fn listed(expectation: &CallExpectation) -> &[CallPattern] {
     }
 }
 
-/// Calls of which nothing is shown whose outcomes are tried in all combinations.
+/// Largest number of calls with unknown outcome for which all combinations are tried.
 const MOST_OPEN: usize = 4;
 
-/// What came of a call, seen or assumed.
+/// Outcome of a call, observed or assumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Came {
-    /// It worked, with the result that it has.
+    /// Succeeded, with the recorded result.
     Ok,
-    /// It worked, with any result that is asked for: assumed.
+    /// Assumed to have succeeded, with any result that the pattern asks for.
     OkAsAsked,
     Failed,
     NotRun,
 }
 
 impl Came {
-    /// What may have come of a call of which nothing is shown.
+    /// Possible outcomes of a call whose outcome the trace does not show.
     const POSSIBLE: [Self; 4] = [Self::Ok, Self::OkAsAsked, Self::Failed, Self::NotRun];
 
     fn worked(self) -> bool {
@@ -153,7 +154,7 @@ impl Came {
     }
 }
 
-/// One call with what expectations tell apart.
+/// One call, reduced to what expectations compare.
 struct Called<'a> {
     call: &'a ToolCalled,
     turn: usize,
@@ -161,7 +162,7 @@ struct Called<'a> {
     recovered: bool,
 }
 
-/// The calls of turns; what nothing is shown of came to what `assumed` says, in order.
+/// Collects the calls of the turns; unknown outcomes are taken from `assumed`, in order.
 fn called<'a>(turns: &[&TurnView<'a>], assumed: &mut dyn Iterator<Item = Came>) -> Vec<Called<'a>> {
     let mut all: Vec<Called<'a>> = Vec::new();
     for (turn, view) in turns.iter().enumerate() {
@@ -199,7 +200,7 @@ fn fits(pattern: &CallPattern, called: &Called<'_>, patterns: &Patterns) -> bool
         && (pattern.result.is_empty() || called.came == Came::OkAsAsked || result_fits(pattern, called.call, patterns))
 }
 
-/// Whether a call gave a result with what a pattern asks of it.
+/// Whether a call returned a result that meets the pattern.
 fn result_fits(pattern: &CallPattern, call: &ToolCalled, patterns: &Patterns) -> bool {
     let ToolOutcome::Ok(result) = &call.outcome else { return false };
     let Some(value) = result.value() else { return false };
@@ -209,14 +210,14 @@ fn result_fits(pattern: &CallPattern, call: &ToolCalled, patterns: &Patterns) ->
     pattern.result.iter().all(held)
 }
 
-/// Every condition of an expectation: on arguments of calls, and on parts of the reply.
+/// Every condition of an expectation: on call arguments and on parts of the reply.
 fn conditions(expectation: &Expectation) -> impl Iterator<Item = &ArgumentPattern> {
     let arguments =
         expectation.calls.iter().flat_map(listed).flat_map(|call| call.arguments.values().chain(call.result.values()));
     arguments.chain(expectation.reply.values())
 }
 
-/// A value as it is matched: text as it is, a number or a truth value as JSON spells it.
+/// The text that a value is matched as: strings unchanged, numbers and booleans as in JSON.
 fn written(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
@@ -242,7 +243,7 @@ fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// What an expectation says, for people: `calls.in_order: lookup_order, create_ticket`.
+/// Describes an expectation for reports: `calls.in_order: lookup_order, create_ticket`.
 pub(super) fn describe(expectation: &CallExpectation) -> String {
     let name = match expectation {
         CallExpectation::InOrder(_) => "in_order",
@@ -261,7 +262,7 @@ pub(super) fn describe(expectation: &CallExpectation) -> String {
     format!("calls.{name}: {}", if patterns.is_empty() { "no call".to_owned() } else { patterns.join(", ") })
 }
 
-/// A condition on what has that name, in words.
+/// Describes a condition on the named value.
 pub(super) fn describe_condition(name: &str, condition: &ArgumentPattern) -> String {
     match condition {
         ArgumentPattern::Equals(value) => format!("{name} = {}", quote(&value.to_string(), 60)),
@@ -290,7 +291,7 @@ fn describe_pattern(pattern: &CallPattern) -> String {
     text
 }
 
-/// The calls that were made, for people: `calls were: lookup_order (ok), create_ticket (ok)`.
+/// Lists the observed calls for reports: `calls were: lookup_order (ok), create_ticket (ok)`.
 fn seen(all: &[Called<'_>]) -> Seen {
     if all.is_empty() {
         return Seen::new("no tool was called");
@@ -313,7 +314,7 @@ fn seen(all: &[Called<'_>]) -> Seen {
     Seen::new(text)
 }
 
-/// Whether the calls of `turns` are as expected; if not, what was seen instead.
+/// Checks the calls of `turns` against the expectation; the error says what was observed instead.
 pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patterns: &Patterns) -> Held {
     let unseen: Vec<&ToolCalled> =
         turns.iter().flat_map(|turn| turn.calls()).filter(|call| call.outcome.is_unseen()).collect();
@@ -352,7 +353,7 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
     if alike { none } else { Err(cannot_be_told()) }
 }
 
-/// The same of calls of which is known, or assumed, what came of them.
+/// Checks calls whose outcomes are all known or assumed.
 fn check_all(expectation: &CallExpectation, all: &[Called<'_>], patterns: &Patterns) -> Held {
     let attempt = |pattern: &CallPattern, call: &Called<'_>| fits(pattern, call, patterns);
     let fit = |pattern: &CallPattern, call: &Called<'_>| {
@@ -395,8 +396,8 @@ fn check_all(expectation: &CallExpectation, all: &[Called<'_>], patterns: &Patte
     if holds { Ok(()) } else { Err(seen(all)) }
 }
 
-/// Every call of `second` comes after some call of `first` of the same turn, and both happen. Within a turn, because
-/// the order of work is that of one query: an earlier turn's search does not excuse a later turn.
+/// Every call of `second` follows some call of `first` in the same turn, and both occur. The scope is one turn
+/// because the order of work is per query: a search in an earlier turn does not excuse a later one.
 fn before(
     first: &CallPattern,
     second: &CallPattern,

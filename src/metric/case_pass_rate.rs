@@ -1,19 +1,18 @@
 //! `case_pass_rate`: trials that met everything their case expects / trials.
 //!
-//! A trial without any check cannot pass: a case that expects nothing proves nothing. An imported conversation that
-//! nobody graded and of which its case expects nothing is no unit at all.
+//! A trial without any check cannot pass: a case that expects nothing proves nothing. An imported conversation
+//! without grades whose case expects nothing is not a unit.
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView};
 use crate::settings::catalogue::MetricEntry;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate("case_pass_rate", "Trials that met everything their case expects.", &[]),
     make: |_| Box::new(CasePassRate),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct CasePassRate;
 

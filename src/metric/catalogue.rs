@@ -1,4 +1,4 @@
-//! From the names that criteria write to the metrics that they mean.
+//! Maps the metric names in criteria to their implementations.
 //!
 //! Each metric's file registers its entry (name, parameters, defaults) beside its computation; `super::metrics!` lists
 //! the files.
@@ -6,15 +6,15 @@
 use super::{Metric, REGISTERED};
 use crate::settings::catalogue::{MetricEntry, ResolvedMetric};
 
-/// One metric: its entry, and how it is made of its parameters.
+/// One metric: its catalogue entry and its constructor.
 pub(crate) struct Registered {
-    /// What criteria write.
+    /// Name and parameters as written in criteria.
     pub entry: MetricEntry,
-    /// The metric with these parameters.
+    /// Builds the metric from these parameters.
     pub make: fn(&ResolvedMetric) -> Box<dyn Metric>,
 }
 
-/// A criterion names a metric that no file registers, although the table had it: a bug.
+/// A criterion names a metric that no file registers although the catalogue listed it: a bug.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("nothing computes the metric `{0}`")]
 pub(crate) struct NotComputed(String);
@@ -23,12 +23,12 @@ fn all() -> impl Iterator<Item = &'static Registered> {
     REGISTERED.iter().copied().flatten()
 }
 
-/// The entries of all metrics, in the order of the documentation.
+/// Entries of all metrics, in the order of the documentation.
 pub(crate) fn entries() -> Vec<&'static MetricEntry> {
     all().map(|metric| &metric.entry).collect()
 }
 
-/// The metric that a criterion means.
+/// Returns the metric that a criterion names.
 ///
 /// # Errors
 /// [`NotComputed`] for a name that is not in [`entries`].

@@ -1,5 +1,5 @@
-//! `citation_provenance`: answers of which every citation was given, named by the response call and shown, its number
-//! unchanged / answers that cite something. What may go wrong, and where, is [`provenance`]'s.
+//! `citation_provenance`: answers of which every citation was retrieved, named by the response call and shown with
+//! its number unchanged / answers that cite something. [`provenance`] defines the possible flaws.
 
 use super::catalogue::Registered;
 use super::provenance::provenance;
@@ -7,7 +7,7 @@ use super::turns::{is_traceable, untraceable};
 use super::{Metric, Mode, Observation, TrialView};
 use crate::settings::catalogue::{MetricEntry, Units};
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "citation_provenance",
@@ -18,7 +18,6 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |_| Box::new(CitationProvenance),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct CitationProvenance;
 

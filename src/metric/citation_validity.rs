@@ -1,9 +1,9 @@
 //! `citation_validity`: answers whose every source was given to the model in the conversation / answers that name a
 //! source.
 //!
-//! An answer without sources cites nothing wrong and nothing right: no unit. Given means: a hit's id for an internal
-//! source, an external result's id or the URL of one of its citations (a learned entry's too) for an external one, in an earlier turn of the
-//! conversation, or in this one before the response was called.
+//! An answer without sources is not a unit. A source counts as given when it appeared in an earlier turn of the
+//! conversation, or in this one before the response was called: for an internal source as a hit's id, for an external
+//! one as an external result's id or the URL of one of its citations (a learned entry's too).
 
 use super::catalogue::Registered;
 use super::turns::{is_traceable, untraceable};
@@ -12,7 +12,7 @@ use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::ToolResult;
 use std::collections::BTreeSet;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "citation_validity",
@@ -23,11 +23,10 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |_| Box::new(CitationValidity),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct CitationValidity;
 
-/// Kind and id of everything that these results give to cite.
+/// Kind and id of every source that can be cited from these results.
 pub(super) fn retrieved<'t>(
     results: impl Iterator<Item = &'t ToolResult>,
 ) -> impl Iterator<Item = (&'static str, &'t str)> {
@@ -81,7 +80,7 @@ impl Metric for CitationValidity {
                     Observation::failure(turn.label(), format!("cites {id}, which no earlier call gave as {kind}"))
                 }
             }));
-            // What came too late for this answer is there for the next.
+            // What arrived too late for this answer is available to the next.
             given.extend(retrieved(turn.retrievals()));
         }
         units

@@ -1,11 +1,11 @@
 //! `combined_sources`: answers that use both the knowledge base and the external service / answers for which both gave
 //! evidence (FR-013).
 //!
-//! A search that finds passages on another subject gives no evidence: a passage fits that has a third of the question's
-//! words in its title and excerpt, or that the answer itself cites. Used is a kind when the answer names a source of it, by
-//! its right kind, and its text either cites one in place (a number, an id, an address) or has words of what that source
-//! gave, at least two that neither the question nor the other kind has. Of what a trace keeps no words of, the text says
-//! nothing, and the named source counts. What an answer is made of, and nothing about anyone's satisfaction.
+//! A search that finds passages on another subject gives no evidence. A passage fits when its title and excerpt hold
+//! a third of the question's words, or when the answer cites it. A kind of source counts as used when the answer
+//! names a source of that kind and its text either cites one in place (a number, an id, an address) or shares at
+//! least two words with it that neither the question nor the other kind has. Where the trace keeps no words of a
+//! source, naming it is enough. The metric describes what an answer is made of and says nothing about satisfaction.
 
 use super::catalogue::Registered;
 use super::citation_validity::retrieved;
@@ -16,7 +16,7 @@ use crate::trace::citations::{Mark, marks};
 use crate::trace::{Answer, Hit, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "combined_sources",
@@ -27,10 +27,10 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |_| Box::new(CombinedSources),
 }];
 
-/// Words of a source, that nothing else in the turn has, by which a text is seen to use it.
+/// Number of words unique to a source, within the turn, that show that a text uses it.
 const OWN_WORDS: usize = 2;
 
-/// Words of four letters and more that say nothing of a subject.
+/// Words of four letters and more that say nothing about a subject.
 const COMMON: &[&str] = &[
     "about",
     "according",
@@ -85,23 +85,22 @@ const COMMON: &[&str] = &[
     "your",
 ];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct CombinedSources;
 
-/// Whether there is an answer, and both sources gave something for it.
+/// Whether there is an answer and both sources returned something for it.
 pub(super) fn mixed(turn: &TurnView<'_>) -> bool {
     let internal = turn.searches().any(|search| !search.hits.is_empty());
     turn.answer().is_some() && internal && turn.externals().next().is_some()
 }
 
-/// Whether what both sources gave is evidence for the answer.
+/// Whether the results of both sources are evidence for the answer.
 fn both_gave_evidence(turn: &TurnView<'_>) -> bool {
     let Some(answer) = turn.answer().filter(|_| mixed(turn)) else { return false };
     let asked = words(turn.query);
     let fits = |hit: &Hit| {
         let has = hit_words(hit);
-        // Without words, nothing says that it does not.
+        // Without words there is no sign that it does not.
         asked.is_empty() || has.is_empty() || asked.intersection(&has).count() * 3 >= asked.len()
     };
     answer.sources.iter().any(|source| source.kind == "internal")
@@ -111,7 +110,7 @@ fn both_gave_evidence(turn: &TurnView<'_>) -> bool {
 /// One unit for an answer for which both sources gave evidence.
 pub(super) fn unit(turn: &TurnView<'_>) -> Option<Observation> {
     let answer = turn.answer().filter(|_| both_gave_evidence(turn))?;
-    // By id: what this turn gave is of the kind that gave it. What it did not give, an earlier turn may have given.
+    // By id: a source given in this turn has the kind of its giver. Any other may come from an earlier turn.
     let given: BTreeMap<&str, &str> = retrieved(turn.retrievals()).map(|(kind, id)| (id, kind)).collect();
     let cites = |kind: &str| {
         answer.sources.iter().any(|one| one.kind == kind && given.get(one.id.as_str()).is_none_or(|by| *by == kind))
@@ -130,7 +129,7 @@ pub(super) fn unit(turn: &TurnView<'_>) -> Option<Observation> {
     })
 }
 
-/// Whether the text cites a source of that kind in place, or has words of its own of what one gave.
+/// Whether the text cites a source of that kind in place, or has words found only in such a source.
 fn in_the_text(turn: &TurnView<'_>, answer: &Answer, kind: &str) -> bool {
     let named = |id: &str| answer.sources.iter().any(|source| source.kind == kind && source.id == id);
     let cited = marks(&answer.text).into_iter().any(|mark| match mark {
@@ -160,7 +159,7 @@ fn hit_words(hit: &Hit) -> BTreeSet<String> {
     found
 }
 
-/// The words of a text that say something of its subject: of four letters and more, and numbers; lower case.
+/// The words of a text that carry its subject: four letters and more, and numbers; lower case.
 fn words(text: &str) -> BTreeSet<String> {
     let word = |word: &str| {
         let word = word.to_lowercase();

@@ -1,10 +1,10 @@
 //! `context_preservation`: conversations that keep their context / conversations of two turns or more (SC-008).
 //!
-//! Three things must hold. History: every completion of each later turn was shown every message that the turn before
-//! left as history, in order (a subsequence, because the flow adds its own). Nothing foreign: among and before the
-//! history there is nothing but it and the system's messages, and the first completion of a turn is shown one message
-//! more, the user's. Probes: every context probe of the conversation's turns holds. An empty history preserves nothing
-//! and is a failure.
+//! Three conditions must hold. History: every completion of each later turn was shown every message that the previous
+//! turn left as history, in order (a subsequence, because the flow adds messages). Nothing foreign: among and before
+//! the history there are only system messages, and the first completion of a turn is shown exactly one message more,
+//! the user's. Probes: every context probe of the conversation's turns holds. An empty history preserves nothing and
+//! is a failure.
 
 use super::catalogue::Registered;
 use super::expectation::probe_failure;
@@ -13,7 +13,7 @@ use crate::plan::ResolvedCase;
 use crate::settings::catalogue::MetricEntry;
 use crate::trace::EXTERNAL;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "context_preservation",
@@ -23,11 +23,10 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |_| Box::new(ContextPreservation),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct ContextPreservation;
 
-/// Whether `wanted` stands in `shown` in order, others between them allowed.
+/// Whether `wanted` is a subsequence of `shown`.
 fn subsequence(wanted: &[String], shown: &[String]) -> bool {
     let mut rest = shown.iter();
     wanted.iter().all(|digest| rest.any(|seen| seen == digest))
@@ -49,13 +48,13 @@ fn history_failure(before: &TurnView<'_>, later: &TurnView<'_>) -> Option<String
     Some(format!("turn {at} was not shown the history before it{when}"))
 }
 
-/// Whether a message is the conversation's, and not the system's.
+/// Whether a message belongs to the conversation rather than to the system.
 fn spoken(digest: &str) -> bool {
     !["sys", "developer"].iter().any(|role| digest.starts_with(role))
 }
 
-/// What a turn was shown that is neither its history nor its own, in words: a message among or before the history, or
-/// more than the user's words after it. `preamble` is what the agent shows before any history.
+/// Describes messages shown in a turn that are neither its history nor its input: a message among or before the
+/// history, or more than the user's words after it. `preamble` is what the agent shows before any history.
 fn foreign(preamble: &[&String], history: &[String], turn: &TurnView<'_>) -> Option<String> {
     for (ordinal, asked) in (1..).zip(turn.models()) {
         let spoken: Vec<&String> = asked.shown.iter().filter(|digest| spoken(digest)).collect();
@@ -93,7 +92,7 @@ impl Metric for ContextPreservation {
                 let end = at.checked_sub(1).and_then(|before| turns[before].ended());
                 end.map_or(&[][..], |end| end.history.as_slice())
             };
-            // An agent that runs elsewhere may show examples of its own in front, in every turn the same.
+            // An external agent may show the same examples in front of every turn.
             let first = turns[0].models().next().filter(|_| view.trace.lane.flow == EXTERNAL);
             let mut preamble: Vec<&String> =
                 first.iter().flat_map(|asked| &asked.shown).filter(|digest| spoken(digest)).collect();

@@ -1,6 +1,6 @@
 //! `control_validity`: control trials in which a context probe fails without history / control trials.
 //!
-//! The only metric that looks at the control arm. A control whose probes hold shows that the case can be answered
+//! The only metric that reads the control arm. A control whose probes hold shows that the case can be answered
 //! without remembering anything.
 
 use super::catalogue::Registered;
@@ -9,7 +9,7 @@ use crate::plan::ResolvedCase;
 use crate::settings::catalogue::MetricEntry;
 use crate::trace::Arm;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "control_validity",
@@ -19,7 +19,6 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |_| Box::new(ControlValidity),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct ControlValidity;
 

@@ -1,8 +1,9 @@
-//! `citation_precision` and `citation_recall`, where a case gives the evidence (`answer.evidence`): cited sources that
-//! are evidence / cited sources, and evidence that is cited / evidence.
+//! `citation_precision` and `citation_recall`, for cases with `answer.evidence`: cited sources that are evidence /
+//! cited sources, and evidence that is cited / evidence.
 //!
 //! Units are single citations and single pieces of evidence. A turn without an answer cites none of its evidence; an
-//! answer that cites nothing has no precision. By ids alone: whether a passage entails a sentence is a judge's to say.
+//! answer that cites nothing has no precision. Matching is by id alone: whether a passage entails a sentence is a
+//! question for a grader.
 
 use super::catalogue::Registered;
 use super::expectation::answers;
@@ -11,7 +12,7 @@ use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::plan::ResolvedCase;
 use crate::settings::catalogue::{MetricEntry, Units};
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
@@ -28,7 +29,7 @@ pub(super) const ENTRIES: &[Registered] = &[
     },
 ];
 
-/// Which of the two.
+/// Which of the two metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     /// Cited sources.
@@ -37,10 +38,9 @@ pub(super) enum Of {
     Recall,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Evidence {
-    /// What the units are.
+    /// The kind of unit.
     pub of: Of,
 }
 

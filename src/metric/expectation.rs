@@ -1,9 +1,9 @@
-//! What a case and its turns expect, checked against the trace.
+//! Checks of a trace against the expectations of its case and turns.
 //!
 //! An expectation on a turn sees that turn. One on the case sees all turns: calls, keywords and retries over all of
-//! them, `tokens` and `cost` of them together, `within` on each, `answer`, `sources`, `context` and `error` on the last. Every turn must answer unless an
-//! error is expected of it, whether or not anything else is. In the control arm all is turned round: history is
-//! withheld there, so at least one context probe must fail.
+//! them, `tokens` and `cost` as their sum, `within` on each, and `answer`, `sources`, `context` and `error` on the
+//! last. Every turn must answer unless an error is expected of it, whether or not anything else is. The control arm
+//! is inverted: history is withheld there, so at least one context probe must fail.
 
 use super::calls::{self, Patterns};
 use super::refusal_rate::{claims_nothing, says_so};
@@ -21,10 +21,10 @@ use crate::trace::{Answer, Arm, SOURCES, TurnOutcome, USED_EXTERNAL_KB, USED_INT
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What was checked, in words, and whether it holds.
+/// Description of a check, and whether it holds.
 type Checked = (String, Held);
 
-/// Checks everything that the case of `view` expects; `patterns` are that case's, compiled.
+/// Checks all expectations of the case of `view`; `patterns` must be compiled from that case.
 pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     if view.trial.lane.arm == Arm::Control {
         return vec![control(view)];
@@ -69,7 +69,7 @@ pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     checks
 }
 
-/// Whether the agent asked no service, as its case declares.
+/// Whether the agent called no service, as its case declares.
 fn asks_nothing(view: &TrialView<'_>) -> Held {
     let asked = view.turns.iter().map(|turn| turn.models().count()).sum::<usize>();
     let searched = view.turns.iter().flat_map(TurnView::calls).filter(|call| !call.attempts.is_empty()).count();
@@ -80,9 +80,10 @@ fn asks_nothing(view: &TrialView<'_>) -> Held {
     }
 }
 
-/// Whoever graded the conversation saw its outcome, which messages do not show: their word alone decides.
+/// Turns an imported reward into a check. The grader saw the outcome, which messages do not show, so the reward alone
+/// decides.
 fn rewarded(reward: f64) -> Check {
-    // Rewards are sums of parts: 1 as floats add up to it.
+    // Rewards are sums of parts: tolerate floating-point error around 1.
     let passed = reward >= 1.0 - 1e-6;
     let seen = if passed { String::new() } else { format!("a reward of {reward}") };
     Check { what: "the full reward, as graded with the conversation".into(), passed, seen, unknown: None }
@@ -92,13 +93,13 @@ fn is_last(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
     view.turns.last().is_some_and(|last| (last.conversation, last.turn) == (turn.conversation, turn.turn))
 }
 
-/// What the case expects of this very turn.
+/// Expectations on this turn.
 fn expected<'a>(case: &'a PlannedCase, turn: &TurnView<'_>) -> Option<&'a Expectation> {
     let conversation = case.case.conversations().nth(turn.conversation as usize)?;
     conversation.turns.get(turn.turn as usize)?.expect.as_ref()
 }
 
-/// What is expected of the answer of each turn: the case's own expectation stands on its last turn.
+/// Expectations on the answer of each turn; the case's answer expectation applies to its last turn.
 pub(super) fn answers<'v>(view: &'v TrialView<'_>) -> impl Iterator<Item = (&'v TurnView<'v>, &'v AnswerExpectation)> {
     let whole = view.case.case.expect.as_ref().and_then(|expect| expect.answer.as_ref());
     view.turns.iter().flat_map(move |turn| {
@@ -107,7 +108,7 @@ pub(super) fn answers<'v>(view: &'v TrialView<'_>) -> impl Iterator<Item = (&'v 
     })
 }
 
-/// Whether a case expects such an answer of any turn.
+/// Whether the case expects such an answer of any turn.
 pub(super) fn expects(case: &ResolvedCase, wanted: impl Fn(&AnswerExpectation) -> bool) -> bool {
     let turns = case.turns().map(|turn| turn.expect.as_ref());
     turns.chain([case.expect.as_ref()]).flatten().filter_map(|expect| expect.answer.as_ref()).any(wanted)
@@ -138,7 +139,7 @@ fn case_checks(expect: &Expectation, view: &TrialView<'_>, patterns: &Patterns) 
     results
 }
 
-/// What is read over all the turns that an expectation stands on.
+/// Checks read over all turns that an expectation covers.
 fn shared_checks(
     expect: &Expectation,
     turns: &[&TurnView<'_>],
@@ -156,7 +157,7 @@ fn shared_checks(
     results
 }
 
-/// What is read from one turn's end.
+/// Checks read from the end of one turn.
 fn last_turn_checks(expect: &Expectation, turn: &TurnView<'_>, patterns: &Patterns) -> Vec<Checked> {
     let mut results = Vec::new();
     if let Some(expected) = &expect.answer {
@@ -188,7 +189,7 @@ fn ending(turn: &TurnView<'_>) -> Seen {
     })
 }
 
-/// Judges each of `wanted` against the answer, or fails them all when there is none.
+/// Checks each of `wanted` against the answer; all fail when there is none.
 fn each<'a>(
     key: &str,
     wanted: &'a [String],
@@ -238,12 +239,12 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
     results
 }
 
-/// Whether nothing shows what an answer claims to be made of.
+/// Whether the trace does not show the sources that an answer claims.
 fn hides_claims(answer: &Answer) -> bool {
     [SOURCES, USED_INTERNAL_KB, USED_EXTERNAL_KB].iter().any(|member| answer.hides(member))
 }
 
-/// Whether something holds of the sources of an answer; it cannot be told where nothing shows them.
+/// Whether a condition on an answer's sources holds; undetermined where the trace does not show them.
 fn shown(answer: &Answer, holds: bool) -> Held {
     match (holds, answer.hides(SOURCES)) {
         (true, _) => Ok(()),
@@ -286,7 +287,7 @@ fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>) -> Vec<Checked> {
     results
 }
 
-/// Judges what stands at a JSON pointer of the turn's reply.
+/// Checks the value at a JSON pointer of the turn's reply.
 fn reply(pointer: &str, turn: &TurnView<'_>, holds: impl Fn(&Value) -> bool) -> Held {
     let body = turn.ended().and_then(|end| end.reply.as_ref());
     let body = body.ok_or_else(|| Seen::new("the trace holds no reply of this turn"))?;
@@ -319,7 +320,7 @@ fn retries(expected: &RetryExpectation, turns: &[&TurnView<'_>]) -> Vec<Checked>
     if let Some(wanted) = expected.recovered {
         let lost = episodes.values().filter(|recovered| !**recovered).count();
         let result = match (episodes.len(), (lost == 0) == wanted) {
-            // Without a retry, none failed and none recovered: nothing was shown.
+            // Without a retry, none failed and none recovered: there is no evidence.
             (0, _) => Err(Seen::new("there was no retry")),
             (_, true) => Ok(()),
             (all, false) => Err(Seen::new(format!("{lost} of {all} episodes did not recover"))),
@@ -357,7 +358,7 @@ fn describe_probe(probe: &Probe) -> String {
     }
 }
 
-/// Whether the probe shows in this turn; an empty `any_of` can show nowhere.
+/// Whether the probe appears in this turn; an empty `any_of` never does.
 fn remembered(probe: &Probe, turn: &TurnView<'_>) -> Held {
     let Some(tool) = &probe.in_arguments_of else {
         let answer = turn.answer().ok_or_else(|| ending(turn))?;
@@ -377,7 +378,7 @@ fn remembered(probe: &Probe, turn: &TurnView<'_>) -> Held {
     Err(Seen::new(format!("its arguments were: {}", quote(&said.join("; "), 160))))
 }
 
-/// The values of JSON as text, names of fields left out.
+/// Collects the values of a JSON document as text, without field names.
 fn leaves(value: &Value, out: &mut Vec<String>) {
     match value {
         Value::Null => {}
@@ -388,14 +389,14 @@ fn leaves(value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// The probes that must show in this turn: its own, and the case's on the last.
+/// Probes that must appear in this turn: the turn's, and on the last turn the case's.
 fn probes<'a>(view: &TrialView<'a>, turn: &TurnView<'_>) -> impl Iterator<Item = &'a Probe> {
     let whole = view.case.case.expect.as_ref().filter(|_| is_last(view, turn));
     let expectations = expected(view.case, turn).into_iter().chain(whole);
     expectations.filter_map(|expect| expect.context.as_ref()).flat_map(|context| &context.probes)
 }
 
-/// The first context probe of a turn that does not hold, in words.
+/// Describes the first context probe of a turn that does not hold.
 pub(super) fn probe_failure(view: &TrialView<'_>, turn: &TurnView<'_>) -> Option<String> {
     probes(view, turn).find_map(|probe| {
         remembered(probe, turn).err().map(|seen| format!("{}: {}: {seen}", turn.label(), describe_probe(probe)))

@@ -28,7 +28,7 @@ fn checks(plan: &Plan, trace: &Trace) -> Vec<Check> {
     expectation::checks(&view, &Patterns::of(&case.case))
 }
 
-/// What fails of a case of one turn that expects `expect`: `what | seen`.
+/// Failed checks of a one-turn case that expects `expect`: `what | seen`.
 fn failing(expect: &str, tell: impl Fn(Story) -> Story) -> Vec<String> {
     let plan = plan(&format!("[{{case: a, ask: q, expect: {expect}}}]"), "[]", 1);
     let checks = checks(&plan, &tell(story(&plan, 0).turn("q")).done());

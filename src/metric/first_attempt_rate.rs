@@ -1,10 +1,10 @@
 //! `first_attempt_rate(TOOL)`: queries whose first attempt at the final step is a valid call of the tool / queries
 //! (SC-002). The tool is the one with the role `respond` unless named.
 //!
-//! Free text, another tool, invalid arguments and a refusal use the first attempt up: the controller's feedback about
-//! the tool, or a call of it that was rejected or failed, tells so. A call out of order belongs to an earlier step
-//! and uses nothing up where that step was still to come: another tool ran after it, or in the same completion. HTTP
-//! retries use nothing up. A query that never got so far has no valid first attempt: a failure.
+//! Free text, another tool, invalid arguments and a refusal use up the first attempt; the trace shows this as
+//! feedback about the tool, or as a call of it that was rejected or failed. A call out of order belongs to an earlier
+//! step and uses up nothing if that step was still to come: another tool ran after it, or in the same completion.
+//! HTTP retries use up nothing. A query that never reached the final step has no valid first attempt: a failure.
 
 use super::catalogue::Registered;
 use super::tools::Tools;
@@ -13,7 +13,7 @@ use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote};
 use crate::settings::catalogue::{MetricEntry, Parameter};
 use crate::trace::{ToolOutcome, Trace, What};
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "first_attempt_rate",
@@ -23,7 +23,6 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |asked| Box::new(FirstAttemptRate { tools: Tools::of(asked) }),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct FirstAttemptRate {
     /// The tool, or the tools with its role.
@@ -33,7 +32,7 @@ pub(super) struct FirstAttemptRate {
 impl FirstAttemptRate {
     fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Held {
         let name = || self.tools.label(trace);
-        // A call out of order that no earlier step has excused yet, and whether a step ran in this completion.
+        // A call out of order not yet excused by an earlier step, and whether a step ran in this completion.
         let (mut unexcused, mut ran, mut listed) = (false, false, false);
         for what in &turn.events {
             match what {

@@ -1,9 +1,9 @@
-//! `forced_retrieval_rate`: queries whose first completion was made to call a tool that searches knowledge, did so, and
-//! got a result / queries that the model was asked about. `tool_choice` forces by the tool's name, or by `required` where
-//! no tool is offered but those that search knowledge.
+//! `forced_retrieval_rate`: queries whose first completion was forced to call a tool that searches knowledge, did so,
+//! and got a result / queries sent to the model. `tool_choice` forces by the tool's name, or by `required` where only
+//! search tools are offered.
 //!
-//! `forbidden_call_rate`: completions that called a tool although they were asked for with `tool_choice: none` /
-//! completions asked for so. Less is better. A completion that failed called nothing and is no unit of the second.
+//! `forbidden_call_rate`: completions that called a tool although requested with `tool_choice: none` / completions
+//! requested so. Lower is better. A failed completion called nothing and is not a unit of the second.
 
 use super::catalogue::Registered;
 use super::tools::Tools;
@@ -12,7 +12,7 @@ use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote};
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::{Reply, Role, ToolOutcome, Trace};
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
@@ -37,7 +37,6 @@ pub(super) const ENTRIES: &[Registered] = &[
 
 const UNKNOWN: &str = "messages do not say what the model was made to call";
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct ForcedRetrieval;
 
@@ -89,7 +88,6 @@ impl Metric for ForcedRetrieval {
     }
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct ForbiddenCalls;
 
@@ -124,7 +122,7 @@ mod tests {
     use crate::metric::sample::observe;
     use crate::trace::What;
 
-    /// Whether a search counts as forced after a request with that choice, by an agent that was offered these tools.
+    /// Whether a search counts as forced by this `tool_choice`, given the tools that the agent was offered.
     fn forced(choice: &str, offered: Option<&[&str]>) -> bool {
         let units = observe("forced_retrieval_rate", "[{case: a, ask: q}]", |story| {
             let mut story = story.turn("q").search(&["doc#1"]).offered(offered);

@@ -1,11 +1,11 @@
-//! Keywords too general to find anything by.
+//! Keywords too general for a search.
 //!
-//! The judge keeps a list of its own, apart from the tool's: a tool that waves poor keywords through is caught here.
-//! A test holds the two together: what is poor here, the tool refuses.
+//! This list is separate from the tool's, so that a tool that accepts poor keywords is caught here. A test checks
+//! that the tool refuses every keyword in this list.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Words that fit nearly every document, alone or together, sorted.
+/// Words that match nearly every document, alone or together, sorted.
 pub const GENERIC: &[&str] = &[
     "a",
     "about",
@@ -94,13 +94,13 @@ pub const GENERIC: &[&str] = &[
     "you",
 ];
 
-/// The form in which keywords are compared: NFKC, lower case, single spaces.
+/// Normalises a keyword for comparison: NFKC, lower case, single spaces.
 pub fn normalise(keyword: &str) -> String {
     let lower: String = keyword.nfkc().flat_map(char::to_lowercase).collect();
     lower.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether every word of a normalised keyword is generic; so is a keyword without any word.
+/// Whether every word of a normalised keyword is generic; true for a keyword without words.
 pub fn is_generic(keyword: &str) -> bool {
     keyword
         .split(|character: char| !character.is_alphanumeric())

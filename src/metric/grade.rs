@@ -1,10 +1,11 @@
 //! `grade(item)`: graded answers that pass an item of a rubric / graded answers with a verdict on it.
 //!
-//! Grades stand beside the traces (`grades.jsonl`); without any, nothing is measured. An answer whose verdict depends on
-//! the order of the items, or whose reply could not be used, has no verdict and is no unit: reports count them beside. It is
-//! a rate of what a model says, not of what people think: a proxy, unless the plan holds how far this item agrees with
-//! people (`agreement.json`). Then its bounds include the grader's errors, grades by any other rubric or model are not
-//! counted, an answer without a verdict does not pass, and one that was asked for and not graded leaves nothing measured.
+//! Grades are stored beside the traces (`grades.jsonl`); without any, nothing is measured. An answer whose verdict
+//! depends on the order of the items, or whose reply could not be parsed, has no verdict and is not a unit; reports
+//! count these separately. The rate measures a model's grades, not people's opinion, so it is a proxy unless the plan
+//! holds how far this item agrees with people (`agreement.json`). In that case its bounds include the grader's
+//! errors, grades by any other rubric or model are not counted, an answer without a verdict does not pass, and
+//! nothing is measured while a requested grade is missing.
 
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView, quote};
@@ -15,7 +16,7 @@ use crate::trace::{Agreement, Grade, GradeValue, Grades, MeasuredAgreement};
 
 const ITEM: Parameter = Parameter { name: "item", values: Values::Item, default: None };
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "grade",
@@ -26,14 +27,13 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |asked| Box::new(GradeRate { item: asked.parameter("item").to_owned() }),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct GradeRate {
-    /// The item.
+    /// Name of the rubric item.
     pub item: String,
 }
 
-/// Whether a grade is by the rubric and model whose agreement was measured.
+/// Whether a grade was made with the rubric and model whose agreement was measured.
 fn is_measured(grade: &Grade, measured: &MeasuredAgreement) -> bool {
     grade.rubric == measured.rubric && grade.model == measured.model
 }
@@ -49,7 +49,7 @@ impl Metric for GradeRate {
 
     fn doubt(&self, plan: &Plan, grades: &Grades, target: Target) -> Option<String> {
         let measured = plan.agreement.as_ref()?;
-        // Whoever leaves answers out chooses the sample.
+        // Leaving answers out would choose the sample.
         let missing = grades.iter().filter(|grade| grade.value == GradeValue::NotGraded).count();
         if missing > 0 {
             return Some(format!(
@@ -57,7 +57,7 @@ impl Metric for GradeRate {
             ));
         }
         let own = || grades.iter().filter(|grade| grade.item == self.item);
-        // Without a verdict an answer does not pass, which is bad news for a floor and good news for a ceiling.
+        // Without a verdict an answer does not pass, which counts against a floor and in favour of a ceiling.
         let open = own().filter(|grade| grade.value.verdict().is_none()).count();
         if target.is_ceiling() && open > 0 {
             return Some(format!(
@@ -87,7 +87,7 @@ impl Metric for GradeRate {
         let unit = |grade: &Grade| {
             let verdict = match grade.value.verdict() {
                 Some(verdict) => verdict,
-                // A grade that decides something counts every answer: one without a verdict does not pass.
+                // A grade that decides a criterion counts every answer: one without a verdict does not pass.
                 None if measured.is_some() => {
                     return Some(Observation::failure(
                         &grade.label,

@@ -1,14 +1,14 @@
-//! Answers that cite by number, `[1]`, the passages that their turn retrieved; a number stands for the n-th of them.
+//! Answers that cite passages of their turn by number: `[1]` is the first one retrieved.
 //!
 //! | metric | units | a unit holds when |
 //! |---|---|---|
 //! | `citation_range` | answers with a number | every number is one of the turn's passages |
-//! | `cited_answer_rate` | answers of turns that retrieved a passage, but for declared refusals | there is a number, and a word beside the numbers |
-//! | `declared_refusal_rate` | queries whose searches gave no passage, and that were answered | it is a declared refusal |
+//! | `cited_answer_rate` | answers of turns that retrieved a passage, except declared refusals | it has a number, and a word besides the numbers |
+//! | `declared_refusal_rate` | answered queries whose searches returned no passage | it is a declared refusal |
 //!
-//! An answer that has a number and nothing to cite is out of range, and no unit of the second. A declared refusal is one
-//! in the words that the flow was told to use (`refused` in the trace): a text that merely sounds like one is an
-//! answer.
+//! An answer with a number and nothing to cite is out of range, and not a unit of the second metric. A declared
+//! refusal uses the words that the flow gave the model (`refused` in the trace): a text that merely resembles one is
+//! an answer.
 
 use super::catalogue::Registered;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
@@ -16,7 +16,7 @@ use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::Answer;
 use crate::trace::citations::numbers_of;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
@@ -47,7 +47,6 @@ pub(super) const ENTRIES: &[Registered] = &[
     },
 ];
 
-/// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InlineCitations {
     Range,
@@ -56,7 +55,7 @@ pub(super) enum InlineCitations {
 }
 
 impl InlineCitations {
-    /// The unit that an answer is, if it is one; `found` is how many passages its turn retrieved.
+    /// The unit for an answer, if any; `found` is the number of passages retrieved in its turn.
     fn judge(self, answer: &Answer, found: usize) -> Option<Held> {
         let numbers = numbers_of(&answer.text);
         let outside = || numbers.iter().find(|number| **number == 0 || **number > found);

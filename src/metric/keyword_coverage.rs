@@ -1,8 +1,8 @@
 //! `keyword_coverage`: queries whose every external result was indexed and found again / queries with at least one
 //! external result (SC-003).
 //!
-//! Found again means: each keyword, looked up by itself, gave the entry back with this result as its source. An
-//! acknowledgement alone is no success. What is indexed before the result came is not that result's.
+//! A result is found again when each keyword, looked up alone, returned the entry with this result as its source. An
+//! acknowledgement alone is not enough. What was indexed before the result arrived does not count for it.
 
 use super::catalogue::Registered;
 use super::tools::Tools;
@@ -10,7 +10,7 @@ use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::{Role, ToolResult};
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "keyword_coverage",
@@ -21,11 +21,10 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |_| Box::new(KeywordCoverage),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct KeywordCoverage;
 
-/// Whether each external result of a turn was indexed and read back; the first that was not, in words.
+/// Whether each external result of a turn was indexed and read back; the error describes the first that was not.
 pub(super) fn indexed(turn: &TurnView<'_>) -> Held {
     for (at, external) in turn.retrievals().enumerate().filter_map(|(at, result)| Some((at, result.external()?))) {
         let mut reason = "no keywords were indexed for it";

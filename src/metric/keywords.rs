@@ -6,8 +6,8 @@ use super::{Held, Seen, TurnView, quote};
 use crate::scenario::expect::KeywordsExpectation;
 use std::collections::BTreeSet;
 
-/// Every given key with what was seen where it does not hold; `turns` are those the expectation stands on, `all` the
-/// whole trial's.
+/// Checks every given key and returns what was observed where it does not hold; `turns` are those that the
+/// expectation covers, `all` the whole trial's.
 pub(super) fn check(
     expected: &KeywordsExpectation,
     turns: &[&TurnView<'_>],
@@ -34,7 +34,7 @@ pub(super) fn check(
     if let Some(wanted) = expected.none_generic {
         let generic: BTreeSet<String> = stored.iter().filter(|word| is_generic(word)).cloned().collect();
         let result = match (stored.is_empty(), generic.is_empty() == wanted) {
-            // Of no keywords, none is generic: nothing was shown by that.
+            // Without keywords none is generic, which is no evidence.
             (true, _) => Err(Seen::new("no keywords were indexed")),
             (false, true) => Ok(()),
             (false, false) => Err(Seen::new(format!("generic keywords: {}", listing(&generic)))),

@@ -1,14 +1,14 @@
-//! `latency_p50`, `_p90`, `_p95`, `_p99`: time from the user's words to the answer, retries and waits included.
+//! `latency_p50`, `_p90`, `_p95`, `_p99`: time from the user's input to the answer, retries and waits included.
 //!
-//! A target is the claim P(T < limit) >= q. A turn that ended in an error or not at all is longer than any limit: it
-//! is never left out, or failing fast would look quick.
+//! A target is the claim P(T < limit) >= q. A turn that ended in an error or never ended counts as slower than any
+//! limit; leaving it out would make failing fast look quick.
 
 use super::catalogue::Registered;
 use super::{Measure, Metric, Mode, Observation, Outcome, TrialView};
 use crate::settings::catalogue::MetricEntry;
 use crate::trace::TurnOutcome;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::time(
@@ -44,10 +44,9 @@ pub(super) const ENTRIES: &[Registered] = &[
     },
 ];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Latency {
-    /// The share that must stay below the limit.
+    /// The share of turns that must stay below the limit.
     pub quantile: f64,
 }
 

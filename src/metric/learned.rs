@@ -1,14 +1,13 @@
 //! `learned_retrieval`, `learned_found` and `learned_harm`: what indexed keywords add to later searches, how often they
 //! are found, and what they cost (SC-006).
 //!
-//! All compare each search with itself without the keyword index, which the trace holds side by side. Units of
+//! All three compare each search with the same search without the keyword index; the trace holds both. Units of
 //! `learned_retrieval` and `learned_found` are the queries of conversations labelled, before any run, as repeating,
-//! paraphrasing or relating to an earlier one, with what answers them; `kind` takes one of these alone, for `learned_harm` also
-//! the unrelated ones. A rescue finds
-//! something relevant with what was learned there and would have found nothing relevant without, so that with documents
-//! that answer everything there is none; `learned_found` asks only whether what was learned and answers was found. Units
-//! of `learned_harm` are these and the unrelated controls: harm is a relevant passage lost, or, for a control, an
-//! unrelated learned entry among the hits.
+//! paraphrasing or relating to an earlier one, with what answers them. `kind` restricts a metric to one of these
+//! labels, and for `learned_harm` also to unrelated. A rescue finds something relevant among the learned entries and
+//! nothing relevant without them, so documents that answer everything leave no rescue; `learned_found` asks only
+//! whether a relevant learned entry was found. Units of `learned_harm` are these queries and the unrelated controls:
+//! harm is a relevant passage lost, or, for a control, an unrelated learned entry among the hits.
 
 use super::catalogue::Registered;
 use super::tools::Tools;
@@ -23,7 +22,7 @@ const KIND: Parameter = Parameter::one_of("kind", &["all", "repeat", "paraphrase
 const KIND_OF_ALL: Parameter =
     Parameter::one_of("kind", &["all", "repeat", "paraphrase", "related", "unrelated"], "all");
 
-/// The label of that name; `None` for all of them.
+/// Parses a label; `None` means all.
 fn kind(name: &str) -> Option<RelatedKind> {
     match name {
         "repeat" => Some(RelatedKind::Repeat),
@@ -34,7 +33,7 @@ fn kind(name: &str) -> Option<RelatedKind> {
     }
 }
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
@@ -64,23 +63,21 @@ pub(super) const ENTRIES: &[Registered] = &[
     },
 ];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct LearnedRetrieval {
-    /// The label that counts; `None` for all but unrelated.
+    /// The label that counts; `None` means all except unrelated.
     pub(super) kind: Option<RelatedKind>,
-    /// Count what was found with what was learned, also where the documents would have done.
+    /// Whether to count learned entries that were found where the documents would have sufficed.
     pub(super) found: bool,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct LearnedHarm {
-    /// The label that counts; `None` for all.
+    /// The label that counts; `None` means all.
     kind: Option<RelatedKind>,
 }
 
-/// What the searches of one turn found.
+/// Search results of one turn.
 struct Found {
     searched: bool,
     learned: bool,
@@ -104,7 +101,7 @@ fn found(turn: &TurnView<'_>, related: &Related, origin: Option<u32>) -> Found {
     result
 }
 
-/// The turns of labelled conversations, each with its label and what its searches found.
+/// The turns of labelled conversations, each with its label and search results.
 fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, Found)> {
     let mut units = Vec::new();
     for turn in view.turns {
@@ -112,7 +109,7 @@ fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, Fou
         let Some(related) = conversations.find(|one| one.name == turn.name).and_then(|one| one.related.as_ref()) else {
             continue;
         };
-        // The trace's own names decide; a conversation that never began has learned nothing.
+        // The trace's names decide; a conversation that never began learned nothing.
         let origin = view.turns.iter().find(|other| other.name == related.to).map(|other| other.conversation);
         units.push((turn, related, found(turn, related, origin)));
     }
@@ -193,7 +190,7 @@ impl Metric for LearnedHarm {
                 Observation::failure(turn.label(), "")
             }
         };
-        // Without a search there is nothing that could be lost: no unit.
+        // Without a search nothing could be lost: no unit.
         labelled(view).into_iter().filter(|item| item.2.searched && self.counts(item.1)).map(unit).collect()
     }
 }

@@ -1,16 +1,16 @@
-//! Answers of a managed retrieval service, and the artifacts that became of them.
+//! Answers of a managed retrieval service, and the artifacts made from them.
 //!
 //! | metric | units | a unit holds when |
 //! |---|---|---|
-//! | `marker_placement` | artifacts | without markers it is the service's text, and a marker stands where the cited words end, at no other place |
+//! | `marker_placement` | artifacts | without markers it equals the service's text, and markers are exactly where cited words end |
 //! | `citation_numbering` | artifacts with sources | each page of a file has one number, the numbers run from 1 without a gap, and the artifact's list has each once, with its link |
-//! | `gateway_links` | artifacts with sources | every link leads through the gateway, with the page and nothing else behind the path |
+//! | `gateway_links` | artifacts with sources | every link leads through the gateway, with only the page after the path |
 //! | `artifact_versions` | artifacts | its version is the next of its name in the conversation |
 //! | `required_parameters` | calls of flows that declare required parameters | all were given, or nothing was asked |
-//! | `artifact_answers` | answers of turns that made an artifact | the answer holds an artifact of its turn |
+//! | `artifact_answers` | answers of turns that made an artifact | the answer holds an artifact of that turn |
 //!
-//! The first metric makes the text anew from the service's own words and positions, by the rules of
-//! [`crate::trace::markers`]; which number stands where, the second says.
+//! The first metric rebuilds the text from the service's words and positions, by the rules of
+//! [`crate::trace::markers`]; the second checks the numbers.
 
 use super::catalogue::Registered;
 use super::{Held, Metric, Mode, Observation, Seen, TrialView, quote};
@@ -23,7 +23,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
@@ -81,19 +81,18 @@ pub(super) const ENTRIES: &[Registered] = &[
     },
 ];
 
-/// What stands before the list of sources of an artifact.
+/// Heading before an artifact's list of sources.
 const LIST: &str = "\n\n## Sources\n";
-/// How a marker that is a link is written.
+/// A marker written as a link.
 static LINKED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[\[\d+\]\]\(([^)\s]*)\)").ok());
-/// How a marker without a link is written.
+/// A marker without a link.
 static PLAIN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[\d+\]").ok());
-/// A link of Markdown.
+/// A Markdown link.
 static LINK: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\]\(([^)\s]*)\)").ok());
 /// A link through the gateway.
 static GATEWAY: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^/gateway/download(/[A-Za-z0-9._~%-]+)+(#page=([0-9]+))?$").ok());
 
-/// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ManagedAnswers {
     Placement,
@@ -187,7 +186,7 @@ impl Metric for ManagedAnswers {
     }
 }
 
-/// What tools knew of the user in a conversation, as the case says.
+/// Tool context about the user in a conversation, from the case.
 fn context(view: &TrialView<'_>, conversation: u32) -> Value {
     let planned = view.case.case.conversations().nth(conversation as usize);
     planned.map_or(Value::Null, |planned| Value::Object(planned.tool_context.clone()))
@@ -221,7 +220,7 @@ fn placed(managed: &ManagedAnswer, links: bool) -> Held {
         }
         expected.extend(ends.into_iter().flatten().map(|place| (place, number)));
     }
-    // Numbers and links are judged elsewhere: every marker reads the same here.
+    // Numbers and links have metrics of their own: all markers are equal here.
     let expected = with_markers(&managed.text, &expected, |number| marker(number, links.then_some("/")));
     let content = managed.artifact.as_ref().map_or("", |artifact| artifact.content.as_str());
     let same = |text: &str| match (links, &*LINKED, &*PLAIN) {
@@ -253,7 +252,7 @@ fn numbered(managed: &ManagedAnswer) -> Held {
     listed(managed)
 }
 
-/// Whether the artifact's list has a line for each source, `n. [title](link)`, in order, and no other.
+/// Whether the artifact's list has exactly one line for each source, `n. [title](link)`, in order.
 fn listed(managed: &ManagedAnswer) -> Held {
     let content = managed.artifact.as_ref().map_or("", |artifact| artifact.content.as_str());
     let list = content.rfind(LIST).map_or("", |at| &content[at + LIST.len()..]);
@@ -280,7 +279,7 @@ fn linked(managed: &ManagedAnswer) -> Held {
     let (Some(link), Some(gateway)) = (&*LINK, &*GATEWAY) else { return Ok(()) };
     let content = managed.artifact.as_ref().map_or("", |artifact| artifact.content.as_str());
     let targets = link.captures_iter(content).filter_map(|found| Some(found.get(1)?.as_str()));
-    // What the service's own text links to, no marker leads to.
+    // Links already in the service's text are not markers.
     let ours = targets.filter(|target| !managed.text.contains(&format!("]({target})")));
     let known: Vec<&str> = managed.sources.iter().map(|source| source.link.as_str()).collect();
     for target in ours.chain(known.iter().copied()) {
@@ -304,7 +303,7 @@ mod tests {
 
     const LINK_5: &str = "/gateway/download/r1/f/file/codes.pdf#page=5";
 
-    /// An answer with one source, whose artifact holds this.
+    /// An answer with one source and an artifact with this content.
     fn answer(text: &str, end: u64, content: &str) -> ManagedAnswer {
         let source = ManagedSource {
             number: 1,

@@ -1,9 +1,9 @@
 //! `mandatory_call_rate(TOOL, at=after_retry|first)`: queries in which the tool was executed before the answer /
 //! queries (SC-001).
 //!
-//! A call that ran and failed counts: the model did its part. A rejected call, or one out of order, did not run; nor did
-//! a call of the same completion as the response precede the answer, whose text was written with it. With `at=first`,
-//! the controller must not have had to ask for it, nor to reject it.
+//! A call that ran and failed counts: the model did its part. A rejected call, or one out of order, did not run. A
+//! call in the same completion as the response does not precede the answer, whose text was written with it. With
+//! `at=first`, a query fails if the controller had to ask for the call or rejected it.
 
 use super::catalogue::Registered;
 use super::tools::Tools;
@@ -12,7 +12,7 @@ use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
 use crate::settings::catalogue::{MetricEntry, Parameter};
 use crate::trace::{Role, ToolCalled, ToolOutcome, Trace, What};
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "mandatory_call_rate",
@@ -36,7 +36,6 @@ pub(super) enum At {
     AfterRetry,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct MandatoryCallRate {
     /// The tool, or the tools with its role.
@@ -49,9 +48,9 @@ impl MandatoryCallRate {
     fn judge(&self, turn: &TurnView<'_>, trace: &Trace) -> Held {
         let mut asked = None;
         let name = || self.tools.label(trace);
-        // Where a completion does not list its calls, each is taken for one of its own.
+        // Where completions do not list their calls, each call counts as a separate completion.
         let (mut found, mut listed) = (false, false);
-        // A call of which nothing is shown: of an earlier completion, and of this one, beside which an answer is too early.
+        // Calls with unknown outcome: in an earlier completion, and in this one, where an answer is too early.
         let (mut unseen, mut unseen_now) = (false, false);
         for what in &turn.events {
             match what {

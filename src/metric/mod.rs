@@ -1,7 +1,7 @@
-//! Metrics: pure functions of traces, one file a metric, and the catalogue that criteria name them by.
+//! Metrics as pure functions of traces, one file per metric, and the catalogue of names for criteria.
 //!
-//! A metric turns one trial into [`Observation`]s; sums, bounds and verdicts are made from those in `gate`. Nothing
-//! here knows how a trace came to be.
+//! A metric turns one trial into [`Observation`]s; `gate` computes sums, bounds and verdicts from them. Nothing here
+//! knows how a trace was produced.
 
 mod assignment;
 mod calls;
@@ -57,10 +57,10 @@ mod tests;
 #[cfg(test)]
 mod trajectory_tests;
 
-/// Lists what the files of metrics register: one line a metric, beside its `mod` line.
+/// Declares one metric file per line and collects the entries that each registers.
 macro_rules! metrics {
     ($($file:ident),* $(,)?) => {
-        /// What each file registers.
+        /// Entries of each file.
         const REGISTERED: &[&[catalogue::Registered]] = &[$($file::ENTRIES),*];
     };
 }
@@ -107,7 +107,7 @@ use crate::trace::text::quote;
 use crate::trace::{Agreement, Arm, EXTERNAL, Grade, Grades, Mode, Trace};
 use serde::{Deserialize, Serialize};
 
-/// One trial with all that is known about it.
+/// One trial with everything a metric may read about it.
 #[derive(Debug, Clone, Copy)]
 pub struct TrialView<'a> {
     /// The whole plan.
@@ -118,20 +118,20 @@ pub struct TrialView<'a> {
     pub scenario: &'a PlannedScenario,
     /// Its case.
     pub case: &'a PlannedCase,
-    /// What it did.
+    /// The recorded trace.
     pub trace: &'a Trace,
-    /// The same by turn, planned turns that never began included: see [`turns::turns`].
+    /// The trace by turn, including planned turns that never began: see [`turns::turns`].
     pub turns: &'a [TurnView<'a>],
-    /// What its case expects, checked by [`expectation::checks`]; empty until then.
+    /// The case's expectations, checked by [`expectation::checks`]; empty before that.
     pub checks: &'a [Check],
-    /// Where it left its flow's state machine; `None` when the plan has no machine for the flow.
+    /// Departures from the flow's state machine; `None` when the plan has no machine for the flow.
     pub departures: Option<&'a [Departure]>,
-    /// Grades of its answers; none where nothing was graded.
+    /// Grades of its answers; empty where nothing was graded.
     pub grades: &'a [Grade],
 }
 
 impl TrialView<'_> {
-    /// One unit a turn: a success, or a failure with its note. A turn of which it cannot be told is no unit.
+    /// One unit per turn: a success, or a failure with its note. An undetermined turn is not a unit.
     fn by_turn(&self, judge: impl Fn(&TurnView<'_>) -> Held) -> Vec<Observation> {
         let unit = |turn: &TurnView<'_>| match judge(turn) {
             Ok(()) => Some(Observation::success(turn.label())),
@@ -141,7 +141,7 @@ impl TrialView<'_> {
         self.turns.iter().filter_map(unit).collect()
     }
 
-    /// Why it cannot be told of a turn, of the first such turn.
+    /// The reason why the first undetermined turn is undetermined.
     fn unseen(&self, judge: impl Fn(&TurnView<'_>) -> Held) -> Option<String> {
         self.turns
             .iter()
@@ -150,22 +150,22 @@ impl TrialView<'_> {
     }
 }
 
-/// Why it cannot be told whether something holds.
+/// Reason why a check is undetermined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unknown {
-    /// A service did not tell its tokens, or has no price.
+    /// A service did not report its tokens, or has no price.
     Usage,
-    /// The traffic of an agent that runs elsewhere does not show it.
+    /// The traffic of an external agent does not show it.
     Traffic,
 }
 
-/// What was seen where something does not hold, in words: the note of a failed unit or check.
+/// Observed facts where a check does not hold: the note of a failed unit or check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{words}")]
 pub(crate) struct Seen {
-    /// In words.
+    /// Text for reports.
     pub words: String,
-    /// Why it could not be told: then it neither holds nor fails.
+    /// Reason why the check is undetermined; it then neither holds nor fails.
     pub unknown: Option<Unknown>,
 }
 
@@ -183,22 +183,22 @@ impl Seen {
     }
 }
 
-/// Whether something holds; where not, what was seen instead.
+/// Whether a check holds; the error says what was observed instead.
 pub(crate) type Held = Result<(), Seen>;
 
 /// One measured unit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
-    /// The unit within its trial, for people: `turn 2`, `conversation b, turn 1`, `retry 1 of final_answer`.
+    /// Name of the unit within its trial, for reports: `turn 2`, `conversation b, turn 1`, `retry 1 of final_answer`.
     pub unit: String,
-    /// What was seen.
+    /// The measured outcome.
     pub outcome: Outcome,
-    /// Why, when it is a failure, or what, when a rate counts something unwanted; empty otherwise.
+    /// For a failure the reason; where a rate counts something unwanted, the occurrence; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
-/// What was seen of one unit.
+/// Outcome of one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -206,13 +206,13 @@ pub enum Outcome {
     Success,
     /// It does not.
     Failure,
-    /// It took so many microseconds.
+    /// Duration in microseconds.
     Took(u64),
-    /// It never ended, or ended in an error: longer than any limit.
+    /// Never ended, or ended in an error: slower than any limit.
     Never,
 }
 
-/// What a metric's observations are.
+/// Kind of a metric's observations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -223,25 +223,25 @@ pub enum Measure {
 }
 
 impl Observation {
-    /// A unit for which it holds.
+    /// A successful unit.
     pub(crate) fn success(unit: impl Into<String>) -> Self {
         Self { unit: unit.into(), outcome: Outcome::Success, note: String::new() }
     }
 
-    /// A unit for which it does not hold, and why.
+    /// A failed unit with its reason.
     pub(crate) fn failure(unit: impl Into<String>, note: impl Into<String>) -> Self {
         Self { unit: unit.into(), outcome: Outcome::Failure, note: note.into() }
     }
 
-    /// A unit for which the counted thing happened, where that is the bad news, and what happened.
+    /// A unit in which the counted event occurred, where that is unwanted, and a description of the event.
     pub(crate) fn occurrence(unit: impl Into<String>, note: impl Into<String>) -> Self {
         Self { unit: unit.into(), outcome: Outcome::Success, note: note.into() }
     }
 }
 
-/// One metric with its parameters filled in.
+/// A metric with its parameters set.
 pub trait Metric: Send + Sync {
-    /// Rate or time.
+    /// Whether the metric is a rate or a time.
     fn measure(&self) -> Measure {
         Measure::Rate
     }
@@ -249,55 +249,56 @@ pub trait Metric: Send + Sync {
     fn quantile(&self) -> f64 {
         0.95
     }
-    /// What its units are called, in the plural: `queries`, `retries`, `conversations`.
+    /// Name of the units, in the plural: `queries`, `retries`, `conversations`.
     fn units(&self) -> &'static str;
-    /// Whether it stands in for something that it does not measure: never PASS.
+    /// Whether the metric is a proxy for something it does not measure. A proxy never passes.
     fn is_proxy(&self, _plan: &Plan) -> bool {
         false
     }
-    /// Why the grades of a run say nothing of it: they are of another rubric or model than those that were set beside
-    /// people, or lack a verdict that the target would take for good.
+    /// Reason why the grades of a run cannot decide: they were made with another rubric or model than the one
+    /// compared with people, or they lack a verdict that the target would count as good.
     fn doubt(&self, _plan: &Plan, _grades: &Grades, _target: Target) -> Option<String> {
         None
     }
-    /// How far the model whose word its units are agrees with people; `None` for what needs nobody's word.
+    /// Measured agreement of the grading model with people; `None` for metrics that need no grader.
     fn agreement(&self, _plan: &Plan) -> Option<Agreement> {
         None
     }
-    /// The arm that it looks at: a trial of the other arm is never shown to it.
+    /// The arm that the metric reads; trials of the other arm are not passed to it.
     fn arm(&self) -> Arm {
         Arm::Main
     }
-    /// Why traces of that mode cannot show it; it then measures nothing, and says so.
+    /// Reason why traces of that mode cannot show the metric, which then measures nothing and reports why.
     fn hidden_in(&self, _mode: Mode) -> Option<&'static str> {
         None
     }
-    /// Why the traffic of an agent that runs elsewhere cannot show it; it then measures nothing, and says so.
+    /// Reason why the traffic of an external agent cannot show the metric, which then measures nothing and reports
+    /// why.
     fn hidden_in_traffic(&self) -> Option<&'static str> {
         None
     }
-    /// Why a trace of that mode and flow cannot show it.
+    /// Reason why a trace of that mode and flow cannot show the metric.
     fn hidden(&self, mode: Mode, flow: &str) -> Option<&'static str> {
         self.hidden_in(mode).or_else(|| self.hidden_in_traffic().filter(|_| flow == EXTERNAL))
     }
-    /// The tools that an agent must have, each of them, to be in its scope.
+    /// Tools that an agent must have, all of them, to be in scope.
     fn needs(&self) -> Vec<Tools> {
         Vec::new()
     }
-    /// Why the agent of that trace is out of its scope: not a failure, no success, and shown as what it is.
+    /// Reason why the agent of that trace is out of scope: neither a failure nor a success, and reported as such.
     fn out_of_scope(&self, trace: &Trace) -> Option<String> {
         self.needs().iter().find_map(|tools| tools.missing(trace))
     }
-    /// Why some of the trial cannot be told, though its agent is in scope: what it did not show its model, for example. That
-    /// is no unit, and shown as what it is.
+    /// Reason why part of the trial is undetermined although its agent is in scope, such as input that was hidden
+    /// from the trace. That part is not a unit, and is reported as such.
     fn unseen(&self, _view: &TrialView<'_>) -> Option<String> {
         None
     }
-    /// Whether a trial of this case can have units at all: if not, its ERROR does not touch the metric.
+    /// Whether a trial of this case can have units. If not, its ERROR does not affect the metric.
     fn applies(&self, _case: &ResolvedCase) -> bool {
         true
     }
-    /// How many repetitions of a case make one unit, where that is more than one; `None` for units within a trial.
+    /// Grouping of repetitions of a case into one unit; `None` for units within a trial.
     fn group(&self) -> Option<Group> {
         None
     }
@@ -305,26 +306,27 @@ pub trait Metric: Send + Sync {
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation>;
 }
 
-/// Repetitions of one case that are one unit together: 1 to k, k + 1 to 2k, and so on, so that no trial counts twice.
+/// Repetitions of one case that form one unit: 1 to k, k + 1 to 2k, and so on, so that no trial counts twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    /// Repetitions in a unit.
+    /// Repetitions per unit.
     pub size: u32,
-    /// Whether all of them must succeed, and not any.
+    /// Whether all of them must succeed, rather than any.
     pub all: bool,
 }
 
-/// Whether a trial met what its case expects.
+/// One expectation of a case and whether the trial met it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Check {
-    /// Where it was expected and what, for people: `turn 1: calls.before: lookup_order, create_ticket`.
+    /// Place and text of the expectation, for reports: `turn 1: calls.before: lookup_order, create_ticket`.
     pub what: String,
     /// Whether it holds.
     pub passed: bool,
-    /// What was seen instead; of a check that holds, what is worth knowing of it, else empty.
+    /// What was observed instead; for a check that holds, a remark or an empty text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub seen: String,
-    /// Why it could not be told; a trial of which all else holds is an ERROR then. Not kept in files.
+    /// Reason why the check is undetermined; a trial in which all other checks hold is then an ERROR. Not stored in
+    /// files.
     #[serde(skip)]
     pub unknown: Option<Unknown>,
 }

@@ -1,8 +1,9 @@
-//! `nugget_recall(of)`: nuggets that answers hold / nuggets of the cases that name some (`answer.nuggets`); the vital ones
+//! `nugget_recall(of)`: nuggets found in answers / nuggets of the cases that list some (`answer.nuggets`); vital ones
 //! alone, or all.
 //!
-//! After AutoNuggetizer (Pradeep et al. 2024), by the strict score: a nugget is there when the answer has one of its
-//! spellings, both normalised as for `answer.contains`, and half a nugget is none. A turn without an answer has none.
+//! After AutoNuggetizer (Pradeep et al. 2024), with the strict score: a nugget counts when the answer has one of its
+//! spellings, both normalised as for `answer.contains`; half a nugget does not count. A turn without an answer has
+//! none.
 
 use super::catalogue::Registered;
 use super::expectation::answers;
@@ -12,7 +13,7 @@ use crate::plan::ResolvedCase;
 use crate::scenario::expect::Nugget;
 use crate::settings::catalogue::{MetricEntry, Parameter};
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "nugget_recall",
@@ -22,7 +23,6 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |asked| Box::new(NuggetRecall { vital: asked.parameter("of") == "vital" }),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct NuggetRecall {
     /// Whether only vital nuggets count.

@@ -1,22 +1,22 @@
-//! What a case says of tools that its agent was not offered: such an expectation says nothing about the agent.
+//! Expectations on tools that the agent was not offered: they say nothing about the agent.
 //!
-//! Known only at run time for an agent that runs elsewhere or was imported. A tool that the model called all the same
-//! is judged like any other.
+//! Known only at run time, for external agents and imported traces. A tool that the model called anyway is checked
+//! like any other.
 
 use crate::plan::ResolvedCase;
 use crate::scenario::{CallExpectation, Expectation};
 use crate::trace::{Trace, TrialError, TrialErrorKind};
 
-/// Tools that the case names and the agent neither was offered nor called.
+/// Tools that the case names and that the agent was neither offered nor called.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct NotOffered {
-    /// Those of which calls are expected.
+    /// Tools with expected calls.
     pub expected: Vec<String>,
-    /// Those that may not be called: true, and worth a note.
+    /// Tools that must not be called: the expectation holds, and a note says why.
     pub forbidden: Vec<String>,
 }
 
-/// The tools that `case` names and the agent of `trace` did not have; none where its offer is not known.
+/// Returns the tools that `case` names and the agent of `trace` did not have; empty where its offer is unknown.
 pub(crate) fn not_offered(case: &ResolvedCase, trace: &Trace) -> NotOffered {
     let mut missing = NotOffered::default();
     if trace.offered.is_none() {
@@ -34,7 +34,7 @@ pub(crate) fn not_offered(case: &ResolvedCase, trace: &Trace) -> NotOffered {
     missing
 }
 
-/// Every tool that an expectation names, and whether it only forbids or bounds its calls.
+/// Visits every tool that an expectation names, with whether it only forbids or limits calls.
 fn each_tool(expect: &Expectation, visit: &mut dyn FnMut(&str, bool)) {
     for call in &expect.calls {
         match call {
@@ -54,7 +54,7 @@ fn each_tool(expect: &Expectation, visit: &mut dyn FnMut(&str, bool)) {
 }
 
 impl NotOffered {
-    /// Why the trial cannot be judged; `None` when nothing is expected of a tool that the agent did not have.
+    /// Reason why the trial cannot be evaluated; `None` when nothing is expected of a missing tool.
     pub(crate) fn error(&self, trace: &Trace) -> Option<TrialError> {
         if self.expected.is_empty() {
             return None;
@@ -64,7 +64,7 @@ impl NotOffered {
         Some(TrialError { kind: TrialErrorKind::ToolNotOffered, cause: message.clone(), message, detail })
     }
 
-    /// That what may not be called could not be; `None` when every such tool was offered.
+    /// Notes forbidden tools that were not offered; `None` when all were.
     pub(crate) fn note(&self, trace: &Trace) -> Option<String> {
         (!self.forbidden.is_empty()).then(|| format!("{}, and not {}", offer(trace), quoted(&self.forbidden)))
     }

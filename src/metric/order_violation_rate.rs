@@ -5,14 +5,13 @@ use super::{Metric, Mode, Observation, TrialView, quote};
 use crate::settings::catalogue::MetricEntry;
 use crate::trace::ToolOutcome;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate("order_violation_rate", "Queries with a tool call out of order; lower is better.", &[])
         .lower_is_better(),
     make: |_| Box::new(OrderViolationRate),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct OrderViolationRate;
 

@@ -1,9 +1,9 @@
-//! `pass_all(k)` and `pass_any(k)`: k repetitions of one case that all, or any of which, met everything it expects.
+//! `pass_all(k)` and `pass_any(k)`: groups of k repetitions of a case in which all, or any, met every expectation.
 //!
-//! pass^k (Yao et al. 2024) and pass@k (Chen et al. 2021) as a claim that a gate can bound: repetitions 1 to k of a case
-//! are one unit, k + 1 to 2k the next. Units share no trial, so the exact bounds of a rate hold; with k repetitions of
-//! each case the observed rate is the published estimator, with more it has the same mean. While
-//! repetitions that fill no unit are left over, such a criterion does not pass.
+//! pass^k (Yao et al. 2024) and pass@k (Chen et al. 2021) as a claim that a gate can bound: repetitions 1 to k of a
+//! case are one unit, k + 1 to 2k the next. Units share no trial, so the exact bounds of a rate hold. With k
+//! repetitions of each case the observed rate is the published estimator; with more it has the same mean. A criterion
+//! does not pass while some repetitions fill no unit.
 
 use super::case_pass_rate::CasePassRate;
 use super::catalogue::Registered;
@@ -12,7 +12,7 @@ use crate::settings::catalogue::{MetricEntry, Parameter, ResolvedMetric, Values}
 
 const TRIALS: Parameter = Parameter { name: "k", values: Values::Count, default: None };
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
@@ -32,14 +32,13 @@ pub(super) const ENTRIES: &[Registered] = &[
     },
 ];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct PassOfK {
-    /// Which repetitions make a unit, and what it takes.
+    /// Size of a unit and its success condition.
     pub group: Group,
 }
 
-/// How many repetitions make a unit; the parameter was checked when it was read.
+/// Repetitions per unit; the parameter was validated when read.
 fn size(asked: &ResolvedMetric) -> u32 {
     asked.parameter("k").parse().unwrap_or(1)
 }

@@ -1,12 +1,13 @@
-//! The way of every citation from what was retrieved to the answer, and where one is lost, invented or renumbered.
+//! Follows each citation from retrieval to the answer, and reports where one is lost, invented or renumbered.
 //!
-//! A citation passes three stages: a search or the external service *gives* it, the accepted response call *names* it,
-//! and the answer *shows* it. Given means in this turn or an earlier one of the conversation: a hit's id, an external
-//! result's id, or the URL of one of its citations (a learned entry's too), of the kind that the answer says, and before the response was
-//! called. Numbers in an answer's text (`trace::citations`) stand for its sources in order; where the words before one are
-//! an external result's, the number must still stand for what it stood for there, or the answer must cite the learned
-//! entry that was made of that result. An id in brackets must be one of the sources. An address must be one, or stand
-//! in what the user said or what was retrieved, of which a trace keeps passages to 160 characters.
+//! A citation passes three stages: a search or the external service *gives* it, the accepted response call *names*
+//! it, and the answer *shows* it. Given means in this turn or an earlier one of the conversation, before the response
+//! was called, and of the kind that the answer states: a hit's id, an external result's id, or the URL of one of its
+//! citations (a learned entry's too). Numbers in an answer's text (`trace::citations`) refer to its sources in order.
+//! Where the words before a number are an external result's, the number must still refer to the same source, or the
+//! answer must cite the learned entry made from that result. An id in brackets must be one of the sources. An address
+//! must be a source, or appear in the user's input or in the retrieved text, of which a trace keeps passages to 160
+//! characters.
 
 use super::quote;
 use crate::trace::citations::{Mark, WORDS, addresses, marks};
@@ -14,19 +15,19 @@ use crate::trace::{Answer, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one answer cites.
+/// Citations of one answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Provenance {
-    /// For each source of the answer, in order, what gave it first: `search_docs, turn 1`; empty for one that
+    /// For each source of the answer, in order, what gave it first: `search_docs, turn 1`; empty for a source that
     /// was never given.
     pub given_by: Vec<String>,
-    /// What is wrong, each with the stage where it went wrong, in words.
+    /// Descriptions of flaws, each with its stage.
     pub flaws: Vec<String>,
-    /// Whether anything is cited at all.
+    /// Whether the answer cites anything.
     pub cites: bool,
 }
 
-/// The provenance of every answer of a trace, by conversation and turn.
+/// Provenance of every answer of a trace, by conversation and turn.
 pub(crate) fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
     let mut found = BTreeMap::new();
     let mut talks: BTreeMap<u32, ConversationView<'_>> = BTreeMap::new();
@@ -36,7 +37,7 @@ pub(crate) fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
         match &event.what {
             What::TurnStarted { query } => {
                 conversation.responded = false;
-                // What came too late for the turn before is there for this one.
+                // What arrived too late for the previous turn is available to this one.
                 conversation.given.values_mut().for_each(|given| given.late = false);
                 conversation.named = None;
                 conversation.mentioned.extend(addresses(query));
@@ -62,23 +63,23 @@ pub(crate) fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
     found
 }
 
-/// An external result, and the conversation that got it.
+/// An external result, and the conversation that received it.
 type External<'t> = (u32, &'t ExternalResult);
 
-/// What one conversation has been given so far, and what its last response call names.
+/// Sources given to one conversation so far, and those named by its last response call.
 #[derive(Default)]
 struct ConversationView<'t> {
     given: BTreeMap<&'t str, Given>,
-    /// Addresses that stand in what the user said or what was retrieved.
+    /// Addresses in the user's input or in retrieved text.
     mentioned: BTreeSet<String>,
-    /// Whether the turn's response call was accepted: what is retrieved later gave the answer nothing.
+    /// Whether the turn's response call was accepted; later retrieval cannot support the answer.
     responded: bool,
-    /// Learned entries: the conversation and the result that each was made of.
+    /// Learned entries: the conversation and result that each was made from.
     learned: BTreeMap<&'t str, (u32, &'t str)>,
     named: Option<Vec<&'t str>>,
 }
 
-/// What gave a source first, in words, and its kind: `internal` or `external`.
+/// First giver of a source, as text, and its kind: `internal` or `external`.
 #[derive(Debug, Clone)]
 struct Given {
     by: String,
@@ -113,7 +114,7 @@ impl<'t> ConversationView<'t> {
                 self.mentioned.extend(addresses(&found.answer));
             }
             ToolResult::Responded => {
-                // A response tool without sources of its own names none: what the answer shows was then said elsewhere.
+                // A response tool without a sources parameter names none: the answer shows what was stated elsewhere.
                 let sources = arguments.get("sources").and_then(Value::as_array);
                 let ids = |sources: &'t Vec<Value>| sources.iter().filter_map(|one| one.get("id")?.as_str()).collect();
                 self.named = sources.map(ids);
@@ -129,7 +130,7 @@ impl<'t> ConversationView<'t> {
         self.given.entry(id).or_insert_with(|| Given { by: by(), kind, late });
     }
 
-    /// What gave a source to the answer; nothing when it was given too late.
+    /// What gave a source to the answer; `None` when it was given too late.
     fn giver(&self, id: &str) -> Option<&Given> {
         self.given.get(id).filter(|given| !given.late)
     }
@@ -186,7 +187,7 @@ impl<'t> ConversationView<'t> {
         Provenance { given_by, flaws, cites }
     }
 
-    /// What is wrong with a number in the text that has these words before it.
+    /// Describes the flaw in a number that follows these words, if any.
     fn renumbered(
         &self,
         (number, before): (usize, &[String]),
@@ -209,7 +210,7 @@ impl<'t> ConversationView<'t> {
                     _ => None,
                 })
                 .collect();
-            // Of several numbers in one place, the one that this number could have been made of.
+            // Of several numbers in one place, the one that this number could derive from.
             let means = |there: &usize| there.checked_sub(1).and_then(|at| found.citations.get(at));
             let meant =
                 |there: &&usize| means(there).is_some_and(|(_, url)| here.is_some_and(|id| plain(url) == plain(id)));
@@ -240,7 +241,7 @@ fn name(id: &str) -> String {
     quote(id, 80)
 }
 
-/// An id without what cleaning text may change.
+/// An id without characters that cleaning a text may change.
 fn plain(id: &str) -> String {
     id.chars().filter(|letter| !letter.is_control() && !letter.is_whitespace()).collect()
 }

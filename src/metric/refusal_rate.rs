@@ -1,9 +1,10 @@
-//! `refusal_rate`: answers that say that they cannot answer, name no source and claim none / queries for which nothing
-//! was found.
+//! `refusal_rate`: answers that state that they cannot answer and neither name nor claim a source / queries for which
+//! nothing was found.
 //!
-//! Nothing was found where at least one search ran and none gave a passage or a citation, or where the case says that
-//! the question cannot be answered (`answer.refusal: true`). Which words say so is a list of ours (`refusal_words`); a case
-//! that expects the refusal and gives words of its own (`answer.contains`, `answer.matches`) decides by those.
+//! Nothing was found where at least one search ran and none returned a passage or a citation, or where the case
+//! declares the question unanswerable (`answer.refusal: true`). Refusals are recognised by the phrases in
+//! `refusal_words`; a case that expects a refusal and lists phrases (`answer.contains`, `answer.matches`) is decided
+//! by those.
 
 use super::catalogue::Registered;
 use super::expectation::answers;
@@ -16,7 +17,7 @@ use crate::settings::expression;
 use crate::trace::Answer;
 use std::collections::BTreeMap;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "refusal_rate",
@@ -27,16 +28,15 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |_| Box::new(RefusalRate),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct RefusalRate;
 
-/// Whether an answer names no source and claims none.
+/// Whether an answer neither names nor claims a source.
 pub(super) fn claims_nothing(answer: &Answer) -> bool {
     answer.sources.is_empty() && !answer.used_internal_kb && !answer.used_external_kb
 }
 
-/// Whether an answer says that it cannot answer: in our words, or where the case gives some, in those.
+/// Whether an answer states that it cannot answer, by the case's phrases if it lists some, otherwise by ours.
 pub(super) fn says_so(answer: &Answer, expected: Option<&AnswerExpectation>) -> bool {
     match expected.filter(|expected| !expected.contains.is_empty() || !expected.matches.is_empty()) {
         None => answer.refused || says_that_it_cannot_answer(&answer.text),

@@ -1,14 +1,14 @@
-//! Whether an answer says that it cannot answer: that it, or what it searched, knows, has or found nothing.
+//! Detects answers that state that they cannot answer: that they, or what they searched, know, have or found nothing.
 //!
-//! A list of turns of phrase in a dozen languages, read in the normalised text. It asks for a subject and for what is
-//! missing, so that "there is no doubt" and "you do not have to worry" refuse nothing. It cannot know every phrase: a
-//! case that expects a refusal decides by its own words where it gives some (`answer.contains`, `answer.matches`).
+//! A list of phrases in a dozen languages, matched in the normalised text. A phrase needs a subject and an object
+//! that is missing, so that "there is no doubt" and "you do not have to worry" are not refusals. The list is
+//! incomplete: a case that expects a refusal can give phrases instead (`answer.contains`, `answer.matches`).
 
 use super::text_match::normalise;
 use regex::RegexSet;
 use std::sync::LazyLock;
 
-/// What can be missing.
+/// Objects that can be missing.
 const MISSING: &str = "(?:information|answer|source|data|documentation|document|record|mention|entry|entries|result|evidence|detail|knowledge|passage|match|hit)(?:e?s)?";
 
 static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
@@ -48,7 +48,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     RegexSet::new(english.iter().map(String::as_str).chain(others)).ok()
 });
 
-/// Whether `text` says so.
+/// Whether `text` states a refusal.
 pub(super) fn says_that_it_cannot_answer(text: &str) -> bool {
     PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(&normalise(text)))
 }

@@ -1,8 +1,8 @@
 //! `retry_recovery(by=attempt|episode, accounts=model+tool)`: retries that gave a valid result / retries (SC-007).
 //!
 //! By attempt, every retry is a unit. By episode, the retries of one cause in one turn are one unit, a success when
-//! one of them recovered; the two can differ so much that a verdict turns, so criteria name theirs. Accounts are
-//! never mixed silently: those that count are listed.
+//! one of them recovered. The two can differ enough to change a verdict, so criteria name one. Accounts are never
+//! mixed silently: `accounts` lists those that count.
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const BY: Parameter = Parameter::one_of("by", &["attempt", "episode"], "attempt");
 const RETRY_ACCOUNTS: Parameter = Parameter { name: "accounts", values: Values::Accounts, default: Some("model+tool") };
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "retry_recovery",
@@ -29,7 +29,7 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     },
 }];
 
-/// What one unit is.
+/// Kind of unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     /// Each retry.
@@ -38,10 +38,9 @@ pub(super) enum By {
     Episode,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct RetryRecovery {
-    /// What one unit is.
+    /// Kind of unit.
     pub by: By,
     /// The accounts that count.
     pub accounts: Vec<Account>,

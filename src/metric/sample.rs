@@ -1,4 +1,4 @@
-//! Plans from a few lines of YAML and traces told event by event, for tests of the verdict layer.
+//! Plans from a few lines of YAML and traces scripted event by event, for tests of metrics and gates.
 
 use super::{Metric, Observation, TrialView, catalogue, turns::turns};
 use crate::plan::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase};
@@ -7,7 +7,7 @@ use crate::trace::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The same trace of a flow that makes its searches itself.
+/// The same trace from a flow that makes its searches itself.
 pub(crate) fn searching_itself(trace: &Trace) -> Trace {
     let mut trace = trace.clone();
     for event in &mut trace.events {
@@ -19,7 +19,8 @@ pub(crate) fn searching_itself(trace: &Trace) -> Trace {
     trace
 }
 
-/// A plan of one scenario, `s`: `cases` is a YAML list of cases, `criteria` one of criteria, each case in `lanes` lanes.
+/// A plan of one scenario, `s`: `cases` is a YAML list of cases, `criteria` a list of criteria, and each case has
+/// `lanes` lanes.
 pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
     let cases: Vec<Case> = serde_saphyr::from_str(cases).expect("cases");
     let mut trials = Vec::new();
@@ -74,7 +75,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
     }
 }
 
-/// What a metric, with its parameters, sees in one trial of the first of these cases, as it is told.
+/// Observations of a metric, with its parameters, in one scripted trial of the first of these cases.
 pub(crate) fn observe(metric: &str, cases: &str, tell: impl Fn(Story) -> Story) -> Vec<Observation> {
     let plan = plan(cases, "[]", 1);
     let trace = tell(story(&plan, 0)).done();
@@ -87,7 +88,7 @@ pub(crate) fn observe(metric: &str, cases: &str, tell: impl Fn(Story) -> Story) 
     metric.observe(&TrialView { plan, trial, scenario, case, trace, turns, checks: &[], departures: None, grades: &[] })
 }
 
-/// A trace in the making; each method adds what its name says.
+/// Trace builder; each method adds the event that it names.
 pub(crate) struct Story {
     trace: Trace,
     at: (u32, u32),
@@ -95,7 +96,7 @@ pub(crate) struct Story {
     history: BTreeMap<u32, Vec<String>>,
 }
 
-/// The story of the trial at `place` of the plan, replayed from the simulator.
+/// Starts a trace of the trial at `place` of the plan, replayed from the simulator.
 pub(crate) fn story(plan: &Plan, place: usize) -> Story {
     let trial = &plan.trials[place];
     let trace = Trace {
@@ -134,7 +135,7 @@ impl Story {
         self
     }
 
-    /// Starts, or goes on with, the conversation of that ordinal.
+    /// Starts or continues the conversation of that ordinal.
     pub(crate) fn conversation(mut self, ordinal: u32, name: &str) -> Self {
         self.at.0 = ordinal;
         self.push(What::ConversationStarted { name: name.into(), session: name.into(), tenant: None })
@@ -146,7 +147,7 @@ impl Story {
         self.turn_shown(query, history)
     }
 
-    /// A turn that nothing was done in yet.
+    /// Begins a turn without events.
     pub(crate) fn turn_begins(mut self, query: &str) -> Self {
         let next = self.turns.entry(self.at.0).or_default();
         self.at.1 = *next;
@@ -200,7 +201,7 @@ impl Story {
         self.call(tool, json!({}), ToolOutcome::OutOfOrder(rejection))
     }
 
-    /// A call of which nothing shows what came of it.
+    /// A call whose outcome the trace does not show.
     pub(crate) fn unseen(self, tool: &str) -> Self {
         self.call(tool, json!({"q": "a"}), ToolOutcome::Unseen { reason: "no message shows a result".into() })
     }
@@ -209,7 +210,7 @@ impl Story {
         self.call(tool, json!({}), ToolOutcome::Failed { message: "down".into(), retryable: true })
     }
 
-    /// The agent was offered these tools.
+    /// Sets the tools that the agent was offered.
     pub(crate) fn offered(mut self, tools: Option<&[&str]>) -> Self {
         self.trace.offered = tools.map(|tools| tools.iter().map(ToString::to_string).collect());
         self
@@ -220,12 +221,12 @@ impl Story {
         self.trace.events.iter_mut().map(|event| &mut event.what).for_each(change);
     }
 
-    /// A search that found these, none of them learned.
+    /// A search that returned these ids, none of them learned.
     pub(crate) fn search(self, ids: &[&str]) -> Self {
         self.search_with(ids, None, ids)
     }
 
-    /// A search that the completion of that ordinal called.
+    /// A search called by the completion of that ordinal.
     pub(crate) fn search_of_completion(self, call: u32) -> Self {
         let mut story = self.search(&["doc#1"]);
         if let Some(What::ToolCalled(called)) = story.trace.events.last_mut().map(|event| &mut event.what) {
@@ -234,8 +235,8 @@ impl Story {
         story
     }
 
-    /// A search that found these and, when given, an entry learned in that conversation; and would have found
-    /// `without` without the keyword index.
+    /// A search that returned these ids and, when given, an entry learned in that conversation; without the keyword
+    /// index it would have returned `without`.
     pub(crate) fn search_with(self, ids: &[&str], learned: Option<u32>, without: &[&str]) -> Self {
         let hit = |id: &str, learned| Hit {
             id: id.into(),
@@ -271,7 +272,7 @@ impl Story {
         self.call("perplexity_search", json!({"query": "web terms"}), ToolOutcome::Ok(ToolResult::External(found)))
     }
 
-    /// Keywords indexed for `result`; the ones before `read` were read back.
+    /// Keywords indexed for `result`; the first `read` of them were read back.
     pub(crate) fn index(self, result: &str, keywords: &[&str], read: usize) -> Self {
         let keywords: Vec<String> = keywords.iter().map(ToString::to_string).collect();
         let read_back = keywords[..read].to_vec();
@@ -343,7 +344,7 @@ impl Story {
     }
 }
 
-/// A trial that does all it should: search, answer with the passage found.
+/// A trial that does everything expected: it searches and answers with the passage found.
 pub(crate) fn good(plan: &Plan, place: usize) -> Trace {
     story(plan, place).turn("q").search(&["doc#1"]).answer("so it is", &[("internal", "doc#1")]).done()
 }

@@ -1,9 +1,8 @@
-//! `satisfaction`: rated trials whose answer combines both sources and whose rater was satisfied / such rated trials
-//! (SC-004).
+//! `satisfaction`: rated trials whose answer combines both sources and whose rater was satisfied / rated trials whose
+//! answer combines both sources (SC-004).
 //!
-//! Without a ratings file it is a proxy, [`super::combined_sources`]: of the answers for which both sources gave evidence, those
-//! that use both.
-//! That says what an answer is made of and nothing about anyone's satisfaction, so it never passes.
+//! Without a ratings file it is a proxy, [`super::combined_sources`]: of the answers for which both sources gave
+//! evidence, those that use both. That describes what an answer is made of and not satisfaction, so it never passes.
 
 use super::catalogue::Registered;
 use super::combined_sources::{mixed, unit};
@@ -13,7 +12,7 @@ use crate::plan::Plan;
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::Role;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "satisfaction",
@@ -25,7 +24,6 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |_| Box::new(Satisfaction),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Satisfaction;
 
@@ -49,7 +47,7 @@ impl Metric for Satisfaction {
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let mut combined = view.turns.iter().filter(|turn| mixed(turn));
         if let Some(ratings) = &view.plan.ratings {
-            // A rating is of the whole trial; one that nobody rated is not measured, and no failure.
+            // A rating covers the whole trial; an unrated trial is not measured and is not a failure.
             return match (ratings.get(&view.trial.id), combined.next()) {
                 (Some(true), Some(_)) => vec![Observation::success("rating")],
                 (Some(false), Some(_)) => vec![Observation::failure("rating", "the rater was not satisfied")],

@@ -1,7 +1,7 @@
-//! Where the time of each turn went: model, each tool by its name, and overhead, along the critical path.
+//! Time of each turn by stage: model, each tool by name, and overhead, along the critical path.
 //!
-//! What ran beside something longer costs nothing, and every instant belongs to one stage, so that the stages of a turn
-//! sum to its time: see [`critical_path`](crate::stats::critical_path). Retries and waits belong to what was retried.
+//! What ran beside something longer costs nothing, and every instant belongs to one stage, so the stages of a turn
+//! sum to its time: see [`critical_path`](crate::stats::critical_path). Retries and waits count for what was retried.
 
 use super::turns::executed;
 use crate::stats::critical_path::{Span, attribute};
@@ -9,15 +9,15 @@ use crate::trace::{FlowSearch, Trace, TurnOutcome, What};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A stage that time is spent in. Written as its name; a tool that is called `model` or `overhead` as `tool model`.
+/// A stage of a turn, written as its name; a tool called `model` or `overhead` is written `tool model`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Stage {
-    /// Completions of the model, waits before another attempt included.
+    /// Completions of the model, including waits before another attempt.
     Model,
-    /// A tool, by its name, waits before another attempt included.
+    /// A tool, by name, including waits before another attempt.
     Tool(Box<str>),
-    /// What is left: the agent itself.
+    /// The rest: the agent itself.
     Overhead,
 }
 
@@ -25,7 +25,7 @@ const MODEL: &str = "model";
 const OVERHEAD: &str = "overhead";
 
 impl Stage {
-    /// As reports print it.
+    /// Name as printed in reports.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Model => MODEL,
@@ -54,16 +54,16 @@ impl From<Stage> for String {
     }
 }
 
-/// The time of one turn that got an answer, in microseconds.
+/// Time of one answered turn, in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TurnTime {
-    /// From the user's words to the answer.
+    /// From the user's input to the answer.
     pub took_us: u64,
-    /// The same by stage: the sum is `took_us`.
+    /// The same by stage; the values sum to `took_us`.
     pub stages_us: BTreeMap<Stage, u64>,
 }
 
-/// The times of the turns that got an answer, by conversation and turn.
+/// Times of the answered turns, by conversation and turn.
 pub(crate) fn turn_times(trace: &Trace) -> Vec<TurnTime> {
     let mut open: BTreeMap<(u32, u32), Vec<Span<Stage>>> = BTreeMap::new();
     let mut times: BTreeMap<(u32, u32), TurnTime> = BTreeMap::new();
@@ -74,14 +74,14 @@ pub(crate) fn turn_times(trace: &Trace) -> Vec<TurnTime> {
             open.entry(key).or_default().push(Span { stage, parent: Some(0), start_us, end_us, awaited: true });
         };
         match &event.what {
-            // Its end is known when the turn has ended.
+            // The end is known only when the turn has ended.
             What::TurnStarted { .. } => {
                 let (start_us, end_us) = (event.at_us, event.at_us);
                 let whole = Span { stage: Stage::Overhead, parent: None, start_us, end_us, awaited: true };
                 open.insert(key, vec![whole]);
             }
             What::ModelCalled(called) => part(Stage::Model, called.took_us),
-            // A call that was refused ran nothing, whatever name the model wrote.
+            // A rejected call ran nothing, whatever name the model wrote.
             What::ToolCalled(called) if executed(called) => {
                 part(Stage::Tool(called.tool.as_str().into()), called.took_us);
             }
@@ -101,7 +101,7 @@ pub(crate) fn turn_times(trace: &Trace) -> Vec<TurnTime> {
     times.into_values().collect()
 }
 
-/// Times from asking the model to the first word or call of its answer, in microseconds: of streams alone.
+/// Times from the request to the first token or call of the completion, in microseconds; streamed completions only.
 pub(crate) fn first_tokens(trace: &Trace) -> impl Iterator<Item = u64> {
     trace.events.iter().filter_map(|event| match &event.what {
         What::ModelCalled(called) => called.first_token_us,
@@ -115,7 +115,7 @@ mod tests {
     use crate::metric::sample::{plan, story};
     use proptest::prelude::*;
 
-    /// A turn of 9 s, in tenths: the reference request of `critical_path`, told as events.
+    /// A turn of 9 s, in tenths: the reference request of `critical_path`, as events.
     fn request() -> Trace {
         let plan = plan("[{case: a, ask: q}]", "[]", 1);
         let mut trace = story(&plan, 0)

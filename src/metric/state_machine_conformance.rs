@@ -1,10 +1,10 @@
-//! `state_machine_conformance`: trials that keep to their flow's state machine / trials of flows that declare one.
+//! `state_machine_conformance`: trials that follow their flow's state machine / trials of flows that declare one.
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView};
 use crate::settings::catalogue::MetricEntry;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "state_machine_conformance",
@@ -14,7 +14,6 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |_| Box::new(StateMachineConformance),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct StateMachineConformance;
 

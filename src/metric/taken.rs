@@ -1,8 +1,8 @@
-//! What a turn, or a whole case, took: tokens of the model and money.
+//! Usage of a turn or a whole case: model tokens and money.
 //!
-//! Tokens are the model's, over all completions. Money is of the model, the search service and managed retrieval, by the
-//! prices in the plan. What a service does not tell, or nobody priced, makes the sum unknown and never smaller; a request
-//! that failed has no tokens.
+//! Tokens are the model's, over all completions. Money covers the model, the search service and managed retrieval, by
+//! the prices in the plan. Usage that a service does not report, or a missing price, makes the sum unknown, never
+//! smaller; a failed request has no tokens.
 
 use super::{Held, Seen, TrialView, TurnView, Unknown};
 use crate::plan::{NamedRetrieval, Plan};
@@ -11,8 +11,8 @@ use crate::settings::SearchSettings;
 use crate::settings::price::{Price, Tokens, dollars};
 use crate::trace::{Reply, SearchResult, ToolResult, TrialError, TrialErrorKind, What};
 
-/// `provider/model` of the services of a variant, as prices name them, as far as the plan knows: the model, the search
-/// service, managed retrieval.
+/// `provider/model` of the services of a variant, as in the price list, as far as the plan knows: the model, the
+/// search service, managed retrieval.
 pub(crate) fn services(plan: &Plan, scenario: usize, variant: &str) -> [Option<String>; 3] {
     let found = plan.scenarios.get(scenario).and_then(|scenario| scenario.variant(variant)?.settings.as_ref());
     let Some(settings) = found else { return [None, None, None] };
@@ -20,41 +20,41 @@ pub(crate) fn services(plan: &Plan, scenario: usize, variant: &str) -> [Option<S
     [Some(settings.model.price_name()), search, settings.managed_retrieval.as_ref().map(NamedRetrieval::price_name)]
 }
 
-/// The prices of services in the plan, in their order; `None` for one that nobody priced.
+/// Prices of services in the plan, in the same order; `None` for a service without a price.
 pub(crate) fn prices<'p>(plan: &'p Plan, services: &[Option<String>; 3]) -> [Option<&'p Price>; 3] {
     services.each_ref().map(|name| name.as_ref().and_then(|name| plan.prices.get(name)))
 }
 
-/// What some events took.
+/// Usage summed over events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Taken {
-    /// Calls of the model, failed ones included.
+    /// Model calls, failed ones included.
     pub model_calls: u32,
     /// Completions.
     completions: u32,
-    /// Completions that do not tell their tokens.
+    /// Completions that do not report their tokens.
     silent: u32,
-    /// Tokens read, cached ones included; `None` where a completion does not say.
+    /// Input tokens, cached ones included; `None` where a completion does not report them.
     pub input: Option<u64>,
-    /// Of these, from the provider's cache, as far as completions say; `None` when none does.
+    /// Input tokens from the provider's cache, as far as reported; `None` when no completion reports any.
     pub cached: Option<u64>,
-    /// Tokens written; `None` where a completion does not say.
+    /// Output tokens; `None` where a completion does not report them.
     pub output: Option<u64>,
-    /// US dollars; `None` when something of it is not known.
+    /// US dollars; `None` when part of the sum is unknown.
     pub cost: Option<f64>,
-    /// Tokens read and written that were told.
+    /// Reported input and output tokens.
     told: (u128, u128),
-    /// US dollars that are known.
+    /// US dollars from known prices.
     known: f64,
 }
 
-/// A sum of tokens with more of them: known as long as all of them are, and 64 bits hold it.
+/// Adds tokens to a sum: `None` if either is unknown or the sum overflows 64 bits.
 pub(crate) fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
     sum?.checked_add(more?)
 }
 
 impl Taken {
-    /// Adds up events; `prices` are of the model, the search service and managed retrieval.
+    /// Sums the usage of events; `prices` are of the model, the search service and managed retrieval.
     pub(crate) fn of<'e>(events: impl IntoIterator<Item = &'e What>, prices: [Option<&Price>; 3]) -> Self {
         let mut taken = Self {
             model_calls: 0,
@@ -72,7 +72,7 @@ impl Taken {
                 What::ModelCalled(called) => {
                     taken.model_calls += 1;
                     let Reply::Completion(done) = &called.reply else { continue };
-                    // Every completion reads something: a service that says 0 does not count.
+                    // Every completion has input: a service that reports 0 does not count.
                     let input = done.input_tokens.filter(|tokens| *tokens > 0);
                     let tokens = Tokens { input, cached: done.cached_tokens, output: done.output_tokens };
                     taken.completion(tokens);
@@ -111,7 +111,7 @@ impl Taken {
     }
 }
 
-/// Checks what `turns` took together.
+/// Checks the usage of `turns` together.
 pub(super) fn checks(expect: &Expectation, turns: &[&TurnView<'_>], view: &TrialView<'_>) -> Vec<(String, Held)> {
     if expect.tokens.is_none() && expect.cost.is_none() {
         return Vec::new();
@@ -144,7 +144,7 @@ fn unknown(why: impl std::fmt::Display) -> Held {
     Err(Seen::unknown(format!("not measured: {why}")))
 }
 
-/// What was told is a part of the sum: where the part alone is too much, so is the sum.
+/// Compares tokens with a limit. The reported part alone may already exceed it, and then so does the sum.
 fn tokens(taken: &Taken, limit: u32, told: u128) -> Held {
     let least = if taken.silent > 0 { "at least " } else { "" };
     match (told > u128::from(limit), taken.completions, taken.silent) {
@@ -157,7 +157,7 @@ fn tokens(taken: &Taken, limit: u32, told: u128) -> Held {
 
 fn cost(taken: &Taken, limit: f64, unpriced: &[&str]) -> Held {
     let least = if taken.cost.is_none() { "at least " } else { "" };
-    // Sums of prices are a little off: what is written as the limit is within it.
+    // Sums of prices carry rounding errors: a sum equal to the limit as written is within it.
     if taken.known > limit + limit.abs() * 1e-9 {
         return Err(Seen::new(format!("it cost {least}{}", dollars(taken.known))));
     }
@@ -169,8 +169,7 @@ fn cost(taken: &Taken, limit: f64, unpriced: &[&str]) -> Held {
     }
 }
 
-/// Why a trial of which everything else holds is an ERROR: something that it expects cannot be told, so that it neither
-/// holds nor fails.
+/// Reason why a trial in which all other checks hold is an ERROR: one of its expectations is undetermined.
 pub(crate) fn not_measured(checks: &[super::Check]) -> Option<TrialError> {
     let mut failing = checks.iter().filter(|check| !check.passed).peekable();
     let first = failing.peek().copied()?.clone();
@@ -208,7 +207,7 @@ mod tests {
 
     type Change = dyn Fn(&mut Trace);
 
-    /// What a case of two turns expects, and what fails of it. Each turn makes completions of 10 and 2 tokens.
+    /// Failed checks of a case of two turns. Each turn makes completions of 10 and 2 tokens.
     fn checked(expect: &str, turn: &str, change: &Change) -> Vec<Check> {
         let mut plan =
             plan(&format!("[{{case: a, turns: [{{ask: q, expect: {turn}}}, {{ask: r}}], expect: {expect}}}]"), "[]", 1);

@@ -1,8 +1,8 @@
-//! `tenant_isolation`: searches that ran in the knowledge base of the conversation's tenant
-//! / searches that gave a result in conversations that have a tenant.
+//! `tenant_isolation`: searches that ran in the knowledge base of the conversation's tenant / searches that returned
+//! a result in conversations with a tenant.
 //!
-//! A conversation that names no tenant has no unit. Which base was searched is what the flow recorded of the base that
-//! answered, not what it asked for.
+//! A conversation without a tenant has no unit. The base searched is the one that answered, as recorded by the flow,
+//! not the one requested.
 
 use super::catalogue::Registered;
 use super::{Metric, Mode, Observation, TrialView, quote};
@@ -10,7 +10,7 @@ use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::What;
 use std::collections::BTreeMap;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "tenant_isolation",
@@ -21,7 +21,6 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |_| Box::new(TenantIsolation),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct TenantIsolation;
 

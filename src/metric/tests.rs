@@ -1,4 +1,4 @@
-//! Each metric on traces told for it: what is a unit, what is a success, what is neither.
+//! Each metric on scripted traces: what is a unit, a success, and neither.
 
 use super::sample::{Story, plan, story};
 use super::{Metric, Outcome, TrialView, catalogue, turns::turns};

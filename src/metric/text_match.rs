@@ -1,36 +1,36 @@
-//! Whether an answer has a text, as a reader would say it: spelling variants that look the same are the same.
+//! Text matching as a reader would do it: spelling variants that look the same are equal.
 //!
-//! Both sides are normalised: NFC and full case folding; full-width forms, every kind of space, quotation mark, hyphen
-//! and minus become the plain one; characters without width and the marks of Markdown emphasis are left out, but for
-//! underscores and asterisks inside words. A number matches as a number: `45` is in neither `1450`, `45.5` nor `-45`,
-//! and `1,450` is `1450`. `exact: true` in a scenario turns all of this off.
+//! Both sides are normalised: NFC and full case folding; full-width forms and every kind of space, quotation mark,
+//! hyphen and minus become the plain one; zero-width characters and the marks of Markdown emphasis are dropped,
+//! except underscores and asterisks inside words. A number matches as a number: `45` is in neither `1450`, `45.5` nor
+//! `-45`, and `1,450` equals `1450`. `exact: true` in a scenario turns all of this off.
 
 use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// Whether `text` has `part`, both normalised; an empty part is in no text.
+/// Whether `text` contains `part`, both normalised; an empty part is in no text.
 pub(super) fn contains(text: &str, part: &str) -> bool {
     let (text, part) = (normalise(text), normalise(part));
-    // Without a digit, and what joins digits, there is nothing to take as a whole.
+    // Without a digit or a character that joins digits there is no number to match as a whole.
     let letters = !part.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b','));
     if letters { !part.is_empty() && text.contains(&part) } else { has_tokens(&text, &part) }
 }
 
-/// Whether normalised `text` has `part`, number by number and letter by letter.
+/// Whether normalised `text` contains `part`, compared by tokens: whole numbers and single letters.
 fn has_tokens(text: &str, part: &str) -> bool {
     let (text, part) = (tokens(text), tokens(part));
     !part.is_empty() && text.windows(part.len()).any(|window| window == part.as_slice())
 }
 
-/// `text` as it is compared, without spaces at its ends.
+/// Normalises `text` for comparison and trims it.
 pub(super) fn normalise(text: &str) -> String {
     if text.is_ascii() {
-        // Nothing to compose, and no letter that folds to another alphabet's: what follows, for what most texts are.
+        // Fast path for most texts: nothing to compose, and no letter that folds to another alphabet's.
         return single_spaces(&without_emphasis(text).to_ascii_lowercase());
     }
     let plain: String = composed(text).chars().filter_map(plain).collect();
     let folded: String = without_emphasis(&plain).chars().flat_map(fold).collect();
-    // A dotted capital I folds to an i with a dot above, which nobody tells from an i.
+    // A dotted capital I folds to an i with a dot above, which looks like an i.
     single_spaces(&composed(&folded.replace("i\u{307}", "i")))
 }
 
@@ -54,12 +54,12 @@ fn single_spaces(text: &str) -> String {
     joined
 }
 
-/// Full case folding, near enough: through the upper case, so that `ß` is `ss` and a final sigma is a sigma.
+/// Approximates full case folding through the upper case, so that `ß` is `ss` and a final sigma is a sigma.
 fn fold(letter: char) -> impl Iterator<Item = char> {
     letter.to_uppercase().flat_map(char::to_lowercase)
 }
 
-/// A character as its plain variant; none for one that has no width.
+/// The plain variant of a character; `None` for a zero-width one.
 fn plain(letter: char) -> Option<char> {
     Some(match letter {
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' => {
@@ -75,8 +75,8 @@ fn plain(letter: char) -> Option<char> {
     })
 }
 
-/// `text` without the marks of Markdown emphasis and code: `*`, `_`, `~~` and backticks, but for those between two
-/// letters or digits, or between two spaces, where they are no emphasis.
+/// Removes the marks of Markdown emphasis and code: `*`, `_`, `~~` and backticks, except those between two letters or
+/// digits, or between two spaces, where they are not emphasis.
 fn without_emphasis(text: &str) -> Cow<'_, str> {
     if !text.contains(['*', '_', '~', '`']) {
         return Cow::Borrowed(text);
@@ -108,7 +108,7 @@ fn without_emphasis(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// What normalised texts are compared by: a number as a whole, anything else letter by letter.
+/// Unit of comparison in normalised texts: a whole number, or a single other character.
 #[derive(Debug, PartialEq, Eq)]
 enum Token {
     Number(String),
@@ -120,7 +120,7 @@ fn tokens(text: &str) -> Vec<Token> {
     let mut found = Vec::with_capacity(letters.len());
     let mut at = 0;
     while at < letters.len() {
-        // A minus belongs to the number that it stands before, unless it joins it to a word or to another number.
+        // A minus belongs to the number after it, unless it joins it to a word or to another number.
         let joined = at > 0 && (letters[at - 1].is_alphanumeric() || matches!(letters[at - 1], ')' | ']'));
         let minus = usize::from(letters[at] == '-' && !joined);
         let length = number_length(&letters[at + minus..]);
@@ -137,7 +137,7 @@ fn tokens(text: &str) -> Vec<Token> {
     found
 }
 
-/// How many letters the number takes up that `letters` begin with: digits, joined by single points or commas.
+/// Length of the number at the start of `letters`: digits, joined by single points or commas.
 fn number_length(letters: &[char]) -> usize {
     let digits = |from: usize| letters[from..].iter().take_while(|letter| letter.is_ascii_digit()).count();
     let mut length = digits(0);
@@ -150,8 +150,8 @@ fn number_length(letters: &[char]) -> usize {
     length
 }
 
-/// One spelling for each value: no commas between thousands, a point for the decimals, no zeros after them. What is
-/// no plain number, a version or a date, stays as it is.
+/// Canonical spelling of a number: no thousands separators, a decimal point, no trailing zeros. Anything else, such
+/// as a version or a date, is unchanged.
 fn value(written: &str) -> String {
     let groups: Vec<&str> = written.split(',').collect();
     let whole = groups[groups.len() - 1].split('.').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which tools a metric is about: one by its name, or all that play a role.
+//! Selects the tools that a metric is about: one by name, or all with a role.
 
 use crate::settings::catalogue::ResolvedMetric;
 use crate::trace::{Role, Trace};
@@ -13,13 +13,13 @@ pub enum Tools {
 }
 
 impl Tools {
-    /// What the parameter `tool` says; a word that is a role is the role.
+    /// Reads the parameter `tool`; a word that names a role means the role.
     pub(super) fn of(asked: &ResolvedMetric) -> Self {
         let word = asked.parameter("tool");
         Role::given(word).map_or_else(|| Self::Named(word.to_owned()), Self::Role)
     }
 
-    /// Whether a tool of that trace is one of them.
+    /// Whether the selection includes a tool of that trace.
     pub(super) fn has(&self, trace: &Trace, tool: &str) -> bool {
         match self {
             Self::Role(role) => trace.role(tool) == *role,
@@ -27,7 +27,7 @@ impl Tools {
         }
     }
 
-    /// For people: the names of the tools of that trace.
+    /// Names of the selected tools in that trace, for reports.
     pub(super) fn label(&self, trace: &Trace) -> String {
         match self {
             Self::Role(role) => {
@@ -38,7 +38,7 @@ impl Tools {
         }
     }
 
-    /// Why the agent of that trace is out of their reach: it has none of them.
+    /// Reason why the agent of that trace is out of scope: it has none of the tools.
     pub fn missing(&self, trace: &Trace) -> Option<String> {
         match self {
             Self::Role(role) if trace.has_role(*role) => None,

@@ -1,22 +1,22 @@
-//! What an agent that reasons in steps logs of itself, held against what it did.
+//! Compares the log of an agent that reasons in steps with its recorded actions.
 //!
 //! | metric | units | a unit holds when |
 //! |---|---|---|
-//! | `step_limit(most=5)` | turns with steps | no more steps than the limit ran a call, by the log or by the searches; a call that was refused never ran |
+//! | `step_limit(most=5)` | turns with steps | no more steps than the limit ran a call, by the log or by the searches; a refused call never ran |
 //! | `reasoned_calls` | searches that ran | a thought was logged for each before it ran |
-//! | `approach_changes` | failures of a kind that the turn had before, with a step after them | that step takes another approach |
+//! | `approach_changes` | failures of a kind seen before in the turn, followed by a step | that step takes another approach |
 //! | `failure_contexts` | logged failures | the context names the state and every message of the last completion |
 //! | `lessons_shown` | reflections with a completion after them in their turn | every such completion was shown the lesson |
 //! | `compaction_savings` | compactions that were done | the context became at least a fifth smaller |
 //! | `compaction_keeps` | compactions that were done, with a completion after them | it was shown every decision, preference and lesson |
 //! | `irrelevant_citation_rate` | sources of answers, and numbers that stand for none | counted: not graded relevant in its turn |
-//! | `degradation_notices` | what a turn went on without | a notice about it stands in the answer, or in the error |
-//! | `session_budget` | completions | the session's tokens are within its limit, and the log has those that the model reported; no unit of a trial in which no completion reports any |
+//! | `degradation_notices` | things that a turn had to continue without | the answer or the error has a notice about it |
+//! | `session_budget` | completions | the session's tokens are within its limit, and the log agrees with the model's report; no unit of a trial in which no completion reports any |
 //! | `state_persistence` | changes of state, and turns that go on after a restart | stored before anything else is done; goes on in the state stored last |
 //!
-//! A failure of the model itself is no failure of an approach. What a turn went on without is read from its moves and
-//! results and not from its notices; a turn that was told that it cannot be stored has no changes to store. A flow that
-//! logs nothing has no units.
+//! A failure of the model is not a failure of an approach. What a turn continues without is read from its moves and
+//! results, not from its notices; a turn whose state cannot be stored has no changes to store. A flow that logs
+//! nothing has no units.
 
 use super::catalogue::Registered;
 use super::trajectory_session::Session;
@@ -26,10 +26,10 @@ use crate::trace::citations::numbers_of;
 use crate::trace::{Logged, ModelCalled, Reply, Role, ToolOutcome, Trace, TurnOutcome, What};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A limit of steps.
+/// Limit on steps.
 const MOST: Parameter = Parameter { name: "most", values: Values::Count, default: Some("5") };
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
@@ -132,7 +132,7 @@ pub(super) const ENTRIES: &[Registered] = &[
     },
 ];
 
-/// What a turn goes on without after a move, and the subject of the notice about it.
+/// Things that a turn continues without after a move, and the subject of the notice about each.
 const MOVES: [(&str, &str); 7] = [
     ("steps_used_up", "stopped"),
     ("retries_used_up", "stopped"),
@@ -143,7 +143,6 @@ const MOVES: [(&str, &str); 7] = [
     ("partial_result", "partial"),
 ];
 
-/// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trajectory {
     Steps(u32),
@@ -220,7 +219,7 @@ impl Metric for Trajectory {
     }
 }
 
-/// Units of a turn, each by what it is called within the turn.
+/// Units of a turn, each with its name within the turn.
 pub(super) type Units = Vec<(String, Held)>;
 
 /// The log of a turn.
@@ -281,7 +280,7 @@ fn reasoned(turn: &TurnView<'_>, trace: &Trace) -> Units {
     units
 }
 
-/// The approach that an entry is of, and the kind of failure that it is.
+/// The approach of an entry, and its kind of failure.
 fn step_of(entry: &Logged) -> Option<(u32, &str, Option<&str>)> {
     match entry {
         Logged::Thought { step, approach, .. } => Some((*step, approach, None)),
@@ -382,7 +381,7 @@ fn citations(turn: &TurnView<'_>) -> Vec<Observation> {
     sources.chain(outside).collect()
 }
 
-/// What a turn went on without, as subjects of notices, told by what happened.
+/// Subjects of the notices that a turn owes, derived from its events.
 fn lacks(turn: &TurnView<'_>, trace: &Trace) -> BTreeSet<&'static str> {
     let mut lacks = BTreeSet::new();
     let mut search_failed = false;

@@ -1,15 +1,15 @@
-//! The part of `trajectory` that is carried from turn to turn of a session: what a compaction must keep, tokens, and the
-//! state that was stored last.
+//! State of `trajectory` carried from turn to turn of a session: what a compaction must keep, tokens, and the state
+//! stored last.
 
 use super::trajectory::{Units, hold, logs};
 use super::{Seen, TurnView, quote};
 use crate::trace::{Logged, Reply, What};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Decisions and preferences that must be kept at the same time, and as many lessons: the newest.
+/// Number of the newest decisions and preferences, and of lessons, that must be kept at the same time.
 const KEPT: usize = 16;
 
-/// What metrics of a whole session carry from turn to turn.
+/// State that session metrics carry from turn to turn.
 #[derive(Debug, Default)]
 pub(super) struct Session<'a> {
     notes: VecDeque<&'a str>,
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
         if told && !afresh {
             return Vec::new();
         }
-        // What was changed and is not stored yet: how it is called, and the state that is to be stored.
+        // An unstored change: its name, and the state to store.
         let mut due: Option<(String, Option<&str>)> = None;
         let mut units = Vec::new();
         for what in &turn.events {

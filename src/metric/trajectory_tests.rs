@@ -1,4 +1,4 @@
-//! Metrics of trajectories on traces told for them: each holds, and fails by the one thing that it is about.
+//! Metrics of trajectories on scripted traces: each holds, and fails by exactly the fact it checks.
 
 use super::Outcome;
 use super::sample::{self, Story};

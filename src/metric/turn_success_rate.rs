@@ -1,16 +1,15 @@
-//! `turn_success_rate`: queries that got an answer / queries. An expected error is no answer.
+//! `turn_success_rate`: answered queries / queries. An expected error is not an answer.
 
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView};
 use crate::settings::catalogue::MetricEntry;
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate("turn_success_rate", "Queries that got an answer and not an error.", &[]),
     make: |_| Box::new(TurnSuccessRate),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct TurnSuccessRate;
 

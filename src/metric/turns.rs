@@ -1,7 +1,7 @@
-//! A trace by turn: the view from which expectations and most metrics read.
+//! A trace by turn: the view that expectations and most metrics read.
 //!
-//! A turn that was planned and never began is there too, without events: a query without an answer stays a unit of
-//! every denominator, so that a flow cannot improve a rate by stopping early.
+//! A planned turn that never began is included, without events: a query without an answer stays a unit of every
+//! denominator, so a flow cannot improve a rate by stopping early.
 
 use super::{Seen, TrialView};
 use crate::plan::ResolvedCase;
@@ -11,7 +11,7 @@ use crate::trace::{
 };
 use std::collections::BTreeMap;
 
-/// One turn: what the user said and everything that came of it.
+/// One turn: the user's input and all events that followed.
 #[derive(Debug, Clone)]
 pub struct TurnView<'a> {
     /// Ordinal of the conversation, from 0.
@@ -20,7 +20,7 @@ pub struct TurnView<'a> {
     pub turn: u32,
     /// The conversation's name.
     pub name: &'a str,
-    /// What the user said, or was to say.
+    /// The user's input, planned or sent.
     pub query: &'a str,
     /// Its events, in order.
     pub events: Vec<&'a What>,
@@ -90,7 +90,7 @@ impl<'a> TurnView<'a> {
         self.events.iter().filter_map(|what| if let What::ModelCalled(call) = what { Some(call) } else { None })
     }
 
-    /// What the controller told the model, in order.
+    /// Feedback of the controller to the model, in order.
     pub fn feedback(&self) -> impl Iterator<Item = &'a FedBack> {
         self.events.iter().filter_map(|what| if let What::FedBack(told) = what { Some(told) } else { None })
     }
@@ -100,12 +100,12 @@ impl<'a> TurnView<'a> {
         self.events.iter().filter_map(|what| if let What::Retried(retry) = what { Some(retry) } else { None })
     }
 
-    /// Results of calls and of the flow's own searches, in order.
+    /// Results of calls and of the flow's searches, in order.
     pub(super) fn retrievals(&self) -> impl Iterator<Item = &'a ToolResult> {
         self.results()
     }
 
-    /// Results of the calls before the response call that was accepted last; of all, where there is none.
+    /// Results of the calls before the last accepted response call; of all calls where there is none.
     pub(super) fn retrievals_before_response(&self) -> impl Iterator<Item = &'a ToolResult> {
         let results: Vec<&ToolResult> = self.results().collect();
         let end = results.iter().rposition(|result| matches!(result, ToolResult::Responded)).unwrap_or(results.len());
@@ -116,7 +116,7 @@ impl<'a> TurnView<'a> {
         self.events.iter().filter_map(|what| what.given())
     }
 
-    /// Searches of the knowledge base that gave a result.
+    /// Searches of the knowledge base that returned a result.
     pub fn searches(&self) -> impl Iterator<Item = &'a SearchResult> {
         self.results().filter_map(|result| if let ToolResult::Search(search) = result { Some(search) } else { None })
     }
@@ -126,17 +126,17 @@ impl<'a> TurnView<'a> {
         self.results().filter_map(|result| if let ToolResult::External(found) = result { Some(found) } else { None })
     }
 
-    /// Keyword indexings that were accepted.
+    /// Accepted keyword indexings.
     pub fn indexings(&self) -> impl Iterator<Item = &'a IndexResult> {
         self.results().filter_map(|result| if let ToolResult::Indexed(index) = result { Some(index) } else { None })
     }
 
-    /// How it ended, if it did.
+    /// The event that ended the turn, if any.
     pub fn ended(&self) -> Option<&'a TurnEnded> {
         self.events.iter().rev().find_map(|what| if let What::TurnEnded(end) = what { Some(end) } else { None })
     }
 
-    /// The answer, if there is one.
+    /// The answer, if any.
     pub fn answer(&self) -> Option<&'a Answer> {
         match &self.ended()?.outcome {
             TurnOutcome::Answered(answer) => Some(answer),
@@ -144,7 +144,7 @@ impl<'a> TurnView<'a> {
         }
     }
 
-    /// How it ended, for people: `answered`, `ended with the error timeout`, `never ended`, `never began`.
+    /// Ending of the turn, for reports: `answered`, `ended with the error timeout`, `never ended`, `never began`.
     pub fn ending(&self) -> String {
         match self.ended().map(|end| &end.outcome) {
             Some(TurnOutcome::Answered(_)) => "answered".into(),
@@ -160,13 +160,13 @@ pub(super) fn executed(call: &ToolCalled) -> bool {
     matches!(call.outcome, ToolOutcome::Ok(_) | ToolOutcome::Failed { .. })
 }
 
-/// That nothing shows what came of the calls of a tool, so that it neither ran nor did not.
+/// The finding that the trace does not show the outcome of a tool's calls, so they neither ran nor did not run.
 pub(super) fn not_shown(tool: &str) -> Seen {
     Seen::hidden(format!("no later message shows a result of {tool}, so whether it ran cannot be told"))
 }
 
-/// Why citations of a trial cannot be followed; `None` where all can. Of an agent that runs elsewhere, an answer must say
-/// that its sources have the names of its passages, and so must the earlier ones of its conversation.
+/// Reason why citations of a trial cannot be followed; `None` where all can. For an external agent, an answer must
+/// declare that its sources use the names of its passages, and so must the earlier answers of its conversation.
 pub(super) fn untraceable(view: &TrialView<'_>) -> Option<String> {
     let hidden = view.turns.iter().any(|turn| turn.answer().is_some() && !is_traceable(view, turn));
     hidden.then(|| "traffic does not show by which names an agent's answers cite its passages".to_owned())
@@ -178,7 +178,7 @@ pub(super) fn is_traceable(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
     view.trace.lane.flow != EXTERNAL || before.filter_map(TurnView::answer).all(|answer| answer.traceable)
 }
 
-/// Whether `wanted` names `id` itself or the document that the chunk `id` (`document#n`) belongs to.
+/// Whether `wanted` is `id` itself or the document of the chunk `id` (`document#n`).
 pub(super) fn names(wanted: &str, id: &str) -> bool {
     id == wanted || id.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('#'))
 }

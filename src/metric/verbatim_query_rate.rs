@@ -1,8 +1,8 @@
-//! `verbatim_query_rate(TOOL)`: calls of the tool whose `query` repeats the user's words / calls with a `query`.
-//! Lower is better: a query made for its index finds more than the user's sentence.
+//! `verbatim_query_rate(TOOL)`: calls of the tool whose `query` repeats the user's input / calls with a `query`.
+//! Lower is better: a query written for the index finds more than the user's sentence.
 //!
-//! Letter case, white space, spelling variants and punctuation at the ends do not make a query tailored. Calls that were not executed
-//! count too: the model wrote them.
+//! Differences in letter case, white space, spelling variants and final punctuation do not make a query tailored.
+//! Calls that were not executed count too: the model wrote them.
 
 use super::catalogue::Registered;
 use super::text_match::normalise;
@@ -10,7 +10,7 @@ use super::tools::Tools;
 use super::{Metric, Observation, TrialView};
 use crate::settings::catalogue::{MetricEntry, Parameter, Units};
 
-/// What criteria may name.
+/// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
     entry: MetricEntry::rate(
         "verbatim_query_rate",
@@ -22,10 +22,9 @@ pub(super) const ENTRIES: &[Registered] = &[Registered {
     make: |asked| Box::new(VerbatimQueryRate { tools: Tools::of(asked) }),
 }];
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct VerbatimQueryRate {
-    /// Which tool's calls.
+    /// The tools whose calls count.
     pub tools: Tools,
 }
 

@@ -1,4 +1,5 @@
-//! The matrix: case x variant x repetition x arm, in an order and with seeds that no selection changes.
+//! Builds the matrix case x variant x repetition x arm, in an order and with seeds that do not depend on the
+//! selection.
 
 use super::{
     NamedRetrieval, PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase,
@@ -14,39 +15,39 @@ use sha2::{Digest, Sha256};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which trials of a project are wanted; the default wants all.
+/// Selects trials of a project; the default selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Globs; a trial is wanted when one names its id, its case, or `scenario/case`. Without any, all are.
+    /// Globs that match a trial's id, its case, or `scenario/case`; a trial needs one match. Empty selects all.
     pub only: Vec<String>,
-    /// Globs of what is not wanted, matched in the same way.
+    /// Globs of trials to exclude, matched in the same way.
     pub exclude: Vec<String>,
-    /// Tags; a case is wanted when it has one of them. Without any, all are.
+    /// Tags; a case needs one of them. Empty selects all.
     pub tags: Vec<String>,
     /// Only this flow.
     pub flow: Option<String>,
     /// Only this variant.
     pub variant: Option<String>,
-    /// So many repetitions, whatever the scenarios say.
+    /// Number of repetitions, overriding the scenarios.
     pub repeat: Option<u32>,
     /// Only these trial ids.
     pub trials: Option<BTreeSet<String>>,
-    /// Until decided, in so many complete passes at most, whatever else says how often cases are repeated.
+    /// Run until decided, with at most this many complete passes; overrides other repetitions.
     pub passes: Option<u32>,
 }
 
 impl Selection {
-    /// Whether it chooses among the cases, and not only among flows and variants or by number.
+    /// Whether it selects among cases, and not only flows, variants or repetitions.
     pub fn chooses_cases(&self) -> bool {
         self.trials.is_some() || !(self.only.is_empty() && self.exclude.is_empty() && self.tags.is_empty())
     }
 
-    /// Whether it leaves anything out of a project's trials.
+    /// Whether it excludes any of a project's trials.
     pub fn is_part(&self) -> bool {
         self.chooses_cases() || self.flow.is_some() || self.variant.is_some()
     }
 
-    /// What it leaves out by, as it is typed; empty for all trials.
+    /// The selection as typed; empty for all trials.
     pub fn typed(&self) -> Vec<String> {
         let each = |option: &str, values: &[String]| -> Vec<String> {
             values.iter().map(|value| format!("--{option} {value}")).collect()
@@ -68,11 +69,11 @@ pub fn trial_seed(run_seed: u64, trial_id: &str) -> u64 {
     digest.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
 
-/// Builds the plan of the wanted trials; scenarios and cases without any are left out. The state machines are the
-/// caller's to fill in.
+/// Builds the plan of the selected trials; omits scenarios and cases without any. The caller fills in the state
+/// machines.
 ///
 /// # Errors
-/// When the selection names what does not exist, or selects nothing.
+/// If the selection names something unknown, or selects nothing.
 pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, Vec<Diagnostic>> {
     let wanted = Wanted::of(loaded, selection)?;
     let (mut scenarios, mut trials) = (Vec::new(), Vec::new());
@@ -138,7 +139,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
     })
 }
 
-/// Where the project's requirements come from.
+/// Sources of the project's requirements.
 fn sources(loaded: &Loaded) -> BTreeMap<String, String> {
     let told = loaded.project.requirements.iter().filter(|(_, one)| !one.source.is_empty());
     told.map(|(id, one)| (id.clone(), one.source.clone())).collect()
@@ -150,7 +151,7 @@ struct Wanted<'a> {
     exclude: Vec<Pattern>,
 }
 
-/// One pattern of `--only` or `--exclude`, and whether a trial fitted it.
+/// One pattern of `--only` or `--exclude`, and whether a trial matched it.
 struct Pattern {
     glob: GlobMatcher,
     fits: Cell<bool>,
@@ -203,7 +204,7 @@ impl<'a> Wanted<'a> {
             }
             let both = format!("{scenario}/{}", case.case);
             let fits = |glob: &GlobMatcher| glob.is_match(id) || glob.is_match(&case.case) || glob.is_match(&both);
-            // Each of them is asked: one that fits nothing is a mistake.
+            // Evaluates every pattern: one that matches nothing is a mistake.
             patterns.iter().fold(false, |any, pattern| {
                 let fits = fits(&pattern.glob);
                 pattern.fits.set(pattern.fits.get() || fits);
@@ -221,7 +222,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// What fits nothing that there is: a name that was mistyped, or a case that is gone.
+/// Error for a pattern that matches nothing: a mistyped name, or a removed case.
 fn fits_nothing(loaded: &Loaded, selection: &Selection, wanted: &Wanted<'_>) -> Vec<Diagnostic> {
     let options = [("only", &selection.only, &wanted.only), ("exclude", &selection.exclude, &wanted.exclude)];
     let mut mistakes = Vec::new();
@@ -276,7 +277,7 @@ fn lanes(scenario: &Scenario, case: &Case, repeat: Option<u32>) -> Vec<Lane> {
     lanes
 }
 
-/// The case with what its scenario says for all cases.
+/// The case with the settings that its scenario makes for all cases.
 fn resolved(scenario: &Scenario, case: &Case) -> ResolvedCase {
     let mut case = ResolvedCase::from(case.clone());
     let mut covers = scenario.covers.clone();
@@ -315,7 +316,7 @@ fn planned(source: &LoadedScenario, cases: Vec<PlannedCase>, selection: &Selecti
     }
 }
 
-/// The scenario's settings with what the variant changes.
+/// The scenario's settings with the variant's changes.
 fn variant(source: &LoadedScenario, name: &str, written: &Variant) -> PlannedVariant {
     let scenario = &source.scenario;
     let model = written.model.as_ref().unwrap_or(&scenario.model);

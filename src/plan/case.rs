@@ -1,12 +1,12 @@
-//! A case in the one shape that everything behind the plan reads: conversations in steps, each with its turns.
+//! The normal form of a case, read by everything after the plan: conversations in steps, each with its turns.
 //!
-//! `ask`, `turns` and `sequence` are only how people write it.
+//! `ask`, `turns` and `sequence` exist only in scenario files.
 
 use crate::scenario::{Case, Conversation, Expectation, KeywordIndexState, SequenceStep, Turn};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The name of the conversation of a case that is nothing but one.
+/// Name of the conversation in a single-conversation case.
 pub(crate) const ONLY: &str = "main";
 
 /// A case, its conversations in steps, with its scenario's `covers` and `excluded_from`.
@@ -15,30 +15,30 @@ pub(crate) const ONLY: &str = "main";
 pub struct ResolvedCase {
     /// Its name.
     pub case: String,
-    /// What it shows.
+    /// Its purpose.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub about: String,
     /// Requirements that it exercises.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub covers: Vec<String>,
-    /// Labels to select by.
+    /// Labels for selection.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Its conversations: the steps one after another, those of one step side by side.
+    /// Its conversations: steps run one after another, conversations of one step concurrently.
     pub steps: Vec<Vec<Conversation>>,
-    /// What is expected over all its turns; what `ask` expects stands on its only turn.
+    /// Expectation over all its turns; that of `ask` is on its only turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expectation>,
-    /// Whether it is also run without history, where its context probes must fail.
+    /// Whether it also runs without history, where its context probes must fail.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub control: bool,
-    /// What goes wrong in it on purpose.
+    /// Name of its deliberate fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// What becomes of the keyword index in it.
+    /// State of the keyword index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyword_index: Option<KeywordIndexState>,
-    /// Whether an agent that runs elsewhere answers it without a request to a service.
+    /// Whether an external agent answers it without a request to a service.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asks_nothing: bool,
     /// Criteria that it does not count for, each with the reason.
@@ -47,13 +47,13 @@ pub struct ResolvedCase {
 }
 
 impl ResolvedCase {
-    /// Whether anything is expected of it, beyond that its turns are answered; labels for metrics are no expectation.
+    /// Whether it expects anything beyond an answer to each turn; labels for metrics do not count.
     pub fn expects_something(&self) -> bool {
         let asserts = |expect: &Option<Expectation>| expect.as_ref().is_some_and(Expectation::asserts);
         asserts(&self.expect) || self.turns().any(|turn| asserts(&turn.expect))
     }
 
-    /// What is asked and expected in it, without its name, its labels and what it is left out of.
+    /// Its input and expectations, without name, labels and exclusions.
     #[must_use]
     pub fn content(&self) -> Self {
         let (case, about, covers, tags) = (String::new(), String::new(), Vec::new(), Vec::new());
@@ -82,7 +82,7 @@ impl ResolvedCase {
         self.steps.iter().flatten()
     }
 
-    /// Whether something is expected of the body of a reply, which traces hold only then.
+    /// Whether something is expected of the body of a reply; traces record the body only then.
     pub fn expects_reply(&self) -> bool {
         let turns = self.turns().filter_map(|turn| turn.expect.as_ref());
         turns.chain(&self.expect).any(|expect| !expect.reply.is_empty())
@@ -99,13 +99,13 @@ impl ResolvedCase {
         self.conversations().flat_map(|conversation| &conversation.turns)
     }
 
-    /// Whether it is nothing but one conversation, which then needs no name.
+    /// Whether it has a single conversation, which then needs no name.
     pub fn is_single(&self) -> bool {
         matches!(self.steps.as_slice(), [step] if matches!(step.as_slice(), [one] if one.name == ONLY))
     }
 }
 
-/// The only step of a case that is nothing but one conversation.
+/// The only step of a single-conversation case.
 pub(super) fn single(turns: Vec<Turn>) -> Vec<Vec<Conversation>> {
     let (name, tool_context) = (ONLY.to_owned(), serde_json::Map::new());
     vec![vec![Conversation { name, tenant: None, tool_context, turns, related: None }]]

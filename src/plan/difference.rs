@@ -1,17 +1,17 @@
-//! In what two plans differ, for people: where, what it was, what it is.
+//! Differences between two plans, for messages: place, old value, new value.
 
 use crate::trace::text::clip;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Differences that are told.
+/// Largest number of differences reported.
 const TOLD: usize = 5;
-/// Characters of a value that are told.
+/// Longest value, in characters.
 const LONG: usize = 80;
-/// What says nothing about what is run or how it is judged: these follow from the rest.
+/// Members that follow from the rest and are not compared.
 const IGNORED: [&str; 2] = ["id", "digest"];
 
-/// Where two plans (the JSON of `plan.json`) differ, at most a few; none when they are the same.
+/// Differences between two plans (the JSON of `plan.json`), at most a few; empty if they are equal.
 pub(crate) fn differences(before: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare(before, now, &mut Vec::new(), &mut found);
@@ -53,7 +53,7 @@ fn compare(before: &Value, now: &Value, place: &mut Vec<String>, found: &mut Vec
     }
 }
 
-/// What an entry of a list is called.
+/// Name of an entry of a list.
 fn named(entry: &Value) -> Option<&str> {
     let own = ["id", "name"].into_iter().find_map(|key| entry.get(key)?.as_str());
     own.or_else(|| entry.get("case")?.get("case")?.as_str())

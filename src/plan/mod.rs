@@ -1,4 +1,4 @@
-//! From scenarios to trials, and the record of what was to be run: `plan.json`.
+//! Plans trials from scenarios, and stores them as `plan.json`.
 
 mod build;
 mod case;
@@ -22,46 +22,46 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Version of `plan.json` that this build writes, and the newest that it reads. Older ones, which are read too:
+/// Version of `plan.json` that this build writes, and the newest that it reads. It also reads older ones:
 ///
 /// | version | what was new |
 /// |---|---|
 /// | 1 | a fixed number of trials |
-/// | 2 | [`Plan::stopping`]: a build that judged such a run as if its number of trials were fixed would give bounds that do not hold |
+/// | 2 | [`Plan::stopping`]: a build that assumed a fixed number of trials would compute invalid bounds |
 /// | 3 | trials may be runs of repeats, see [`Trials`] |
 /// | 4 | variants resolved, each with its flow; cases in steps of conversations |
-/// | 5 | criteria count units or conversations: an older build would judge a number of units that is an outcome as if it were planned |
+/// | 5 | criteria count units or conversations: an older build would treat an observed number of units as planned |
 pub(crate) const PLAN_VERSION: u32 = 5;
 
-/// Plans of more trials than this are written as runs of repeats.
+/// Plans of more trials are written as runs of repeats.
 const LISTED: usize = 20_000;
 
-/// The error probability that a run until decided spends on passing a gate whose rate is too low, each gate for itself,
-/// and on failing any gate whose rate is high enough, all gates together.
+/// Error probability of a run until decided: for passing a gate whose rate is too low, per gate, and for failing any
+/// gate whose rate is high enough, over all gates.
 pub(crate) const STOPPING_ALPHA: f64 = 0.05;
 
-/// Everything that judging needs beside the traces.
+/// Everything that evaluation needs in addition to the traces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Format version.
     pub version: u32,
-    /// What the traces of trials that ended by themselves are; `None` in plans of older builds.
+    /// Mode of the traces of trials that ended normally; `None` in plans of older builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// Of what it is a part; `None` for a whole suite.
+    /// The selection behind a partial plan; `None` for a whole suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// The run's seed.
     pub seed: u64,
-    /// The scenarios, expectations resolved.
+    /// The scenarios, with expectations resolved.
     pub scenarios: Vec<PlannedScenario>,
-    /// The planned trials, in order; with a stopping design pass by pass, and the last ones may never be needed.
+    /// The planned trials, in order; with a stopping design pass by pass, and the last ones may not be needed.
     pub trials: Trials,
-    /// Places in `trials` in the order in which a live run began them, see [`interleaved`]; empty where that is the order
-    /// of the plan, and in every replay.
+    /// Places in `trials` in the order in which a live run started them, see [`interleaved`]; empty if that is plan
+    /// order, and in every replay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<u32>,
-    /// How the run stops by itself; `None` when it runs every planned trial.
+    /// The stopping design; `None` if the run executes every planned trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<Stopping>,
     /// The criteria on the whole run.
@@ -72,62 +72,62 @@ pub struct Plan {
     pub machines: BTreeMap<String, serde_json::Value>,
     /// Human ratings: trial to satisfied. `None` when there is no ratings file.
     pub ratings: Option<BTreeMap<String, bool>>,
-    /// How far a model's grades agree with people; `None` where that was not measured, and then no grade decides.
+    /// Measured agreement of a model's grades with people; `None` if not measured, and then no grade decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<MeasuredAgreement>,
-    /// Rewards that came with imported conversations, 0 to 1: trial to reward. A trial that has one is judged by it.
+    /// Rewards of imported conversations, 0 to 1, by trial. A reward decides its trial.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rewards: BTreeMap<String, f64>,
-    /// What models and search services cost, by `provider/model`, as the project said when the run was planned.
+    /// Prices of models and search services, by `provider/model`, at planning time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: Prices,
-    /// All requirements that the project knows, with a few words each, for the coverage table.
+    /// All requirements of the project, with short descriptions, for the coverage table.
     pub requirements: BTreeMap<String, String>,
-    /// Where those come from, as far as the project says: a document, a ticket.
+    /// Sources of requirements, where the project states them: a document, a ticket.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requirement_sources: BTreeMap<String, String>,
-    /// The recordings that are not as they were at a commit, on a pull request that of its base; `None` where nobody asked.
+    /// Recordings that differ from those at a commit (on a pull request, its base); `None` if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_recordings: Option<ChangedRecordings>,
-    /// A digest of the rest but for `order`, which every trace of the run carries: equal plans have one, whenever they are
-    /// run. Empty before the plan is written, and in plans of older builds.
+    /// Digest of the plan without `order`, repeated in every trace of the run: equal plans have equal ids. Empty
+    /// before the plan is written, and in plans of older builds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
 }
 
-/// The planned recordings that are not as they were at a commit.
+/// Planned recordings that differ from those at a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedRecordings {
-    /// The commit, the beginning of its hash.
+    /// The commit, as an abbreviated hash.
     pub base: String,
     /// The trials that replay them.
     pub trials: Vec<String>,
 }
 
-/// What a plan is a part of.
+/// The selection behind a partial plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Trials of the whole; 0 where whole scenarios were chosen.
+    /// Number of trials in the whole; 0 if whole scenarios were selected.
     pub of: u64,
-    /// What chose them, as it was typed: `--only refund-*`; empty where whole scenarios were chosen.
+    /// The selection as typed: `--only refund-*`; empty if whole scenarios were selected.
     pub by: String,
-    /// Whether single cases or trials were chosen: then these decide, and no rate that speaks of all of them.
+    /// Whether single cases or trials were selected: these then decide, and rates over all cases do not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cases: bool,
-    /// Whether only some of the project's scenarios were chosen: a criterion that these do not decide decides nothing.
+    /// Whether only some of the project's scenarios were selected: criteria that need the others do not decide.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scenarios: bool,
 }
 
-/// The design of a run until decided: complete passes, each one repetition of every selected case, and a look at the
-/// gates after each. What each gate looks for follows from its criterion.
+/// Design of a run until decided: complete passes, each one repetition of every selected case, with a test of the
+/// gates after each. The condition of each gate follows from its criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
-    /// Passes at most.
+    /// Largest number of passes.
     pub max_passes: u32,
-    /// Probability, at most, of ever passing a gate whose true rate is below its target (less its margin).
+    /// Largest probability of ever passing a gate whose true rate is below its target (less its margin).
     pub alpha_pass: f64,
-    /// Probability, at most, of ever failing any required gate whose true rate reaches its target: shared among them.
+    /// Largest probability of ever failing any required gate whose true rate reaches its target, shared among them.
     pub alpha_fail: f64,
 }
 
@@ -147,9 +147,9 @@ impl Plan {
         self.scenario_of(trial)?.variant(&trial.lane.variant)
     }
 
-    /// For each scenario and case the place, among all cases, of the first that asks and expects the same, spaces and
-    /// capitals aside, of the same agents over the same knowledge: a copy of a case says nothing of cases not seen yet.
-    /// Outcomes never decide it.
+    /// Maps each scenario and case to the place of the first case with the same input and expectations (ignoring
+    /// spaces and capitals), the same agents and the same knowledge: a copy of a case adds no evidence about unseen
+    /// cases. Does not depend on outcomes.
     pub fn first_alike(&self) -> BTreeMap<(usize, usize), usize> {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         let mut first = BTreeMap::new();
@@ -157,10 +157,10 @@ impl Plan {
             let flows: Vec<&str> = scenario.variants.iter().map(|variant| variant.flow.as_str()).collect();
             for (number, planned) in scenario.cases.iter().enumerate() {
                 let content = (&flows, &scenario.agent, &scenario.knowledge, &planned.input, planned.case.content());
-                // A plan was read from JSON or is written to it: there is a spelling.
+                // Plans come from JSON or are written to it, so serialisation cannot fail.
                 let mut text =
                     serde_json::to_string(&content).unwrap_or_else(|_| format!("{at}/{number}")).to_lowercase();
-                // Spaces and line breaks, which JSON spells, make no other question.
+                // Spaces and line breaks, as escaped in JSON, do not make another question.
                 for space in ["\\n", "\\r", "\\t"] {
                     text = text.replace(space, "");
                 }
@@ -172,19 +172,19 @@ impl Plan {
         first
     }
 
-    /// A digest of what a trial puts to the test: its case, the variant's model, prompts and parameters, the knowledge that it names,
-    /// and the agent with its version. Two draws of equal subjects are draws of the same thing.
+    /// Digest of everything under test in a trial: its case, the variant's model, prompts and parameters, its
+    /// knowledge, and the agent with its version. Draws with equal subjects repeat the same experiment.
     pub fn subject(&self, trial: &PlannedTrial) -> String {
         let content = self.case_of(trial).map(ResolvedCase::content);
         let settings = self.variant_of(trial).and_then(|variant| variant.settings.as_ref());
         let scenario = self.scenario_of(trial).map(|scenario| (&scenario.agent, &scenario.knowledge));
         let subject = (content, settings, scenario, &trial.lane.flow, trial.lane.arm);
-        // A plan was read from JSON or is written to it: there is a spelling.
+        // Plans come from JSON or are written to it, so serialisation cannot fail.
         let text = serde_json::to_vec(&subject).unwrap_or_default();
         hex::encode(&Sha256::digest(text)[..8])
     }
 
-    /// The places of a pass's trials, `from` to `to`, in the order in which a live run begins them.
+    /// Places of a pass's trials, `from` to `to`, in the order in which a live run starts them.
     pub fn begun(&self, from: usize, to: usize) -> Vec<usize> {
         let drawn = self.order.get(from..to).unwrap_or_default().iter().map(|place| *place as usize);
         let drawn: Vec<usize> = drawn.filter(|place| (from..to).contains(place)).collect();
@@ -194,16 +194,15 @@ impl Plan {
     /// `plan.json`: with a list of trials, or with runs of repeats where the list would be long.
     ///
     /// # Errors
-    /// When it cannot be spelled as JSON.
+    /// If it cannot be written as JSON.
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         self.json(LISTED)
     }
 
-    /// The text of `plan.json` as it is stored, sealed (see [`trace::seal`]); gives the plan its id, which the traces are to
-    /// carry.
+    /// The sealed text of `plan.json` (see [`trace::seal`]); also sets the plan's id, which the traces must carry.
     ///
     /// # Errors
-    /// When it cannot be spelled as JSON.
+    /// If it cannot be written as JSON.
     pub fn stored(&mut self, clean: impl Fn(&[u8]) -> Vec<u8>) -> serde_json::Result<Vec<u8>> {
         let order = std::mem::take(&mut self.order);
         self.id = String::new();
@@ -225,7 +224,7 @@ impl Plan {
         serde_json::to_vec_pretty(&Self { trials, ..self.clone() })
     }
 
-    /// The trials in the parts that are run one after the other: passes, or all at once without a stopping design.
+    /// The trials in parts that run one after another: passes, or a single part without a stopping design.
     pub fn passes(&self) -> impl Iterator<Item = &[PlannedTrial]> {
         let whole = self.stopping.is_none();
         self.trials.chunk_by(move |one, next| whole || one.lane.repetition == next.lane.repetition)
@@ -240,19 +239,19 @@ pub struct PlannedScenario {
     pub name: String,
     /// Its file, relative to the project, with forward slashes.
     pub file: String,
-    /// What it is about.
+    /// Its purpose.
     pub about: String,
-    /// The agent that runs elsewhere, where a variant's flow is `external`.
+    /// The external agent, if a variant's flow is `external`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<ExternalAgent>,
-    /// Its knowledge bases by `kb_id`, as the scenario names them; none for an agent that runs elsewhere.
+    /// Its knowledge bases by `kb_id`, as the scenario names them; empty for an external agent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub knowledge: BTreeMap<String, String>,
     /// Its variants, in order.
     pub variants: Vec<PlannedVariant>,
-    /// Its cases, with the scenario's `covers` and `excluded_from` folded into each.
+    /// Its cases, each with the scenario's `covers` and `excluded_from`.
     pub cases: Vec<PlannedCase>,
-    /// Gates on this scenario alone. A `case_pass_rate` of 100 % stands here unless the scenario writes its own, or
+    /// Gates on this scenario alone. Includes `case_pass_rate` of 100 % unless the scenario writes another, or
     /// `gates: []`.
     pub gates: Vec<crate::scenario::criteria::Gate>,
 }
@@ -269,23 +268,23 @@ impl PlannedScenario {
 pub struct PlannedVariant {
     /// Its name.
     pub name: String,
-    /// What differs, for people.
+    /// What it changes.
     pub about: String,
     /// The agent.
     pub flow: String,
-    /// What it comes to; `None` for imported conversations and in plans of the oldest builds.
+    /// Its resolved settings; `None` for imported conversations and in plans of the oldest builds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<VariantSettings>,
 }
 
 impl PlannedVariant {
-    /// A variant of which nothing more is known.
+    /// A variant without further settings.
     pub fn named(name: impl Into<String>, about: impl Into<String>, flow: impl Into<String>) -> Self {
         Self { name: name.into(), about: about.into(), flow: flow.into(), settings: None }
     }
 }
 
-/// What one variant of a scenario comes to: what a trial needs, and what two runs differ in.
+/// Resolved settings of one variant: input of a trial, and the basis for comparing runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct VariantSettings {
     /// The chat model.
@@ -293,13 +292,13 @@ pub struct VariantSettings {
     /// The external search service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSettings>,
-    /// Services that the agent can do without.
+    /// Services that the agent can work without.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub optional: BTreeSet<OptionalService>,
-    /// The managed retrieval service, for flows that ask one.
+    /// The managed retrieval service, for flows that use one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_retrieval: Option<NamedRetrieval>,
-    /// Bounds on every turn; plans up to version 3 do not say, and have the usual ones here.
+    /// Limits on every turn; defaults for plans up to version 3, which do not record them.
     pub limits: Limits,
     /// How mandatory steps are enforced.
     pub enforcement: Enforcement,
@@ -308,13 +307,13 @@ pub struct VariantSettings {
     pub prompts: BTreeMap<String, String>,
 }
 
-/// A managed retrieval service as a plan tells it: without its address and the variables of its secrets, because a plan
-/// goes where reports go.
+/// A managed retrieval service without its address and the variables of its secrets, because plans are published with
+/// reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NamedRetrieval {
     /// Its name in the project file.
     pub name: String,
-    /// What is declared of it.
+    /// Its declared settings.
     pub settings: ManagedRetrievalSettings,
 }
 
@@ -326,7 +325,7 @@ impl NamedRetrieval {
         Self { name: name.to_owned(), settings }
     }
 
-    /// The name under which its price stands: `NAME/ask`.
+    /// Its key in the price list: `NAME/ask`.
     pub fn price_name(&self) -> String {
         format!("{}/ask", self.name)
     }
@@ -335,15 +334,16 @@ impl NamedRetrieval {
 /// One case of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedCase {
-    /// The table whose row makes the case, from the project's folder; none for a case that stands in its scenario's file.
+    /// The table whose row makes the case, relative to the project's folder; `None` for a case in its scenario's
+    /// file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
     /// The line of that file where the case begins, from 1.
     pub line: u32,
     /// The case, resolved.
     pub case: ResolvedCase,
-    /// Of an imported case, by what its conversations are known to have the same input as those of others; empty where the
-    /// case says its input.
+    /// For an imported case, the key by which its conversations count as having the same input as others; empty if
+    /// the case has an input.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub input: String,
 }
@@ -382,7 +382,7 @@ mod tests {
         };
         let usual = subject(&|_| {});
         assert!(usual[0] == usual[1] && usual[2] == usual[3] && usual[0] != usual[2], "{usual:?}");
-        // Labels, and what is judged by, are not under test.
+        // Labels and evaluation settings are not under test.
         let labelled = subject(&|plan| {
             plan.scenarios[0].cases[0].case.tags = vec!["slow".into()];
             plan.not_measured_ok = vec!["SC-004".into()];

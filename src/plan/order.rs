@@ -1,9 +1,7 @@
-//! In which order a live run begins its trials, so that a provider that drifts does not look like a difference between
-//! variants.
+//! Orders the trials of a live run so that drift at a provider does not look like a difference between variants.
 //!
-//! Variants are interleaved in blocks: a block is one repetition of one case under every selected flow and variant, and
-//! the order within it is drawn from the run's seed. What a drift does, it then does to all variants alike. Reports and
-//! traces keep the order of the plan.
+//! Variants are interleaved in blocks: a block is one repetition of one case under every selected flow and variant,
+//! in an order drawn from the run's seed. Drift then affects all variants alike. Reports and traces keep plan order.
 
 use super::{PlannedTrial, trial_seed};
 use rand::SeedableRng;
@@ -11,8 +9,8 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The places of `trials` in the order in which a live run begins them; empty when that is the order of the plan, as it
-/// is where no scenario has several variants.
+/// Places of `trials` in the order in which a live run starts them; empty if that is plan order, as it is when no
+/// scenario has several variants.
 pub(crate) fn interleaved(trials: &[PlannedTrial], seed: u64) -> Vec<u32> {
     let mut variants: BTreeMap<usize, BTreeSet<(&str, &str)>> = BTreeMap::new();
     for trial in trials {
@@ -32,7 +30,7 @@ pub(crate) fn interleaved(trials: &[PlannedTrial], seed: u64) -> Vec<u32> {
         blocks[block].push(place);
     }
     for block in &mut blocks {
-        // By its first trial's name, so that a selection of other cases changes no block.
+        // Seeded by its first trial's name, so that selecting other cases changes no block.
         let Some(first) = block.first().map(|place| &trials[*place as usize].id) else { continue };
         let mut dice = ChaCha8Rng::seed_from_u64(trial_seed(seed, &format!("order of {first}")));
         block.shuffle(&mut dice);

@@ -1,7 +1,7 @@
-//! `plan.json` as it is stored, of this build and of older ones.
+//! Reads `plan.json` as stored by this build and older ones.
 //!
-//! Up to version 3, cases stood as people write them (`ask`, `turns`, `sequence`), variants were pairs of a name and
-//! what differs, and what they came to stood beside them in `settings`. An older build refuses a newer version.
+//! Up to version 3, cases had the form of scenario files (`ask`, `turns`, `sequence`), variants were pairs of a name
+//! and their changes, and resolved settings were separate in `settings`. An older build rejects a newer version.
 
 use super::case::{conversations, single};
 use super::{PlannedCase, PlannedScenario, PlannedVariant, ResolvedCase, VariantSettings};
@@ -30,7 +30,7 @@ pub(super) struct Scenario {
     /// Old: the search service of all variants, `provider/model`.
     #[serde(default)]
     search: Option<String>,
-    /// Old: what the variants come to.
+    /// Old: resolved settings of the variants.
     #[serde(default)]
     settings: Vec<Settings>,
 }
@@ -49,7 +49,7 @@ enum Variant {
     },
 }
 
-/// What a variant came to, in a plan up to version 3.
+/// Resolved settings of a variant in a plan up to version 3.
 #[derive(Deserialize)]
 struct Settings {
     variant: String,

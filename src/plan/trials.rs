@@ -1,9 +1,9 @@
-//! The planned trials: a list to most readers, and for runs of a million a few words a case.
+//! The planned trials: a list for most readers, and a compact form for runs of a million trials.
 //!
-//! In `plan.json` they are a list. An entry with `to` is a run of repeats, where `id` is what their ids begin with
-//! (`scenario/case/flow.variant`), `lane` that of the first, `to` the last repetition, `control` says that a control
-//! arm follows each, and `seed` is what their seeds are hashed from. Who judges asks [`Trials::at`], [`Trials::each`]
-//! and [`Trials::place_of`], which need no list; as a slice, a list is made of the runs first.
+//! In `plan.json` they are a list. An entry with `to` is a run of repeats: `id` is the common prefix of their ids
+//! (`scenario/case/flow.variant`), `lane` that of the first, `to` the last repetition, `control` means that a control
+//! arm follows each, and `seed` is the input for their seeds. Evaluation uses [`Trials::at`], [`Trials::each`] and
+//! [`Trials::place_of`], which need no list; access as a slice expands the runs into a list first.
 
 use super::{PlannedTrial, trial_seed};
 use crate::platform::bounds::Bound;
@@ -21,7 +21,7 @@ pub struct Trials {
     places: OnceLock<HashMap<Box<str>, usize>>,
 }
 
-/// What summing up needs to know of a planned trial.
+/// Attributes of a planned trial needed for aggregation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Planned<'a> {
     /// Index into [`super::Plan::scenarios`].
@@ -92,19 +92,19 @@ impl Entry {
     }
 }
 
-/// The id of one of the repeats whose ids begin with `stem`.
+/// The id of one of the repeats with the prefix `stem`.
 fn repeated(stem: &str, repetition: u32, arm: Arm) -> String {
     let control = if arm == Arm::Control { ".control" } else { "" };
     format!("{stem}.{repetition}{control}")
 }
 
-/// Why the trials of a stored plan cannot be used.
+/// Reason why the trials of a stored plan cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TrialsError {
-    /// Repeats whose numbers do not rise, or of a control trial.
+    /// Repeats with non-increasing numbers, or of a control trial.
     #[error("the repeats of {0} are not in order")]
     Order(String),
-    /// More than any run can hold.
+    /// More trials than a run can hold.
     #[error("it plans more than {} trials; {}", Bound::Trials.shown(), Bound::Trials.advice())]
     TooMany,
 }
@@ -112,9 +112,9 @@ pub(super) enum TrialsError {
 #[derive(Debug, Clone)]
 struct Runs {
     entries: Vec<Entry>,
-    /// The place of each entry's first trial, and the number of all.
+    /// Place of each entry's first trial, and the total number.
     starts: Vec<usize>,
-    /// Entries by id or by what ids begin with.
+    /// Entries by id or by id prefix.
     by_id: HashMap<Box<str>, Vec<u32>>,
 }
 
@@ -127,7 +127,7 @@ impl Runs {
                 return Err(TrialsError::Order(entry.id.clone()));
             }
             number = number.saturating_add(entry.len());
-            // Room is made for all of them.
+            // Reserves room for all of them.
             if number > Bound::Trials.most_in_memory() {
                 return Err(TrialsError::TooMany);
             }
@@ -157,23 +157,23 @@ impl Runs {
         let entry = &self.entries[found];
         let offset = (repetition - entry.lane.repetition) as usize * entry.arms() + usize::from(control);
         let (repetition, arm) = entry.lane_at(offset);
-        // `01` is read as 1, and is no id of ours.
+        // `01` parses as 1, but is not a valid id.
         (repeated(&entry.id, repetition, arm) == id).then(|| self.starts[found] + offset)
     }
 }
 
 impl Trials {
-    /// How many there are.
+    /// Number of trials.
     pub fn number(&self) -> usize {
         self.runs.as_ref().map_or_else(|| self.listed().len(), |runs| runs.starts.last().copied().unwrap_or(0))
     }
 
-    /// The trial at `place`; `None` behind the last.
+    /// The trial at `place`; `None` past the end.
     pub fn at(&self, place: usize) -> Option<PlannedTrial> {
         self.runs.as_ref().map_or_else(|| self.listed().get(place).cloned(), |runs| runs.at(place))
     }
 
-    /// The place of the trial of that id.
+    /// The place of the trial with that id.
     pub fn place_of(&self, id: &str) -> Option<usize> {
         if let Some(runs) = &self.runs {
             return runs.place_of(id);
@@ -183,7 +183,7 @@ impl Trials {
         self.places.get_or_init(known).get(id).copied()
     }
 
-    /// What summing up needs to know of each, in order.
+    /// Attributes of each trial for aggregation, in order.
     pub fn each(&self) -> impl Iterator<Item = Planned<'_>> {
         let (runs, list) = match &self.runs {
             Some(runs) => (runs.entries.as_slice(), [].as_slice()),
@@ -202,7 +202,7 @@ impl Trials {
         }))
     }
 
-    /// The same trials with repeats as runs, as far as their ids and seeds follow from those of a run of `seed`.
+    /// The same trials with repeats as runs, where their ids and seeds follow from those of a run of `seed`.
     pub(super) fn in_runs(&self, seed: u64) -> Self {
         let runs = Runs::of(entries(self, seed)).ok();
         let list = if runs.is_some() { OnceLock::new() } else { self.list.clone() };

@@ -1,4 +1,4 @@
-//! Runs of repeats are the list that they stand for.
+//! Runs of repeats equal the lists that they represent.
 
 use super::*;
 use proptest::prelude::*;

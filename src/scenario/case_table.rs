@@ -1,4 +1,4 @@
-//! The table that a case names, as written: its file alone, or a map with more.
+//! The table of a case as written: a file name, or a map with more settings.
 
 use crate::platform::yaml::Node;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -10,17 +10,17 @@ use std::collections::BTreeMap;
 /// The key that makes a case a template.
 pub(super) const TABLE: &str = "table";
 
-/// Whether a case, as it is written, names a table.
+/// Whether a case names a table.
 pub(super) fn names_table(case: &Node<'_>) -> bool {
     case.get(TABLE).is_some_and(|table| !table.is_null())
 }
 
-/// A table with a case for each of its rows.
+/// A table that makes one case per row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseTable {
     /// The file, relative to the scenario: `.csv`, `.tsv` or `.jsonl`.
     pub file: String,
-    /// Columns whose cells hold several values, with what stands between two of them: `;` for example.
+    /// Columns whose cells hold several values, with the separator between two values: `;` for example.
     pub lists: BTreeMap<String, String>,
 }
 
@@ -29,8 +29,8 @@ pub struct CaseTable {
 struct FileAndLists {
     /// The file, relative to the scenario: `.csv`, `.tsv` or `.jsonl`.
     file: String,
-    /// Columns whose cells hold several values, with what stands between two of them: `;` for example. JSON lines have lists
-    /// of their own.
+    /// Columns whose cells hold several values, with the separator between two values: `;` for example. JSON lines
+    /// have lists already.
     #[serde(default)]
     lists: BTreeMap<String, String>,
 }

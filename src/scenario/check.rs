@@ -1,6 +1,6 @@
-//! What a scenario means, checked: names, references, times, and cases that prove nothing.
+//! Semantic checks of a scenario: names, references, times, and cases that prove nothing.
 //!
-//! Shape is settled by then. Every check names its place by path and none stops the others.
+//! Runs after the checks of shape. Every check gives its place as a path, and no check stops the others.
 
 use super::Scenario;
 use super::check_criteria::{self, Judged, Known};
@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
-/// What a scenario is checked against.
+/// Context that a scenario is checked against.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     /// The project's folder.
@@ -31,11 +31,11 @@ pub(super) struct Surroundings<'a> {
     pub path: &'a Path,
     /// The project file.
     pub project: &'a Project,
-    /// What flows and metrics declare about themselves.
+    /// Declarations of flows and metrics.
     pub catalogues: &'a Catalogues,
-    /// Ids that `excluded_from` may name, beside the scenario's own gates.
+    /// Ids that `excluded_from` may name, in addition to the scenario's gates.
     pub criteria: &'a BTreeSet<String>,
-    /// The work of compiling the regular expressions of all scenarios so far: see [`expression_work`].
+    /// Cost of compiling the regular expressions of all scenarios so far: see [`expression_work`].
     ///
     /// [`expression_work`]: crate::settings::expression_work
     pub work: &'a AtomicU64,
@@ -58,12 +58,12 @@ pub(super) struct Checker<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) around: Surroundings<'a>,
     pub(super) mistakes: Vec<Mistake>,
-    /// The flows of its variants, as far as there are such.
+    /// The known flows of its variants.
     pub(super) flows: Vec<&'a FlowEntry>,
-    /// The tools that these declare; `None` where an agent's tools are known only at run time.
+    /// The tools that these flows declare; `None` where an agent's tools are known only at run time.
     pub(super) tools: Option<Vec<&'a ToolEntry>>,
     pub(super) expectations: Expectations<'a>,
-    /// Its gates, those of flows included.
+    /// Its gates, including those of flows.
     gates: Vec<Gate>,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
         Self { scenario, around, mistakes: Vec::new(), flows, tools, expectations, gates }
     }
 
-    /// All that was found.
+    /// Returns all mistakes.
     pub(super) fn finish(mut self) -> Vec<Mistake> {
         self.mistakes.append(&mut self.expectations.mistakes);
         self.mistakes
@@ -204,13 +204,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether each of its flows has tenants, whose names are those of the knowledge bases.
+    /// Whether each of its flows has tenants, named after the knowledge bases.
     pub(super) fn has_tenants(&self) -> bool {
         let catalogues = self.around.catalogues;
         self.scenario.flows().all(|flow| catalogues.flow(flow).is_some_and(|flow| flow.tenants))
     }
 
-    /// Whether users belong to tenants: of flows that have them, and of agents that are told theirs.
+    /// Whether users belong to tenants: for flows with tenants, and for agents that receive the tenant in the
+    /// request.
     pub(super) fn knows_tenants(&self) -> bool {
         let catalogues = self.around.catalogues;
         let told = self.scenario.target.as_ref().and_then(|target| target.send.as_ref());
@@ -317,7 +318,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a flow of the scenario declares a criterion of that id, which another criteria file may leave out.
+    /// Whether a flow of the scenario declares a criterion of that id, which another criteria file may omit.
     fn is_of_a_flow(&self, id: &str) -> bool {
         let flows = self.scenario.flows().into_iter().filter_map(|name| self.around.catalogues.flow(name));
         let declared = flows.map(|flow| yaml::read::<Criteria>(flow.criteria).unwrap_or_default());
@@ -352,7 +353,7 @@ impl Checker<'_> {
     }
 
     fn prompts(&mut self, prompts: &BTreeMap<String, PromptText>, at: At<'_>) -> BTreeMap<String, String> {
-        // An agent elsewhere has none that could be replaced, which is said elsewhere.
+        // An external agent has no prompts to replace; another check reports that.
         let ours = self.flows.iter().filter(|flow| flow.tools.is_some());
         let mut known: Vec<&str> = ours.flat_map(|flow| flow.prompts.iter().copied()).collect();
         if known.is_empty() {
@@ -387,11 +388,11 @@ impl Checker<'_> {
     }
 
     fn prompt_file(&self, file: &str) -> Result<String, NamedFileError> {
-        // A checkout on Windows sends what one on another system sends, so that one recording serves both.
+        // A checkout on Windows must send the same text as one elsewhere, so that one recording serves both.
         read_named(self.around.path, file, Bound::PromptSize).map(|text| text.replace("\r\n", "\n"))
     }
 
-    /// Repetitions as files say; whoever starts a run may ask for more with `--repeat`.
+    /// Limits repetitions written in files; `--repeat` may ask for more.
     pub(super) fn often(&mut self, repeat: u32, at: At<'_>) {
         if u64::from(repeat) > Bound::Repeat.most() {
             let mistake = Mistake::at(at, "repeat-too-many", format!("{repeat} repetitions of each case"));
@@ -408,7 +409,7 @@ impl Checker<'_> {
     }
 }
 
-/// The services that a scenario's cost is of and that have no price, as prices name them.
+/// Services that the scenario's cost depends on and that have no price, as named in the price list.
 fn unpriced(scenario: &Scenario, project: &Project) -> BTreeSet<String> {
     let own = scenario.variants.is_empty() || scenario.variants.values().any(|variant| variant.model.is_none());
     let models = own
@@ -421,7 +422,7 @@ fn unpriced(scenario: &Scenario, project: &Project) -> BTreeSet<String> {
     names.filter(|name| !project.prices.contains_key(name)).collect()
 }
 
-/// Whether a flow asks a managed retrieval service, and no knowledge base.
+/// Whether a flow uses a managed retrieval service instead of a knowledge base.
 fn asks_managed_retrieval(catalogues: &Catalogues, flow: &str) -> bool {
     catalogues.flow(flow).is_some_and(|flow| flow.managed_retrieval)
 }

@@ -1,4 +1,4 @@
-//! Cases and their conversations, checked: somebody says something, something is expected, names are unique.
+//! Checks of cases and conversations: each has user input and an expectation, and names are unique.
 
 use super::check::Checker;
 use super::check_expect::Scene;
@@ -10,11 +10,11 @@ use crate::trace::EXTERNAL;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
-/// Cases that one thread checks at a time: compiling their regular expressions is the work.
+/// Cases per thread and batch: compiling their regular expressions dominates the cost.
 const CHUNK: usize = 128;
 
 impl Checker<'_> {
-    /// Checks all cases; `kept` are their indices in the file.
+    /// Checks all cases; `kept` holds their indices in the file.
     pub(super) fn cases(&mut self, kept: &[usize]) {
         let root = At::ROOT;
         let at = root.key("cases");
@@ -108,12 +108,12 @@ impl Checker<'_> {
         }
     }
 
-    /// What comes next is said by users of this tenant.
+    /// Sets the tenant of the users of the following turns.
     fn users_of(&mut self, tenant: Option<&String>) {
         self.expectations.tenant = tenant.filter(|_| self.has_tenants()).cloned();
     }
 
-    /// Something names a tenant.
+    /// Checks a reference to a tenant.
     fn tenant(&mut self, at: At<'_>) {
         if self.knows_tenants() {
             return;
@@ -143,7 +143,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Every conversation's name with the step in which it happens.
+    /// Every conversation's name and its step in the sequence.
     fn conversations(&mut self, case: &Case, at: At<'_>) -> Vec<(String, usize)> {
         let mut steps: Vec<(String, usize)> = Vec::new();
         each_conversation(case, at, &mut |step, conversation, at| {
@@ -227,7 +227,7 @@ fn expects(case: &Case) -> bool {
     case.expect.is_some() || all_turns(case).any(|turn| turn.expect.is_some())
 }
 
-/// Whether an expectation is left when labels are left out; one that says nothing at all is a mistake of its own.
+/// Whether an expectation remains without labels; an empty expectation is a separate mistake.
 fn asserts(case: &Case) -> bool {
     let all = || case.expect.iter().chain(all_turns(case).filter_map(|turn| turn.expect.as_ref()));
     all().any(|expect| {

@@ -1,4 +1,4 @@
-//! Criteria, gates and the project file, checked.
+//! Checks of criteria, gates and the project file.
 
 use super::criteria::Per;
 use super::diagnostic::{At, Mistake, did_you_mean};
@@ -8,22 +8,22 @@ use crate::settings::catalogue::{Better, Catalogues, Figure, MetricEntry, Resolv
 use crate::trace::Role;
 use std::collections::BTreeSet;
 
-/// Criteria or gates, with their indices in the file where some were left out.
+/// Criteria or gates, with their indices in the file if some were dropped.
 #[derive(Clone, Copy)]
 pub(super) struct Judged<'a> {
     /// The criteria.
     pub rows: &'a [Criterion],
-    /// Their indices in the file; `None` when they are all there.
+    /// Their indices in the file; `None` when none was dropped.
     pub kept: Option<&'a [usize]>,
 }
 
-/// What criteria may name.
+/// Names that criteria may use.
 pub(super) struct Known<'a> {
     /// The metrics.
     pub metrics: &'a [&'static MetricEntry],
-    /// The tools of the flows in question; `None` where an agent's tools are known only at run time.
+    /// The tools of the flows concerned; `None` where an agent's tools are known only at run time.
     pub tools: Option<BTreeSet<&'a str>>,
-    /// The flows; `None` where a plan is read, whose flows may be of another build.
+    /// The flows; `None` when reading a plan, whose flows may come from another build.
     pub flows: Option<Vec<&'static str>>,
 }
 
@@ -61,23 +61,23 @@ pub(super) fn rows(judged: Judged<'_>, known: &Known<'_>, at: At<'_>, mistakes: 
     }
 }
 
-/// A criterion, understood.
+/// A parsed criterion.
 #[derive(Debug, Clone)]
 pub struct ReadCriterion {
-    /// Its metric, parameters filled in.
+    /// Its metric with all parameters.
     pub metric: ResolvedMetric,
-    /// What it asks.
+    /// Its target.
     pub target: Target,
     /// For an invariant: the share of good units that the bound must reach.
     pub floor: Option<f64>,
-    /// For confidence: how far below the target a share of good units may be that a run until decided passes; 0 is
-    /// strict.
+    /// For `confidence`: how far below the target a share of good units may be and still pass a run until decided; 0
+    /// is strict.
     pub margin: f64,
-    /// What the rate is counted over, where that is written or follows from the metric.
+    /// Unit that the rate is counted over, as written or implied by the metric.
     pub per: Per,
 }
 
-/// Why a criterion cannot be understood, with what to write.
+/// Reason why a criterion cannot be parsed, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CriterionError(String);
@@ -118,7 +118,7 @@ fn one(row: &Criterion, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistak
     {
         mistakes.extend(unusual(row, metric.entry.better, target, at.key("target")));
     }
-    // Every unit good: for a time that is what the target says already.
+    // Every unit must be good; for a time the target already says so.
     let whole = target.is_some_and(|target| target.good_share(1.0) >= 1.0);
     let timed = target.is_some_and(Target::is_time);
     if row.kind == GateKind::Confidence && whole && !timed {
@@ -169,7 +169,7 @@ fn flow_exists(flow: &str, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mis
     }
 }
 
-/// Tools that a metric names and no flow in question declares.
+/// Tools that a metric names and no flow concerned declares.
 fn named_tools(
     metric: &ResolvedMetric,
     tools: &BTreeSet<&str>,
@@ -189,7 +189,8 @@ fn named_tools(
     }
 }
 
-/// A target that is hardly meant: it asks nothing, looks the other way than its metric, or takes 0.95 for per cent.
+/// A target that is probably a mistake: it asks for nothing, bounds the wrong side for its metric, or reads 0.95 as
+/// per cent.
 fn unusual(row: &Criterion, better: Better, target: Target, at: At<'_>) -> Option<Mistake> {
     const MEANT: &str = "if it is meant, say `meant: true`";
     if target.is_time() {
@@ -219,7 +220,7 @@ fn unusual(row: &Criterion, better: Better, target: Target, at: At<'_>) -> Optio
     })
 }
 
-/// The margin of a criterion that asks for this share of good units; 0 where there is none, or a mistake.
+/// The margin of a criterion with this target share of good units; 0 where there is none or it is invalid.
 fn margin(row: &Criterion, share: f64, at: At<'_>, mistakes: &mut Vec<Mistake>) -> f64 {
     let Some(text) = &row.margin else { return 0.0 };
     let at = at.key("margin");
@@ -249,7 +250,7 @@ fn written(error: GrammarError, at: At<'_>, code: &'static str) -> Mistake {
     mistake
 }
 
-/// Patterns of scenario files.
+/// Largest number of patterns for scenario files.
 pub(super) const MOST_PATTERNS: usize = 100;
 
 /// Checks the project file.
@@ -323,7 +324,7 @@ pub(super) fn project(project: &Project, catalogues: &Catalogues) -> Vec<Mistake
     mistakes
 }
 
-/// Checks the ids that may measure nothing against those that exist.
+/// Checks that the ids in `not_measured_ok` exist.
 pub(super) fn not_measured(project: &Project, known: &BTreeSet<String>) -> Vec<Mistake> {
     let root = At::ROOT;
     let at = root.key("not_measured_ok");

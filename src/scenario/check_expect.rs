@@ -1,4 +1,4 @@
-//! Expectations, checked: patterns that can match, bounds that can hold, references that exist.
+//! Checks of expectations: patterns can match, bounds can hold, references exist.
 
 use super::check_sources::Citable;
 use super::diagnostic::{At, Mistake, did_you_mean};
@@ -11,45 +11,45 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Expressions that every text matches.
+/// Expressions that match every text.
 const MATCH_ALL: [&str; 8] = ["", "^", "$", ".*", "^.*", ".*$", "(?s).*", ".?"];
 
-/// Where in its case an expectation stands.
+/// Position of an expectation in its case.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scene {
-    /// The case's conversations, each with the step of the sequence in which it happens.
+    /// The case's conversations, each with its step in the sequence.
     pub steps: Vec<(String, usize)>,
-    /// The step that the expectation belongs to; `None` when it is the whole case's.
+    /// The step of the expectation; `None` for one on the whole case.
     pub step: Option<usize>,
-    /// Whether it is about one turn.
+    /// Whether it covers a single turn.
     pub turn: bool,
-    /// Whether anything was said before.
+    /// Whether earlier turns exist.
     pub history: bool,
 }
 
-/// Checks expectations and remembers which regular expressions and schemas it has compiled before.
+/// Checks expectations, and caches the regular expressions and schemas compiled so far.
 pub(super) struct Expectations<'a> {
-    /// What was found.
+    /// Mistakes found.
     pub mistakes: Vec<Mistake>,
     /// The tools that the flow declares; `None` where an agent's tools are known only at run time.
     pub(super) tools: Option<Vec<&'a ToolEntry>>,
-    /// What answers can cite; `None` where that is not in files of the project.
+    /// Sources that answers can cite; `None` where these are not in files of the project.
     pub(super) citable: Option<&'a Citable>,
-    /// How turns without an answer end; empty where that is not known.
+    /// Errors with which turns can end; empty where these are unknown.
     pub(super) errors: BTreeSet<&'static str>,
-    /// How often a request or a call is made again, by account.
+    /// Limits on repeated requests and calls, by account.
     pub(super) limits: Limits,
-    /// The tenant of the users whose expectations are checked, where they have one.
+    /// The tenant of the users whose expectations are checked, if any.
     pub(super) tenant: Option<String>,
-    /// Services of the scenario without a price, as prices name them.
+    /// Services of the scenario without a price, as named in the price list.
     pub(super) unpriced: BTreeSet<String>,
     compiled: BTreeMap<String, Option<String>>,
-    /// The work of compiling expressions so far, in all scenarios.
+    /// Cost of compiling expressions so far, in all scenarios.
     work: &'a AtomicU64,
 }
 
 impl<'a> Expectations<'a> {
-    /// Before the first expectation of an agent with these tools and sources.
+    /// Starts the checks for an agent with these tools and sources.
     pub(super) fn new(tools: Option<Vec<&'a ToolEntry>>, citable: Option<&'a Citable>, work: &'a AtomicU64) -> Self {
         let (errors, limits) = (BTreeSet::new(), Limits::default());
         Self {
@@ -162,7 +162,7 @@ impl<'a> Expectations<'a> {
         }
     }
 
-    /// Empty text is contained in every text.
+    /// Every text contains the empty text.
     fn texts(&mut self, list: &[String], at: At<'_>) {
         let blank = |text: &str| text.chars().all(|one| one.is_whitespace() || has_no_width(one) || one == '`');
         for (index, _) in list.iter().enumerate().filter(|(_, text)| blank(text)) {
@@ -299,14 +299,14 @@ impl<'a> Expectations<'a> {
     }
 
     fn pattern(&mut self, pattern: &CallPattern, at: At<'_>) {
-        // A name alone has no key `tool`: the locator then stops at the pattern itself.
+        // A bare name has no key `tool`: the locator then stops at the pattern.
         self.tool(&pattern.tool, at.key("tool"));
         let declared =
             self.tools.as_ref().and_then(|tools| tools.iter().copied().find(|known| known.name == pattern.tool));
         let here = at.key("arguments");
         for (name, condition) in &pattern.arguments {
             let at = here.key(name);
-            // Of a pointer, the first step names the argument.
+            // The first step of a pointer names the argument.
             let first = name.strip_prefix('/').map_or(name.as_str(), |path| path.split('/').next().unwrap_or(path));
             let first = first.replace("~1", "/").replace("~0", "~");
             if let Some(declared) = declared.filter(|declared| !declared.arguments.contains(&first)) {
@@ -360,8 +360,8 @@ impl<'a> Expectations<'a> {
         }
     }
 
-    /// Whether these are compiled too: together with all before they stay within the limit. Where they do not, all
-    /// scenarios together have one mistake, and which expressions were compiled before it does not matter.
+    /// Whether these expressions fit the limit, together with all before. If not, one mistake is reported for all
+    /// scenarios together, so it does not matter which expressions were compiled before.
     fn affords<'p>(&self, patterns: impl IntoIterator<Item = &'p str>) -> bool {
         let most = Bound::Expressions.most();
         patterns.into_iter().all(|pattern| {
@@ -399,7 +399,7 @@ fn last_line(text: &str) -> String {
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
 
-/// Whether a character shows nothing, so that comparisons leave it out.
+/// Whether a character has no width, so that comparisons ignore it.
 fn has_no_width(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
         || matches!(character, '\u{2060}'..='\u{2069}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')

@@ -1,4 +1,4 @@
-//! `flow: external`, checked: where the agent is, what of it can be set, and what its traffic can show.
+//! Checks of `flow: external`: the agent's address, its settings, and what its traffic can show.
 
 use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 impl Checker<'_> {
-    /// What the head of a scenario says about an agent that runs elsewhere, or must not say.
+    /// Checks the top-level settings of a scenario with an external agent.
     pub(super) fn external(&mut self) {
         let (scenario, root) = (self.scenario, At::ROOT);
         if !self.is_external() {
@@ -68,7 +68,7 @@ impl Checker<'_> {
         self.variants_not_ours();
     }
 
-    /// Whether one of its variants is an agent that runs elsewhere.
+    /// Whether one of its variants is an external agent.
     fn is_external(&self) -> bool {
         self.scenario.flows().any(|flow| flow == EXTERNAL)
     }
@@ -132,7 +132,8 @@ impl Checker<'_> {
 
     fn may_refuse(&mut self, paths: &[String], at: At<'_>) {
         for (place, path) in paths.iter().enumerate() {
-            // What an agent that takes the proxy for one of the environment asks for begins with a host.
+            // Agents that use the proxy from an environment variable request an absolute URL, which begins with a
+            // host.
             let host = path.contains("://") || path.contains(':') && !path.contains('/');
             if !path.starts_with('/') && !host {
                 let mistake = Mistake::at(at.index(place), "bad-path", "not a path");
@@ -149,7 +150,7 @@ impl Checker<'_> {
             self.say(mistake.help("write `knowledge: …`, `external: …`, `index: …`, `respond: …`, or remove it"));
         }
         for (ordinal, (role, place, tool)) in given.iter().enumerate() {
-            // A name alone has no place in a list: the locator then stops at the role.
+            // A bare name has no place in a list: the locator then stops at the role.
             let role_at = at.key(role.as_str());
             let tool_at = role_at.index(*place);
             if tool.trim().is_empty() {
@@ -178,7 +179,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What the agent itself decides.
+    /// Rejects settings that the agent itself decides.
     fn not_ours(&mut self) {
         let (scenario, root) = (self.scenario, At::ROOT);
         let (model, usual) = (&scenario.model, Limits::default());
@@ -202,7 +203,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What a variant whose agent runs elsewhere cannot set, and the dialect in which its model is asked.
+    /// Rejects settings that a variant with an external agent cannot have, and checks the dialect of its model.
     fn variants_not_ours(&mut self) {
         let (scenario, root) = (self.scenario, At::ROOT);
         let variants = root.key("variants");
@@ -236,7 +237,7 @@ impl Checker<'_> {
         self.say(mistake.help("remove it; `{variant}` in `target.send` tells the agent which variant is meant"));
     }
 
-    /// What a case asks of an agent that runs elsewhere and cannot get.
+    /// Rejects settings of a case that an external agent cannot follow.
     pub(super) fn external_case(&mut self, case: &Case, at: At<'_>) {
         if !self.is_external() {
             if case.asks_nothing {
@@ -284,7 +285,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether the body of a turn has that placeholder.
+/// Whether the body of a turn contains that placeholder.
 pub(super) fn is_filled_with(body: &Value, name: &str) -> bool {
     let mut names = Vec::new();
     placeholders(body, &mut names);

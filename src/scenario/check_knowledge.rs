@@ -5,7 +5,7 @@ use super::project::Project;
 use crate::settings::ServerAddress;
 use crate::settings::catalogue::Catalogues;
 
-/// Every mistake in `knowledge_bases`, which stands `at`.
+/// Every mistake in `knowledge_bases`, which is `at`.
 pub(super) fn bases(project: &Project, catalogues: &Catalogues, at: At<'_>) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for (name, base) in &project.knowledge_bases {
@@ -49,7 +49,7 @@ pub(super) fn bases(project: &Project, catalogues: &Catalogues, at: At<'_>) -> V
     mistakes
 }
 
-/// What is wrong with the address of a server: its kind, or what stands behind `?`.
+/// Mistakes in the address of a server: its kind, or its parameters after `?`.
 fn address(server: &ServerAddress, catalogues: &Catalogues, at: At<'_>) -> Option<Mistake> {
     let known = || catalogues.servers.iter().map(|entry| entry.scheme);
     let Some(entry) = catalogues.servers.iter().find(|entry| entry.scheme == server.scheme) else {

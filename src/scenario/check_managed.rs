@@ -1,4 +1,4 @@
-//! Checks the managed retrieval services that a project declares: every mistake of every one.
+//! Checks the managed retrieval services of a project and reports all mistakes.
 
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::project::Project;
@@ -6,12 +6,12 @@ use crate::settings::{ManagedRetrievalSettings, QUERY, placeholders};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Passages that a service takes into an answer, at most.
+/// Largest number of passages that a service may use for an answer.
 const MOST_PASSAGES: u32 = 200;
-/// Characters of a file's name, at most.
+/// Largest number of characters in a file name.
 const LONGEST_NAME: usize = 100;
 
-/// Every mistake in `managed_retrieval`, which stands `at`.
+/// Every mistake in `managed_retrieval`, which is `at`.
 pub(super) fn services(project: &Project, at: At<'_>) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for (name, settings) in &project.managed_retrieval {
@@ -24,7 +24,7 @@ pub(super) fn services(project: &Project, at: At<'_>) -> Vec<Mistake> {
     mistakes
 }
 
-/// Where the service is, and how it is asked.
+/// Checks the service's address and request.
 fn place(settings: &ManagedRetrievalSettings, at: At<'_>, mistakes: &mut Vec<Mistake>) {
     let mut say = |mistake: Mistake| mistakes.push(mistake);
     let required = [
@@ -64,7 +64,7 @@ fn place(settings: &ManagedRetrievalSettings, at: At<'_>, mistakes: &mut Vec<Mis
     }
 }
 
-/// What becomes of answers.
+/// Checks how answers are turned into artifacts.
 fn output(settings: &ManagedRetrievalSettings, at: At<'_>, mistakes: &mut Vec<Mistake>) {
     let name = &settings.output_filename_base;
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
@@ -148,7 +148,7 @@ fn templates(settings: &ManagedRetrievalSettings, at: At<'_>, mistakes: &mut Vec
     }
 }
 
-/// Placeholders that no parameter stands behind.
+/// Placeholders without a parameter.
 fn unknown(settings: &ManagedRetrievalSettings, template: &str, at: At<'_>, mistakes: &mut Vec<Mistake>) {
     let known = || settings.template_parameters.iter().map(|parameter| parameter.name.as_str()).chain([QUERY]);
     for name in placeholders(template).filter(|name| !known().any(|known| known == *name)) {
@@ -158,7 +158,7 @@ fn unknown(settings: &ManagedRetrievalSettings, template: &str, at: At<'_>, mist
     }
 }
 
-/// Every text of a value, names of members apart.
+/// Visits every text in a value, except the names of members.
 fn texts(value: &Value, seen: &mut impl FnMut(&str)) {
     match value {
         Value::String(text) => seen(text),

@@ -1,12 +1,12 @@
-//! What a rate is counted over, checked: `per` and `most`.
+//! Checks of `per` and `most`: what a rate is counted over.
 
 use super::Criterion;
 use super::criteria::Per;
 use super::diagnostic::{At, Mistake};
 use crate::settings::catalogue::{ResolvedMetric, Units};
 
-/// A rate per unit needs a limit of the units of one conversation, wherever what the agent does says how many there are:
-/// without it one conversation could hold more units than all others together.
+/// A rate per unit needs a limit on the units of one conversation wherever the agent's behaviour determines their
+/// number. Without it, one conversation could hold more units than all others together.
 pub(super) fn check(row: &Criterion, metric: Option<&ResolvedMetric>, at: At<'_>, mistakes: &mut Vec<Mistake>) {
     if row.most == Some(0) {
         mistakes.push(Mistake::at(at.key("most"), "bad-value", "`most` is 1 or more"));

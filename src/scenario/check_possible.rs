@@ -1,5 +1,5 @@
-//! Expectations that no turn of the agent can meet, checked: errors that it never ends with, sources and keywords that
-//! it has no tool for, retries that its limits rule out, and expectations that contradict one another.
+//! Checks for expectations that no turn of the agent can meet: errors that it never ends with, sources and keywords
+//! without a tool for them, retries beyond its limits, and expectations that contradict one another.
 
 use super::check_expect::Expectations;
 use super::diagnostic::{At, Mistake, did_you_mean};
@@ -8,12 +8,12 @@ use super::{CallExpectation, CallPattern, Expectation};
 use crate::trace::{Account, Role};
 
 impl Expectations<'_> {
-    /// Whether a tool of the agent plays this part; an agent whose tools are not known may have one.
+    /// Whether a tool of the agent has this role; an agent with unknown tools may have one.
     pub(super) fn has_role(&self, role: Role) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool.role == role))
     }
 
-    /// Says what of an expectation can never hold.
+    /// Reports parts of an expectation that can never hold.
     pub(super) fn possible(&mut self, expect: &Expectation, at: At<'_>) {
         self.error_kind(expect, at);
         self.sources_and_keywords(expect, at);
@@ -38,7 +38,7 @@ impl Expectations<'_> {
         if let Some(sources) = &expect.sources {
             let here = at.key("sources");
             let claims = [("internal", sources.internal), ("external", sources.external)];
-            // What was learned from outside is found by keywords and cited as external.
+            // External results that were learned are found by keywords and cited as external.
             if sources.external == Some(true) && !self.has_role(Role::External) && !self.has_role(Role::Index) {
                 self.say(Mistake::at(here.key("external"), "impossible", lacking(Role::External)));
             }
@@ -74,7 +74,7 @@ impl Expectations<'_> {
         }
     }
 
-    /// A call that must run, and must never be tried.
+    /// A call that must run and must never be tried.
     fn calls_and_never(&mut self, expect: &Expectation, at: At<'_>) {
         for (index, call) in expect.calls.iter().enumerate() {
             let needed = match call {
@@ -95,7 +95,7 @@ impl Expectations<'_> {
     }
 }
 
-/// Whether an expectation allows no call that `wanted` means.
+/// Whether an expectation excludes every call that `wanted` matches.
 fn forbids(other: &CallExpectation, wanted: &CallPattern) -> bool {
     let every = |pattern: &CallPattern| {
         let outcome = pattern.outcome.is_none() || pattern.outcome == wanted.outcome;
@@ -104,7 +104,7 @@ fn forbids(other: &CallExpectation, wanted: &CallPattern) -> bool {
     match other {
         CallExpectation::Never(pattern) => every(pattern),
         CallExpectation::AtMost(bound) => bound.times == 0 && every(&bound.call),
-        // A call that was refused never ran, and these list those that did.
+        // A refused call never ran, and these expectations list calls that ran.
         CallExpectation::Subset(list) | CallExpectation::Exact(list) => {
             wanted.outcome != Some(CallOutcome::Failed) && list.iter().all(|pattern| pattern.tool != wanted.tool)
         }

@@ -1,7 +1,7 @@
-//! Sources that expectations name, checked: documents and passages that the agent can find.
+//! Checks that the sources in expectations are documents and passages that the agent can find.
 //!
-//! Documents are known by the names of their files. The passages of a folder are read only when an expectation names
-//! one, and once.
+//! Documents are identified by file name. The passages of a folder are read only when an expectation names one, and
+//! only once.
 
 use super::Scenario;
 use super::check::Surroundings;
@@ -14,15 +14,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// How ids begin that name nothing of a folder: pages, and what was learned.
+/// Prefixes of ids that are not in a folder: pages and learned entries.
 const ELSEWHERE: [&str; 4] = ["http://", "https://", "learned", "result-"];
 
-/// What can be cited of the knowledge bases of a scenario, by `kb_id`.
+/// Citable sources of a scenario's knowledge bases, by `kb_id`.
 pub(super) struct Citable {
     bases: BTreeMap<String, Base>,
 }
 
-/// What can be cited of one folder.
+/// Citable sources of one folder.
 struct Base {
     folder: PathBuf,
     documents: BTreeSet<String>,
@@ -37,13 +37,13 @@ impl Base {
     }
 }
 
-/// What a source names: a document, or a passage of one.
+/// Whether an id names the document or one of its passages.
 fn is_of(id: &str, document: &str) -> bool {
     id.strip_prefix(document).is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
 }
 
 impl Citable {
-    /// What can be cited in a scenario; `None` where a base is not a folder of the project, or cannot be read.
+    /// Citable sources of a scenario; `None` where a base is not a folder of the project, or cannot be read.
     pub(super) fn of(scenario: &Scenario, around: Surroundings<'_>) -> Option<Self> {
         let names = around.catalogues.passages?;
         let mut bases = BTreeMap::new();
@@ -62,13 +62,13 @@ impl Citable {
         (!bases.is_empty()).then_some(Self { bases })
     }
 
-    /// The bases that users of this tenant search: all where there is no such tenant.
+    /// The bases that users of this tenant search: all if there is no such tenant.
     fn bases(&self, tenant: Option<&str>) -> impl Iterator<Item = &Base> {
         let own = tenant.filter(|tenant| self.bases.contains_key(*tenant));
         self.bases.iter().filter(move |(id, _)| own.is_none_or(|own| own == *id)).map(|(_, base)| base)
     }
 
-    /// Why nothing that is found is called `id`, and what to write instead.
+    /// Reason why no source has this `id`, and what to write instead.
     fn missing(&self, id: &str, tenant: Option<&str>) -> Option<(String, String)> {
         let holding: Vec<&Base> =
             self.bases(tenant).filter(|base| base.documents.iter().any(|document| is_of(id, document))).collect();
@@ -96,7 +96,7 @@ impl Citable {
 }
 
 impl Expectations<'_> {
-    /// Says which of these name no document, passage, page or learned entry that the agent can find.
+    /// Reports ids that match no document, passage, page or learned entry.
     pub(super) fn sources(&mut self, list: &[String], at: At<'_>) {
         let Some(citable) = self.citable else { return };
         let outside = self.has_role(Role::External) || self.has_role(Role::Index);

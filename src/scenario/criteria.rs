@@ -9,42 +9,42 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Criteria {
-    /// What these criteria are for.
+    /// Purpose of these criteria.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// What an INCONCLUSIVE criterion does.
+    /// Effect of an INCONCLUSIVE criterion on the exit code.
     #[serde(default)]
     pub undecided: Undecided,
-    /// What a rate is a statement about.
+    /// Population that a rate describes.
     #[serde(default)]
     pub estimand: Estimand,
-    /// Flows whose own criteria are taken over, before those below; each counts the trials of its flow, and of
-    /// agents that run elsewhere. One that is written below with the same id stands in its place.
+    /// Flows whose criteria are included before those below. Each counts the trials of its flow and of external
+    /// agents. A criterion below with the same id replaces it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<String>,
-    /// The criteria, in the order of the report.
+    /// The criteria, in report order.
     pub criteria: Vec<Criterion>,
 }
 
-/// What an INCONCLUSIVE criterion does to the exit code.
+/// Effect of an INCONCLUSIVE criterion on the exit code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Undecided {
     /// Exit code 4.
     #[default]
     Fail,
-    /// Exit code 0 where the observed figure reaches the target and can still be shown; otherwise 4.
+    /// Exit code 0 where the observed figure reaches the target and a proof is still possible; otherwise 4.
     Warn,
 }
 
-/// What a rate is a statement about.
+/// Population that a rate describes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimand {
-    /// These cases, run again.
+    /// The same cases, run again.
     #[default]
     FixedSuite,
-    /// Queries not seen yet: clustered by scenario.
+    /// Unseen queries: clustered by scenario.
     Population,
 }
 
@@ -54,46 +54,45 @@ pub enum Estimand {
 pub struct Criterion {
     /// Its name, `SC-001` for example.
     pub id: String,
-    /// What it asks, in a sentence.
+    /// The requirement, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
     /// A metric of the catalogue, with its parameters: `mandatory_call_rate(knowledge)`.
     pub metric: String,
     /// The target: `>= 95%` for a rate, `<= 10s` for a time.
     pub target: String,
-    /// How it is judged.
+    /// How it is decided.
     pub kind: GateKind,
-    /// The flow whose trials it counts, with those of agents that run elsewhere; trials of every flow where nothing is
-    /// written.
+    /// The flow whose trials count, together with those of external agents. Default: trials of every flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
     /// For an invariant: the one-sided 95 % lower bound must reach this too, `>= 95%` for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<String>,
-    /// What the rate is counted over. Where nothing is written: `unit` where the script says how many units a conversation
-    /// has, `conversation` where what the agent does says it.
+    /// The unit that the rate is counted over. Default: `unit` where the script determines how many units a
+    /// conversation has, `conversation` where the agent's behaviour does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Per>,
-    /// With `per: unit`, where what the agent does says how many units a conversation has: the most that one can have.
+    /// With `per: unit`, where the agent's behaviour determines the number of units: the most that one conversation
+    /// can have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u32>,
-    /// Fewer conversations than this, or cases with `estimand: population`, are INCONCLUSIVE.
+    /// Smallest number of conversations, or of cases with `estimand: population`; fewer are INCONCLUSIVE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_n: Option<u32>,
-    /// For `confidence` in a run until decided: how far on the wrong side of the target a rate may pass, `5%` for example.
+    /// For `confidence` in a run until decided: how far a rate may miss the target and still pass, `5%` for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<String>,
-    /// Whether the run fails when it does not pass; where nothing is written, `point` is advisory and the others are
-    /// required.
+    /// Whether the run fails when the criterion does not pass. Default: false for `point`, true for the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
-    /// Says that a target which asks nothing, or looks the other way than its metric, is meant.
+    /// Confirms that a target which asks for nothing, or bounds the wrong side for its metric, is intended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub meant: bool,
 }
 
 impl Criteria {
-    /// What becomes of criteria on people's ratings where there are none: they are required only if they say so.
+    /// Without a ratings file, makes criteria on human ratings optional unless they set `required`.
     pub(super) fn without_ratings(&mut self, metrics: &[&'static MetricEntry]) {
         for row in self.criteria.iter_mut().filter(|row| row.required.is_none()) {
             if resolve_metric(&row.metric, metrics).is_ok_and(|metric| metric.entry.is_rated) {
@@ -104,13 +103,13 @@ impl Criteria {
 }
 
 impl Criterion {
-    /// Whether the run fails when it does not pass.
+    /// Whether the run fails when the criterion does not pass.
     pub fn is_required(&self) -> bool {
         self.required.unwrap_or(self.kind != GateKind::Point)
     }
 
-    /// The gate of every scenario that does not write `gates` about its cases: each trial meets what its case expects.
-    /// A gate on `case_pass_rate`, or one with the id `cases`, replaces it, and `gates: []` removes it.
+    /// Default gate of every scenario: each trial meets its case's expectations. A gate on `case_pass_rate`, or one
+    /// with the id `cases`, replaces it, and `gates: []` removes it.
     pub fn every_case() -> Self {
         Self {
             id: "cases".into(),
@@ -130,20 +129,20 @@ impl Criterion {
     }
 }
 
-/// What a rate is counted over: two different claims.
+/// The unit that a rate is counted over; the two are different claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
-    /// Units: each counts the same, so long conversations count more.
+    /// Units: each has the same weight, so long conversations count more.
     Unit,
-    /// Conversations: each counts the same, by the share of its own units.
+    /// Conversations: each has the same weight, by the share of its good units.
     Conversation,
 }
 
 /// A gate in a scenario: a criterion on that scenario alone.
 pub(crate) type Gate = Criterion;
 
-/// How a criterion is judged.
+/// How a criterion is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateKind {
@@ -151,6 +150,6 @@ pub enum GateKind {
     Invariant,
     /// The exact one-sided 95 % bound decides.
     Confidence,
-    /// The observed figure decides; advisory, and labelled so, unless `required: true`.
+    /// The observed figure decides. Advisory, and labelled so, unless `required: true`.
     Point,
 }

@@ -1,45 +1,46 @@
-//! What is wrong with what someone wrote, as plain data; one place in the command line renders it.
+//! Mistakes in user files as plain data; the command line renders them in one place.
 //!
-//! Checks produce [`Mistake`]s that name a place by its path in the document (`cases[3].expect`). Only when there is
-//! one is the file read again as a tree with positions, and the path becomes line and column of a [`Diagnostic`].
+//! Checks produce [`Mistake`]s that give a place as a path in the document (`cases[3].expect`). Only if there is one
+//! is the file read again as a tree with positions, which turns the path into line and column of a [`Diagnostic`].
 
 use crate::platform::bounds::Bound;
 use crate::platform::yaml::{self, Node, Problem, ReadError};
 pub(crate) use crate::platform::yaml::{Focus, Place, Step};
 use serde::Serialize;
 
-/// How bad it is.
+/// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// It must be mended: exit code 2.
+    /// Must be fixed: exit code 2.
     Error,
-    /// Worth knowing; changes no exit code.
+    /// For information; never changes the exit code.
     Note,
 }
 
-/// One mistake or note for the person who wrote the file.
+/// One error or note for the author of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Error or note.
     pub severity: Severity,
-    /// A stable name of the kind of mistake, `unknown-flow` for example.
+    /// Stable identifier of the kind of mistake, `unknown-flow` for example.
     pub code: &'static str,
     /// What is wrong.
     pub message: String,
-    /// The file, relative to the project, with forward slashes; empty when none is concerned.
+    /// The file, relative to the project, with forward slashes; empty if no file is concerned.
     pub file: String,
-    /// Where, when it is about one place.
+    /// Line and column, if it concerns one place.
     pub place: Option<Place>,
-    /// The line itself.
+    /// The source line.
     pub source_line: Option<String>,
-    /// What to say at the place: the word that was meant, the known words.
+    /// Text printed at the place: the suggested word, the known words.
     pub label: Option<String>,
-    /// What to do, line by line.
+    /// Suggested fixes, one per line.
     pub help: Vec<String>,
 }
 
-/// Diagnostics as plain lines for an error's message: `file:line:column: what`; the command line renders them in full.
+/// Renders diagnostics as plain lines for an error message: `file:line:column: what`; the command line renders them
+/// in full.
 pub(crate) fn listed(diagnostics: &[Diagnostic]) -> String {
     let one = |one: &Diagnostic| match (one.file.is_empty(), one.place) {
         (true, _) => one.message.clone(),
@@ -49,11 +50,11 @@ pub(crate) fn listed(diagnostics: &[Diagnostic]) -> String {
     diagnostics.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// Bytes of a line that is quoted: a file of one line would be quoted whole for each of its mistakes.
+/// Longest source line that is quoted, in bytes: a file of one line would otherwise be quoted whole for each mistake.
 const LONGEST_LINE: usize = 20_000;
 
 impl Diagnostic {
-    /// An error about a whole file, or (with an empty `file`) about none.
+    /// Creates an error about a whole file, or about none if `file` is empty.
     pub fn error(code: &'static str, file: &str, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -67,12 +68,12 @@ impl Diagnostic {
         }
     }
 
-    /// A note about a whole file.
+    /// Creates a note about a whole file.
     pub fn note(code: &'static str, file: &str, message: impl Into<String>) -> Self {
         Self { severity: Severity::Note, ..Self::error(code, file, message) }
     }
 
-    /// What the reader of YAML stopped at.
+    /// Converts an error of the YAML reader.
     pub(super) fn misread(error: &ReadError, file: &str, text: &str) -> Self {
         let (code, label) = match &error.problem {
             Problem::UnknownKey { key, known } => ("unknown-key", Some(did_you_mean(key, known.iter().copied()))),
@@ -90,14 +91,14 @@ impl Diagnostic {
         }
     }
 
-    /// The same with a line of help.
+    /// Adds a line of help.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
     }
 
-    /// The same at a place of `text`, whose line it quotes.
+    /// Sets the place in `text` and quotes its line.
     #[must_use]
     pub fn at(mut self, text: &str, place: Place) -> Self {
         let line = text.lines().nth(place.line.saturating_sub(1) as usize).unwrap_or_default();
@@ -108,7 +109,7 @@ impl Diagnostic {
     }
 }
 
-/// Where a check stands: a list on the stack, copied only when there is something to say.
+/// Path of the value under check: a linked list on the stack, copied only for a mistake.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At<'a> {
     parent: Option<&'a At<'a>>,
@@ -125,19 +126,19 @@ impl<'a> At<'a> {
     /// The document's root.
     pub(crate) const ROOT: At<'static> = At { parent: None, step: None };
 
-    /// Into a map.
+    /// Descends into a map.
     #[must_use]
     pub(crate) fn key(&'a self, key: &'a str) -> At<'a> {
         At { parent: Some(self), step: Some(Part::Key(key)) }
     }
 
-    /// Into a list.
+    /// Descends into a list.
     #[must_use]
     pub(crate) fn index(&'a self, index: usize) -> At<'a> {
         At { parent: Some(self), step: Some(Part::Index(index)) }
     }
 
-    /// The whole path.
+    /// Returns the whole path.
     pub(crate) fn path(&self) -> Vec<Step> {
         let mut steps = self.parent.map_or_else(Vec::new, At::path);
         match self.step {
@@ -149,7 +150,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// A mistake whose place is still a path.
+/// A mistake with a path instead of a line and column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mistake {
     pub(super) severity: Severity,
@@ -164,7 +165,7 @@ pub(crate) struct Mistake {
 }
 
 impl Mistake {
-    /// An error at the value that `at` names.
+    /// Creates an error at the value that `at` names.
     pub(crate) fn at(at: At<'_>, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -179,48 +180,48 @@ impl Mistake {
         }
     }
 
-    /// The same, pointing at the key.
+    /// Points at the key instead of the value.
     #[must_use]
     pub(crate) fn on_key(mut self) -> Self {
         self.focus = Focus::Key;
         self
     }
 
-    /// The same, pointing into the value's text.
+    /// Points into the value's text.
     #[must_use]
     pub(crate) fn within(mut self, start: usize, length: usize) -> Self {
         self.focus = Focus::Within(start, length);
         self
     }
 
-    /// The same, as a note.
+    /// Makes it a note.
     #[must_use]
     pub(crate) fn as_note(mut self) -> Self {
         self.severity = Severity::Note;
         self
     }
 
-    /// Message, label and help as one line, for where there is no file to point into.
+    /// Message, label and help as one line, for use without a source file.
     pub(crate) fn sentence(&self) -> String {
         let parts = [Some(&self.message), self.label.as_ref()].into_iter().flatten().chain(&self.help);
         parts.map(String::as_str).collect::<Vec<_>>().join("; ")
     }
 
-    /// The same with words at the place.
+    /// Sets the text printed at the place.
     #[must_use]
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// The same with a line of help.
+    /// Adds a line of help.
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
     }
 
-    /// The same without the source line: it may hold a secret.
+    /// Omits the source line, which may hold a secret.
     #[must_use]
     pub(crate) fn without_quote(mut self) -> Self {
         self.quote = false;
@@ -249,7 +250,7 @@ impl Mistake {
     }
 }
 
-/// Gives every mistake its place; the file is read as a tree only if there is one.
+/// Locates every mistake; reads the file as a tree only if there is one.
 pub(crate) fn diagnose(mistakes: Vec<Mistake>, file: &str, text: &str) -> Vec<Diagnostic> {
     if mistakes.is_empty() {
         return Vec::new();
@@ -258,7 +259,7 @@ pub(crate) fn diagnose(mistakes: Vec<Mistake>, file: &str, text: &str) -> Vec<Di
     diagnose_in(mistakes, 0, file, text, root.as_ref())
 }
 
-/// The same for a file that was read as a tree; `unkept` mistakes were found beside.
+/// Locates mistakes in a file already read as a tree; `unkept` counts those found but not listed.
 pub(super) fn diagnose_in(
     mistakes: Vec<Mistake>,
     unkept: usize,
@@ -279,7 +280,7 @@ pub(super) fn diagnose_in(
     told.map(|mistake| mistake.diagnose(file, text, root)).collect()
 }
 
-/// The word that was probably meant, if one is near enough.
+/// The nearest known word, if one is close enough.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let bound = (word.chars().count() / 3).clamp(1, 4);
     let wanted = word.to_lowercase();

@@ -31,7 +31,7 @@ pub struct Scenario {
     /// names. An external agent has its own knowledge.
     #[serde(default, skip_serializing_if = "KnowledgeNames::is_empty")]
     pub knowledge: KnowledgeNames,
-    /// A managed retrieval service of the project file, for flows that ask one.
+    /// A managed retrieval service of the project file, for flows that use one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_retrieval: Option<String>,
     /// The chat model.
@@ -39,67 +39,68 @@ pub struct Scenario {
     /// The external search service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSettings>,
-    /// Services that the agent can do without: a trial in which one of them has an outage is judged, with a note. An
-    /// outage of any other service is an ERROR of the trial.
+    /// Services that the agent can work without: a trial in which one of them has an outage is evaluated, with a
+    /// note. An outage of any other service makes the trial an ERROR.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub optional: BTreeSet<OptionalService>,
-    /// Where an external agent is.
+    /// Address of an external agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<AgentTarget>,
-    /// The parts that an external agent's tools play.
+    /// Roles of an external agent's tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<AgentRoles>,
-    /// What an external agent mints anew in every run, by a name.
+    /// Values that an external agent generates in every run, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, MintedValue>,
-    /// What is called before each trial of an external agent.
+    /// Endpoint called before each trial of an external agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<AgentReset>,
-    /// Where an external agent finds model and search service, `127.0.0.1:8101` unless given: its base URLs are
-    /// `http://<proxy>/model/v1` and `http://<proxy>/search`.
+    /// Address where an external agent reaches the model and the search service, `127.0.0.1:8101` by default: its
+    /// base URLs are `http://<proxy>/model/v1` and `http://<proxy>/search`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
-    /// Host names by which an external agent asks the proxy, beside those of this machine: the service name of a container
-    /// that leads to it, without a port.
+    /// Host names under which an external agent reaches the proxy, in addition to those of this machine: the service
+    /// name of a container that forwards to it, without a port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proxy_hosts: Vec<String>,
     /// How a mandatory step is enforced.
     #[serde(default)]
     pub enforcement: Enforcement,
-    /// Bounds on every turn.
+    /// Limits on every turn.
     #[serde(default)]
     pub limits: Limits,
     /// Replaced prompt texts, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, PromptText>,
-    /// How often each case is run in each variant.
+    /// Repetitions of each case in each variant.
     #[serde(default = "one")]
     pub repeat: u32,
-    /// Settings under comparison, by name; without any there is one, named `base`.
+    /// Settings to compare, by name. Default: one variant named `base`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, Variant>,
     /// The cases.
     pub cases: Vec<Case>,
-    /// Gates on this scenario alone, beside the criteria. Every scenario has the gate `cases` (each trial meets what its
-    /// case expects), unless it writes one on `case_pass_rate` or called `cases`; `gates: []` removes it.
+    /// Gates on this scenario alone, in addition to the criteria. Every scenario has the gate `cases` (each trial
+    /// meets its case's expectations), unless it has one on `case_pass_rate` or named `cases`; `gates: []` removes
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gates: Option<Vec<Gate>>,
-    /// Flows whose own criteria are gates of this scenario, before those of `gates`; one that `gates` writes with the same
-    /// id stands in its place.
+    /// Flows whose criteria become gates of this scenario, before those of `gates`; a gate with the same id replaces
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates_of: Vec<String>,
-    /// Criteria that none of its cases counts for, each with the reason; every case must declare its `fault`.
+    /// Criteria that its cases do not count for, each with the reason; every case must declare its `fault`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
 }
 
 impl Scenario {
-    /// Its gates, those that it takes over from flows first; `None` where it writes none and takes none over.
+    /// Its gates, with those of flows first; `None` if it has neither.
     pub(super) fn all_gates(&self, catalogues: &Catalogues) -> Option<Vec<Gate>> {
         let own: Vec<Gate> = self.gates.iter().flatten().cloned().collect();
         let mut gates: Vec<Gate> = Vec::new();
         for flow in self.gates_of.iter().filter_map(|name| catalogues.flow(name)) {
-            // That it can be read is tested for every flow.
+            // A test for every flow ensures that it can be read.
             let declared: Criteria = yaml::read(flow.criteria).unwrap_or_default();
             for row in declared.criteria {
                 if !own.iter().chain(gates.iter()).any(|other| other.id == row.id) {
@@ -111,7 +112,7 @@ impl Scenario {
         (self.gates.is_some() || !gates.is_empty()).then_some(gates)
     }
 
-    /// The flows that its variants name: its own, where a variant names none.
+    /// The flow of each variant: the scenario's unless the variant names one.
     pub fn flows(&self) -> impl Iterator<Item = &str> {
         let own = self.variants.is_empty().then_some(self.flow.as_str());
         own.into_iter().chain(self.variants.values().map(|variant| self.flow_of(variant)))
@@ -122,7 +123,7 @@ impl Scenario {
         variant.flow.as_deref().unwrap_or(&self.flow)
     }
 
-    /// The agent that runs elsewhere; `None` when it is not said where.
+    /// The external agent; `None` when `target` is missing.
     pub fn agent(&self) -> Option<ExternalAgent> {
         Some(ExternalAgent {
             target: self.target.clone()?,
@@ -139,7 +140,7 @@ fn one() -> u32 {
     1
 }
 
-/// A replaced prompt text: exactly one of the two.
+/// A replaced prompt text: exactly one of `file` and `text`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptText {
@@ -149,11 +150,11 @@ pub enum PromptText {
     Text(String),
 }
 
-/// What one variant changes.
+/// Settings changed by one variant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Variant {
-    /// What it tries, in a sentence.
+    /// Purpose of the variant, in a sentence.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub about: String,
     /// Another agent for the same cases, `external` for example.
@@ -179,54 +180,54 @@ pub struct Variant {
 pub struct Case {
     /// The case's name, unique in its scenario.
     pub case: String,
-    /// A table (`.csv`, `.tsv` or `.jsonl`) relative to the scenario: each of its rows makes one case of this one, in whose
-    /// texts `"{{ column }}"` stands for the row's cell. An empty cell leaves out what it alone would fill.
+    /// A table (`.csv`, `.tsv` or `.jsonl`) relative to the scenario. Each row makes one case from this template, in
+    /// which `"{{ column }}"` is replaced by the row's cell. An empty cell removes a value that consists of it alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<CaseTable>,
-    /// What it shows, in a sentence.
+    /// Purpose of the case, in a sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// Requirements that it exercises, beside the scenario's.
+    /// Requirements that it exercises, in addition to the scenario's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub covers: Vec<String>,
-    /// Labels to select by.
+    /// Labels for selection.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// The tenant that the user belongs to, by the name of one of the knowledge bases, for flows that have tenants; a
-    /// conversation of a sequence may name another.
+    /// The user's tenant, by the name of one of the knowledge bases, for flows with tenants; a conversation of a
+    /// sequence may name another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// What the flow's tools know of the user beside the conversation, `{user: {country: Norway}}` for example; a
-    /// conversation of a sequence may have another.
+    /// Facts about the user available to the flow's tools outside the conversation, `{user: {country: Norway}}` for
+    /// example; a conversation of a sequence may override it.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub tool_context: Map<String, Value>,
-    /// The one thing the user says.
+    /// The user's only message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask: Option<String>,
-    /// What the user says, turn by turn.
+    /// The user's messages, turn by turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
     /// Conversations that share one keyword index, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sequence: Vec<SequenceStep>,
-    /// What is expected of the case as a whole: of its only turn (`ask`), or over all turns and conversations.
+    /// Expectation on the whole case: on its only turn (`ask`), or over all turns and conversations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expectation>,
-    /// Whether the case's context probes are also run without history, where they must fail.
+    /// Whether the case's context probes also run without history, where they must fail.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control: bool,
     /// Repetitions of this case, instead of the scenario's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
-    /// What goes wrong in this case on purpose, by a name: lower-case letters, digits and hyphens. A simulator is told it
-    /// and does what its behaviour file says of it; no other provider is. Only such a case may be left out of criteria.
+    /// Name of a deliberate fault in this case: lower-case letters, digits and hyphens. Only a simulator receives it,
+    /// and follows its behaviour file. Only such a case may be excluded from criteria.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// What becomes of the keyword index in this case; without it, the case has an index of its own in memory.
+    /// State of the keyword index in this case. Default: a separate index in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyword_index: Option<KeywordIndexState>,
-    /// Whether an external agent answers this case without asking its model or the search service. A trial without a
-    /// request is an ERROR otherwise; one with a request fails here.
+    /// Whether an external agent answers this case without calling its model or the search service. A trial without a
+    /// request is otherwise an ERROR; with this setting, a trial with a request fails.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_nothing: bool,
     /// Criteria that the case does not count for, each with the reason; the case must declare its `fault`.
@@ -234,24 +235,24 @@ pub struct Case {
     pub excluded_from: BTreeMap<String, String>,
 }
 
-/// What becomes of the keyword index in a case.
+/// State of the keyword index in a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KeywordIndexState {
-    /// It lies in a file that is closed and opened again before each step of the sequence, as by one run of a served agent
-    /// after another: what was learned must have outlasted them.
+    /// The index is a file that is closed and reopened before each step of the sequence, as between runs of a served
+    /// agent: entries must persist.
     Reopened,
-    /// It cannot be written: what would be indexed fails, as on a disk that is full.
+    /// The index cannot be written: indexing fails, as on a full disk.
     Unwritable,
 }
 
-/// One thing the user says.
+/// One message of the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
-    /// What the user says.
+    /// The user's message.
     pub ask: String,
-    /// What is expected of this turn.
+    /// Expectation on this turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expectation>,
 }
@@ -272,15 +273,15 @@ pub enum SequenceStep {
 pub struct Conversation {
     /// Its name, unique in the case.
     pub name: String,
-    /// The tenant that the user belongs to, instead of the case's.
+    /// The user's tenant, instead of the case's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// What the flow's tools know of the user, instead of the case's.
+    /// Facts about the user available to the flow's tools, instead of the case's.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub tool_context: Map<String, Value>,
-    /// What the user says.
+    /// The user's messages, turn by turn.
     pub turns: Vec<Turn>,
-    /// That its questions relate to what an earlier conversation learned: counted by `learned_retrieval`.
+    /// Labels its questions as related to what an earlier conversation learned: counted by `learned_retrieval`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub related: Option<Related>,
 }
@@ -291,21 +292,21 @@ pub struct Conversation {
 pub struct Related {
     /// The earlier conversation.
     pub to: String,
-    /// How it relates.
+    /// The kind of relation.
     #[serde(default)]
     pub kind: RelatedKind,
-    /// What answers it: `learned` for the entries learned in `to`, and every chunk or document of the knowledge base
-    /// that answers it too. Required, but of unrelated questions.
+    /// Sources that answer it: `learned` for the entries learned in `to`, and every chunk or document of the
+    /// knowledge base that answers it too. Required, except for unrelated questions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relevant: Vec<String>,
 }
 
 impl Related {
-    /// The word for the entries learned in the earlier conversation.
+    /// The word for entries learned in the earlier conversation.
     pub const LEARNED: &'static str = "learned";
 }
 
-/// How a later question relates to an earlier one.
+/// Relation of a later question to an earlier one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RelatedKind {
@@ -316,6 +317,6 @@ pub enum RelatedKind {
     /// Another question on the same subject.
     #[default]
     Related,
-    /// Not related at all: a control that must not be rescued.
+    /// Not related: a control that must not be rescued.
     Unrelated,
 }

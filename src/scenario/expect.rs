@@ -1,4 +1,4 @@
-//! What a case or a turn expects, as written.
+//! Expectations of a case or a turn, as written.
 
 use crate::settings::TimeSpan;
 use crate::trace::Account;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Expectations; every given key is checked.
+/// Expectations; every key that is present is checked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expectation {
@@ -17,11 +17,11 @@ pub struct Expectation {
     /// The answer's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerExpectation>,
-    /// The answer's sources.
+    /// The answer's sources and flags.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<SourcesExpectation>,
-    /// The body of the reply that a chat service gives, of an agent that runs elsewhere the one that it gave: conditions by
-    /// JSON pointer, `/session_id` for example; an empty pointer is the whole body.
+    /// Conditions on the body of a chat service's reply, by JSON pointer, `/session_id` for example; for an external
+    /// agent, of its own reply. An empty pointer is the whole body.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub reply: BTreeMap<String, ArgumentPattern>,
     /// Keyword indexing.
@@ -30,18 +30,18 @@ pub struct Expectation {
     /// Retries, by account.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub retries: Vec<RetryExpectation>,
-    /// What must be remembered from earlier turns.
+    /// Facts that must be remembered from earlier turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextExpectation>,
     /// The turn must end within this time, `10s` for example.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<TimeSpan>,
-    /// Tokens of the model: of the turn, or of all turns of a case together. Where a completion does not tell its tokens, the
+    /// Model tokens of the turn, or of all turns of a case together. If a completion does not report its tokens, the
     /// trial is an ERROR and never passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokensExpectation>,
-    /// US dollars for the model, the search service and managed retrieval, by the prices of the project: of the turn, or of all
-    /// turns of a case together. Where something of it is not known, the trial is an ERROR and never passes.
+    /// US dollars for the model, the search service and managed retrieval, by the project's prices: of the turn, or
+    /// of all turns of a case together. If part of the cost is unknown, the trial is an ERROR and never passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostExpectation>,
     /// The turn must end with this error instead of an answer.
@@ -50,7 +50,7 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    /// Whether anything is checked: facts and documents that only label an answer, for metrics, are no check.
+    /// Whether anything is checked: facts and documents that only label an answer for metrics are not checks.
     pub fn asserts(&self) -> bool {
         let checked = |answer: &AnswerExpectation| {
             let labels = AnswerExpectation {
@@ -69,37 +69,37 @@ impl Expectation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallExpectation {
-    /// These calls run in this order; others may stand between them.
+    /// These calls run in this order; other calls may come between them.
     InOrder(Vec<CallPattern>),
     /// Exactly these calls, in this order, and no others.
     Exact(Vec<CallPattern>),
     /// Exactly these calls, in any order, and no others.
     AnyOrder(Vec<CallPattern>),
-    /// No call but these; not all need to happen.
+    /// No calls except these; not all need to happen.
     Subset(Vec<CallPattern>),
     /// All of these run, in any order; others may happen too.
     Superset(Vec<CallPattern>),
     /// Every call of the second that runs comes after some call of the first; both run.
     Before(Vec<CallPattern>),
-    /// It is tried exactly once.
+    /// Tried exactly once.
     ExactlyOnce(CallPattern),
-    /// It is tried at most so often.
+    /// Tried at most this many times.
     AtMost(AtMost),
-    /// It is never tried.
+    /// Never tried.
     Never(CallPattern),
 }
 
-/// A bound on how often a call happens.
+/// A limit on how often a call happens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AtMost {
-    /// How often at most.
+    /// Largest number of times.
     pub times: u32,
-    /// Which call.
+    /// The call.
     pub call: CallPattern,
 }
 
-/// Which calls are meant: a tool's name alone, or a map with more.
+/// Selects calls: by a tool's name alone, or by a map with more conditions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallPattern {
     /// The tool's name.
@@ -107,11 +107,11 @@ pub struct CallPattern {
     /// Conditions on arguments, by name; a key that begins with `/` is a JSON pointer into the arguments.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, ArgumentPattern>,
-    /// Conditions on the result, by JSON pointer into it as `traces.jsonl` holds it (`/hits/0/id`); an empty pointer is the
-    /// whole result. A call without a result fits none.
+    /// Conditions on the result, by JSON pointer into the result in `traces.jsonl` (`/hits/0/id`); an empty pointer
+    /// is the whole result. A call without a result does not match.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub result: BTreeMap<String, ArgumentPattern>,
-    /// The outcome it must have; any when absent.
+    /// The required outcome; any outcome if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcome>,
 }
@@ -128,15 +128,15 @@ pub enum ArgumentPattern {
     Schema(Value),
 }
 
-/// How a call ended, as far as expectations tell apart.
+/// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
-    /// It ran and gave a result.
+    /// Ran and returned a result.
     Ok,
-    /// It was rejected, came out of order, or failed.
+    /// Was rejected, came out of order, or failed.
     Failed,
-    /// It gave a result after an earlier call of the same tool in the same turn did not.
+    /// Returned a result after an earlier call of the same tool in the same turn did not.
     Recovered,
 }
 
@@ -144,39 +144,40 @@ pub enum CallOutcome {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnswerExpectation {
-    /// It contains each of these, both sides normalised: case, spaces, emphasis; a number matches as a number.
+    /// Contains each of these, both sides normalised: case, spaces, emphasis; a number matches as a number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contains: Vec<String>,
-    /// It contains none of these, both sides normalised as well.
+    /// Contains none of these, both sides normalised.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_contains: Vec<String>,
-    /// Whether `contains` and `not_contains` compare letter by letter, with nothing normalised.
+    /// Whether `contains` and `not_contains` compare exactly, without normalisation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
-    /// It matches each of these regular expressions, as it was written.
+    /// Matches each of these regular expressions, without normalisation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<String>,
     /// Its sources name each of these documents, chunks or URLs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cites: Vec<String>,
-    /// All documents, chunks or URLs that bear on the question, for `citation_precision` and `citation_recall`; no check.
+    /// All documents, chunks or URLs relevant to the question, for `citation_precision` and `citation_recall`; not a
+    /// check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
-    /// Facts that a good answer holds, for `nugget_recall`; no check.
+    /// Facts that a good answer contains, for `nugget_recall`; not a check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nuggets: Vec<Nugget>,
-    /// Whether it says that it cannot answer, names no source and claims none.
+    /// Whether it says that it cannot answer, and neither names nor claims a source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<bool>,
 }
 
-/// A fact that a good answer holds.
+/// A fact that a good answer contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nugget {
-    /// Its spellings: the answer holds it when it contains one of these, both normalised.
+    /// Its spellings: the answer has the fact when it contains one of these, both normalised.
     pub any_of: Vec<String>,
-    /// Whether an answer without it is not good; otherwise it is welcome.
+    /// Whether the fact is required for a good answer; otherwise it is optional.
     #[serde(default = "vital", skip_serializing_if = "is_true")]
     pub vital: bool,
 }
@@ -200,31 +201,31 @@ pub struct SourcesExpectation {
     /// Whether it says that the external service was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external: Option<bool>,
-    /// At least so many sources.
+    /// Smallest number of sources.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<u32>,
 }
 
-/// Bounds on tokens, over all completions.
+/// Limits on tokens, over all completions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokensExpectation {
-    /// At most so many input and output tokens together.
+    /// Largest number of input and output tokens together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
-    /// At most so many input tokens, cached ones included.
+    /// Largest number of input tokens, cached ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_at_most: Option<u32>,
-    /// At most so many output tokens.
+    /// Largest number of output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_at_most: Option<u32>,
 }
 
-/// A bound on money.
+/// A limit on cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CostExpectation {
-    /// At most so many US dollars.
+    /// Largest cost in US dollars.
     pub at_most: f64,
 }
 
@@ -235,16 +236,16 @@ pub struct KeywordsExpectation {
     /// Whether keywords were indexed and read back for every external result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub indexed: Option<bool>,
-    /// These are among them, after normalisation.
+    /// Keywords that must be among those indexed, after normalisation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub include: Vec<String>,
-    /// Whether none of those indexed is generic.
+    /// Whether none of the indexed keywords is generic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub none_generic: Option<bool>,
-    /// These were there before and were merged.
+    /// Keywords that existed before and were merged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<String>,
-    /// What this conversation indexed is found by a search of that later conversation.
+    /// Name of a later conversation whose search finds what this one indexed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found_by: Option<String>,
 }
@@ -253,34 +254,34 @@ pub struct KeywordsExpectation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetryExpectation {
-    /// Which account.
+    /// The account.
     pub account: Account,
-    /// At least so many retries.
+    /// Smallest number of retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<u32>,
-    /// At most so many retries.
+    /// Largest number of retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<u32>,
-    /// Whether every episode ended recovered (true) or at least one did not (false).
+    /// Whether every episode recovered (true) or at least one did not (false).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered: Option<bool>,
 }
 
-/// What must be remembered.
+/// Facts that must be remembered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextExpectation {
-    /// Facts told in earlier turns that must show in this one.
+    /// Facts from earlier turns that must appear in this one.
     pub probes: Vec<Probe>,
 }
 
-/// One fact to remember: shown in the answer, or in the arguments of a call.
+/// One fact to remember, in the answer or in the arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
     /// Any of these must appear, both sides normalised.
     pub any_of: Vec<String>,
-    /// Where it must appear: the answer, or the arguments of calls of this tool.
+    /// Tool whose call arguments must contain it, instead of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_arguments_of: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What a scenario of `flow: external` says about an agent that runs elsewhere.
+//! Settings of a scenario with `flow: external`.
 
 use crate::trace::{Role, Roles};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -7,60 +7,62 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Where the agent is given its base URLs, unless the scenario names another address.
+/// Default address of the proxy.
 pub(crate) const USUAL_PROXY: &str = "127.0.0.1:8101";
 
-/// An agent that runs elsewhere, as its scenario declares it.
+/// An external agent as declared in its scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExternalAgent {
-    /// Where it is.
+    /// Its address and request format.
     pub target: AgentTarget,
-    /// The parts that its tools play.
+    /// Roles of its tools.
     #[serde(default)]
     pub roles: AgentRoles,
-    /// Values that it generates in every run, by a name.
+    /// Values that it generates in every run, by name.
     #[serde(default)]
     pub vars: BTreeMap<String, MintedValue>,
-    /// What is called before each trial.
+    /// Endpoint called before each trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<AgentReset>,
-    /// Where it finds model and search service.
+    /// Address of the proxy for its model and search service.
     pub proxy: String,
-    /// Host names by which it asks for that, beside those of this machine.
+    /// Host names under which it reaches the proxy, in addition to those of this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proxy_hosts: Vec<String>,
 }
 
-/// Where the agent is, and how a turn is spelt for it.
+/// Address of an external agent, and the format of its requests and replies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentTarget {
     /// The URL to which each turn is posted.
     pub http: String,
-    /// The JSON body of a turn. In its texts `{message}`, `{conversation_id}`, `{tenant}`, `{variant}`, `{trial}` and
-    /// `{turn}` are put in; a text that is `{history}` becomes the earlier turns, a list of `{role, content}`. Without it:
-    /// `{message: "{message}", conversation_id: "{conversation_id}", history: "{history}"}`.
+    /// The JSON body of a turn. The placeholders `{message}`, `{conversation_id}`, `{tenant}`, `{variant}`, `{trial}`
+    /// and `{turn}` in its texts are replaced; a text that is `{history}` becomes the earlier turns, a list of
+    /// `{role, content}`. Default: `{message: "{message}", conversation_id: "{conversation_id}", history:
+    /// "{history}"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<Value>,
     /// JSON pointer of the answer in the reply.
     #[serde(default = "answer")]
     pub answer: String,
-    /// The version of the agent that is tested, as its owner calls it. Trials of another version are no repeated draws of this
-    /// one.
+    /// The version of the tested agent, as its owner names it. Trials of different versions are not repetitions of
+    /// one another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// JSON pointer of the sources in the reply, a list of ids, addresses or objects. Without it, the sources are those that
-    /// the answering tool was called with, or those at `/sources` where the agent has no such tool.
+    /// JSON pointer of the sources in the reply: a list of ids, addresses or objects. Default: the sources in the
+    /// answering tool's call, or those at `/sources` where the agent has no such tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<String>,
-    /// Paths that the agent may ask the proxy for although they are not served, `/model/v1/audio/speech` for example; `*`
-    /// stands for any text of a segment. What is refused there is a note; any other refusal makes the trial an ERROR.
+    /// Paths that the agent may request from the proxy although they are not served, `/model/v1/audio/speech` for
+    /// example; `*` matches any text within a segment. A refusal there is a note; any other refusal makes the trial
+    /// an ERROR.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub may_refuse: Vec<String>,
 }
 
 impl AgentTarget {
-    /// Its server, as `--agent` names it: `http://127.0.0.1:8400`; `None` for what is no plain address.
+    /// Its server, in the form of `--agent`: `http://127.0.0.1:8400`; `None` if the URL is not a plain address.
     pub fn server(&self) -> Option<&str> {
         let host = self.http.find("://")? + 3;
         let end = self.http[host..].find(['/', '?', '#']).map_or(self.http.len(), |at| host + at);
@@ -74,15 +76,15 @@ fn answer() -> String {
     "/answer".into()
 }
 
-/// What is called before each trial, so that the agent remembers nothing of the one before.
+/// Endpoint called before each trial, to clear what the agent remembers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentReset {
-    /// The URL, which is posted to.
+    /// The URL; the request is a POST.
     pub http: String,
 }
 
-/// The roles of the agent's tools, by role: one name or several. Expectations name tools by the agent's own names.
+/// The roles of the agent's tools: one name or several per role. Expectations use the agent's tool names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentRoles {
@@ -90,11 +92,11 @@ pub struct AgentRoles {
     #[serde(deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "names_schema")]
     pub knowledge: Vec<String>,
-    /// Asks the external search service.
+    /// Calls the external search service.
     #[serde(deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "names_schema")]
     pub external: Vec<String>,
-    /// Keeps keywords for what came from outside.
+    /// Stores keywords for external results.
     #[serde(deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "names_schema")]
     pub index: Vec<String>,
@@ -105,14 +107,14 @@ pub struct AgentRoles {
 }
 
 impl AgentRoles {
-    /// Every tool that is given a role, with its place in the role's list, in the order of [`Role::GIVEN`].
+    /// Every tool that has a role, with its place in the role's list, in the order of [`Role::GIVEN`].
     pub fn given(&self) -> impl Iterator<Item = (Role, usize, &str)> {
         let lists = [&self.knowledge, &self.external, &self.index, &self.respond];
         let pairs = Role::GIVEN.into_iter().zip(lists);
         pairs.flat_map(|(role, tools)| tools.iter().enumerate().map(move |(place, tool)| (role, place, tool.as_str())))
     }
 
-    /// The same by tool.
+    /// Roles by tool name.
     pub fn by_tool(&self) -> Roles {
         self.given().map(|(role, _, tool)| (tool.to_owned(), role)).collect()
     }
@@ -144,13 +146,13 @@ fn names_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
 }
 
-/// Where something stands in requests that the agent makes anew in every run: a date, an id.
+/// A value in requests that the agent generates in every run: a date, an id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MintedValue {
-    /// JSON pointer into the bodies of requests to the model and the search service; `*` is any member or index.
+    /// JSON pointer into the bodies of requests to the model and the search service; `*` matches any member or index.
     pub at: String,
-    /// Regular expression: its first group, or its whole match, is the value. Without it, the whole text.
+    /// Regular expression: its first group, or the whole match, is the value. Default: the whole text.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Which files belong to a project: its root, its scenarios, and what is a criteria file.
+//! Finds the files of a project: its root, its scenarios, and which files hold criteria.
 
 use super::check_criteria::MOST_PATTERNS;
 use super::diagnostic::{Diagnostic, nearest};
@@ -12,29 +12,29 @@ use std::path::{Path, PathBuf};
 /// Name of the project file.
 pub(super) const PROJECT_FILE: &str = "ragcheck.yaml";
 
-/// The nearest folder upwards that holds `ragcheck.yaml`; `start` itself when there is none.
+/// The nearest parent folder with `ragcheck.yaml`; `start` if there is none.
 pub(crate) fn find_root(start: &Path) -> PathBuf {
     start.ancestors().find(|folder| folder.join(PROJECT_FILE).is_file()).unwrap_or(start).to_path_buf()
 }
 
-/// A path as messages and plans write it: relative to the root where it can be, with forward slashes.
+/// A path as written in messages and plans: relative to the root where possible, with forward slashes.
 pub(super) fn shown(root: &Path, path: &Path) -> String {
     let relative = path.strip_prefix(root).unwrap_or(path);
     let parts: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.join("/").replace("//", "/")
 }
 
-/// The same without `.` and `..`, by its spelling alone.
+/// The same with `.` and `..` resolved lexically.
 pub(super) fn from_root(root: &Path, path: &Path) -> String {
     shown(&files::absolute(root), &files::absolute(path))
 }
 
-/// Whether a YAML text is a criteria file: it has `criteria:` and no `scenario:` at the top.
+/// Whether a YAML text is a criteria file: it has `criteria:` and no `scenario:` at the top level.
 pub(super) fn is_criteria(text: &str) -> bool {
     has(text, "criteria") && !has(text, "scenario")
 }
 
-/// Whether a YAML text is a rubric: it has `rubric:` and no `scenario:` at the top.
+/// Whether a YAML text is a rubric: it has `rubric:` and no `scenario:` at the top level.
 pub(super) fn is_rubric(text: &str) -> bool {
     has(text, "rubric") && !has(text, "scenario")
 }
@@ -47,13 +47,13 @@ fn is_yaml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// A `*` never crosses a folder; `**` does.
+/// Compiles a glob: `*` never crosses a folder; `**` does.
 fn glob(pattern: &str) -> Option<GlobMatcher> {
     GlobBuilder::new(pattern).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
 }
 
-/// The YAML files that `paths` name, or, without any, the project's own, sorted. A folder stands for the YAML files
-/// right in it; a path may be a pattern. The project file is never among them.
+/// The YAML files that `paths` name, or the project's own without any, sorted. A folder means the YAML files directly
+/// in it; a path may be a pattern. The project file is never included.
 pub(super) fn discover(root: &Path, project: &Project, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Vec<Diagnostic>> {
     let (mut found, mut mistakes) = (BTreeSet::new(), Vec::new());
     let mut room = Bound::Entries.most();
@@ -113,7 +113,8 @@ fn yaml_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// YAML files below `root` that a pattern names; only the folders that it can reach are read, while there is `room`.
+/// YAML files below `root` that match a pattern; reads only folders that the pattern can reach, within the remaining
+/// `room`.
 fn matching(root: &Path, pattern: &str, room: &mut u64) -> Vec<PathBuf> {
     let pattern = pattern.trim_start_matches("./");
     let Some(matcher) = glob(pattern.trim_end_matches('/')) else { return Vec::new() };

@@ -1,23 +1,23 @@
-//! The small language of criteria: metrics and targets, as text and as values.
+//! The grammar of criteria: metrics and targets, as text and as values.
 //!
-//! `mandatory_call_rate(knowledge, at=first)`, `>= 95%`, `<= 10s`. Parsing is pure; printing
-//! what was parsed and parsing it again gives the same value.
+//! `mandatory_call_rate(knowledge, at=first)`, `>= 95%`, `<= 10s`. Parsing is pure; a printed value parses to the
+//! same value.
 
 use crate::settings::{parse_duration, print_duration};
 use std::fmt;
 use std::time::Duration;
 
-/// Text that does not follow the grammar; offsets count characters.
+/// A syntax error; offsets count characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct GrammarError {
-    /// What is wrong, for people.
+    /// The error message.
     pub message: String,
-    /// The words that would be right, when they are few.
+    /// The accepted words, if there are few.
     pub label: Option<String>,
-    /// Where it begins.
+    /// Offset of its first character.
     pub start: usize,
-    /// How long it is.
+    /// Its length in characters.
     pub length: usize,
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn parse_metric(text: &str) -> Result<MetricCall, GrammarError> {
     Ok(call)
 }
 
-/// What a metric must reach. Rates are 0 to 1.
+/// Bound that a metric must reach. Rates are 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target {
     /// `>= 95%`, and `= 100%`.
@@ -127,12 +127,12 @@ impl Target {
         matches!(self, Self::AtMostTime(_))
     }
 
-    /// Whether fewer is better: what the metric counts as a success is the bad news.
+    /// Whether lower is better: the metric counts unwanted events as successes.
     pub fn is_ceiling(self) -> bool {
         matches!(self, Self::AtMostRate(_))
     }
 
-    /// The share of good units that it asks for, where a time metric's own share is `quantile`.
+    /// The share of good units that it requires; `quantile` is the share of a time metric.
     pub fn good_share(self, quantile: f64) -> f64 {
         match self {
             Self::AtLeastRate(rate) => rate,
@@ -152,7 +152,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// A rate as per cent where that loses nothing, as a bare number otherwise.
+/// A rate, printed as per cent where that is exact, otherwise as a number.
 struct Percent(f64);
 
 impl fmt::Display for Percent {
@@ -197,8 +197,8 @@ pub(crate) fn parse_target(text: &str) -> Result<Target, GrammarError> {
     }
 }
 
-/// Parses the floor of an invariant, which looks the way of its target (`>= 95%`, or `<= 5%` where fewer is better),
-/// as the share of good units that it asks for.
+/// Parses the floor of an invariant, which has the direction of its target (`>= 95%`, or `<= 5%` where lower is
+/// better), as the required share of good units.
 pub(crate) fn parse_floor(text: &str, target: Target) -> Result<f64, GrammarError> {
     let floor = parse_target(text)?;
     match floor {

@@ -1,4 +1,4 @@
-//! Which knowledge bases a scenario's agent searches: one, or several by the `kb_id` that the model names.
+//! Knowledge bases of a scenario: one, or several by the `kb_id` that the model names.
 
 use crate::settings::DEFAULT_KB;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Knowledge bases by `kb_id`; a single name is that of `default_kb`.
+/// Knowledge bases by `kb_id`; a single name has the id `default_kb`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnowledgeNames {
     names: BTreeMap<String, String>,
@@ -16,12 +16,12 @@ pub struct KnowledgeNames {
 }
 
 impl KnowledgeNames {
-    /// Whether none is named.
+    /// Whether no base is named.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Whether a single name was written, not a map.
+    /// Whether a single name was written rather than a map.
     pub fn is_single(&self) -> bool {
         self.single
     }

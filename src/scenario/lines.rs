@@ -1,9 +1,9 @@
-//! The line where each case begins, without reading a sound file twice.
+//! Finds the line where each case begins, without parsing a valid file twice.
 
 use crate::platform::yaml::{self, Focus, Step};
 
-/// The line of each kept case. A block list is found by its dashes, which no text inside of it can imitate, being
-/// indented further; anything else is read as a tree.
+/// The line of each kept case. A block list is scanned for its dashes, which no text inside it can imitate, being
+/// indented further; anything else is parsed as a tree.
 pub(super) fn case_lines(text: &str, kept: &[usize]) -> Vec<u32> {
     let mut lines = Vec::new();
     let mut dash: Option<usize> = None;

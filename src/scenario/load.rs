@@ -1,7 +1,7 @@
-//! Loading: every file read once, every mistake of every file collected.
+//! Loads a project: reads every file once and collects every mistake.
 //!
-//! The fast way is the typed reader alone. A file that it refuses is walked as a tree (`shape`), and its sound parts are
-//! checked for their meaning too, so that one pass tells everything.
+//! The fast path is the typed reader alone. A file that it rejects is walked as a tree (`shape`), and its valid parts
+//! are checked for meaning too, so that one pass reports everything.
 
 use super::check_criteria::Known;
 use super::diagnostic::{At, Diagnostic, Mistake, Severity, diagnose};
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
-/// A project with everything that a run needs, free of mistakes.
+/// A project with everything that a run needs, without mistakes.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The project's folder; paths in [`Project`] are relative to it.
@@ -32,21 +32,21 @@ pub struct Loaded {
     pub project_file: Option<String>,
     /// The scenarios, by file.
     pub scenarios: Vec<LoadedScenario>,
-    /// Whether the paths name some of the project's scenarios and leave out others, to be judged by its criteria.
+    /// Whether the paths select only some of the project's scenarios, which are evaluated by its criteria.
     pub partial: bool,
-    /// The criteria on the whole run; none when no file states any.
+    /// Criteria on the whole run; empty when no file states any.
     pub criteria: Criteria,
     /// The criteria file relative to the root; empty when there is none.
     pub criteria_file: String,
     /// Human ratings by trial id, when the project names a file.
     pub ratings: Option<BTreeMap<String, bool>>,
-    /// How far grades agree with people, when the project names a file.
+    /// Measured agreement of grades with people, when the project names a file.
     pub agreement: Option<MeasuredAgreement>,
-    /// Notes: worth knowing, no errors.
+    /// Notes; none is an error.
     pub notes: Vec<Diagnostic>,
 }
 
-/// One scenario with what was read for it.
+/// One scenario with the files read for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedScenario {
     /// Its file relative to the root, with forward slashes.
@@ -63,28 +63,28 @@ pub struct LoadedScenario {
     pub managed_retrieval: Option<(String, ManagedRetrievalSettings)>,
 }
 
-/// Where a case begins.
+/// Position where a case begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CasePlace {
-    /// The table whose row makes the case, relative to the root; none for a case that stands in its scenario's file.
+    /// The table whose row makes the case, relative to the root; none for a case in the scenario's file.
     pub table: Option<String>,
-    /// The line there, from 1.
+    /// Line number, from 1.
     pub line: u32,
 }
 
-/// What loading found, good and bad.
+/// Result of loading, including diagnostics.
 #[derive(Debug)]
 pub(crate) struct Examined {
     /// The project, when there is no error.
     pub loaded: Option<Loaded>,
     /// Errors and notes, by file and place.
     pub diagnostics: Vec<Diagnostic>,
-    /// Files that were read.
+    /// Number of files read.
     pub files: usize,
 }
 
-/// Loads a project: the scenarios at `paths` (the project's own without any) and its criteria (`criteria` wins over
-/// the project file). `catalogues` hold what scenarios and criteria may name.
+/// Loads a project: the scenarios at `paths` (all of the project's if empty) and its criteria (`criteria` overrides
+/// the project file). `catalogues` hold the names that scenarios and criteria may use.
 ///
 /// # Errors
 /// All mistakes of all files at once.
@@ -98,7 +98,7 @@ pub fn load(
     examined.loaded.ok_or(examined.diagnostics)
 }
 
-/// Loads the project file alone; its defaults where there is none.
+/// Loads the project file alone; its defaults if there is none.
 ///
 /// # Errors
 /// All mistakes in it.
@@ -108,7 +108,7 @@ pub(crate) fn load_project(root: &Path, catalogues: &Catalogues) -> Result<Proje
     if work.diagnostics.is_empty() { Ok(project) } else { Err(work.diagnostics) }
 }
 
-/// Like [`load`], keeping notes and counts beside errors.
+/// Like [`load`], with notes and counts in addition to errors.
 pub(crate) fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, catalogues: &Catalogues) -> Examined {
     let mut work = Work::of(root);
     let loaded = work.load(paths, criteria, catalogues);
@@ -121,7 +121,7 @@ pub(crate) fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, c
     Examined { loaded, diagnostics, files: work.files }
 }
 
-/// Loads a rubric and the project around it, no scenario.
+/// Loads a rubric and its project, without scenarios.
 ///
 /// # Errors
 /// All mistakes of both files.
@@ -149,7 +149,8 @@ pub(crate) fn load_rubric(
     }
 }
 
-/// What a project or criteria file with mistakes does not declare may be one of its mistakes: no word on that then.
+/// Removes errors that may only follow from mistakes in the project or criteria file, which may be missing a
+/// declaration.
 fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -> Vec<Diagnostic> {
     let broken = |file: &str| diagnostics.iter().any(|one| one.severity == Severity::Error && one.file == file);
     let (project, criteria) = (broken(PROJECT_FILE), !criteria_file.is_empty() && broken(criteria_file));
@@ -157,7 +158,7 @@ fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -
         "unknown-provider" | "wrong-dialect" | "unknown-knowledge" | "unknown-retrieval" | "unknown-requirement" => {
             !project
         }
-        // Requirements of the project file may be named too.
+        // Requirements of the project file are valid names too.
         "unknown-criterion" => !criteria && (!project || one.file == PROJECT_FILE),
         _ => true,
     });
@@ -179,7 +180,7 @@ impl<'a> Work<'a> {
         Self { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() }
     }
 
-    /// Whether all of `found` are files that the project declares, and another scenario of it is not among them.
+    /// Whether all of `found` are files that the project declares, and it declares at least one more scenario.
     fn leaves_out(&self, project: &Project, paths: &[PathBuf], found: &[PathBuf], criteria: Option<&Path>) -> bool {
         if paths.is_empty() {
             return false;
@@ -250,7 +251,7 @@ impl<'a> Work<'a> {
             }
         }
         let ids: BTreeSet<String> = found_criteria.criteria.criteria.iter().map(|row| row.id.clone()).collect();
-        // A project may name a criterion of another criteria file by the requirement that it is about.
+        // A project may name a criterion of another criteria file by its requirement.
         let ids: BTreeSet<String> = ids.into_iter().chain(project.requirements.keys().cloned()).collect();
         let with_gate = ids.iter().cloned().chain(["cases".to_owned()]).collect();
         let mistakes = check_criteria::not_measured(&project, &with_gate);
@@ -315,7 +316,7 @@ impl<'a> Work<'a> {
         files::read_to_string(self.root.join(path)).is_ok_and(|text| found::is_criteria(&text))
     }
 
-    /// Recordings stand below the scenario's name, so it must be unique.
+    /// Recordings are stored under the scenario's name, so it must be unique.
     fn same_names(&mut self, loaded: &[LoadedScenario]) {
         let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
         for scenario in loaded {

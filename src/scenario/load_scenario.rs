@@ -1,4 +1,4 @@
-//! Loading of one scenario: read, its cases made from tables, and checked.
+//! Loads one scenario: reads it, expands its tables into cases, and checks it.
 
 use super::check;
 use super::diagnostic::{Diagnostic, diagnose};
@@ -12,8 +12,8 @@ use crate::settings::catalogue::Catalogues;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// The tools that the flows of these scenarios declare; `None` without a scenario, where one cannot be read, or with one
-/// of an agent whose tools are known only at run time.
+/// Tools declared by the flows of these scenarios; `None` without a scenario, if one cannot be read, or for an agent
+/// whose tools are known only at run time.
 pub(super) fn declared_tools<'c>(
     scenarios: &[Option<ParsedScenario>],
     catalogues: &'c Catalogues,
@@ -21,7 +21,7 @@ pub(super) fn declared_tools<'c>(
     let mut tools = BTreeSet::new();
     for scenario in scenarios {
         for name in scenario.as_ref()?.0.value.flows() {
-            // A name that is no flow is a mistake of its scenario; it is told there.
+            // An unknown flow is a mistake of its scenario and is reported there.
             let Some(flow) = catalogues.flow(name) else { continue };
             tools.extend(flow.tools.as_ref()?.iter().map(|tool| tool.name));
         }
@@ -29,10 +29,10 @@ pub(super) fn declared_tools<'c>(
     (!tools.is_empty()).then_some(tools)
 }
 
-/// A scenario with the tables that its cases are made from.
+/// A scenario and the tables that its cases are made from.
 pub(super) type ParsedScenario = (Parsed<Scenario>, Tables);
 
-/// Reads a scenario, or as much of it as is sound, with its mistakes.
+/// Reads a scenario, or its valid parts, with its mistakes.
 pub(super) fn parsed_scenario(around: Around<'_>) -> (Option<ParsedScenario>, Vec<Diagnostic>) {
     let Around { path, file, text, .. } = around;
     let mut diagnostics = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn parsed_scenario(around: Around<'_>) -> (Option<ParsedScenario>, Ve
     let mut parsed = None;
     if tree.is_none() {
         parsed = parse::<Scenario>(text, file, "cases", &required, &mut diagnostics);
-        // The key may be spelt with escapes.
+        // The key may be written with escapes.
         tree = parsed.as_ref().filter(|parsed| names_table(parsed)).and_then(|_| document_with_tables(text, true));
     }
     let parsed = match tree {
@@ -64,7 +64,7 @@ pub(super) fn parsed_scenario(around: Around<'_>) -> (Option<ParsedScenario>, Ve
     (parsed, diagnostics)
 }
 
-/// Checks what a scenario means.
+/// Checks a scenario for meaning.
 pub(super) fn checked(
     parsed: ParsedScenario,
     text: &str,
@@ -85,7 +85,7 @@ pub(super) fn checked(
     (LoadedScenario { file, scenario, case_places, tables, prompts, managed_retrieval }, diagnostics)
 }
 
-/// Where the cases begin that have these indices.
+/// Positions where the cases with these indices begin.
 fn case_places(text: &str, kept: &[usize], tables: &Tables) -> Vec<CasePlace> {
     let of_tables: Vec<Option<(String, u32)>> = tables.places(kept);
     let own: Vec<usize> = kept.iter().zip(&of_tables).filter(|(_, row)| row.is_none()).map(|(kept, _)| *kept).collect();

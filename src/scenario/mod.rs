@@ -1,8 +1,8 @@
-//! YAML as people write it: scenarios, criteria and the project file.
+//! User-written YAML: scenarios, criteria and the project file.
 //!
 //! | question | files |
 //! |---|---|
-//! | what may be written | `document`, `case_table`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `schema` |
+//! | what can be written | `document`, `case_table`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `schema` |
 //! | which files, and how are they read | `files`, `load`, `read_files`, `named_file`, `tables`, `lines`, `repair`, `ratings`, `prices` |
 //! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `check_knowledge`, `check_managed`, `diagnostic` |
 //!

@@ -1,35 +1,35 @@
-//! Files that a scenario names beside itself: prompts and tables.
+//! Files that a scenario refers to: prompts and tables.
 
 use crate::platform::bounds::Bound;
 use crate::platform::files;
 use std::path::{Path, PathBuf};
 
-/// Why a file that a scenario names cannot be used.
+/// Reason why a file that a scenario names cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NamedFileError {
-    /// It is named by an absolute path.
+    /// The path is absolute.
     #[error("an absolute path: it would not exist on another machine")]
     Absolute,
-    /// It is not there.
+    /// The file does not exist.
     #[error("no such file")]
     Missing,
-    /// It is longer than it may be.
+    /// The file exceeds its size limit.
     #[error("larger than {}; {}", .0.shown(), .0.advice())]
     TooLarge(Bound),
-    /// It is no text.
+    /// The file is not text.
     #[error("line {0} is not UTF-8 text: save the file as UTF-8")]
     NotText(usize),
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}")]
     Unreadable(std::io::Error),
 }
 
-/// Where a file is that the scenario at `scenario` names.
+/// Path of a file that the scenario at `scenario` names.
 pub(super) fn beside(scenario: &Path, file: &str) -> PathBuf {
     scenario.parent().unwrap_or(Path::new("")).join(file)
 }
 
-/// The text of a file that the scenario at `scenario` names.
+/// Reads the text of a file that the scenario at `scenario` names.
 ///
 /// # Errors
 /// See [`NamedFileError`].

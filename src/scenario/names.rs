@@ -1,6 +1,6 @@
-//! Names that become part of paths and of trials' ids.
+//! Names that become part of paths and trial ids.
 
-/// Whether a name can be a segment of a path and of a trial's id: `a`–`z`, `0`–`9` and `-`, up to 100 of them.
+/// Whether a name can be a segment of a path and of a trial id: 1 to 100 of `a`–`z`, `0`–`9` and `-`.
 pub(super) fn is_name(name: &str) -> bool {
     let allowed = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == b'-';
     !name.is_empty() && name.len() <= 100 && name.bytes().all(allowed)

@@ -1,5 +1,5 @@
-//! [`CallPattern`] reads a tool's name alone, or a map: a visitor of its own, because `untagged` would lose the
-//! place and the reason of a mistake.
+//! Reads a [`CallPattern`] from a tool's name alone or from a map, with a visitor, because `untagged` would lose the
+//! place and reason of a mistake.
 
 use super::expect::{ArgumentPattern, CallOutcome, CallPattern};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -15,11 +15,11 @@ struct Written {
     /// Conditions on arguments, by name; a key that begins with `/` is a JSON pointer into the arguments: `/filter/year`.
     #[serde(default)]
     arguments: BTreeMap<String, ArgumentPattern>,
-    /// Conditions on the result, by JSON pointer into it as `traces.jsonl` holds it: `/hits/0/id`. An empty pointer is the whole
-    /// result; a call that gave none fits no condition.
+    /// Conditions on the result, by JSON pointer into the result in `traces.jsonl`: `/hits/0/id`. An empty pointer is
+    /// the whole result; a call without a result does not match.
     #[serde(default)]
     result: BTreeMap<String, ArgumentPattern>,
-    /// The outcome it must have.
+    /// The required outcome.
     #[serde(default)]
     outcome: Option<CallOutcome>,
 }

@@ -1,4 +1,4 @@
-//! What things cost, as written: in the project file and in the file that it names.
+//! Prices as written: in the project file and in its price file.
 
 use super::Project;
 use super::diagnostic::{At, Diagnostic, Mistake, diagnose};
@@ -9,7 +9,7 @@ use super::repair::parse;
 use crate::settings::price::Prices;
 use std::path::Path;
 
-/// The project with the prices of its price file beside its own, which win; and how many files were read for that.
+/// Adds the prices of the price file to the project, whose own prices win; also returns the number of files read.
 pub(super) fn with_price_file(root: &Path, mut project: Project, out: &mut Vec<Diagnostic>) -> (Project, usize) {
     let Some(name) = &project.price_file else { return (project, 0) };
     let path = root.join(name);
@@ -31,7 +31,7 @@ pub(super) fn with_price_file(root: &Path, mut project: Project, out: &mut Vec<D
     (project, 1)
 }
 
-/// Checks what things are said to cost.
+/// Checks prices.
 pub(super) fn check(prices: &Prices, at: At<'_>) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for (name, price) in prices {

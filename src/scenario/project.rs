@@ -21,39 +21,40 @@ pub struct Project {
     pub cassettes: String,
     /// Folder of knowledge bases.
     pub knowledge: String,
-    /// Bases with vectors, by the name that scenarios use.
+    /// Bases with vectors, by the name used in scenarios.
     pub knowledge_bases: BTreeMap<String, KnowledgeBaseSettings>,
-    /// Managed retrieval services, by the name that scenarios use.
+    /// Managed retrieval services, by the name used in scenarios.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub managed_retrieval: BTreeMap<String, ManagedRetrievalSettings>,
-    /// The keyword index of served and long-lived use.
+    /// The keyword index for serving and other long-lived use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyword_index: Option<KeywordIndexSettings>,
     /// Human ratings (CSV with `trial,satisfied`), for SC-004.
     pub ratings: Option<String>,
-    /// How far the grades of a model agree with people (`agreement.json` of a graded run with ratings): only the items in
-    /// it may decide gates, and only by the rubric and model that it was measured with.
+    /// Measured agreement of a model's grades with people (`agreement.json` of a graded run with ratings). Only its
+    /// items may decide gates, and only with the rubric and model that it was measured with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<String>,
-    /// Where reports go.
+    /// Folder of reports.
     pub reports: String,
-    /// Providers, by the name that scenarios use.
+    /// Providers, by the name used in scenarios.
     pub providers: BTreeMap<String, Provider>,
-    /// What a rate is a statement about, where the criteria file does not say.
+    /// Population that a rate describes, unless the criteria file says.
     pub estimand: Option<Estimand>,
     /// Criteria that may measure nothing, by id.
     pub not_measured_ok: Vec<String>,
-    /// When recordings are too old.
+    /// Age limit of recordings.
     pub recordings: Recordings,
-    /// Folders of replays that nobody graded or compared which are kept, newest first; 50 by default.
+    /// Number of replay folders to keep, newest first, not counting those that were graded or compared; 50 by
+    /// default.
     pub keep_replays: Option<u32>,
-    /// What models and search services cost, by `provider/model`.
+    /// Prices of models and search services, by `provider/model`.
     pub prices: BTreeMap<String, Price>,
-    /// What the project asks for, by the ids that `covers` names; reports show which cases cover which.
+    /// Requirements of the project, by the ids that `covers` names; reports show which cases cover which.
     pub requirements: BTreeMap<String, Requirement>,
-    /// A YAML file with more prices, of the same form; what stands here wins.
+    /// A YAML file with more prices, in the same form; prices here win.
     pub price_file: Option<String>,
-    /// Limits on what may be written that are lower than usual; `--limit NAME=VALUE` on the command line raises one.
+    /// Limits below the defaults; `--limit NAME=VALUE` on the command line raises one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bounds: BTreeMap<Bound, Amount>,
 }
@@ -84,11 +85,11 @@ impl Default for Project {
     }
 }
 
-/// Folders of replays that are kept where the project does not say.
+/// Default number of replay folders to keep.
 const KEPT_REPLAYS: u32 = 50;
 
 impl Project {
-    /// Folders of replays that nobody graded or compared which are kept.
+    /// Number of replay folders to keep, not counting those that were graded or compared.
     pub fn keep_replays(&self) -> usize {
         self.keep_replays.unwrap_or(KEPT_REPLAYS).max(1) as usize
     }
@@ -98,24 +99,24 @@ impl Project {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Requirement {
-    /// What it asks for, in a few words.
+    /// The requirement in a few words.
     pub text: String,
-    /// Where it comes from: a document, a ticket.
+    /// Its source: a document, a ticket.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
 }
 
-/// What is expected of recordings.
+/// Settings for recordings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Recordings {
-    /// Older ones are warned of: `90d`, which is the default, or `12h`; `never` warns of none.
+    /// Age from which a recording causes a warning: `90d` (the default) or `12h`; `never` turns warnings off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warn_after: Option<AgeLimit>,
 }
 
 impl Recordings {
-    /// The age from which on a recording is warned of; `None` for never.
+    /// The age from which a recording causes a warning; `None` for never.
     pub fn warn_after(&self) -> Option<Duration> {
         self.warn_after.as_ref().map_or(Some(Duration::from_hours(90 * 24)), AgeLimit::age)
     }
@@ -125,6 +126,6 @@ impl Recordings {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PriceFile {
-    /// What models and search services cost, by `provider/model`.
+    /// Prices of models and search services, by `provider/model`.
     pub prices: BTreeMap<String, Price>,
 }

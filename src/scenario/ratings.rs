@@ -3,7 +3,7 @@
 use super::diagnostic::{Diagnostic, Place};
 use std::collections::BTreeMap;
 
-/// Reads ratings; every bad line is a diagnostic. `satisfied` is `true`/`false`, `yes`/`no` or `1`/`0`.
+/// Reads ratings; every invalid line is a diagnostic. `satisfied` is `true`/`false`, `yes`/`no` or `1`/`0`.
 pub(super) fn parse(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Vec<Diagnostic>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let wrong = |message: String, line: u64| {

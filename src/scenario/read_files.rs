@@ -1,4 +1,4 @@
-//! The files beside the scenarios, read: project file, criteria, rubric, ratings.
+//! Reads the files other than scenarios: project file, criteria, rubric, ratings.
 
 use super::check_criteria::{self, Known};
 use super::diagnostic::{At, Diagnostic, Mistake, diagnose};
@@ -13,12 +13,12 @@ use crate::trace::MeasuredAgreement;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A criteria file with what it takes over from flows.
+/// A criteria file, including criteria of flows.
 #[derive(Debug, Default)]
 pub(super) struct ReadCriteria {
-    /// All criteria: those of flows first, then those that the file writes.
+    /// All criteria: those of flows first, then those of the file.
     pub criteria: Criteria,
-    /// How many are of flows.
+    /// Number of criteria from flows.
     pub of_flows: usize,
     /// The file's text.
     pub text: String,
@@ -96,8 +96,8 @@ impl Work<'_> {
         ReadCriteria { criteria: Criteria { flows: Vec::new(), criteria: rows, ..criteria }, of_flows, text }
     }
 
-    /// What the named flows declare, each for its own trials, without those that the file writes itself. Of a name that an
-    /// earlier flow declares too, this flow's is `FLOW/NAME`.
+    /// Criteria that the named flows declare, each for its flow's trials, except those that the file overrides. Where
+    /// an earlier flow declares the same name, this flow's is `FLOW/NAME`.
     fn criteria_of_flows(&mut self, criteria: &Criteria, catalogues: &Catalogues) -> Vec<Criterion> {
         let mut rows: Vec<Criterion> = Vec::new();
         for flow in criteria.flows.iter().filter_map(|name| catalogues.flow(name)) {
@@ -180,8 +180,8 @@ pub(super) fn read(path: &Path, file: &str) -> Result<String, Box<Diagnostic>> {
     Ok(with_line_feeds(text))
 }
 
-/// The text with each carriage return that ends a line alone as a line feed: to YAML both are one, and whoever looks at
-/// lines here has to see the same ones.
+/// Replaces each lone carriage return by a line feed: YAML reads both as a line break, and code that works on lines
+/// must agree.
 fn with_line_feeds(text: String) -> String {
     let alone = |(at, _): (usize, &str)| text.as_bytes().get(at + 1) != Some(&b'\n');
     if !text.match_indices('\r').any(alone) {

@@ -1,6 +1,6 @@
-//! A document as its type, or, where it has mistakes of shape, as much of it as is sound.
+//! Reads a document as its type, or the valid parts of one with mistakes of shape.
 //!
-//! So a wrong key in one case does not hide the wrong words in another.
+//! A wrong key in one case therefore does not hide mistakes in another.
 
 use super::diagnostic::{Diagnostic, Mistake, Step, diagnose_in};
 use super::schema;
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A typed document, perhaps only its sound parts.
+/// A typed document, possibly only its valid parts.
 pub(super) struct Parsed<T> {
     /// The document.
     pub value: T,
@@ -20,7 +20,7 @@ pub(super) struct Parsed<T> {
 }
 
 impl<T> Parsed<T> {
-    /// A document of which the elements with these indices were kept, and these keys at the top filled in.
+    /// A document of which the elements with these indices were kept and these top-level keys filled in.
     pub(super) fn repaired(value: T, kept: Vec<usize>, patched: BTreeSet<String>) -> Self {
         Self { value, kept: Some(kept), patched }
     }
@@ -30,7 +30,7 @@ impl<T> Parsed<T> {
         self.kept.clone().unwrap_or_else(|| (0..length).collect())
     }
 
-    /// Without mistakes about what was filled in by us.
+    /// Drops mistakes about values that were filled in.
     pub(super) fn own(&self, mistakes: Vec<Mistake>) -> Vec<Mistake> {
         let all_dropped = self.kept.as_ref().is_some_and(Vec::is_empty);
         let ours = |mistake: &Mistake| {
@@ -41,7 +41,7 @@ impl<T> Parsed<T> {
     }
 }
 
-/// Reads `text` as a `T`; mistakes of shape go to `out`, and what is sound is returned all the same.
+/// Reads `text` as a `T`; mistakes of shape go to `out`, and the valid parts are returned in any case.
 pub(super) fn parse<T: DeserializeOwned + JsonSchema>(
     text: &str,
     file: &str,
@@ -59,7 +59,7 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(
         return None;
     };
     let walked = shape::walk(&tree, &schema::of::<T>());
-    // Of more mistakes than are kept, what is sound is not known.
+    // When more mistakes exist than are kept, the valid parts are unknown.
     let repaired = (walked.more == 0).then(|| repair(&walked, list, required)).flatten();
     if walked.mistakes.is_empty() {
         out.push(Diagnostic::misread(&error, file, text));
@@ -72,23 +72,23 @@ pub(super) fn parse<T: DeserializeOwned + JsonSchema>(
     Some(Parsed { value, kept: Some(kept), patched })
 }
 
-/// The mistakes of shape in `text` as a `T`, with their places; none where it has another mistake, or none.
+/// Mistakes of shape in `text` as a `T`, with their places; empty if it has none or another kind.
 pub(crate) fn mistakes_of_shape<T: DeserializeOwned + JsonSchema>(text: &str, file: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     if parse::<T>(text, file, "", &[], &mut found).is_some() && found.is_empty() { Vec::new() } else { found }
 }
 
-/// A document with its unsound parts taken out.
+/// A document without its invalid parts.
 pub(super) struct Repaired {
-    /// The rest.
+    /// The remaining value.
     pub value: Value,
-    /// Indices in the file of the elements of the main list that were kept.
+    /// Indices in the file of the kept elements of the main list.
     pub kept: Vec<usize>,
-    /// Keys at the top that were taken out or filled in.
+    /// Top-level keys that were removed or filled in.
     pub patched: BTreeSet<String>,
 }
 
-/// Takes out what has mistakes: elements of `list`, and other keys at the top; fills in `required` with stand-ins.
+/// Removes values with mistakes: elements of `list`, and other top-level keys; fills in `required` with placeholders.
 pub(super) fn repair(walked: &Walked, list: &str, required: &[(&str, Value)]) -> Option<Repaired> {
     let mut value = walked.value.as_object()?.clone();
     let (mut patched, mut dropped) = (BTreeSet::new(), BTreeSet::new());

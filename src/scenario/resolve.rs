@@ -1,14 +1,14 @@
-//! A metric as criteria write it, held against the table of metrics: name, arguments, defaults.
+//! Resolves a metric as written against the table of metrics: name, arguments, defaults.
 
 use super::diagnostic::did_you_mean;
 use super::grammar::{GrammarError, MetricCall, parse_metric};
 use crate::settings::catalogue::{ACCOUNTS, MetricEntry, Parameter, ResolvedMetric, Values};
 use std::collections::BTreeMap;
 
-/// Parses a metric as written and fills in what is not given.
+/// Parses a metric and fills in defaults.
 ///
 /// # Errors
-/// An unknown name with the nearest known one, or what is wrong with a parameter, each with its place.
+/// An unknown name with the nearest known one, or an invalid parameter, each with its place.
 pub(crate) fn resolve_metric(text: &str, metrics: &[&'static MetricEntry]) -> Result<ResolvedMetric, GrammarError> {
     let call = parse_metric(text)?;
     let Some(entry) = metrics.iter().copied().find(|entry| entry.name == call.name) else {
@@ -69,8 +69,8 @@ fn fill(
     Ok(())
 }
 
-/// What a parameter takes, where it does not take that value. Names of tools are open here: which ones an agent has is
-/// the flow's to say, or known only at run time.
+/// Describes what a parameter accepts, if it does not accept this value. Tool names are not checked here: a flow
+/// declares its tools, or they are known only at run time.
 fn wanted(parameter: &Parameter, value: &str) -> Option<String> {
     match parameter.values {
         Values::Tool if value.trim().is_empty() => Some("name a tool, or a role".to_owned()),

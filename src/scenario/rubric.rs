@@ -1,7 +1,7 @@
-//! A rubric: what a model that grades answers is asked, and which model that is.
+//! A rubric: questions for a model that grades answers, and the choice of that model.
 //!
-//! Items are binary and stand alone: each is a question that one can answer with yes or no from the user's question,
-//! the answer and the evidence. There is no scale, because people and models agree on scales less than on facts.
+//! Items are binary and independent: each can be answered with yes or no from the user's question, the answer and the
+//! evidence. There is no scale, because people and models agree on scales less than on facts.
 
 use super::diagnostic::{At, Mistake};
 use super::project::Project;
@@ -16,26 +16,26 @@ use std::collections::BTreeSet;
 pub struct Rubric {
     /// Its name.
     pub rubric: String,
-    /// What it is for.
+    /// Its purpose.
     #[serde(default)]
     pub about: String,
-    /// The model that grades; best of another family than the one that is graded.
+    /// The model that grades; preferably of another family than the graded one.
     pub model: ModelSettings,
-    /// How much of a passage the grader is shown.
+    /// How much of each passage the grader receives.
     #[serde(default, skip_serializing_if = "RubricEvidence::is_excerpts")]
     pub evidence: RubricEvidence,
-    /// What is asked of every answer.
+    /// Questions about every answer.
     pub items: Vec<RubricItem>,
 }
 
-/// How much of each passage that the agent was given a grader is shown.
+/// How much of each retrieved passage the grader receives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RubricEvidence {
-    /// Its beginning, as the trace keeps it: at most 160 characters.
+    /// The beginning, as stored in the trace: at most 160 characters.
     #[default]
     Excerpts,
-    /// All of it, where the run folder holds it whole; costs more input tokens.
+    /// The whole passage, where the run folder holds it; costs more input tokens.
     Passages,
 }
 
@@ -46,7 +46,7 @@ impl RubricEvidence {
     }
 }
 
-/// One question with two answers.
+/// One yes-or-no question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RubricItem {
@@ -54,11 +54,11 @@ pub struct RubricItem {
     pub id: String,
     /// The question.
     pub ask: String,
-    /// What an answer must be like to pass.
+    /// Condition for an answer to pass.
     pub passes_when: String,
 }
 
-/// Checks a rubric; `kept` are the indices of its items in the file.
+/// Checks a rubric; `kept` holds the indices of its items in the file.
 pub(super) fn check(rubric: &Rubric, kept: &[usize], project: &Project) -> Vec<Mistake> {
     let root = At::ROOT;
     let mut mistakes = Vec::new();

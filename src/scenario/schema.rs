@@ -1,4 +1,4 @@
-//! JSON Schemas of what may be written, for editors and for our own check of shape.
+//! JSON Schemas of user-written files, for editors and for the check of shape.
 
 use super::{Criteria, Project, Rubric, Scenario};
 use crate::settings::catalogue::{Catalogues, DialectEntry};
@@ -11,7 +11,7 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
     schemars::schema_for!(T).to_value()
 }
 
-/// The schema of scenario files; flows, prompts and metrics are spelt out, names of tools are open.
+/// The schema of scenario files; lists all flows, prompts and metrics, but no tool names.
 pub(crate) fn scenario(catalogues: &Catalogues) -> Value {
     let mut schema = of::<Scenario>();
     let flows = json!(catalogues.flow_names().collect::<Vec<_>>());
@@ -24,7 +24,7 @@ pub(crate) fn scenario(catalogues: &Catalogues) -> Value {
     schema
 }
 
-/// The schema of scenario files for editors: in a case, a text with columns of a table may stand for any value.
+/// The schema of scenario files for editors: in a case, a text with table columns may replace any value.
 pub(crate) fn scenario_with_columns(catalogues: &Catalogues) -> Value {
     let mut schema = scenario(catalogues);
     let Some(mut defs) = schema.get("$defs").and_then(Value::as_object).cloned() else { return schema };
@@ -48,7 +48,7 @@ fn defs_of(schema: &Value) -> serde_json::Map<String, Value> {
     schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// The definitions that a schema refers to.
+/// Collects the definitions that a schema refers to.
 fn named(schema: &Value, found: &mut Vec<String>) {
     match schema {
         Value::Object(map) => {
@@ -61,7 +61,7 @@ fn named(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Lets a text with columns stand for each value of a map that takes no text otherwise.
+/// Allows a text with columns for each value of a map that otherwise takes no text.
 fn relax(schema: &mut Value, defs: &Value) {
     for key in ["oneOf", "anyOf"] {
         let alternatives = schema.get_mut(key).and_then(Value::as_array_mut);
@@ -106,7 +106,7 @@ pub(crate) fn criteria(catalogues: &Catalogues) -> Value {
     schema
 }
 
-/// The schema of the project file; dialects are spelt out.
+/// The schema of the project file; lists all dialects.
 pub(crate) fn project(catalogues: &Catalogues) -> Value {
     let mut schema = of::<Project>();
     let dialect = |one: &DialectEntry| json!({"const": one.name, "description": one.about});

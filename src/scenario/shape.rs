@@ -1,8 +1,8 @@
-//! All mistakes of shape at once: a document's tree held against the JSON Schema of its type.
+//! Collects all mistakes of shape at once by comparing a document's tree with the JSON Schema of its type.
 //!
-//! The typed reader stops at its first mistake. When it has found one, this walk collects every unknown, repeated or
-//! missing key and every value of a wrong type, and turns the rest into a JSON value from which the sound parts can
-//! still be read and checked for their meaning.
+//! The typed reader stops at its first mistake. This walk then collects every unknown, repeated or missing key and
+//! every value of a wrong type, and turns the rest into a JSON value whose valid parts can still be read and checked
+//! for meaning.
 
 use super::case_table::{TABLE, names_table};
 use super::diagnostic::{At, Mistake, did_you_mean};
@@ -13,28 +13,28 @@ use crate::settings::{AgeLimit, TimeSpan};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Nodes that are looked at, aliases counted each time.
+/// Largest number of nodes visited, counting aliases each time.
 const BUDGET: usize = 2_000_000;
 
-/// The mistake that leaves a sound document, see [`Walked::value`].
+/// The mistake that leaves a document valid, see [`Walked::value`].
 pub(super) const BAD_DURATION: &str = "bad-duration";
 
-/// What a walk found.
+/// Result of a walk.
 pub(super) struct Walked {
     /// The mistakes, in the order of the document.
     pub mistakes: Vec<Mistake>,
-    /// Unknown keys behind the last mistake that is listed, of which no more is kept.
+    /// Number of unknown keys after the last listed mistake.
     pub more: usize,
-    /// The document as JSON; what has a mistake is null, but a time that is none is another time.
+    /// The document as JSON; values with mistakes are null, except that an invalid time is replaced by a valid one.
     pub value: Value,
 }
 
-/// Walks a whole document. In a case that names a `table`, a text with columns may stand for any value.
+/// Walks a whole document. In a case that names a `table`, a text with columns may replace any value.
 pub(super) fn walk(root: &Node<'_>, schema: &Value) -> Walked {
     walked(root, schema, Texts::Written, At::ROOT)
 }
 
-/// Walks a case that a row of a table made: one value may stand where a list does.
+/// Walks a case made from a table row, in which a single value may replace a list.
 pub(super) fn walk_filled(case: &Node<'_>, schema: &Value, at: At<'_>) -> Walked {
     walked(case, schema, Texts::Filled, at)
 }
@@ -45,12 +45,12 @@ fn walked(root: &Node<'_>, schema: &Value, texts: Texts, at: At<'_>) -> Walked {
     Walked { mistakes: walker.mistakes, more: walker.more, value }
 }
 
-/// What the scalars of a document are.
+/// Origin of a document's scalars.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Texts {
-    /// As a person wrote them.
+    /// Written by a person.
     Written,
-    /// The same, in a case with columns in its texts.
+    /// Written by a person, in a case with columns in its texts.
     Template,
     /// Constants of a template, and cells.
     Filled,
@@ -152,7 +152,7 @@ impl<'s> Walker<'s> {
         }
     }
 
-    /// Text, which may have to be a time: a wrong one is told here, and a right one stands in for it.
+    /// Checks a text that may have to be a time: reports an invalid time and replaces it by a valid one.
     fn text(&mut self, text: &str, schema: &'s Value, at: At<'_>) -> Value {
         let wrong = match schema.get("pattern").and_then(Value::as_str) {
             Some(TimeSpan::PATTERN) => text.parse::<TimeSpan>().err(),
@@ -208,7 +208,7 @@ impl<'s> Walker<'s> {
         }
     }
 
-    /// A map with exactly one key, which says what it is.
+    /// A map with exactly one key, which selects the alternative.
     fn tagged(&mut self, node: &Node<'_>, alternatives: &[&'s Value], at: At<'_>) -> Value {
         let known: Vec<&'s str> = alternatives.iter().filter_map(|schema| tag(schema)).collect();
         let pairs = node.entries();
@@ -229,7 +229,7 @@ impl<'s> Walker<'s> {
     }
 
     fn unknown_key<'k>(&mut self, key: &str, known: impl IntoIterator<Item = &'k str>, at: At<'_>) {
-        // One is kept beyond those that are listed: the place from which on there are more.
+        // Keeps one beyond those listed: the place after which there are more.
         if self.mistakes.len() > Bound::Mistakes.most_in_memory() {
             self.more += 1;
             return;
@@ -299,7 +299,7 @@ impl<'s> Walker<'s> {
         }
     }
 
-    /// Pairs with text keys, repeated ones reported and left out; own pairs win over merged ones.
+    /// Pairs with text keys; repeated keys are reported and dropped, and explicit pairs override merged ones.
     fn pairs<'n, 'a>(&mut self, node: &'n Node<'a>, at: At<'_>) -> Vec<(&'n str, &'n Node<'a>)> {
         let Kind::Map(own) = node.kind() else { return Vec::new() };
         let own: Vec<&str> = own.iter().filter_map(|(key, _)| key.written()).filter(|key| *key != "<<").collect();
@@ -323,7 +323,7 @@ impl<'s> Walker<'s> {
     }
 }
 
-/// The column that a person meant who wrote `{{ column }}` without quotes: a map whose only key is a map.
+/// The column in an unquoted `{{ column }}`, which YAML reads as a map whose only key is a map.
 fn unquoted_column<'n>(node: &'n Node<'_>) -> Option<&'n str> {
     let Kind::Map(pairs) = node.kind() else { return None };
     let [(key, _)] = pairs.as_slice() else { return None };

@@ -1,4 +1,4 @@
-//! Times as people write them: `10s`, `1500ms`, `90d`. Parsed once, where a file is read; printed as written.
+//! User-written times: `10s`, `1500ms`, `90d`. Parsed once, when a file is read; printed as written.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,16 +8,16 @@ use std::ops::Deref;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Text that is no time.
+/// Text that is not a valid time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// No duration.
+    /// Not a duration.
     #[error("`{0}` is not a time: write `10s`, `1500ms` or `2m`")]
     Time(String),
-    /// No age.
+    /// Not an age.
     #[error("`{0}` is not an age: write `90d` or `12h`")]
     Age(String),
-    /// A number of days that is none.
+    /// Not a number of days.
     #[error("`{0}` is not an age: write a whole number of days, `90d`")]
     Days(String),
 }
@@ -28,7 +28,7 @@ const UNITS: [(&str, u64); 5] =
 /// Parses `10s`, `1500ms`, `1.5s`, `2m`, `1h` or `250us`.
 ///
 /// # Errors
-/// [`DurationError::Time`], for people.
+/// [`DurationError::Time`], with a message.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let text = text.trim();
     let wrong = || DurationError::Time(text.to_owned());
@@ -47,10 +47,10 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// Parses a number of days, `90d`, or what [`parse_duration`] reads.
+/// Parses a number of days, `90d`, or a duration as in [`parse_duration`].
 ///
 /// # Errors
-/// [`DurationError::Age`] or [`DurationError::Days`], for people.
+/// [`DurationError::Age`] or [`DurationError::Days`], with a message.
 pub(crate) fn parse_age(text: &str) -> Result<Duration, DurationError> {
     let text = text.trim();
     let Some(days) = text.strip_suffix('d').map(str::trim) else {
@@ -62,7 +62,7 @@ pub(crate) fn parse_age(text: &str) -> Result<Duration, DurationError> {
     }
 }
 
-/// The shortest way to write a time, to the microsecond.
+/// The shortest notation of a time, to the microsecond.
 pub(crate) fn print_duration(time: Duration) -> String {
     let nanos = time.as_nanos();
     let fits = UNITS.iter().rev().find(|(_, scale)| nanos > 0 && nanos.is_multiple_of(u128::from(*scale)));
@@ -73,7 +73,7 @@ pub(crate) fn print_duration(time: Duration) -> String {
     }
 }
 
-/// A duration that keeps how it was written: it is the [`Duration`], and prints as its text.
+/// A duration that keeps its notation: it is a [`Duration`], and prints as its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeSpan {
     written: Cow<'static, str>,
@@ -81,10 +81,10 @@ pub struct TimeSpan {
 }
 
 impl TimeSpan {
-    /// What its text looks like, as a JSON Schema's `pattern`.
+    /// Its syntax, as the `pattern` of a JSON Schema.
     pub const PATTERN: &'static str = r"^\s*\d+(\.\d{1,9})?\s*(us|ms|s|m|h)\s*$";
 
-    /// So many seconds, written as such.
+    /// A duration in seconds.
     pub fn seconds(seconds: u64) -> Self {
         Self { written: format!("{seconds}s").into(), time: Duration::from_secs(seconds) }
     }
@@ -126,7 +126,7 @@ pub struct AgeLimit {
 }
 
 impl AgeLimit {
-    /// What its text looks like, as a JSON Schema's `pattern`.
+    /// Its syntax, as the `pattern` of a JSON Schema.
     pub const PATTERN: &'static str = r"^\s*(never|\d+\s*d|\d+(\.\d{1,9})?\s*(us|ms|s|m|h))\s*$";
 
     /// The age; `None` for never.
@@ -150,7 +150,7 @@ impl fmt::Display for AgeLimit {
     }
 }
 
-/// Both are text in files, with a schema that says what it looks like.
+/// Implements serialisation as text, with a schema of its syntax.
 macro_rules! written_as_text {
     ($name:ident) => {
         impl Serialize for $name {

@@ -1,21 +1,20 @@
-//! Regular expressions that people write, within bounds.
+//! User-written regular expressions, with limits.
 
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// Bytes that one compiled expression may take: thousands of honest ones fit, and one that does not is told in
-/// milliseconds.
+/// Largest size of a compiled expression, in bytes: ample for real expressions, and exceeded within milliseconds.
 const LARGEST: usize = 512 << 10;
-/// Parentheses inside parentheses, and the like.
+/// Deepest nesting of parentheses and other groups.
 const DEEPEST: u32 = 100;
-/// Characters of an expression.
+/// Longest expression, in characters.
 const LONGEST: usize = 10_000;
 
 /// Compiles an expression of a scenario or a criterion.
 ///
 /// # Errors
-/// What is wrong with it, or that it is larger than the bounds.
+/// If it is invalid or exceeds the limits.
 pub(crate) fn expression(pattern: &str) -> Result<Regex, regex::Error> {
     if pattern.len() > LONGEST {
         return Err(regex::Error::Syntax(format!("it has more than {LONGEST} characters")));
@@ -23,8 +22,8 @@ pub(crate) fn expression(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).size_limit(LARGEST).dfa_size_limit(LARGEST).nest_limit(DEEPEST).build()
 }
 
-/// About how much work it is to compile an expression, in states of its automaton: a letter is 1, `\w` about 800, and a
-/// repetition as often as it may repeat. Found without compiling it; 1 for what is no expression.
+/// Estimates the cost of compiling an expression, in states of its automaton: a letter is 1, `\w` about 800, and a
+/// repetition multiplies by its maximum. Does not compile it; 1 for an invalid expression.
 pub(crate) fn expression_work(pattern: &str) -> u64 {
     let within = pattern.len() <= LONGEST;
     let parsed = within.then(|| ParserBuilder::new().nest_limit(DEEPEST).build().parse(pattern).ok()).flatten();

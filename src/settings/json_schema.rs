@@ -1,8 +1,8 @@
-//! JSON Schemas that people write, compiled within bounds, and what a value violates.
+//! User-written JSON Schemas, compiled with limits, and violations of values.
 //!
-//! Draft 2020-12 where a schema names no other. `format` is asserted. A schema refers to nothing, in no file, at no host
-//! and not inside itself: references inside references take time without end. Patterns are those of the crate `regex`
-//! after a translation from ECMA's spelling, so matching takes linear time.
+//! Draft 2020-12 unless a schema names another. `format` is asserted. A schema must not contain references, to a
+//! file, a host or itself: nested references can take exponential time. Patterns use the crate `regex` after
+//! translation from ECMA syntax, so matching takes linear time.
 
 use super::expression;
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, Type, UrlLoader, ValidationError};
@@ -11,28 +11,28 @@ use std::error::Error;
 use std::fmt::Write as _;
 use thiserror::Error as ThisError;
 
-/// The address of the one schema: of a scheme that nothing is loaded by.
+/// The address of the only schema: its scheme cannot be loaded.
 const ADDRESS: &str = "schema://this/";
-/// Levels of nesting.
+/// Deepest nesting.
 const DEEPEST: usize = 32;
-/// Keys that lead to another place: each value would be checked again there, and again where that leads.
+/// Keys that refer to another place, where each value would be checked again.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// Values that a message lists.
+/// Largest number of values in a message.
 const LISTED: usize = 10;
 
-/// Why a schema cannot be used.
+/// Reason why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, ThisError)]
 pub(crate) enum SchemaError {
-    /// It refers to another place.
+    /// It contains a reference.
     #[error("`{0}` is not read here: write the schema out")]
     Reference(&'static str),
-    /// It is too deep.
+    /// It is nested too deeply.
     #[error("it is nested deeper than {DEEPEST} levels")]
     Deep,
-    /// One of its patterns is none, or too large.
+    /// One of its patterns is invalid or too large.
     #[error("a pattern of it cannot be used: {0}")]
     Pattern(String),
-    /// It is no schema.
+    /// It is not a valid schema.
     #[error("{0}")]
     NoSchema(String),
 }
@@ -43,14 +43,14 @@ pub(crate) struct JsonSchema {
     index: SchemaIndex,
 }
 
-/// One thing that a value does not hold to.
+/// One violation of a schema by a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     /// JSON pointer to the part of the value, empty for the whole.
     pub place: String,
-    /// Whether it is only the length of a text or a list.
+    /// Whether it only concerns the length of a text or a list.
     pub of_length: bool,
-    /// In words, without the value itself, which may be long or hostile.
+    /// Description without the value, which may be long or hostile.
     pub text: String,
 }
 
@@ -64,7 +64,7 @@ impl JsonSchema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// What is wrong with it, or that it is larger than the bounds.
+    /// If it is invalid or exceeds the limits.
     pub(crate) fn compile(schema: &Value) -> Result<Self, SchemaError> {
         look(schema, 0)?;
         let mut found = Vec::new();
@@ -82,12 +82,12 @@ impl JsonSchema {
         Ok(Self { schemas, index })
     }
 
-    /// Whether a value holds to the schema.
+    /// Whether a value is valid.
     pub(crate) fn is_valid(&self, value: &Value) -> bool {
         self.schemas.validate(value, self.index).is_ok()
     }
 
-    /// All that a value violates, in the order of the schema's keywords; empty for a valid one.
+    /// All violations of a value, in the order of the schema's keywords; empty for a valid one.
     pub(crate) fn violations(&self, value: &Value) -> Vec<Violation> {
         let mut found = Vec::new();
         if let Err(error) = self.schemas.validate(value, self.index) {
@@ -97,7 +97,7 @@ impl JsonSchema {
     }
 }
 
-/// Loads nothing.
+/// A loader that loads nothing.
 struct Nothing;
 
 impl UrlLoader for Nothing {
@@ -106,7 +106,7 @@ impl UrlLoader for Nothing {
     }
 }
 
-/// The patterns of a schema, which are compiled with it.
+/// Collects the patterns of a schema, which are compiled with it.
 pub(crate) fn schema_patterns<'s>(schema: &'s Value, found: &mut Vec<&'s str>) {
     match schema {
         Value::Array(items) => items.iter().for_each(|item| schema_patterns(item, found)),
@@ -140,7 +140,7 @@ fn look(schema: &Value, depth: usize) -> Result<(), SchemaError> {
     }
 }
 
-/// A mistake of a schema on one line, without the address that only this module knows.
+/// A schema error on one line, without this module's internal address.
 fn told(error: &boon::CompileError) -> String {
     let text = match error {
         boon::CompileError::ValidationError { src, .. } => {
@@ -236,7 +236,7 @@ fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// The name of a property as a model wrote it: short, on one line.
+/// A property name written by a model: shortened, on one line.
 fn plain(name: &str) -> String {
     name.chars().filter(|one| !one.is_control()).take(60).collect()
 }

@@ -1,5 +1,4 @@
-//! What is declared about what agents look up: bases with vectors, here or on a server, and the file that keywords are
-//! kept in beyond a run.
+//! Settings of knowledge bases with vectors, local or on a server, and of the file that keeps learned keywords.
 
 use super::{AgeLimit, Language};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -9,52 +8,51 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// A keyword index that outlives runs: what a served agent learns is kept there. Trials never use it: each has its own.
+/// A keyword index that outlives runs, for a served agent. Trials never use it: each has a separate index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeywordIndexSettings {
-    /// Its file, created at the first indexing.
+    /// Its file, created when first written.
     pub file: String,
-    /// What it forgets by itself, at every indexing; without it, only what `ragcheck keywords prune` removes by hand.
+    /// What is forgotten at every indexing. Default: nothing; `ragcheck keywords prune` removes entries by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forget: Option<Forget>,
 }
 
-/// What a keyword index forgets: keywords that meet every condition given.
+/// Which keywords an index forgets: those that meet every condition given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Forget {
-    /// Neither indexed nor used for so long: `180d`, `12h`; `never` keeps all.
+    /// Neither indexed nor used for this long: `180d`, `12h`; `never` keeps all.
     pub after: AgeLimit,
-    /// Only those that were used fewer times than this.
+    /// Used fewer times than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewer_uses_than: Option<u64>,
 }
 
-/// A knowledge base that is more than an English folder: of another language, or with vectors, here or on a server.
+/// Settings of a knowledge base that is in another language than English, or that has vectors, local or on a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnowledgeBaseSettings {
-    /// The folder below the project's knowledge whose words are searched too; by default, without a server, that of the
-    /// base's name.
+    /// The folder below the project's knowledge folder whose words are searched too. Default without a server: the
+    /// name of the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The server's collection: `chroma://HOST:PORT/COLLECTION` or `qdrant://HOST:PORT/COLLECTION`; `chroma+https://` over
-    /// TLS; of Chroma, `?tenant=T&database=D` behind it.
+    /// The server's collection: `chroma://HOST:PORT/COLLECTION` or `qdrant://HOST:PORT/COLLECTION`; `chroma+https://`
+    /// for TLS; for Chroma optionally followed by `?tenant=T&database=D`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerAddress>,
-    /// The environment variable that holds the server's key; without one no key is sent.
+    /// The environment variable with the server's key. Default: no key is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The language of the folder's words and of the questions: what is left out of a question, and which forms of a word
-    /// are the same.
+    /// The language of the documents and of the questions: selects stop words and word forms.
     #[serde(default, skip_serializing_if = "Language::is_english")]
     pub language: Language,
-    /// What turns queries and passages into vectors; without it a folder is searched by its words alone. A server needs
-    /// it.
+    /// The model that turns queries and passages into vectors. Without it a folder is searched by words alone.
+    /// Required for a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embeddings: Option<EmbeddingSettings>,
-    /// Fields that passages on the server must have with these values: `{file: warranty.md}`.
+    /// Fields and values that passages on the server must have: `{file: warranty.md}`.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub filter: BTreeMap<String, serde_json::Value>,
 }
@@ -67,33 +65,33 @@ pub struct EmbeddingSettings {
     pub provider: String,
     /// The model.
     pub model: String,
-    /// Numbers of a vector, where the model lets one choose.
+    /// Dimensions of a vector, where the model offers a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimensions: Option<u32>,
 }
 
 impl EmbeddingSettings {
-    /// The name under which it has its price: `provider/model`.
+    /// Its key in the price list: `provider/model`.
     pub fn price_name(&self) -> String {
         format!("{}/{}", self.provider, self.model)
     }
 }
 
-/// A collection of a server, as people write it.
+/// The address of a collection on a server, as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAddress {
     written: String,
-    /// The kind of server: the scheme without `+https`. Which there are, `knowledge` declares.
+    /// The kind of server: the scheme without `+https`. `knowledge` declares the known kinds.
     pub scheme: String,
     /// The server's URL for HTTP.
     pub base_url: String,
     /// The collection.
     pub collection: String,
-    /// What stands behind `?`, by name: a tenant, a database.
+    /// Parameters after `?`, by name: a tenant, a database.
     pub options: BTreeMap<String, String>,
 }
 
-/// Text that is no address of a collection.
+/// Text that is not a valid address of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{written}` is no address of a collection: {why}; write `chroma://127.0.0.1:8000/COLLECTION`")]
 pub struct AddressError {

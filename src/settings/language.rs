@@ -1,4 +1,4 @@
-//! The language of a knowledge base: what its words are brought to, and which of them say nothing.
+//! The language of a knowledge base: selects stemming and stop words.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,10 +8,10 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
-    /// English, by default.
+    /// English, the default.
     #[default]
     English,
-    /// None in particular: words are compared as they are written, and none is left out.
+    /// No particular language: words are compared as written, and none is dropped.
     None,
     /// Arabic.
     Arabic,
@@ -48,7 +48,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// Its name, as it is written in the project file.
+    /// Its name in the project file.
     pub fn name(self) -> &'static str {
         match self {
             Self::English => "english",

@@ -1,8 +1,8 @@
-//! What is declared of a managed retrieval service: where it is, how queries, filters and audit data are made for it,
-//! and what becomes of its answers.
+//! Settings of a managed retrieval service: its address, how queries, filters and audit data are built, and how
+//! answers become artifacts.
 //!
-//! Templates hold placeholders in single braces: `{query}`, or the name of a template parameter. Everything may be left
-//! out of the file and is then empty here, so that the check lists every mistake and not the first alone.
+//! Templates hold placeholders in single braces: `{query}`, or the name of a template parameter. A missing field is
+//! read as empty, so that the check lists every mistake and not only the first.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 /// The placeholder of the user's query.
 pub(crate) const QUERY: &str = "query";
 
-/// Passages that the service may use, unless the project says otherwise.
+/// Default number of passages that the service may use.
 const TOP_K: u32 = 5;
-/// Characters of the query in an artifact's description, unless the project says otherwise.
+/// Default length of the query in an artifact's description, in characters.
 const DESCRIPTION: u32 = 150;
-/// The name of artifacts, unless the project gives another.
+/// Default name of artifacts.
 const FILENAME: &str = "nuclia_answer";
 
 /// One managed retrieval service with one of its knowledge boxes.
@@ -26,41 +26,41 @@ pub struct ManagedRetrievalSettings {
     /// Base URL of the service's API, `https://europe-1.nuclia.cloud/api/v1` for example. Required.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub base_url: String,
-    /// The knowledge box that is asked. Required.
+    /// The id of the knowledge box. Required.
     pub kb_id: String,
-    /// The environment variable that holds the service account's token. Required.
+    /// The environment variable with the service account's token. Required.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub token: String,
-    /// The environment variable that holds the account's id. Required; it is kept out of every file, and not sent: the
-    /// token says whose account it is.
+    /// The environment variable with the account's id. Required; kept out of every file, and not sent: the token
+    /// identifies the account.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub api_key: String,
-    /// Passages that the service may use for an answer, at most.
+    /// Largest number of passages that the service may use for an answer.
     pub top_k: u32,
     /// Name of the artifacts, without `.md`.
     pub output_filename_base: String,
-    /// Characters of the query in an artifact's description, at most.
+    /// Longest query in an artifact's description, in characters.
     pub artifact_description_query_max_length: u32,
     /// Whether citation markers are links.
     pub inline_citation_links: bool,
-    /// Values from the context of a conversation, for the templates.
+    /// Values from the context of a conversation, for use in templates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub template_parameters: Vec<TemplateParameter>,
-    /// How the query is worded for the service; without it, it goes as it is.
+    /// Rewording of the query for the service. Default: the query is sent unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_rephrasing: Option<PromptRephrasing>,
-    /// The service's filter expression, an object whose texts are templates.
+    /// The service's filter expression: an object whose texts are templates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter_expression_template: Option<Value>,
-    /// What is sent along for the service's audit log.
+    /// Data sent for the service's audit log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_metadata: Option<AuditMetadata>,
-    /// Whether answers come in pieces, newline-delimited, and not as one JSON object.
+    /// Whether answers are streamed as newline-delimited JSON instead of one JSON object.
     pub stream: bool,
-    /// Requests at the same time, at most.
+    /// Largest number of concurrent requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// Whether a simulator is told the trial's seed and the fault of its case.
+    /// Whether requests carry the trial's seed and the fault of its case, for a simulator.
     pub trial_header: bool,
 }
 
@@ -86,31 +86,31 @@ impl Default for ManagedRetrievalSettings {
     }
 }
 
-/// One value that templates may use.
+/// One value for use in templates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TemplateParameter {
-    /// Its name, in templates between braces.
+    /// Its name, as in the templates' braces.
     pub name: String,
-    /// What it must be.
+    /// Its type.
     #[serde(rename = "type")]
     pub kind: ParameterType,
-    /// Where it stands in the conversation's `tool_context`: names between dots; by default its own name.
+    /// Its path in the conversation's `tool_context`: names separated by dots. Default: its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Whether nothing is asked without it.
+    /// Whether no request is made without it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
-    /// Its value where the context has none.
+    /// Its value if the context has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
 }
 
-/// What a template parameter must be.
+/// Type of a template parameter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterType {
-    /// A text that is not empty.
+    /// A non-empty text.
     #[default]
     String,
     /// A whole number.
@@ -122,7 +122,7 @@ pub enum ParameterType {
 }
 
 impl ParameterType {
-    /// Whether a value is of this type; an empty text is no value.
+    /// Whether a value is of this type; an empty text is not.
     pub fn fits(self, value: &Value) -> bool {
         match self {
             Self::String => value.as_str().is_some_and(|text| !text.trim().is_empty()),
@@ -132,7 +132,7 @@ impl ParameterType {
         }
     }
 
-    /// The word for it.
+    /// Its name in the project file.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -143,21 +143,21 @@ impl ParameterType {
     }
 }
 
-/// How the query is worded for the service.
+/// Rewording of the query for the service.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PromptRephrasing {
-    /// The template; it must hold `{query}`. Required.
+    /// The template; must contain `{query}`. Required.
     pub template: String,
 }
 
-/// What is sent along for the service's audit log.
+/// Data sent for the service's audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditMetadata {
     /// Whether it is sent.
     pub enabled: bool,
-    /// Templates by the name of their field. Required.
+    /// Templates by field name. Required.
     pub fields: BTreeMap<String, String>,
 }
 
@@ -168,7 +168,7 @@ impl Default for AuditMetadata {
 }
 
 impl ManagedRetrievalSettings {
-    /// The host of the service with its port, which nobody who reads an answer is to see; empty where there is none.
+    /// The host of the service with its port, which must not appear in answers; empty if there is none.
     pub fn host(&self) -> &str {
         let rest = self.base_url.split_once("://").map_or(self.base_url.as_str(), |(_, rest)| rest);
         rest.split(['/', '?', '#']).next().unwrap_or_default()
@@ -179,14 +179,14 @@ impl ManagedRetrievalSettings {
         self.template_parameters.iter().find(|parameter| parameter.name == name)
     }
 
-    /// The value of a parameter in a conversation's context: what stands there and is of its type, else its default.
+    /// The value of a parameter in a conversation's context, if it has the right type; otherwise its default.
     pub fn value_of<'v>(&self, parameter: &'v TemplateParameter, context: &'v Value) -> Option<&'v Value> {
         let path = parameter.from.as_deref().unwrap_or(&parameter.name);
         let found = path.split('.').try_fold(context, |value, name| value.get(name));
         found.filter(|value| parameter.kind.fits(value)).or(parameter.default.as_ref())
     }
 
-    /// The required parameters that a conversation's context does not give.
+    /// Required parameters that a conversation's context lacks.
     pub fn missing(&self, context: &Value) -> Vec<&str> {
         let required = self.template_parameters.iter().filter(|parameter| parameter.required);
         let missing = required.filter(|parameter| self.value_of(parameter, context).is_none());
@@ -197,14 +197,14 @@ impl ManagedRetrievalSettings {
 /// A piece of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TemplatePiece<'t> {
-    /// Text as it stands.
+    /// Literal text.
     Text(&'t str),
-    /// A placeholder, by the name between its braces.
+    /// A placeholder, by the name in its braces.
     Placeholder(&'t str),
 }
 
-/// The pieces of a template, in order. A placeholder is a name without white space between braces; any other brace is
-/// text.
+/// Splits a template into its pieces, in order. A placeholder is a name without white space in braces; any other
+/// brace is text.
 pub(crate) fn template_pieces(template: &str) -> Vec<TemplatePiece<'_>> {
     let (mut pieces, mut text, mut at) = (Vec::new(), 0, 0);
     while let Some(open) = template[at..].find('{').map(|open| at + open) {

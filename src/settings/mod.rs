@@ -1,16 +1,16 @@
-//! What is declared about models, search services, limits and providers: one set of types for all who read it.
+//! Settings of models, search services, limits and providers: one set of types for all modules that read them.
 //!
 //! | question | file |
 //! |---|---|
 //! | how is a time written | `duration` |
-//! | which expressions and JSON Schemas are used, within which bounds | `expression`, `json_schema` |
-//! | which base has vectors, here or on a server; where are keywords kept beyond a run | `knowledge` |
-//! | which managed retrieval service, how is it asked, what becomes of its answers | `managed` |
+//! | which limits hold for expressions and JSON Schemas | `expression`, `json_schema` |
+//! | which base has vectors, local or on a server; where are keywords kept beyond a run | `knowledge` |
+//! | which managed retrieval service, how is it called, how are its answers used | `managed` |
 //! | which model, which search service, within which bounds | `model` |
-//! | which services can an agent do without | `optional` |
-//! | where is a provider, what does it speak, how does it depart from that | `provider` |
+//! | which services may fail | `optional` |
+//! | where is a provider, what does it speak, how does it deviate | `provider` |
 //!
-//! These are plain values: what they mean for a request is decided where requests are made.
+//! These are plain values; the code that makes requests interprets them.
 
 pub(crate) mod catalogue;
 mod duration;
@@ -40,5 +40,5 @@ pub use provider::Auth;
 pub use provider::PaceLimits;
 pub(crate) use provider::{Provider, Quirks};
 
-/// The `kb_id` that stands for the first knowledge base, whatever its own: it is searched when the model names none.
+/// The `kb_id` of the first knowledge base, in addition to its name: it is searched when the model names none.
 pub const DEFAULT_KB: &str = "default_kb";

@@ -1,4 +1,4 @@
-//! Which model answers, which service searches, and within which bounds.
+//! Settings of the chat model, the search service, and limits.
 
 use super::TimeSpan;
 use schemars::JsonSchema;
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSettings {
-    /// A provider of the project file.
+    /// Name of a provider in the project file.
     pub provider: String,
-    /// The model's name as the provider knows it.
+    /// The model's name at the provider.
     pub name: String,
     /// Sampling temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Bound on output tokens of one completion.
+    /// Largest number of output tokens per completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// Whether the model may make several calls in one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_calls: Option<bool>,
-    /// Whether each trial sends a sampling seed made from the trial's name (not from the run's seed).
+    /// Whether each trial sends a sampling seed derived from the trial's name (not from the run's seed).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seeded: bool,
-    /// Whether answers come in pieces, so that the time to the first token is known.
+    /// Whether answers are streamed, which makes the time to the first token known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
 }
 
 impl ModelSettings {
-    /// The name under which it has its price: `provider/model`.
+    /// Its key in the price list: `provider/model`.
     pub fn price_name(&self) -> String {
         format!("{}/{}", self.provider, self.name)
     }
@@ -40,14 +40,14 @@ impl ModelSettings {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchSettings {
-    /// A provider of the project file.
+    /// Name of a provider in the project file.
     pub provider: String,
     /// The service's model, `perplexity/sonar` for example.
     pub name: String,
 }
 
 impl SearchSettings {
-    /// The name under which it has its price: `provider/model`.
+    /// Its key in the price list: `provider/model`.
     pub fn price_name(&self) -> String {
         format!("{}/{}", self.provider, self.name)
     }
@@ -57,7 +57,7 @@ impl SearchSettings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Enforcement {
-    /// A missing call is fed back and retried once.
+    /// A missing call is reported to the model and retried once.
     #[default]
     Feedback,
     /// The request names the tool in `tool_choice`.
@@ -65,7 +65,7 @@ pub enum Enforcement {
 }
 
 impl Enforcement {
-    /// As scenarios write it.
+    /// Its name in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             Self::Feedback => "feedback",
@@ -74,27 +74,27 @@ impl Enforcement {
     }
 }
 
-/// Bounds on a turn.
+/// Limits on a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Completions of the model in one turn.
+    /// Largest number of completions in one turn.
     pub model_calls: u32,
-    /// Retries of one failing or rejected tool in one turn.
+    /// Largest number of retries of one failing or rejected tool in one turn.
     pub tool_retries: u32,
-    /// Time for one turn, `60s` for example.
+    /// Time limit of one turn, `60s` for example.
     pub turn: TimeSpan,
-    /// Time for one HTTP attempt.
+    /// Time limit of one HTTP attempt.
     pub request: TimeSpan,
-    /// HTTP retries of one request.
+    /// Largest number of HTTP retries of one request.
     pub transport_retries: u32,
-    /// Tokens of the model's context window, for agents that keep their context below it.
+    /// Size of the model's context window in tokens, for agents that keep their context below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// Tokens of one session, input and output together, for agents that count them.
+    /// Largest number of input and output tokens in one session, for agents that count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// The estimate of one turn, in tokens, above which the user is warned, for agents that estimate.
+    /// Estimated tokens of one turn above which the user is warned, for agents that estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warn_tokens: Option<u64>,
 }

@@ -1,16 +1,16 @@
-//! Services without which an agent can do its work.
+//! Services that an agent can work without.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A service that a scenario can declare `optional`: an outage of it is judged as the agent deals with it. The model cannot
-/// be one.
+/// A service that a scenario can declare `optional`: after an outage of it, the trial is evaluated by how the agent
+/// handles it. The model cannot be optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OptionalService {
     /// The external search service.
     Search,
-    /// The model that turns texts into vectors.
+    /// The model that computes embeddings.
     Embeddings,
     /// The server of a knowledge base.
     Knowledge,
@@ -19,7 +19,7 @@ pub enum OptionalService {
 }
 
 impl OptionalService {
-    /// The word used in scenarios, recordings and messages.
+    /// The name used in scenarios, recordings and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Search => "search",

@@ -1,37 +1,36 @@
-//! Tokens to money, in US dollars.
+//! Converts tokens to US dollars.
 //!
-//! A price is of a provider's model: dollars a million tokens, read, read from the provider's cache and written apart,
-//! and dollars a request where a service charges for that. Whatever is not known, tokens or price, makes the cost
-//! unknown: it is never taken for nothing.
+//! A price belongs to a provider's model: dollars per million input, cached input and output tokens, and dollars per
+//! request where a service charges for that. Unknown tokens or prices make the cost unknown, never 0.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What one model costs, in US dollars.
+/// Prices of one model, in US dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// A million tokens read.
+    /// Per million input tokens.
     pub input: f64,
-    /// A million tokens read from the provider's cache; without it they cost what others do.
+    /// Per million input tokens from the provider's cache. Default: the price of other input tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
-    /// A million tokens written.
+    /// Per million output tokens.
     pub output: f64,
-    /// One request, beside its tokens.
+    /// Per request, in addition to its tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<f64>,
 }
 
-/// Tokens of one or several exchanges; `None` where a service did not tell.
+/// Tokens of one or several exchanges; `None` if a service did not report them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// Read, cached ones included.
+    /// Input tokens, cached ones included.
     pub input: Option<u64>,
-    /// Of these, from the provider's cache.
+    /// Input tokens from the provider's cache.
     pub cached: Option<u64>,
-    /// Written.
+    /// Output tokens.
     pub output: Option<u64>,
 }
 
@@ -39,13 +38,13 @@ pub struct Tokens {
 pub(crate) type Prices = BTreeMap<String, Price>;
 
 impl Price {
-    /// What it is made of, by name.
+    /// Its components, by name.
     pub fn figures(&self) -> [(&'static str, Option<f64>); 4] {
         [("input", Some(self.input)), ("cached", self.cached), ("output", Some(self.output)), ("request", self.request)]
     }
 
-    /// What one request with these tokens costs; `None` when its tokens are not known, or contradict each other. Nothing
-    /// said of a cache is no use of it.
+    /// The cost of one request; `None` if its tokens are unknown or contradictory. A missing cache count means that
+    /// no cache was used.
     pub fn of(&self, tokens: Tokens) -> Option<f64> {
         let (input, output) = (tokens.input?, tokens.output?);
         let cached = tokens.cached.unwrap_or(0);
@@ -56,7 +55,7 @@ impl Price {
     }
 }
 
-/// Dollars as people read them: cents where there are some, else three digits that count.
+/// Formats dollars: cents if the amount has any, otherwise three significant digits.
 pub(crate) fn dollars(amount: f64) -> String {
     if amount >= 0.995 || amount == 0.0 {
         return format!("${amount:.2}");

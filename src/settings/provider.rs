@@ -1,4 +1,4 @@
-//! Where a provider is, what it speaks, and where it departs from that.
+//! Settings of a provider: its address, its dialect, and deviations from the dialect.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Provider {
-    /// Its dialect: the name of one that this build speaks.
+    /// Its dialect, one that this build supports.
     pub dialect: String,
     /// Its base URL, `https://api.openai.com/v1` for example.
     pub base_url: String,
-    /// The environment variable that holds its key; without one no key is sent.
+    /// The environment variable with its key. Default: no key is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The header that carries the key; by default the dialect's own.
+    /// The header for the key. Default: the dialect's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
-    /// Where it departs from its dialect.
+    /// Deviations from its dialect.
     #[serde(default)]
     pub quirks: Quirks,
-    /// Requests at the same time, at most.
+    /// Largest number of concurrent requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// Requests a minute, at most.
+    /// Largest number of requests per minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
-    /// Tokens a minute, read and written, at most.
+    /// Largest number of input and output tokens per minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_minute: Option<u64>,
 }
 
 impl Provider {
-    /// A provider at `base_url` that declares nothing else.
+    /// A provider at `base_url` with default settings.
     pub fn at(base_url: impl Into<String>, dialect: &str) -> Self {
         Self {
             dialect: dialect.to_owned(),
@@ -46,7 +46,7 @@ impl Provider {
         }
     }
 
-    /// How fast it may be asked.
+    /// Its rate limits.
     pub fn pace_limits(&self) -> PaceLimits {
         PaceLimits {
             concurrency: self.concurrency,
@@ -56,18 +56,18 @@ impl Provider {
     }
 }
 
-/// How fast a provider may be asked, as far as it declares that.
+/// Declared rate limits of a provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PaceLimits {
-    /// Requests at the same time.
+    /// Largest number of concurrent requests.
     pub concurrency: Option<u32>,
-    /// Requests a minute.
+    /// Largest number of requests per minute.
     pub requests_per_minute: Option<u32>,
-    /// Tokens a minute, read and written.
+    /// Largest number of input and output tokens per minute.
     pub tokens_per_minute: Option<u64>,
 }
 
-/// The header that carries the key.
+/// The header for the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Auth {
@@ -84,7 +84,7 @@ pub enum Auth {
 }
 
 impl Auth {
-    /// Every way.
+    /// All variants.
     pub const ALL: [Self; 5] =
         [Self::Bearer, Self::XApiKey, Self::XGoogApiKey, Self::ApiKey, Self::XNucliaServiceaccount];
 
@@ -99,36 +99,36 @@ impl Auth {
         }
     }
 
-    /// What stands before the key in it.
+    /// Prefix before the key.
     pub fn prefix(self) -> &'static str {
         if matches!(self, Self::Bearer | Self::XNucliaServiceaccount) { "Bearer " } else { "" }
     }
 }
 
-/// Declared departures from a dialect.
+/// Declared deviations from a dialect.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Quirks {
-    /// Sends `max_completion_tokens` instead of `max_tokens`: OpenAI's reasoning models want it.
+    /// Sends `max_completion_tokens` instead of `max_tokens`, as required by OpenAI's reasoning models.
     pub max_completion_tokens: bool,
-    /// Sends no `tool_choice`, for servers that refuse it: nothing can be forced then.
+    /// Sends no `tool_choice`, for servers that reject it: no call can then be forced.
     pub no_tool_choice: bool,
-    /// Sends no `parallel_tool_calls`, for servers that refuse it.
+    /// Sends no `parallel_tool_calls`, for servers that reject it.
     pub no_parallel_flag: bool,
-    /// Says `any` where a call is required: Mistral.
+    /// Sends `any` where a call is required: Mistral.
     pub any_for_required: bool,
-    /// Sends ids of calls as nine letters and digits: Mistral.
+    /// Sends call ids of nine letters and digits: Mistral.
     pub nine_character_ids: bool,
     /// Sends the sampling seed as `random_seed`: Mistral.
     pub random_seed: bool,
-    /// Sends no temperature: reasoning models refuse one.
+    /// Sends no temperature, for reasoning models, which reject one.
     pub no_temperature: bool,
-    /// Sends no `stream_options`, for servers that refuse it: a stream may then carry no usage.
+    /// Sends no `stream_options`, for servers that reject it: a stream may then report no usage.
     pub no_stream_options: bool,
-    /// Sends this `api-version` with every address: Azure.
+    /// Sends this `api-version` with every request: Azure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
-    /// Sends a number for each trial in the header `x-ragcheck-seed`, and the fault that its case declares in
-    /// `x-ragcheck-fault`: for the simulator, which seeds itself with the one and errs as the other says.
+    /// Sends a number for each trial in the header `x-ragcheck-seed`, and the fault of its case in
+    /// `x-ragcheck-fault`: for the simulator, which uses the seed and produces the fault.
     pub trial_header: bool,
 }

@@ -1,7 +1,7 @@
-//! How far a model's grades agree with people: `agreement.json`, measured by `ragcheck judge` where a run has ratings.
+//! Agreement of a model's grades with people: `agreement.json`, measured by `ragcheck judge` in a run with ratings.
 //!
-//! It is of one rubric and one model, and says nothing of any other. A file that was edited by hand is refused: what it
-//! says is evidence. A reader refuses a newer version and ignores unknown fields of an equal one.
+//! Valid for one rubric and one model only. A file edited by hand is rejected, because it is evidence. A reader
+//! rejects a newer version and ignores unknown fields of an equal one.
 
 use super::{Seal, seal, sealed};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Version of the file that this build writes.
 const VERSION: u32 = 1;
 
-/// How far a model's grades agree with people, beside the grades.
+/// File with the agreement, beside the grades.
 pub(crate) const AGREEMENT: &str = "agreement.json";
 
 /// The agreement of a rubric's items with people.
@@ -22,15 +22,15 @@ pub struct MeasuredAgreement {
     pub rubric: String,
     /// The model that graded.
     pub model: String,
-    /// Who answered for it: `simulator`, or the provider and model.
+    /// Service that answered for it: `simulator`, or the provider and model.
     pub from: String,
     /// The id of the plan whose answers were rated.
     pub plan: String,
-    /// By item: rated trials of one graded answer, whose grade is a verdict.
+    /// By item: rated trials with one graded answer whose grade is a verdict.
     pub items: BTreeMap<String, Agreement>,
 }
 
-/// Grades of one item beside ratings of people, one a trial.
+/// Grades of one item compared with human ratings, one per trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agreement {
     /// Both pass it.
@@ -46,7 +46,7 @@ pub struct Agreement {
     pub by_case: Option<ErrorsByCase>,
 }
 
-/// A model's errors where each case counts once, however often it was rated: repetitions of a case err together.
+/// A model's errors with each case counted once, however often it was rated: repetitions of a case err together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorsByCase {
     /// Cases with an answer that the person fails.
@@ -60,7 +60,7 @@ pub struct ErrorsByCase {
 }
 
 impl ErrorsByCase {
-    /// Adds one case: ratings by people of its answers, and what the model said.
+    /// Adds one case: human ratings of its answers, and the model's grades.
     fn add(&mut self, case: &Agreement) {
         let share = |wrong: u64, right: u64| (wrong * 1_000_000).div_ceil(wrong + right);
         if case.judge_only + case.neither > 0 {
@@ -75,7 +75,7 @@ impl ErrorsByCase {
 }
 
 impl Agreement {
-    /// The same of an item of which failing is the good news.
+    /// The same for an item whose failure is desirable.
     #[must_use]
     pub fn mirrored(self) -> Self {
         let by_case = self.by_case.map(|one| ErrorsByCase {
@@ -88,7 +88,7 @@ impl Agreement {
         Self { both: neither, judge_only: human_only, human_only: judge_only, neither: both, by_case }
     }
 
-    /// The agreement over several cases, each with its own.
+    /// Combines the agreement of several cases.
     pub fn of_cases<'a>(cases: impl IntoIterator<Item = &'a Self>) -> Self {
         let (mut all, mut by_case) = (Self::default(), ErrorsByCase::default());
         for case in cases {
@@ -111,16 +111,16 @@ impl Agreement {
         }
     }
 
-    /// Rated trials.
+    /// Number of rated trials.
     pub fn total(&self) -> u64 {
         self.both + self.judge_only + self.human_only + self.neither
     }
 }
 
-/// Why a file of agreement cannot be used.
+/// Reason why an agreement file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AgreementError {
-    /// It is not one.
+    /// It is not valid JSON of this format.
     #[error("it is no measured agreement: {0}; `ragcheck judge` writes one for a run with ratings")]
     Parse(#[from] serde_json::Error),
     /// It was edited.
@@ -134,7 +134,7 @@ pub enum AgreementError {
 }
 
 impl MeasuredAgreement {
-    /// What was measured of these items.
+    /// Creates the agreement from the measured items.
     pub fn new(grader: (String, String, String), plan: String, items: BTreeMap<String, Agreement>) -> Self {
         let (rubric, model, from) = grader;
         Self { version: VERSION, rubric, model, from, plan, items }
@@ -143,7 +143,7 @@ impl MeasuredAgreement {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// When it is no agreement, was edited, or is of a newer build.
+    /// If it is not an agreement file, was edited, or comes from a newer build.
     pub fn read(text: &str) -> Result<Self, AgreementError> {
         let found: Self = serde_json::from_str(text)?;
         if found.version > VERSION {

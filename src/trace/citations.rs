@@ -1,22 +1,22 @@
-//! How answers cite in their text: numbers in brackets, in every common spelling, ids in brackets, and addresses.
+//! Parses citations in answers: numbers in brackets, in every common spelling, ids in brackets, and addresses.
 //!
-//! Read as citations: `[1]`, `[ 1 ]`, `[1, 9]`, `[1; 9]`, `[1-9]`, `[1][9]`, `[^9]`, `[#9]`, `[+9]`, `[0]`, `[1000]`,
-//! `[source 9]`, `[9, p. 3]`, `[9 §2]`, `[9†source]`, `[9](url)`, `[[9]]`, `\[9\]`, `［9］`, `【9】`, `〔9〕`; `[doc#7]` and
-//! `[learned:7]`; any `http` address. In a text without any of these in brackets, `<sup>9</sup>` and `⁹` too. Other words in
-//! brackets cite nothing, and neither does code ([`code`]).
+//! Recognised as citations: `[1]`, `[ 1 ]`, `[1, 9]`, `[1; 9]`, `[1-9]`, `[1][9]`, `[^9]`, `[#9]`, `[+9]`, `[0]`,
+//! `[1000]`, `[source 9]`, `[9, p. 3]`, `[9 §2]`, `[9†source]`, `[9](url)`, `[[9]]`, `\[9\]`, `［9］`, `【9】`, `〔9〕`;
+//! `[doc#7]` and `[learned:7]`; any `http` address. In a text without any of these in brackets, `<sup>9</sup>` and
+//! `⁹` too. Other words in brackets cite nothing, and neither does code ([`code`]).
 
 mod code;
 mod superscripts;
 
 use std::borrow::Cow;
 
-/// Words before a number that must agree for it to be taken for a copied one.
+/// Number of words before a number that must agree for it to count as copied.
 pub(crate) const WORDS: usize = 4;
 
-/// Longest text in brackets that is read.
+/// Longest text in brackets that is parsed.
 const LONGEST: usize = 120;
 
-/// Words that stand for "source" before a number.
+/// Words for "source" before a number.
 const NOUNS: &[&str] = &[
     "sources",
     "source",
@@ -64,7 +64,7 @@ const PLACES: &[&str] = &[
 /// Words before the numbers of several places.
 const SEVERAL_PLACES: &[&str] = &["pp", "pages", "seiten", "ss", "sections", "chapters", "lines", "figures", "tables"];
 
-/// What one place of a text cites.
+/// A citation at one place of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// A source by its number, with the words before it, lower case, at most [`WORDS`], the nearest first.
@@ -132,7 +132,7 @@ fn in_brackets(text: &str) -> Vec<Mark> {
     found
 }
 
-/// Brackets and digits of other widths as the plain ones; a backslash escapes brackets and cites nothing itself.
+/// Maps brackets and digits of other widths to the plain ones; a backslash escapes brackets and cites nothing itself.
 fn bracket(letter: char) -> Option<char> {
     Some(match letter {
         '\\' => return None,
@@ -143,7 +143,7 @@ fn bracket(letter: char) -> Option<char> {
     })
 }
 
-/// The numbers of a list or range in brackets; nothing where anything else stands there.
+/// The numbers of a list or range in brackets; `None` if there is anything else.
 fn numbers(inside: &str) -> Option<Vec<usize>> {
     let plain = inside.to_lowercase().replace(['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}'], "-");
     let inside = plain.replace(" and ", ",").replace(" und ", ",").replace(" et ", ",");
@@ -209,7 +209,7 @@ fn number(text: &str) -> Option<usize> {
     digits.then(|| text.parse().unwrap_or(usize::MAX))
 }
 
-/// The id in brackets, where it has the shape of one: a chunk of a document, a learned entry or an external result.
+/// The id in brackets, if it has the form of one: a chunk of a document, a learned entry or an external result.
 fn id(inside: &str) -> Option<String> {
     let inside = inside.trim();
     let chunk = inside.rsplit_once('#').is_some_and(|(document, number)| {
@@ -219,7 +219,7 @@ fn id(inside: &str) -> Option<String> {
     (one && (chunk || inside.starts_with("learned:"))).then(|| inside.to_owned())
 }
 
-/// The words before a place, the nearest first; numbers are none.
+/// The words before a place, nearest first, without numbers.
 fn words_before(text: &str) -> Vec<String> {
     text.rsplit(|letter: char| !letter.is_alphanumeric())
         .filter(|word| !word.is_empty() && word.parse::<usize>().is_err())

@@ -1,19 +1,19 @@
-//! What can happen in a trial. Times are microseconds of the trial's clock, counted from the trial's start.
+//! Events of a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
 use super::{Logged, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One thing that happened. For whatever takes time, `at_us` is its start and the kind carries `took_us`.
+/// One event. For anything with a duration, `at_us` is its start and the kind carries `took_us`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// When.
+    /// Time, in microseconds.
     pub at_us: u64,
     /// Ordinal of the conversation within the trial, from 0.
     pub conversation: u32,
     /// Ordinal of the turn within the conversation, from 0.
     pub turn: u32,
-    /// What.
+    /// Kind of event.
     pub what: What,
 }
 
@@ -27,42 +27,42 @@ pub enum What {
         name: String,
         /// The session it belongs to.
         session: String,
-        /// The tenant whose knowledge it may search, for flows that have tenants.
+        /// The tenant whose knowledge it may search, for flows with tenants.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tenant: Option<String>,
     },
-    /// The user said something.
+    /// The user sent a message.
     TurnStarted {
-        /// What the user said.
+        /// The user's message.
         query: String,
     },
     /// The flow's state machine moved.
     Moved(Moved),
-    /// The model was asked, with all transport attempts that it took.
+    /// The model was called, with all transport attempts.
     ModelCalled(ModelCalled),
-    /// The model called a tool, and this came of it.
+    /// The model called a tool, with its outcome.
     ToolCalled(ToolCalled),
-    /// The flow itself searched: no model asked for it.
+    /// The flow made a search that no model requested.
     Searched(FlowSearch),
-    /// The controller told the model what it did wrong and asked again.
+    /// The controller sent feedback to the model and called it again.
     FedBack(FedBack),
-    /// It became known whether one retry recovered.
+    /// The outcome of one retry became known.
     Retried(Retried),
-    /// The flow goes on without something it would have had.
+    /// The flow continues without a service.
     Degraded {
         /// What is unavailable, a tool's name for example.
         without: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The agent wrote something into its own log.
+    /// The agent added an entry to its log.
     Logged(Logged),
     /// The user got an answer or an error.
     TurnEnded(TurnEnded),
 }
 
 impl What {
-    /// What a call of a tool, or a search that the flow made itself, gave; `None` for one that gave nothing.
+    /// Result of a tool call, or of a search by the flow; `None` if there is none.
     pub fn given(&self) -> Option<&ToolResult> {
         match self {
             Self::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(result), .. })
@@ -75,11 +75,11 @@ impl What {
 /// One transition of the state machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
-    /// State that was left.
+    /// State before the transition.
     pub from: String,
-    /// What caused it.
+    /// Event that caused it.
     pub on: String,
-    /// State that was entered.
+    /// State after the transition.
     pub to: String,
 }
 
@@ -88,42 +88,42 @@ pub struct Moved {
 pub struct ModelCalled {
     /// Ordinal of the completion within the trial, from 0.
     pub call: u32,
-    /// The state that the flow was in.
+    /// State of the flow.
     pub state: String,
     /// From the first attempt to the last answer, waits included, in microseconds.
     pub took_us: u64,
     /// From the first attempt to the first word or call of the answer, in microseconds; only known of streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_us: Option<u64>,
-    /// Every message that the model was shown, in order: `role:digest`, digest = first 12 hex digits of SHA-256 over
-    /// the content.
+    /// Every message sent to the model, in order: `role:digest`, where digest is the first 12 hex digits of SHA-256
+    /// over the content.
     pub shown: Vec<String>,
-    /// What the model may or must call: `auto`, `none`, `required`, `required TOOL` where one tool is offered,
-    /// `named TOOL`.
+    /// Allowed or required calls: `auto`, `none`, `required`, `required TOOL` where one tool is offered, `named
+    /// TOOL`.
     pub tool_choice: String,
     /// The HTTP attempts, in order.
     pub attempts: Vec<Attempt>,
-    /// What came back.
+    /// The outcome.
     pub reply: Reply,
 }
 
-/// What a model call came to.
+/// Outcome of a model call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// A completion.
     Completion(Completion),
-    /// None, after the last attempt.
+    /// No completion, after the last attempt.
     Failure {
         /// Kind, `rate_limit` for example.
         kind: String,
-        /// The provider's words, redacted.
+        /// The provider's message, redacted.
         message: String,
     },
 }
 
 impl Reply {
-    /// Whether it says which tools were called in it.
+    /// Whether it names the tools called in it.
     pub fn lists_calls(&self) -> bool {
         matches!(self, Self::Completion(completion) if !completion.calls.is_empty())
     }
@@ -145,13 +145,13 @@ pub struct Completion {
     pub calls: Vec<String>,
     /// Why it stopped: `stop`, `tool_calls`, `length`, `content_filter` or the provider's word.
     pub finish: String,
-    /// Tokens read, where known.
+    /// Input tokens, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Of these, from the provider's cache.
+    /// Input tokens from the provider's cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
-    /// Tokens written, where known.
+    /// Output tokens, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
 }
@@ -159,7 +159,7 @@ pub struct Completion {
 /// One HTTP attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// The service that was asked, where the call alone does not say it: `embeddings`. Older readers ignore it.
+    /// The service called, if the event does not imply it: `embeddings`. Older readers ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// HTTP status, when there was an answer.
@@ -168,12 +168,12 @@ pub struct Attempt {
     /// Why it failed: `rate_limit`, `server_error`, `connection`, `timeout`, …; `None` when it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// How long this attempt took, in microseconds.
+    /// Duration of this attempt, in microseconds.
     pub took_us: u64,
-    /// How long was waited before the next attempt; `None` when there was none.
+    /// Wait before the next attempt, in microseconds; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_us: Option<u64>,
-    /// Whether the simulator says that this failure is part of the case: it is then no outage.
+    /// Whether the simulator declared this failure as part of the case, so that it is not an outage.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub declared_fault: bool,
 }
@@ -189,76 +189,76 @@ pub struct ToolCalled {
     pub tool: String,
     /// The arguments: the JSON value after parsing, or the raw text as a string when it is not JSON.
     pub arguments: Value,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: ToolOutcome,
-    /// Time it took, in microseconds.
+    /// Duration, in microseconds.
     pub took_us: u64,
     /// HTTP attempts, for tools that call a service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
 }
 
-/// One search that the flow made itself, and its outcome.
+/// One search by the flow, with its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowSearch {
-    /// What was searched for.
+    /// The search query.
     pub query: String,
-    /// What came of it: it gave something, or failed.
+    /// Its outcome: a result or a failure.
     pub outcome: ToolOutcome,
-    /// Time it took, in microseconds.
+    /// Duration, in microseconds.
     pub took_us: u64,
-    /// HTTP attempts, where a service was asked.
+    /// HTTP attempts, if a service was called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
 }
 
 impl FlowSearch {
-    /// What reports call it, beside the names of tools.
+    /// Its name in reports, beside the names of tools.
     pub const NAME: &'static str = "search";
 }
 
-/// What came of a tool call.
+/// Outcome of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
-    /// It ran and gave this.
+    /// Ran and returned this result.
     Ok(ToolResult),
-    /// The parameters were refused; the tool did not run.
+    /// The arguments were rejected; the tool did not run.
     Rejected(Rejection),
-    /// It came out of order, or beside a call that must stand alone; the tool did not run.
+    /// Came out of order, or beside a call that must be alone; the tool did not run.
     OutOfOrder(Rejection),
-    /// It ran and failed.
+    /// Ran and failed.
     Failed {
-        /// What the model was told.
+        /// Message to the model.
         message: String,
-        /// Whether the model was told that trying again may help.
+        /// Whether the message says that a retry may help.
         retryable: bool,
     },
-    /// Nothing shows whether it ran: the agent runs elsewhere and shows its model no result of it.
+    /// Undetermined: an external agent sent its model no result of the call.
     Unseen {
-        /// Why nothing is known.
+        /// Reason why it is undetermined.
         reason: String,
     },
 }
 
 impl ToolOutcome {
-    /// Whether it cannot be told what came of the call.
+    /// Whether the outcome is undetermined.
     pub fn is_unseen(&self) -> bool {
         matches!(self, Self::Unseen { .. })
     }
 
-    /// Of a call that did not run as far as is known, without guidance for the model.
+    /// Rejection of a call that did not run as far as is known, without guidance for the model.
     pub fn not_executed(cause: &str, reason: &str) -> Self {
         Self::Rejected(Rejection { cause: cause.into(), reason: reason.into(), guidance: String::new() })
     }
 }
 
-/// Why a call was not executed.
+/// Reason why a call was not executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
     /// Machine-readable cause: `unknown_tool`, `not_json`, `schema`, `length`, `hostile`, `generic_keyword`, `order`, …
     pub cause: String,
-    /// Why, in words.
+    /// The reason as text.
     pub reason: String,
     /// What the model should do instead.
     pub guidance: String,
@@ -271,19 +271,19 @@ pub struct FedBack {
     pub step: String,
     /// The tool that the step needs.
     pub tool: String,
-    /// Why: `missing_call`, `free_text`, `invalid_arguments`, `out_of_order`, …
+    /// Cause: `missing_call`, `free_text`, `invalid_arguments`, `out_of_order`, …
     pub cause: String,
-    /// What the model was told.
+    /// Message to the model.
     pub message: String,
 }
 
-/// Three accounts that are never added up.
+/// Kinds of retries, which are never summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Account {
     /// HTTP attempts: rate limits, server errors, resets.
     Transport,
-    /// The model was told that a call is missing or invalid.
+    /// Feedback to the model about a missing or invalid call.
     Model,
     /// A tool that failed, or refused its parameters, was called again.
     Tool,
@@ -303,35 +303,35 @@ impl Account {
 /// One retry whose outcome is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retried {
-    /// Which account it is booked on.
+    /// The account that it counts for.
     pub account: Account,
     /// Retries of one cause in one turn share an episode, from 0.
     pub episode: u32,
     /// Ordinal of the retry within the episode, from 1.
     pub attempt: u32,
-    /// What was retried: a tool's name, or `model` or `search` for HTTP.
+    /// Target of the retry: a tool's name, or `model` or `search` for HTTP.
     pub target: String,
-    /// Why.
+    /// The cause.
     pub cause: String,
-    /// Whether this retry gave a valid result.
+    /// Whether this retry returned a valid result.
     pub recovered: bool,
 }
 
 /// The end of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnEnded {
-    /// From the user's words to the answer, in microseconds.
+    /// From the user's message to the answer, in microseconds.
     pub took_us: u64,
-    /// What the user got.
+    /// Result for the user.
     pub outcome: TurnOutcome,
-    /// The messages that later turns must be shown, as in [`ModelCalled::shown`]: the whole history after this turn.
+    /// The whole history after this turn, which later turns must send, as in [`ModelCalled::shown`].
     pub history: Vec<String>,
-    /// The body of the reply that a chat service gives for this turn, where the case expects something of it.
+    /// Body of a chat service's reply for this turn, if the case has expectations on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Value>,
 }
 
-/// What the user got.
+/// Result of a turn for the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
@@ -341,7 +341,7 @@ pub enum TurnOutcome {
     Failed {
         /// `mandatory_call_missing`, `response_missing`, `model_calls_exhausted`, `model_unavailable`, `timeout`, …
         kind: String,
-        /// What the user was told.
+        /// Message to the user.
         message: String,
     },
 }
@@ -351,42 +351,41 @@ pub enum TurnOutcome {
 pub struct Answer {
     /// The text.
     pub text: String,
-    /// The sources it names, in order.
+    /// Its sources, in order.
     pub sources: Vec<SourceRef>,
     /// The model's confidence, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// Whether it says that it used the knowledge base.
+    /// Whether it claims to use the knowledge base.
     pub used_internal_kb: bool,
-    /// Whether it says that it used the external service.
+    /// Whether it claims to use the external service.
     pub used_external_kb: bool,
-    /// Whether it declares that nothing it was given answers the question, in the words that its flow was told to use.
+    /// Whether it is a declared refusal: it uses the flow's wording for finding no answer in the sources.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
-    /// Which of its members could not be told ([`SOURCES`], [`USED_INTERNAL_KB`], [`USED_EXTERNAL_KB`]): what stands there
-    /// says nothing.
+    /// Undetermined members ([`SOURCES`], [`USED_INTERNAL_KB`], [`USED_EXTERNAL_KB`]): their values have no meaning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<String>,
-    /// Of an agent that runs elsewhere: whether its sources have the names of the passages that its traffic shows.
+    /// For an external agent: whether its sources use the names of the passages in its traffic.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub traceable: bool,
 }
 
-/// In [`Answer::unseen`]: which sources the answer names.
+/// In [`Answer::unseen`]: the sources of the answer.
 pub(crate) const SOURCES: &str = "sources";
-/// In [`Answer::unseen`]: whether it was made of the knowledge base.
+/// In [`Answer::unseen`]: whether it used the knowledge base.
 pub(crate) const USED_INTERNAL_KB: &str = "used_internal_kb";
-/// In [`Answer::unseen`]: whether it was made of the external service.
+/// In [`Answer::unseen`]: whether it used the external service.
 pub(crate) const USED_EXTERNAL_KB: &str = "used_external_kb";
 
 impl Answer {
-    /// Whether that member of it could not be told.
+    /// Whether that member is undetermined.
     pub fn hides(&self, member: &str) -> bool {
         self.unseen.iter().any(|name| name == member)
     }
 }
 
-/// One source that an answer names.
+/// One source of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRef {
     /// `internal` or `external`.
@@ -396,13 +395,13 @@ pub struct SourceRef {
     /// Title, where given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// The number by which the text cites it, where that is not its place in the list of sources.
+    /// The number by which the text cites it, unless that is its place in the list of sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u32>,
 }
 
 impl Answer {
-    /// The source that `[number]` in the text stands for.
+    /// The source that `[number]` in the text refers to.
     pub fn source_of(&self, number: usize) -> Option<&SourceRef> {
         let numbered = |source: &&SourceRef| source.number.is_some_and(|own| own as usize == number);
         if self.sources.iter().any(|source| source.number.is_some()) {

@@ -1,10 +1,10 @@
-//! The run folder: names of its files, and traces in and out of `traces.jsonl`.
+//! The run folder: names of its files, and reading and writing of `traces.jsonl`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `plan.json` | what was to be run and how it is judged |
-//! | `traces.jsonl` | one [`Trace`] a line, in plan order, each with the digest of its plan and one of its own |
-//! | `run-again.jsonl` | traces of trials that were run again while nothing under test had changed: they do not count |
+//! | `plan.json` | the planned trials and the rules of evaluation |
+//! | `traces.jsonl` | one [`Trace`] per line, in plan order, each with its digest and that of its plan |
+//! | `run-again.jsonl` | traces of re-runs while nothing under test had changed, which do not count |
 //! | `passages.jsonl` | the whole text of each passage that a search found, see [`super::Passages`] |
 //! | `run.json` | verdicts and figures |
 //! | `environment.json` | what differs between machines: times, jobs, paths |
@@ -16,8 +16,7 @@
 //! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
 //! | `variants.csv`, `pairs.csv`, `variants.html`, `variants.json` | the last comparison of its variants |
 //!
-//! `plan.json` and each line of `traces.jsonl` end with a digest of themselves, see [`super::seal`]: what was edited by
-//! hand is read and said to be.
+//! `plan.json` and each line of `traces.jsonl` end with a digest, see [`super::seal`]: edits by hand are reported.
 //!
 //! `score` reads `plan.json`, `traces.jsonl` and, where it exists, `grades.jsonl`, and nothing else.
 
@@ -34,11 +33,11 @@ const ROLES_VERSION: u32 = 2;
 pub const PLAN: &str = "plan.json";
 /// Traces, one a line.
 pub const TRACES: &str = "traces.jsonl";
-/// Traces of draws that do not count, one a line: trials that were run again.
+/// Traces of draws that do not count, one per line: re-run trials.
 pub(crate) const RUN_AGAIN: &str = "run-again.jsonl";
 /// Verdicts and figures.
 pub(crate) const RUN: &str = "run.json";
-/// What differs between machines.
+/// Values that differ between machines.
 pub(crate) const ENVIRONMENT: &str = "environment.json";
 /// One row a trial.
 pub(crate) const TRIALS_CSV: &str = "trials.csv";
@@ -52,7 +51,7 @@ pub(crate) const LATENCY_CSV: &str = "latency.csv";
 pub(crate) const INDEX_HTML: &str = "index.html";
 /// One row an answer and item of a rubric.
 pub(crate) const JUDGEMENTS_CSV: &str = "judgements.csv";
-/// The exit code of the run, where more than its criteria decided it.
+/// The exit code of the run, if more than its criteria decided it.
 pub(crate) const EXIT_CODE: &str = "exit-code.json";
 /// One row a criterion compared.
 pub(crate) const COMPARISON_CSV: &str = "comparison.csv";
@@ -77,7 +76,7 @@ pub enum TraceError {
     Read {
         /// Line, from 1.
         line: usize,
-        /// Why.
+        /// The I/O error.
         error: std::io::Error,
     },
     /// The line is not a trace.
@@ -85,7 +84,7 @@ pub enum TraceError {
     Parse {
         /// Line, from 1.
         line: usize,
-        /// Why, with the column.
+        /// The parse error, with the column.
         error: serde_json::Error,
     },
     /// Written by a newer build.
@@ -101,17 +100,17 @@ pub enum TraceError {
 /// Writes one trace as one line.
 ///
 /// # Errors
-/// When it has no spelling as JSON.
+/// If it cannot be written as JSON.
 pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> serde_json::Result<()> {
     serde_json::to_writer(&mut *out, trace)?;
     out.push(b'\n');
     Ok(())
 }
 
-/// Parses one line of `traces.jsonl`; `line` counts from 1 and is for the message.
+/// Parses one line of `traces.jsonl`; `line` counts from 1 and is used in the message.
 ///
 /// # Errors
-/// When it is not a trace, or a newer one than this build reads.
+/// If it is not a trace, or newer than this build reads.
 pub(crate) fn parse_trace(text: &str, line: usize) -> Result<Trace, TraceError> {
     let mut trace: Trace = serde_json::from_str(text).map_err(|error| TraceError::Parse { line, error })?;
     if trace.version > TRACE_VERSION {
@@ -134,7 +133,7 @@ pub(crate) fn plan_text(folder: &Path) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Appends the next line of traces to `text`, and gives its bytes: 0 at the end.
+/// Appends the next line of traces to `text` and returns its length in bytes: 0 at the end.
 ///
 /// # Errors
 /// When it cannot be read, or is longer than [`Bound::TraceSize`].
@@ -148,7 +147,7 @@ fn too_large(bound: Bound) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {}; {}", bound.shown(), bound.advice()))
 }
 
-/// Reads traces line by line, blank lines passed over, to the first line that cannot be read; never more than one in memory.
+/// Reads traces line by line, skipping blank lines, up to the first invalid line; holds only one in memory.
 pub fn read_traces(mut input: impl BufRead) -> impl Iterator<Item = Result<Trace, TraceError>> {
     let (mut line, mut ended) = (0, false);
     std::iter::from_fn(move || {

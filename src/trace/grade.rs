@@ -1,8 +1,8 @@
 //! Grades of answers, beside the traces: `grades.jsonl`, one [`Grade`] a line.
 //!
-//! What needs the world before it can be said (a model's opinion of an answer) is written down once, with what it rests
-//! on; metrics and reports read it again without asking. A grade belongs to one answer: its digest stands in the line, so
-//! that grades of another run are refused. A reader refuses a newer version and ignores unknown fields of an equal one.
+//! Opinions of a model about an answer are stored once, with their evidence; metrics and reports read them without
+//! another request. A grade belongs to one answer: the line holds its digest, so that grades of another run are
+//! rejected. A reader rejects a newer version and ignores unknown fields of an equal one.
 
 use super::{Answer, Seal, Trace, TurnOutcome, What, seal, sealed};
 use crate::platform::files;
@@ -18,7 +18,7 @@ pub(crate) const GRADE_VERSION: u32 = 1;
 /// Grades of answers, one row each.
 pub(crate) const GRADES: &str = "grades.jsonl";
 
-/// Who graded.
+/// Kind of grader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GradeKind {
@@ -26,7 +26,7 @@ pub enum GradeKind {
     Model,
 }
 
-/// What an answer came to by one item.
+/// Grade of an answer by one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GradeValue {
@@ -36,15 +36,15 @@ pub enum GradeValue {
     Fail,
     /// It passes in one order and fails in the other: no verdict.
     Inconsistent,
-    /// A reply could not be used: no verdict.
+    /// The reply could not be parsed: no verdict.
     Error,
-    /// It was not graded: nothing was recorded or the model gave no reply. Such a line is of the whole answer and has no
+    /// Not graded: nothing was recorded or the model gave no reply. Such a line covers the whole answer and has no
     /// item.
     NotGraded,
 }
 
 impl GradeValue {
-    /// As tables write it.
+    /// Value in tables.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -76,25 +76,25 @@ pub struct Grade {
     pub conversation: u32,
     /// Ordinal of the turn in its conversation, from 0.
     pub turn: u32,
-    /// The turn for people: `turn 2`, or `conversation b, turn 1`.
+    /// Name of the turn for reports: `turn 2`, or `conversation b, turn 1`.
     pub label: String,
     /// The answer that was graded, by [`answer_digest`].
     pub answer: String,
     /// The item of the rubric; empty for an answer that was not graded.
     pub item: String,
-    /// Who graded.
+    /// Kind of grader.
     pub kind: GradeKind,
-    /// What it came to.
+    /// The grade.
     pub value: GradeValue,
-    /// What the grader quoted; empty when nothing.
+    /// The grader's quotation; empty if none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub evidence: String,
-    /// Why there is no verdict; empty when there is one.
+    /// Reason why there is no verdict; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// The model that graded.
     pub model: String,
-    /// Who answered: `simulator`, or the provider and model; empty for an answer that was not graded.
+    /// Service that answered: `simulator`, or the provider and model; empty for an answer that was not graded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub from: String,
     /// When the replies were recorded (RFC 3339, UTC); `None` when they were not.
@@ -102,9 +102,9 @@ pub struct Grade {
     pub recorded_at: Option<String>,
     /// SHA-256, in hex, of the rubric and its model's settings.
     pub rubric: String,
-    /// SHA-256, in hex, of all that the grader was shown: the name of its recording.
+    /// SHA-256, in hex, of the grader's whole input: the name of its recording.
     pub content: String,
-    /// How many grades the file has; 0 in files of older builds.
+    /// Number of grades in the file; 0 in files of older builds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub of: u32,
 }
@@ -118,7 +118,7 @@ fn is_zero(number: &u32) -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grades {
     by_trial: BTreeMap<String, Vec<Grade>>,
-    /// Whether the file is not as it was written.
+    /// Whether the file was edited after it was written.
     edited: bool,
 }
 
@@ -130,7 +130,7 @@ pub enum GradeError {
     File {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
     /// A line that is not a grade.
@@ -138,9 +138,9 @@ pub enum GradeError {
     Line {
         /// The file.
         file: PathBuf,
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// Why, with the column.
+        /// The parse error, with the column.
         error: serde_json::Error,
     },
     /// Written by a newer build.
@@ -156,7 +156,7 @@ pub enum GradeError {
 }
 
 impl Grades {
-    /// Reads the grades of a run folder; none when it has no file of them.
+    /// Reads the grades of a run folder; empty if the file does not exist.
     ///
     /// # Errors
     /// When the file or a line of it cannot be read.
@@ -185,7 +185,7 @@ impl Grades {
             };
             grades.push(grade);
         }
-        // Whole lines may be missing: each says how many there are.
+        // Whole lines may be missing, so each states the total.
         edited |= grades.iter().any(|grade| grade.of > 0 && grade.of as usize != grades.len());
         Ok(Self { edited: edited || grades.is_empty(), ..grades.into_iter().collect() })
     }
@@ -226,8 +226,7 @@ impl FromIterator<Grade> for Grades {
     }
 }
 
-/// Writes grades, one a line, each with how many there are and a digest of its own; `clean` removes what must not be
-/// written.
+/// Writes grades, one per line, each with the total and a digest; `clean` removes what must not be written.
 ///
 /// # Errors
 /// When writing fails.
@@ -241,7 +240,7 @@ pub(crate) fn write_grades(out: &mut dyn Write, grades: &[Grade], clean: impl Fn
     Ok(())
 }
 
-/// What names an answer: the first 16 hex digits of SHA-256 over its text and its sources.
+/// Digest of an answer: the first 16 hex digits of SHA-256 over its text and its sources.
 pub(crate) fn answer_digest(answer: &Answer) -> String {
     let mut hash = Sha256::new();
     let mut add = |text: &str| {
@@ -256,7 +255,7 @@ pub(crate) fn answer_digest(answer: &Answer) -> String {
     hex::encode(&hash.finalize()[..8])
 }
 
-/// The grade, of these, that is not of an answer of `trace`: it was made of another run.
+/// The first of these grades that does not belong to an answer of `trace`.
 pub(crate) fn grade_of_another<'g>(trace: &Trace, grades: &'g [Grade]) -> Option<&'g Grade> {
     if grades.is_empty() {
         return None;

@@ -1,40 +1,40 @@
-//! What a managed retrieval service answered, and what the flow made of it, as traces keep it.
+//! Answer of a managed retrieval service, and the artifact made from it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// One answer of a managed retrieval service with the artifact that it became.
+/// One answer of a managed retrieval service with its artifact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ManagedAnswer {
-    /// What the model was told.
+    /// Status sent to the model.
     pub status: ManagedStatus,
     /// The service's id of the exchange.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learning_id: Option<String>,
-    /// The question as it was sent, rephrased where that is declared.
+    /// The question as sent, reworded if that is declared.
     pub asked: String,
-    /// What was sent for the audit log.
+    /// Data sent for the audit log.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub audit: BTreeMap<String, String>,
-    /// Whether a filter was sent; `None` where none is declared.
+    /// Whether a filter was sent; `None` if none is declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_applied: Option<bool>,
     /// The filter that was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied_filter: Option<Value>,
-    /// Parameters that the filter needs and the conversation did not give.
+    /// Parameters that the filter needs and the conversation lacks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_filter_parameters: Vec<String>,
-    /// The service's text, before anything was put in.
+    /// The service's text, before insertion of markers.
     pub text: String,
-    /// What rests on what, in the service's order.
+    /// Citations of the text, in the service's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub citations: Vec<ManagedCitation>,
-    /// What the numbers in the artifact stand for, in their order.
+    /// Sources of the numbers in the artifact, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<ManagedSource>,
-    /// What was left out or moved, a sentence each.
+    /// Notes on what was left out or moved, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The artifact; `None` without an answer.
@@ -48,18 +48,18 @@ pub struct ManagedAnswer {
     pub output_tokens: Option<u64>,
 }
 
-/// What the model is told of a call.
+/// Status of a call for the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ManagedStatus {
-    /// There is an answer, and an artifact.
+    /// There is an answer and an artifact.
     Success,
-    /// The service holds no answer.
+    /// The service has no answer.
     NoAnswerFound,
 }
 
 impl ManagedStatus {
-    /// The word that the model is told.
+    /// Value sent to the model.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -68,18 +68,18 @@ impl ManagedStatus {
     }
 }
 
-/// The words of the service's text that rest on one passage.
+/// Spans of the service's text that cite one passage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManagedCitation {
     /// The passage's id.
     pub paragraph: String,
-    /// The file that it is of: `resource/field type/field`; `None` where that is not known, and nothing is cited.
+    /// Its file: `resource/field type/field`; `None` if unknown, and then nothing is cited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Its page, from 0, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u64>,
-    /// Where the words stand: first character and the one behind the last, in code points.
+    /// The spans: first character, and the one after the last, in code points.
     pub spans: Vec<(u64, u64)>,
 }
 
@@ -99,21 +99,21 @@ pub struct ManagedSource {
     pub filename: String,
     /// The resource's title.
     pub title: String,
-    /// The way to it, through the gateway.
+    /// Its link through the gateway.
     pub link: String,
 }
 
-/// A file that a tool made.
+/// A file made by a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
     /// Its name.
     pub filename: String,
-    /// Its version among those of that name in the conversation, from 1.
+    /// Its version among files of that name in the conversation, from 1.
     pub version: u32,
-    /// What it holds.
+    /// Its media type.
     pub mime_type: String,
-    /// What it is about.
+    /// Its description.
     pub description: String,
     /// Its text.
     pub content: String,

@@ -1,9 +1,9 @@
-//! Where the number of a source may stand in a text of Markdown, and how it is put there.
+//! Finds valid places for source numbers in a Markdown text, and inserts them.
 //!
-//! Positions are counted in characters (code points). A marker stands at its position, but never within what people see
-//! as one letter (an emoji of several parts, a letter with its accents), within code, or where Markdown would take it for
-//! something else: there it moves behind the letter or the code span, or before the code block, and a space keeps it
-//! apart. The text itself is never changed.
+//! Positions are counted in characters (code points). A marker is placed at its position, but never within a grapheme
+//! (an emoji of several parts, a letter with accents), within code, or where Markdown would give it another meaning.
+//! There it moves after the grapheme or the code span, or before the code block, and a space separates it. The text
+//! itself is never changed.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -30,13 +30,12 @@ impl<'t> MarkerPlaces<'t> {
         Self { text, starts, blocks, spans }
     }
 
-    /// Characters of the text.
+    /// Number of characters of the text.
     pub(crate) fn characters(&self) -> u64 {
         self.starts.len() as u64 - 1
     }
 
-    /// The byte at which a marker for `position` stands; past the end it is the end. `None` where nothing but code could
-    /// take it.
+    /// The byte offset of a marker for `position`; past the end it is the end. `None` if only code could hold it.
     pub(crate) fn at(&self, position: u64) -> Option<usize> {
         let position = usize::try_from(position).unwrap_or(usize::MAX).min(self.starts.len() - 1);
         let place = whole_letter(self.text, self.starts.get(position).copied()?);
@@ -55,7 +54,7 @@ impl<'t> MarkerPlaces<'t> {
         Some(place)
     }
 
-    /// The byte at which a marker without a position stands: behind the last word.
+    /// The byte offset of a marker without a position: after the last word.
     pub(crate) fn last(&self) -> Option<usize> {
         let end = self.text.trim_end();
         self.at(end.chars().count() as u64)
@@ -72,7 +71,7 @@ pub(super) fn code(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The text with markers at these bytes: a place and the number that stands there, each as `write` spells it.
+/// Inserts markers at these byte offsets: place and number, each formatted by `write`.
 pub(crate) fn with_markers(text: &str, markers: &BTreeSet<(usize, u32)>, write: impl Fn(u32) -> String) -> String {
     let mut marked = text.to_owned();
     let mut later: Option<usize> = None;
@@ -93,12 +92,12 @@ pub(crate) fn with_markers(text: &str, markers: &BTreeSet<(usize, u32)>, write: 
     marked
 }
 
-/// How one marker is spelt: a link, or the number in brackets alone.
+/// Formats one marker: a link, or the number in brackets alone.
 pub(crate) fn marker(number: u32, link: Option<&str>) -> String {
     link.map_or_else(|| format!("[{number}]"), |link| format!("[[{number}]]({link})"))
 }
 
-/// The end of the letter that `place` stands in; itself where it stands between two.
+/// The end of the grapheme around `place`; `place` itself if it is between two.
 fn whole_letter(text: &str, place: usize) -> usize {
     let mut cursor = GraphemeCursor::new(place, text.len(), true);
     match cursor.is_boundary(text, 0) {
@@ -107,7 +106,7 @@ fn whole_letter(text: &str, place: usize) -> usize {
     }
 }
 
-/// The fence that a line is: its letter and how many of them, and what stands behind.
+/// Parses a fence line: its character and count, and the text after it.
 fn fence(line: &str) -> Option<(char, usize, &str)> {
     let trimmed = line.trim_start_matches(' ');
     let letter = trimmed.chars().next().filter(|letter| matches!(letter, '`' | '~'))?;

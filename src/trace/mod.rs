@@ -1,7 +1,7 @@
-//! The waist: what one trial did, as plain data.
+//! The record of one trial, as plain data: the interface between execution and evaluation.
 //!
-//! Everything that runs writes a [`Trace`]; everything that judges reads one. Provider types, flows and metrics are
-//! unknown here. On disk a trace is one line of `traces.jsonl` in a run folder. A reader refuses a trace whose
+//! Everything that runs writes a [`Trace`]; everything that evaluates reads one. Provider types, flows and metrics
+//! are unknown here. On disk a trace is one line of `traces.jsonl` in a run folder. A reader rejects a trace whose
 //! `version` is newer than [`TRACE_VERSION`] and ignores unknown fields of an equal version, so that fields can be
 //! added without a new version.
 //!
@@ -10,10 +10,10 @@
 //! | 1 | | `roles` are those of `roles_v1.json`, `offered` is unknown |
 //! | 2 | `roles` and `offered`; agents that run elsewhere keep the names of their tools | as it stands |
 //! | 3 | events `logged`, of agents that log their trajectory; a trace without one is still written as version 2 | as it stands |
-//! | 4 | events `searched`, of flows that search themselves; the outcome `unseen`; trials that end as `proxy_refused` or `nothing_asked`; a trace without one is still written as the version before | as it stands |
+//! | 4 | events `searched`, of searches by a flow; the outcome `unseen`; trials that end as `proxy_refused` or `nothing_asked`; a trace without one is still written as the version before | as it stands |
 //!
-//! A build that reads version 1 only refuses version 2 and says so: it would take an agent's own tool names for tools
-//! that play no role, and report that none of them was called.
+//! A build that reads only version 1 rejects version 2: it would take an external agent's tool names for tools
+//! without a role, and report that none of them was called.
 
 mod agreement;
 pub(crate) mod citations;
@@ -48,7 +48,7 @@ use serde::{Deserialize, Serialize};
 /// The newest version of the trace format that this build writes and reads.
 pub(crate) const TRACE_VERSION: u32 = 4;
 
-/// The version that a trace of these events is written in: older builds go on reading what they can.
+/// The version that a trace with these events is written in: the oldest that fits, so that older builds can read it.
 pub(crate) fn version_of(events: &[Event]) -> u32 {
     let needs = |event: &Event| match &event.what {
         What::Searched(_) => TRACE_VERSION,
@@ -59,7 +59,7 @@ pub(crate) fn version_of(events: &[Event]) -> u32 {
     events.iter().map(needs).max().unwrap_or(2)
 }
 
-/// The flow of agents that run elsewhere: their traces are told from their traffic, which does not show everything.
+/// The flow of external agents: their traces are built from their traffic, which does not show everything.
 pub(crate) const EXTERNAL: &str = "external";
 
 /// Whether a trial measures the agent or controls the measurement.
@@ -94,7 +94,7 @@ impl std::fmt::Display for Lane {
     }
 }
 
-/// Where a trace's traffic came from.
+/// Source of a trace's traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -102,7 +102,7 @@ pub enum Mode {
     Replay,
     /// From a provider, now.
     Live,
-    /// From messages that another program kept: they show what was said and called, and no times.
+    /// Messages recorded by another program: they show messages and calls, but no times.
     Imported,
 }
 
@@ -116,32 +116,32 @@ impl std::fmt::Display for Mode {
     }
 }
 
-/// What a trace is evidence of.
+/// Origin of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// Replayed, live or imported.
     pub mode: Mode,
-    /// Who answered when it was recorded: `simulator`, or the provider's name and model. In a live run, who answers.
-    /// Of imported messages, the file. [`ASKED_NOBODY`] where no service was asked.
+    /// Service that answered, at recording time: `simulator`, or the provider's name and model. For imported
+    /// messages, the file. [`ASKED_NOBODY`] if no service was called.
     pub recorded_from: String,
     /// When it was recorded (RFC 3339, UTC); `None` in a live run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded_at: Option<String>,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
     /// Hash of the knowledge that the trial searched.
     pub knowledge: String,
-    /// What the lane's takes before this one came to, in order: a verdict each, or `unknown`. Empty of a first take.
+    /// Results of the lane's earlier draws, in order: a verdict each, or `unknown`. Empty for a first draw.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier_takes: Vec<String>,
-    /// The verdict that was noted in the recording when it was made; `None` of one that was not judged then.
+    /// The verdict noted at recording time; `None` if it was not evaluated then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noted_verdict: Option<String>,
-    /// What later draws of the trial came to, in order: a verdict each, or `unknown`. It was run again while nothing under test
-    /// had changed, so that they do not count.
+    /// Results of later draws, in order: a verdict each, or `unknown`. The trial was re-run while nothing under test
+    /// had changed, so they do not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_again: Vec<String>,
-    /// How often the trial ended in ERROR before this draw, in an outage for example, and was run again.
+    /// Number of earlier draws that ended in ERROR, in an outage for example, and were re-run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replaced_errors: u32,
 }
@@ -151,22 +151,22 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// In [`Evidence::recorded_from`]: no service was asked, or the trial did not run.
+/// In [`Evidence::recorded_from`]: no service was called, or the trial did not run.
 pub(crate) const ASKED_NOBODY: &str = "nothing";
 
 impl Evidence {
-    /// Who answered; `None` where no service was asked.
+    /// Service that answered; `None` if no service was called.
     pub fn answered_by(&self) -> Option<&str> {
         (self.recorded_from != ASKED_NOBODY).then_some(self.recorded_from.as_str())
     }
 
-    /// In words, how often the trial was drawn and what counts: `draw 3; draws 1, 2: FAIL`; `None` of one that was drawn once.
+    /// Text on the number of draws and the one that counts: `draw 3; draws 1, 2: FAIL`; `None` for a single draw.
     pub fn draws(&self) -> Option<String> {
         draws(&self.earlier_takes, &self.run_again, self.replaced_errors)
     }
 }
 
-/// In words, the draws of a trial before and after the one that counts, and the times that it ended in ERROR before.
+/// Text on the draws before and after the one that counts, and on earlier ERRORs.
 pub(crate) fn draws(earlier: &[String], run_again: &[String], errors: u32) -> Option<String> {
     let mut said = Vec::new();
     if !earlier.is_empty() {
@@ -198,11 +198,11 @@ pub(crate) fn draws(earlier: &[String], run_again: &[String], errors: u32) -> Op
 pub struct Trace {
     /// Format version, see [`TRACE_VERSION`].
     pub version: u32,
-    /// The id of the plan that it was made by: that of `plan.json` beside it. Empty in traces of older builds and of
-    /// other programs.
+    /// The id of its plan, that of `plan.json` in the same folder. Empty in traces of older builds and of other
+    /// programs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub plan: String,
-    /// `scenario/case/flow.variant.n`, with `.control` behind a control arm.
+    /// `scenario/case/flow.variant.n`, followed by `.control` for a control arm.
     pub trial: String,
     /// The scenario's name.
     pub scenario: String,
@@ -212,27 +212,27 @@ pub struct Trace {
     pub lane: Lane,
     /// The trial's seed.
     pub seed: u64,
-    /// What this is evidence of.
+    /// Its origin.
     pub evidence: Evidence,
-    /// The roles of the agent's tools, by name; a tool that is not named plays none.
+    /// Roles of the agent's tools, by name; unlisted tools have none.
     #[serde(default)]
     pub roles: Roles,
-    /// The tools that the agent was offered, in order; `None` where that is not known.
+    /// Tools offered to the agent, in order; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Vec<String>>,
-    /// What a reader of the verdict should know, a sentence each: outages that the agent handled, requests that the proxy
-    /// refused and may refuse.
+    /// Notes for readers of the verdict, a sentence each: outages that the agent handled, requests that the proxy was
+    /// allowed to refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// The passages that its searches found, by base; their whole text stands beside the traces, see [`Passages`]. Empty in
-    /// traces of older builds and of imported messages.
+    /// Passages found by its searches, by base; their whole text is stored beside the traces, see [`Passages`]. Empty
+    /// in traces of older builds and of imported messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passages: Vec<Searched>,
     /// How the trial ended.
     pub end: TrialEnd,
-    /// Length of the trial, in microseconds of its clock.
+    /// Duration of the trial, in microseconds of its clock.
     pub took_us: u64,
-    /// What happened, in order of being noticed.
+    /// Events, in the order in which they were observed.
     pub events: Vec<Event>,
 }
 
@@ -247,7 +247,7 @@ pub enum TrialEnd {
 }
 
 impl TrialEnd {
-    /// The first version of the format that can say so.
+    /// The first format version that can represent it.
     pub fn version(&self) -> u32 {
         match self {
             Self::Error(TrialError { kind: TrialErrorKind::ProxyRefused | TrialErrorKind::NothingAsked, .. }) => 4,
@@ -256,14 +256,14 @@ impl TrialEnd {
     }
 }
 
-/// Why a trial could not be run.
+/// Reason why a trial could not be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialError {
-    /// What went wrong, by kind.
+    /// Kind of error.
     pub kind: TrialErrorKind,
-    /// One line for people.
+    /// One-line message.
     pub message: String,
-    /// Trials that share a cause show one message with a count: same text, same cause.
+    /// Key that groups trials with the same cause under one message with a count.
     pub cause: String,
     /// Further lines: the nearest exchange, what differs, what to do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -276,39 +276,39 @@ pub struct TrialError {
 pub enum TrialErrorKind {
     /// The lane has no cassette.
     LaneMissing,
-    /// A request that the cassette does not hold.
+    /// The cassette does not hold a request.
     CassetteMiss,
-    /// A cassette that cannot be read.
+    /// The cassette cannot be read.
     CassetteBroken,
-    /// The provider failed for good.
+    /// The provider failed permanently.
     Provider,
     /// The run was stopped, or its budget was used up, before this trial ended.
     Stopped,
-    /// The trial waited for something that cannot happen.
+    /// The trial waited for an event that cannot occur.
     Deadlock,
     /// The program failed: a bug.
     Panic,
-    /// A conversation to import that contradicts itself.
+    /// A conversation to import contradicts itself.
     ConversationBroken,
     /// The case expects calls of a tool that the agent was not offered.
     ToolNotOffered,
-    /// The proxy refused a request of an agent that runs elsewhere: what the agent made of it says nothing about it.
+    /// The proxy refused a request of an external agent, so its answer says nothing about it.
     ProxyRefused,
-    /// An agent that runs elsewhere asked neither model nor search service through the proxy.
+    /// An external agent called neither model nor search service through the proxy.
     NothingAsked,
-    /// The case expects something that the traffic of an agent that runs elsewhere does not show.
+    /// The case expects something that the traffic of an external agent does not show.
     NotShown,
-    /// The case expects something of tokens or cost, and a service did not tell them, or has no price.
+    /// The case has expectations on tokens or cost, and a service did not report tokens or has no price.
     UsageUnknown,
 }
 
 impl TrialErrorKind {
-    /// Whether the agent was run, or its services were asked: a trial that is run again after it has an ERROR that it replaces.
+    /// Whether the agent ran or its services were called: a re-run then replaces an ERROR.
     pub fn was_run(self) -> bool {
         !matches!(self, Self::LaneMissing | Self::CassetteMiss | Self::CassetteBroken | Self::Stopped)
     }
 
-    /// As messages and reports say it.
+    /// Name in messages and reports.
     pub fn label(self) -> &'static str {
         match self {
             Self::LaneMissing => "lane missing",

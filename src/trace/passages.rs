@@ -1,13 +1,13 @@
-//! The whole text of the passages that searches found, beside the traces: `passages.jsonl`, one [`PassageText`] a line.
+//! The whole text of retrieved passages, stored beside the traces: `passages.jsonl`, one [`PassageText`] per line.
 //!
-//! A trace keeps the beginning of each passage, and in [`Searched`] the name of its whole text: 16 hex digits of SHA-256
-//! over base, id, title and text. Equal passages of all trials are one line, in the order in which the trials of the plan
-//! found them. A line whose text does not give its name was edited after the run: it is left out, and that is told. What was
-//! learned from an external service stands whole in the trace that learned it.
+//! A trace keeps the beginning of each passage, and in [`Searched`] the name of its whole text: 16 hex digits of
+//! SHA-256 over base, id, title and text. Equal passages of all trials share one line, in the order in which the
+//! plan's trials found them. A line whose text does not match its name was edited after the run: it is dropped and
+//! reported. Text learned from an external service is stored whole in the trace that learned it.
 //!
-//! The file takes [`Bound::FoundPassagesSize`] bytes; what is found later is left out and counted. A reader ignores unknown
-//! members and refuses a newer version; a run folder of an older build has no such file, and readers show what the trace
-//! keeps.
+//! The file holds at most [`Bound::FoundPassagesSize`] bytes; later passages are dropped and counted. A reader
+//! ignores unknown members and rejects a newer version; a run folder of an older build has no such file, and readers
+//! then show the excerpts in the trace.
 
 use super::{Hit, Seal, SearchResult, ToolResult, Trace, folder, seal, sealed};
 use crate::platform::bounds::Bound;
@@ -26,10 +26,10 @@ const VERSION: u32 = 1;
 /// Whole passages, one a line.
 pub(crate) const PASSAGES: &str = "passages.jsonl";
 
-/// A passage as it was found, whole.
+/// A retrieved passage with its whole text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PassageText {
-    /// The knowledge base that it stands in.
+    /// Its knowledge base.
     pub base: String,
     /// Its id there.
     pub id: String,
@@ -47,12 +47,12 @@ pub struct NamedPassage {
 }
 
 impl NamedPassage {
-    /// With the name that its text gives.
+    /// Creates a passage with the name computed from its text.
     pub fn of(passage: PassageText) -> Self {
         Self { name: passage.name(), passage }
     }
 
-    /// What names it.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -101,7 +101,7 @@ pub struct PassagesError {
     pub file: PathBuf,
     /// The line, from 1, where it is one.
     pub line: Option<usize>,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -115,7 +115,7 @@ enum LineError {
 }
 
 impl PassageText {
-    /// What names it.
+    /// Its name: a digest of its content.
     pub fn name(&self) -> String {
         let mut hash = Sha256::new();
         for part in [&self.base, &self.id, &self.title, &self.text] {
@@ -136,13 +136,13 @@ pub(crate) struct PassageWriter<W> {
 }
 
 impl<W: Write> PassageWriter<W> {
-    /// A writer to a file in which `there` stands already.
+    /// Creates a writer to a file that already holds `there`.
     pub(crate) fn new(out: W, there: &Passages) -> Self {
         let room = Bound::FoundPassagesSize.most().saturating_sub(there.size);
         Self { out, named: there.known.keys().cloned().collect(), room, left_out: 0 }
     }
 
-    /// Writes those that are new; gives whether there were any.
+    /// Writes the new ones; returns whether there were any.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -169,7 +169,7 @@ impl<W: Write> PassageWriter<W> {
         &mut self.out
     }
 
-    /// Passages for which there was no room, each counted once.
+    /// Number of passages dropped for lack of room, each counted once.
     pub(crate) fn left_out(&self) -> usize {
         self.left_out
     }
@@ -185,10 +185,10 @@ pub(crate) struct Passages {
 }
 
 impl Passages {
-    /// Those of a run folder, as far as `wanted` by name; none where it has no file of them.
+    /// Reads the passages of a run folder whose names `wanted` accepts; empty if the file does not exist.
     ///
     /// # Errors
-    /// When the file cannot be read, is larger than [`Bound::FoundPassagesSize`], or holds something else.
+    /// If the file cannot be read, is larger than [`Bound::FoundPassagesSize`], or holds something else.
     pub(crate) fn read(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<Self, PassagesError> {
         let file = folder.join(PASSAGES);
         let mut read = Self::default();
@@ -219,7 +219,7 @@ impl Passages {
         Ok(read)
     }
 
-    /// Those of a file that a killed process wrote: up to the first line that is not whole, with the bytes up to there.
+    /// Reads the file of a killed process up to the first incomplete line, with the number of bytes read.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -272,13 +272,13 @@ impl Passages {
         self.known.get(name).map(|named| &named.passage)
     }
 
-    /// Those that the searches of a trial found, by base and id.
+    /// Passages found by the searches of a trial, by base and id.
     pub(crate) fn of(&self, trace: &Trace) -> Vec<Arc<NamedPassage>> {
         let names = trace.passages.iter().flat_map(|searched| searched.passages.values());
         names.filter_map(|name| self.known.get(name).cloned()).collect()
     }
 
-    /// The whole text of a hit: that of its passage, or, of something learned, the external answer.
+    /// The whole text of a hit: that of its passage or, for a learned entry, the external answer.
     pub(crate) fn text_of<'a>(&'a self, trace: &'a Trace, search: &SearchResult, hit: &Hit) -> Option<&'a str> {
         if let Some(learned) = &hit.learned {
             return trace.external_answer(learned.conversation, &learned.result);
@@ -288,13 +288,13 @@ impl Passages {
 }
 
 impl Trace {
-    /// The searches that gave something or nothing, in their order.
+    /// Results of the searches, in order.
     pub fn searches(&self) -> impl Iterator<Item = &SearchResult> {
         let given = self.events.iter().filter_map(|event| event.what.given());
         given.filter_map(|result| if let ToolResult::Search(search) = result { Some(search) } else { None })
     }
 
-    /// The name of the whole text of a passage that a search in `kb_id` found; a name that no base has is that of the first.
+    /// The name of the whole text of a passage found by a search in `kb_id`; an unknown `kb_id` means the first base.
     pub fn passage_name(&self, kb_id: &str, id: &str) -> Option<&str> {
         let named = self.passages.iter().find(|searched| searched.base == kb_id);
         let searched = named.or_else(|| self.passages.first())?;

@@ -1,8 +1,8 @@
-//! What part a tool plays for the agent: the only thing that metrics know of tools beside their names.
+//! Role of a tool: with its name, all that metrics know about a tool.
 //!
-//! A flow declares the roles of its tools, a scenario maps them for an agent that runs elsewhere or was imported, and
-//! every trace carries them. Traces of version 1 carry none: there the four tools of the one flow of that time stood
-//! under fixed names, also for agents that ran elsewhere, and `roles_v1.json` says which is which.
+//! A flow declares the roles of its tools, a scenario maps them for an external or imported agent, and every trace
+//! carries them. Traces of version 1 carry none: there the four tools of the only flow had fixed names, also for
+//! external agents, and `roles_v1.json` maps them.
 
 use super::Trace;
 use schemars::JsonSchema;
@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 
 const VERSION_1: &str = include_str!("roles_v1.json");
 
-/// The part that a tool plays.
+/// Role of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// It searches the agent's own knowledge.
+    /// Searches the agent's knowledge.
     Knowledge,
-    /// It asks an external search service.
+    /// Calls an external search service.
     External,
-    /// It keeps what came from outside under keywords.
+    /// Stores external results under keywords.
     Index,
-    /// It gives the answer.
+    /// Gives the answer.
     Respond,
     /// Any other tool.
     #[default]
@@ -29,7 +29,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The roles that a tool can be given, in the order of a turn.
+    /// Roles that a tool can be given, in the order of a turn.
     pub const GIVEN: [Self; 4] = [Self::Knowledge, Self::External, Self::Index, Self::Respond];
 
     /// The word used in YAML and reports.
@@ -43,13 +43,13 @@ impl Role {
         }
     }
 
-    /// The role of that word; `none` is the absence of one and cannot be asked for.
+    /// Parses a role; `none` means no role and is rejected.
     pub fn given(word: &str) -> Option<Self> {
         Self::GIVEN.into_iter().find(|role| role.as_str() == word)
     }
 }
 
-/// The roles of tools, by name; a tool that is not named plays none.
+/// Roles by tool name; unlisted tools have none.
 pub(crate) type Roles = BTreeMap<String, Role>;
 
 /// The roles of the tools in traces of version 1.
@@ -63,18 +63,18 @@ impl Trace {
         self.roles.get(tool).copied().unwrap_or_default()
     }
 
-    /// The tools that play a role, by name.
+    /// Names of the tools with a role.
     pub fn tools_of(&self, role: Role) -> impl Iterator<Item = &str> {
         self.roles.iter().filter(move |(_, known)| **known == role).map(|(tool, _)| tool.as_str())
     }
 
-    /// Whether the agent had that tool: it was offered, or it was used. Where the offer is not known, it had it.
+    /// Whether the agent had that tool: it was offered or used. True if the offer is unknown.
     pub fn has_tool(&self, tool: &str) -> bool {
         let offered = |offered: &Vec<String>| offered.iter().any(|known| known == tool);
         self.offered.as_ref().is_none_or(offered) || self.called(tool)
     }
 
-    /// Whether the agent had a tool that plays this role.
+    /// Whether the agent had a tool with this role.
     pub fn has_role(&self, role: Role) -> bool {
         self.tools_of(role).any(|tool| self.has_tool(tool))
     }

@@ -1,9 +1,9 @@
-//! The digest at the end of a stored JSON object, which tells what was edited by hand since.
+//! The digest at the end of a stored JSON object, which reveals edits by hand.
 //!
-//! The last member of a line of `traces.jsonl`, of `plan.json`, and of what else is stored as JSON is
-//! `"digest":"0123456789abcdef"`: the beginning of SHA-256 over the text before it, line ends as `\n`. An edited text is
-//! still read, and said to be edited. A text without a digest is of an older build, or was written by other programs:
-//! nothing is known of it. A reader that knows no digest ignores the member.
+//! The last member of a line of `traces.jsonl`, of `plan.json`, and of other stored JSON is
+//! `"digest":"0123456789abcdef"`: the beginning of SHA-256 over the text before it, with `\n` as line ends. An edited
+//! text is still read, and reported as edited. A text without a digest comes from an older build or another program,
+//! and its state is unknown. A reader without support for digests ignores the member.
 
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -12,18 +12,19 @@ use std::fmt::Write as _;
 /// Hex digits of the digest.
 const DIGITS: usize = 16;
 
-/// What the digest of a stored text says.
+/// State of a stored text according to its digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seal {
-    /// The text is as it was written.
+    /// Unchanged since it was written.
     Whole,
-    /// It was edited since.
+    /// Edited since it was written.
     Edited,
-    /// It has none.
+    /// Without a digest.
     None,
 }
 
-/// A JSON object's text with its digest as the last member, and the digest. An object without members stays as it is.
+/// Adds the digest as the last member of a JSON object's text; returns the text and the digest. An object without
+/// members is unchanged.
 pub fn seal(text: &str) -> (String, String) {
     let Some(body) = text.trim_end().strip_suffix('}').map(str::trim_end).filter(|body| *body != "{") else {
         return (text.to_owned(), String::new());
@@ -39,18 +40,18 @@ pub fn seal(text: &str) -> (String, String) {
     (sealed, digest)
 }
 
-/// Whether a text is as it was written.
+/// Checks the digest of a text.
 pub(crate) fn sealed(text: &str) -> Seal {
     let Some((body, told)) = split(text) else {
-        // One that was written by another program: what it stands for can no longer be told.
+        // Another program rewrote the text, so the digest can no longer be checked.
         return if respelt(text) { Seal::Edited } else { Seal::None };
     };
     if digest(body) == told { Seal::Whole } else { Seal::Edited }
 }
 
-/// Whether a digest is a member of the object, in another spelling or place than [`seal`] gives it.
+/// Whether the object has a digest in another spelling or place than [`seal`] gives it.
 fn respelt(text: &str) -> bool {
-    /// The digest alone: a document may be long.
+    /// Reads the digest alone, because a document may be long.
     #[derive(serde::Deserialize)]
     struct Sealed {
         digest: Option<String>,

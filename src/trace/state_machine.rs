@@ -1,6 +1,6 @@
-//! States and transitions as data, and the checker that holds a trace against them.
+//! States and transitions as data, and the check of a trace against them.
 //!
-//! A flow declares its [`Machine`] beside its code; `plan.json` carries it, so that judging needs no flow.
+//! A flow declares its [`Machine`] beside its code; `plan.json` stores it, so that evaluation needs no flow.
 
 use crate::trace::{Trace, What};
 use serde::{Deserialize, Serialize};
@@ -13,29 +13,29 @@ pub struct Machine {
     pub initial: String,
     /// The states in which a turn may end.
     pub terminal: Vec<String>,
-    /// What may happen, in the order of the report.
+    /// The allowed transitions, in report order.
     pub transitions: Vec<Transition>,
 }
 
 /// One allowed transition.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Transition {
-    /// State that is left.
+    /// State before it.
     pub from: String,
-    /// What causes it.
+    /// Event that causes it.
     pub on: String,
-    /// State that is entered.
+    /// State after it.
     pub to: String,
 }
 
-/// Something that a trace did and its machine does not allow.
+/// A move in a trace that the machine does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Departure {
     /// Conversation, from 0.
     pub conversation: u32,
     /// Turn, from 0.
     pub turn: u32,
-    /// What, in words.
+    /// Description.
     pub what: String,
 }
 
@@ -49,7 +49,7 @@ impl Machine {
         Self { initial: initial.into(), terminal: terminal.iter().map(|state| (*state).into()).collect(), transitions }
     }
 
-    /// States and events that lead to more than one next state: none in a machine that is a function.
+    /// State and event pairs with more than one next state: empty for a deterministic machine.
     pub fn ambiguous(&self) -> Vec<(String, String)> {
         let mut targets: BTreeMap<(&String, &String), BTreeSet<&String>> = BTreeMap::new();
         for row in &self.transitions {
@@ -59,8 +59,8 @@ impl Machine {
         several.map(|((from, on), _)| (from.clone(), on.clone())).collect()
     }
 
-    /// Every way in which `trace` leaves this machine; empty when it keeps to it. Turns of conversations that run
-    /// side by side are told apart by their ordinals.
+    /// All departures of `trace` from this machine; empty if it conforms. Turns of concurrent conversations are
+    /// distinguished by their ordinals.
     pub fn departures(&self, trace: &Trace) -> Vec<Departure> {
         let mut at: BTreeMap<(u32, u32), String> = BTreeMap::new();
         let mut found = Vec::new();

@@ -1,25 +1,25 @@
-//! Text that a model, a document or a service wrote, made fit for people; HTML has its own escaping.
+//! Makes text from a model, a document or a service safe to display; HTML has separate escaping.
 //!
-//! Terminals obey escape sequences, bidirectional overrides turn lines around, and spreadsheets run formulas. Nothing
-//! of that survives here: control and direction characters are shown as U+FFFD, so that one sees that they were there.
+//! Terminals obey escape sequences, bidirectional overrides reverse lines, and spreadsheets run formulas. All of
+//! these are neutralised: control and direction characters are shown as U+FFFD, so that they remain visible.
 
 use crate::platform::secrets;
 use std::borrow::Cow;
 
-/// Whether a character commands a terminal or turns the direction of reading, rather than showing anything.
+/// Whether a character controls a terminal or the reading direction instead of being shown.
 pub(crate) fn is_treacherous(character: char) -> bool {
     (character.is_control() && character != '\n')
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
         || matches!(character, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// `text` with line breaks kept and tabs as spaces, and every character that could command a terminal made visible.
+/// Sanitises `text`: keeps line breaks, turns tabs into spaces, and makes control characters visible.
 pub(crate) fn block(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\t', " ");
     text.chars().map(|character| if is_treacherous(character) { '\u{fffd}' } else { character }).collect()
 }
 
-/// `text` on one line, runs of white space as one space, as harmless as [`block`].
+/// Sanitises `text` on one line: like [`block`], with white space collapsed to single spaces.
 pub(crate) fn line(text: &str) -> String {
     if is_line(text) {
         return text.to_owned();
@@ -28,7 +28,7 @@ pub(crate) fn line(text: &str) -> String {
     let mut rest = text;
     let mut apart = false;
     while let Some(character) = rest.chars().next() {
-        // Words of ASCII, which most texts are made of, as they are.
+        // Fast path: words of ASCII, which most texts consist of, are unchanged.
         let word = rest.bytes().take_while(u8::is_ascii_graphic).count();
         let (taken, behind) = rest.split_at(word.max(character.len_utf8()));
         rest = behind;
@@ -54,7 +54,7 @@ fn is_line(text: &str) -> bool {
         && memchr::memmem::find(text.as_bytes(), b"  ").is_none()
 }
 
-/// At most `most` characters of `text`, an ellipsis among them when something was cut.
+/// Shortens `text` to at most `most` characters, including an ellipsis if something was cut.
 pub(crate) fn clip(text: &str, most: usize) -> Cow<'_, str> {
     if text.char_indices().nth(most).is_none() {
         return Cow::Borrowed(text);
@@ -67,7 +67,7 @@ pub(crate) fn quote(text: &str, most: usize) -> String {
     clip(&line(text), most).into_owned()
 }
 
-/// A word as a shell takes it: in quotes where it holds more than letters, digits and `/._-`.
+/// Quotes a word for a shell if it holds more than letters, digits and `/._-`.
 pub(crate) fn shell_word(word: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '/' | '.' | '_' | '-');
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
@@ -78,8 +78,8 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// `text` as a cell of a CSV file: without line breaks and tabs, as harmless as [`block`], and led by an apostrophe when
-/// its first character other than a space would begin a formula.
+/// Sanitises `text` for a CSV cell: like [`block`], without line breaks and tabs, and prefixed with an apostrophe if
+/// its first non-space character would begin a formula.
 pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     let plain = !text.contains(|character| character == '\n' || is_treacherous(character));
     let text = if plain { Cow::Borrowed(text) } else { Cow::Owned(block(text).replace('\n', " ")) };

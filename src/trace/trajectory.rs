@@ -1,7 +1,7 @@
-//! The trajectory log: what an agent that reasons in steps says of itself, beside what it did.
+//! The trajectory log: statements of an agent that reasons in steps, beside its recorded actions.
 //!
-//! Entries are an agent's own words and decisions; what was sent and called stands in the other events, and metrics hold
-//! the one against the other. A message of the log that the model must be shown is named by its digest, as in
+//! Entries are the agent's words and decisions; requests and calls are in the other events, and metrics compare the
+//! two. A log message that the model must receive is named by its digest, as in
 //! [`ModelCalled::shown`](super::ModelCalled::shown).
 
 use serde::{Deserialize, Serialize};
@@ -11,15 +11,15 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Logged {
-    /// What a person who waits is shown.
+    /// Progress shown to a waiting user.
     Status {
-        /// In words: `Searching…`.
+        /// The text: `Searching…`.
         text: String,
-        /// Tokens that a retry is estimated to take, where one is under way.
+        /// Estimated tokens of a retry, if one is under way.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u64>,
     },
-    /// The reasoning that led to the action of a step; it stands before the call.
+    /// The reasoning behind the action of a step, logged before the call.
     Thought {
         /// The step, from 1.
         step: u32,
@@ -28,7 +28,7 @@ pub enum Logged {
         /// The approach of the step.
         approach: String,
     },
-    /// What a result means for the goal.
+    /// Meaning of a result for the goal.
     Observation {
         /// The step, from 1.
         step: u32,
@@ -37,36 +37,36 @@ pub enum Logged {
         /// Whether the goal is reached.
         goal_met: bool,
     },
-    /// Which results of a step help.
+    /// Which results of a step are relevant.
     Graded {
         /// The step, from 1.
         step: u32,
-        /// Ids of the sources that do.
+        /// Ids of the relevant sources.
         relevant: Vec<String>,
-        /// Ids of those that do not.
+        /// Ids of the irrelevant sources.
         irrelevant: Vec<String>,
-        /// Who graded: `model`, or `words` where the model gave no grades.
+        /// The grader: `model`, or `words` if the model gave no grades.
         by: String,
     },
-    /// What stays of a finished step.
+    /// Summary of a finished step.
     Summary {
         /// The step, from 1.
         step: u32,
         /// The outcome.
         text: String,
     },
-    /// An action failed, with the whole state of the context at that moment.
+    /// A failed action, with the complete context at that moment.
     Failure {
         /// The step, from 1.
         step: u32,
-        /// The kind, as failures are counted.
+        /// The kind, as used for counting failures.
         kind: String,
         /// The approach that failed.
         approach: String,
         /// The state: messages by digest, findings, approaches, tokens.
         context: Value,
     },
-    /// What was learned from a failure.
+    /// The lesson of a failure.
     Reflection {
         /// The step that failed, from 1.
         step: u32,
@@ -74,26 +74,26 @@ pub enum Logged {
         trigger: String,
         /// The analysis and the lesson.
         text: String,
-        /// The digest of the message by which the retry is shown it.
+        /// Digest of the message that carries it to the retry.
         shown: String,
     },
-    /// Something that the user decided or wishes for later.
+    /// A decision or preference of the user for later.
     Noted {
         /// `decision` or `preference`.
         kind: String,
         /// The user's sentence.
         text: String,
-        /// The digest of the message by which later requests are shown it.
+        /// Digest of the message that carries it to later requests.
         shown: String,
     },
-    /// Where a cycle stands: state and objective as the model is shown them.
+    /// State and objective at the start of a cycle, as sent to the model.
     Grounding {
         /// The step that begins, from 1.
         step: u32,
         /// The digest of the message.
         shown: String,
     },
-    /// The context came near to its window.
+    /// The context was near the size of its window.
     Compacted {
         /// Tokens before, estimated.
         before: u64,

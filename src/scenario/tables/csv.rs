@@ -1,12 +1,12 @@
-//! CSV as spreadsheets write it (RFC 4180), with the place of every cell, and strict where a lenient reader would lose
-//! rows without a word: a quotation that does not end, and text behind one.
+//! Reads CSV as written by spreadsheets (RFC 4180), with the place of every cell. Rejects what a lenient reader would
+//! silently lose rows over: an unclosed quotation, and text after a closing quote.
 
 use super::{Cell, CellValue, Column, Flaw, Row, Table};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Reads the columns and rows of `table` from its text. Without a given one, the separator is a comma, or a semicolon or
-/// a tab where the first line has no comma.
+/// Reads the columns and rows of `table` from its text. The default separator is a comma, or a semicolon or tab if
+/// the first line has no comma.
 pub(super) fn read(table: &mut Table, separator: Option<char>) -> Vec<Flaw> {
     let text = std::mem::take(&mut table.text);
     let mut reader = Reader { text: &text, at: 0, separator: separator.unwrap_or_else(|| separator_of(&text)) };
@@ -49,7 +49,7 @@ pub(super) fn read(table: &mut Table, separator: Option<char>) -> Vec<Flaw> {
     flaws
 }
 
-/// The first of comma, semicolon and tab that the first line has outside of quotes.
+/// The first of comma, semicolon and tab outside quotes in the first line.
 fn separator_of(text: &str) -> char {
     let line = text.split('\n').next().unwrap_or_default();
     let outside: String = line.split('"').step_by(2).collect();
@@ -65,7 +65,7 @@ struct Reader<'t> {
 struct Record {
     at: Range<usize>,
     cells: Vec<(Range<usize>, String)>,
-    /// Whether it has a flaw, which was told.
+    /// Whether the row has a flaw, which was reported.
     broken: bool,
 }
 
@@ -104,7 +104,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Up to the next separator or line break.
+    /// Reads up to the next separator or line break.
     fn plain(&mut self) -> (Range<usize>, String) {
         let start = self.at;
         let (rest, separator) = (self.rest(), self.separator);

@@ -1,4 +1,4 @@
-//! The cases that the tables of a scenario make.
+//! Expands the tables of a scenario into cases.
 
 use super::fill::{Filling, Places};
 use super::places::{Tables, Used, WrongCell, capped};
@@ -27,15 +27,15 @@ pub(in crate::scenario) struct Around<'a> {
     pub root: &'a Path,
     /// The scenario file.
     pub path: &'a Path,
-    /// The same from the project's folder, as messages write it.
+    /// Its path relative to the project's folder, for messages.
     pub file: &'a str,
     /// Its text.
     pub text: &'a str,
-    /// Bytes of all tables of the project so far, and of the cases that they made.
+    /// Bytes of all tables of the project so far, and of their cases.
     pub size: &'a AtomicU64,
 }
 
-/// Whether some case of a scenario names a table, as far as that shows without reading it.
+/// Whether some case of a scenario may name a table, judged by the text alone.
 fn may_name_a_table(text: &str) -> bool {
     text.match_indices(TABLE).any(|(at, _)| {
         let behind = text.get(at + TABLE.len()..).unwrap_or_default();
@@ -43,7 +43,7 @@ fn may_name_a_table(text: &str) -> bool {
     })
 }
 
-/// The document of a scenario of which some case names a table; `None` for any other, and for what cannot be read.
+/// The document of a scenario in which some case names a table; `None` for any other, and for an unreadable one.
 pub(in crate::scenario) fn document_with_tables(text: &str, is_known: bool) -> Option<Node<'static>> {
     if !is_known && !may_name_a_table(text) {
         return None;
@@ -52,8 +52,8 @@ pub(in crate::scenario) fn document_with_tables(text: &str, is_known: bool) -> O
     tree.get("cases")?.items()?.iter().any(names_table).then_some(tree)
 }
 
-/// Reads a scenario that [`document_with_tables`] gave; mistakes of shape go to `out`, and what is sound is returned all
-/// the same.
+/// Reads a scenario returned by [`document_with_tables`]; mistakes of shape go to `out`, and the valid parts are
+/// returned in any case.
 pub(in crate::scenario) fn with_tables(
     tree: &Node<'_>,
     required: &[(&str, Value)],
@@ -104,18 +104,18 @@ pub(in crate::scenario) fn with_tables(
     Some((Parsed::repaired(scenario, kept, patched), tables))
 }
 
-/// A part of a document that was found sound, as its type.
+/// Converts a part of a document already found valid to its type.
 fn typed<T: serde::de::DeserializeOwned>(value: Value, file: &str, out: &mut Vec<Diagnostic>) -> Option<T> {
     let found = serde_json::from_value(value);
     found.map_err(|error| out.push(Diagnostic::error("wrong-type", file, error.to_string()))).ok()
 }
 
-/// A scenario while its tables become cases.
+/// State of expanding a scenario's tables.
 struct Expanding<'a> {
     around: Around<'a>,
     tree: &'a Node<'a>,
     out: &'a mut Vec<Diagnostic>,
-    /// The tables by file; `None` for one with mistakes, which were told.
+    /// The tables by file; `None` for one whose mistakes were reported.
     read: BTreeMap<String, Option<Arc<Table>>>,
     tables: Tables,
     cases: Vec<Case>,
@@ -125,12 +125,12 @@ struct Expanding<'a> {
 }
 
 impl Expanding<'_> {
-    /// Says what is wrong in the scenario file.
+    /// Records mistakes in the scenario file.
     fn say(&mut self, mistakes: Vec<Mistake>) {
         self.out.extend(diagnose_in(mistakes, 0, self.around.file, self.around.text, Some(self.tree)));
     }
 
-    /// Makes the cases of one table; `None` where there are too many.
+    /// Makes the cases of one table; `None` if there are too many.
     fn table(&mut self, node: &Node<'_>, index: usize, written: Value) -> Option<()> {
         let named: CaseTable = typed(written, self.around.file, self.out)?;
         let root = At::ROOT;
@@ -150,7 +150,7 @@ impl Expanding<'_> {
         }
         if !mistakes.is_empty() {
             self.say(mistakes);
-            // Which columns are used is not known.
+            // The used columns are unknown.
             self.columns.entry(table.file.clone()).or_default().extend(0..table.columns.len());
             return Some(());
         }
@@ -249,7 +249,7 @@ impl Expanding<'_> {
         Some(())
     }
 
-    /// A note on columns that no case uses.
+    /// Adds a note on columns that no case uses.
     fn unused_columns(&mut self) {
         for table in self.read.values().flatten() {
             let used = self.columns.get(&table.file);
@@ -273,10 +273,10 @@ impl Expanding<'_> {
     }
 }
 
-/// Columns that a note names.
+/// Largest number of columns that a note names.
 const SHOWN: usize = 8;
 
-/// The columns that hold several values, with their separators.
+/// The columns with several values per cell, with their separators.
 fn lists(table: &Table, named: &CaseTable, at: At<'_>) -> (BTreeMap<usize, String>, Vec<Mistake>) {
     let (mut lists, mut mistakes) = (BTreeMap::new(), Vec::new());
     for (name, separator) in &named.lists {
@@ -299,11 +299,11 @@ fn lists(table: &Table, named: &CaseTable, at: At<'_>) -> (BTreeMap<usize, Strin
     (lists, mistakes)
 }
 
-/// What a row made.
+/// Result of expanding one row.
 enum Made {
     Case(Box<Case>),
     Mistakes(Vec<Mistake>),
-    /// Column, message, and where the template needs the cell.
+    /// Column, message, and the place in the template that uses the cell.
     WrongCells(Vec<(usize, &'static str, Place)>),
     TooMuch,
 }

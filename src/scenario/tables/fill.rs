@@ -1,8 +1,9 @@
-//! What one row makes of a template: the same document with cells in the place of columns.
+//! Fills one row into a template: the same document with cells in place of columns.
 //!
-//! An empty cell leaves out what it alone would fill: its key, or its entry of a list, and every list and map that is
-//! empty after that. Below `expect`, an entry of a list that loses a key goes as a whole, so that no condition becomes
-//! another one: of `never: {tool: a, arguments: {x: {equals: "{{ x }}"}}}` nothing stays where `x` is empty.
+//! An empty cell removes a value that consists of it alone: its key, or its entry in a list, and every list and map
+//! left empty by that. Below `expect`, a list entry that loses a key is removed as a whole, so that no condition
+//! becomes a different one: of `never: {tool: a, arguments: {x: {equals: "{{ x }}"}}}` nothing remains if `x` is
+//! empty.
 
 use super::template::{Part, PartKind, Piece};
 use super::{CellValue, Row};
@@ -11,75 +12,75 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// No place: what stands in the template and not in the table.
+/// No place: for values of the template that are not in the table.
 pub(super) const NOWHERE: Place = Place { line: 0, column: 0, length: 0 };
 
-/// Which places the filled document has.
+/// Kind of places in the filled document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
     /// None.
     None,
-    /// Those of cells in the table, as [`of_column`]; a list or a map from which something was left out has that of the empty
+    /// Places of cells in the table, as [`of_column`]; a list or map that lost a value has the place of the empty
     /// cell.
     Table,
-    /// Those of the template.
+    /// Places in the template.
     Template,
 }
 
-/// The place that stands for a cell of the row: finding the true one takes the whole text, and is done for the one cell
-/// that a mistake is in.
+/// A placeholder for the place of a cell in the row. Finding the true place scans the whole text, and is done only
+/// for a cell with a mistake.
 fn of_column(column: usize) -> Place {
     Place { line: u32::try_from(column).unwrap_or(u32::MAX).saturating_add(1), column: 0, length: 0 }
 }
 
-/// The column whose cell a place stands for.
+/// The column of a placeholder place.
 pub(super) fn column_of(place: Place) -> Option<usize> {
     place.line.checked_sub(1).map(|column| column as usize)
 }
 
-/// An empty cell, and what came of it.
+/// An empty cell and its effect.
 pub(super) struct Gap {
     pub(super) column: usize,
-    /// What stands for it.
+    /// Its placeholder place.
     pub(super) place: Place,
-    /// Where in the template it leaves something out.
+    /// Place in the template of the removed value.
     pub(super) template: Place,
 }
 
-/// A cell that cannot stand in a text.
+/// A cell that cannot be part of a text.
 pub(super) struct Misfit {
     pub(super) column: usize,
     pub(super) message: &'static str,
-    /// Where the text stands in the template.
+    /// Place of the text in the template.
     pub(super) template: Place,
 }
 
-/// One row in one template.
+/// State of filling one row into one template.
 pub(super) struct Filling<'r> {
     row: &'r Row,
-    /// What separates the values of a column that holds several.
+    /// Separators of the columns with several values per cell.
     lists: &'r BTreeMap<usize, String>,
     places: Places,
     pub(super) gaps: Vec<Gap>,
     pub(super) misfits: Vec<Misfit>,
-    /// Bytes of texts, and one for each value.
+    /// Bytes of texts, plus one per value.
     pub(super) size: u64,
-    /// The size from which on nothing more is filled in.
+    /// Size limit for filling.
     most: u64,
 }
 
-/// Where in a case a value stands.
+/// Position of a value in a case.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     /// Not below `expect`.
     Case,
-    /// Below `expect`, in no list.
+    /// Below `expect`, outside lists.
     Expect,
-    /// In an entry of a list below `expect`.
+    /// In a list entry below `expect`.
     Entry,
 }
 
-/// The entry of a list that a value stands in goes as a whole.
+/// Signals that the list entry around a value is removed as a whole.
 struct EntryGoes;
 
 impl<'r> Filling<'r> {
@@ -87,13 +88,13 @@ impl<'r> Filling<'r> {
         Self { row, lists, places, gaps: Vec::new(), misfits: Vec::new(), size: 0, most: u64::MAX }
     }
 
-    /// The same, which stops where the case is larger than this.
+    /// Sets the size at which filling stops.
     pub(super) fn of_at_most(mut self, most: u64) -> Self {
         self.most = most;
         self
     }
 
-    /// The case; `None` where every cell that it uses is empty, and nothing else stands in it.
+    /// The filled case; `None` if every cell that it uses is empty and nothing else remains.
     pub(super) fn case(&mut self, template: &'r Part) -> Option<Node<'r>> {
         self.part(template, Inside::Case).unwrap_or_default()
     }
@@ -173,7 +174,7 @@ impl<'r> Filling<'r> {
         }
     }
 
-    /// Where a cell stands.
+    /// The place of a cell.
     fn place(&self, column: usize, template: Place) -> Place {
         match self.places {
             Places::None => NOWHERE,
@@ -182,7 +183,7 @@ impl<'r> Filling<'r> {
         }
     }
 
-    /// A cell by itself, with its type; `None` where it is empty.
+    /// A single cell with its type; `None` if it is empty.
     fn cell(&mut self, column: usize, template: Place) -> Option<Node<'r>> {
         let cell = self.row.cell(column);
         self.size += cell.map_or(0, |cell| cell.at.len()) as u64;
@@ -199,7 +200,7 @@ impl<'r> Filling<'r> {
             }
             (Some(CellValue::Word(text)), None) => {
                 let plain = Node::new(place, Kind::Scalar(Cow::Borrowed(text), Style::Plain));
-                // `null` and `~` are words here: what is nothing is an empty cell.
+                // `null` and `~` are words here: only an empty cell means no value.
                 Some(if plain.is_null() { quoted(text, place) } else { plain })
             }
             (Some(CellValue::Json(value)), _) => Some(of_json(value, place)),

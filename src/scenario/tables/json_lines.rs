@@ -1,4 +1,4 @@
-//! JSON lines: an object a line, whose keys are columns. A row may lack a key, which is an empty cell.
+//! Reads JSON lines: one object per line, whose keys are columns. A missing key is an empty cell.
 
 use super::{Cell, CellValue, Column, Flaw, Row, Table};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -68,7 +68,7 @@ fn value(raw: &str) -> CellValue {
     }
 }
 
-/// The bytes of a part of `line`, which begins at `start`.
+/// The byte range of a part of `line`, which begins at `start`.
 fn within(line: &str, part: &str, start: usize) -> Range<usize> {
     let from = start + (part.as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
     from..from + part.len()
@@ -88,7 +88,7 @@ fn not_an_object(error: &serde_json::Error, line: &str, start: usize) -> Flaw {
     Flaw { at: start + at..start + end, code: "bad-json", message: format!("not valid JSON here: {told}"), help: None }
 }
 
-/// The pairs of an object, repeated keys too.
+/// The pairs of an object, including repeated keys.
 struct Pairs<'t>(Vec<(String, &'t RawValue)>);
 
 impl<'t> Deserialize<'t> for Pairs<'t> {

@@ -1,15 +1,15 @@
-//! Cases from tables: a case that names a `table` is a template, and each row of the table makes one case of it.
+//! Cases from tables: a case that names a `table` is a template, and each row of the table makes one case from it.
 //!
 //! | question | file |
 //! |---|---|
-//! | what is in a table | `csv`, `json_lines` |
+//! | what does a table hold | `csv`, `json_lines` |
 //! | which columns does a template use, and where | `template` |
-//! | what does one row make of it | `fill` |
-//! | which cases come out | `expand` |
+//! | how is a row filled in | `fill` |
+//! | which cases result | `expand` |
 //! | where in which file is a mistake in one of them | `places` |
 //!
-//! A cell is data: it is never read as YAML, and nothing in it is filled in again. What comes out are plain cases: behind
-//! this folder nothing knows of tables but the places of cases.
+//! A cell is data: it is never parsed as YAML, and placeholders in it are not expanded. The result is plain cases:
+//! outside this folder only the places of cases refer to tables.
 
 mod csv;
 mod expand;
@@ -27,47 +27,47 @@ use crate::platform::bounds::Bound;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A table, read.
+/// A parsed table.
 struct Table {
     /// Its file from the project's root, with forward slashes.
     file: String,
-    /// The file's text, with `\n` alone for a line break.
+    /// The file's text, with `\n` as the only line break.
     text: String,
     columns: Vec<Column>,
-    /// The columns that have a name, by it.
+    /// Columns by name, if they have one.
     by_name: BTreeMap<String, usize>,
     rows: Vec<Row>,
 }
 
-/// A column: the first cell of CSV that names it, or the first key of JSON lines.
+/// A column: the CSV header cell that names it, or its first key in JSON lines.
 struct Column {
     name: String,
     at: Range<usize>,
 }
 
-/// One row: its cells by column, those that it lacks left out, sorted.
+/// One row: its non-missing cells, sorted by column.
 struct Row {
     at: Range<usize>,
     cells: Vec<(usize, Cell)>,
 }
 
-/// One cell; `at` are its bytes in the text, quotes included.
+/// One cell; `at` is its byte range in the text, quotes included.
 struct Cell {
     at: Range<usize>,
     value: CellValue,
 }
 
-/// What a cell holds.
+/// Content of a cell.
 enum CellValue {
-    /// Nothing, white space alone, or JSON's `null`.
+    /// Empty, white space alone, or JSON's `null`.
     Empty,
-    /// A word or a text of CSV, which has no types: a number or a boolean where one is wanted.
+    /// A text of CSV, which has no types: read as a number or boolean where one is required.
     Word(String),
-    /// A value of JSON lines, other than null.
+    /// A value of JSON lines other than null.
     Json(serde_json::Value),
 }
 
-/// Something wrong in a table.
+/// A mistake in a table.
 struct Flaw {
     at: Range<usize>,
     code: &'static str,
@@ -87,12 +87,12 @@ impl Row {
 }
 
 impl Table {
-    /// Reads the text of a table by the ending of its file's name.
+    /// Reads the text of a table in the format of its file extension.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All mistakes in it.
     fn read(file: String, text: &str) -> Result<Self, Vec<Diagnostic>> {
-        // A checkout on Windows makes the cases that one on another system makes.
+        // A checkout on Windows must make the same cases as one elsewhere.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
         let mut table = Self { file, text, columns: Vec::new(), by_name: BTreeMap::new(), rows: Vec::new() };
         let ending = table.file.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
@@ -125,12 +125,12 @@ impl Table {
         self.by_name.get(name).copied()
     }
 
-    /// The names of its columns, in their order.
+    /// The column names, in order.
     fn names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|column| column.name.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// Where a part of the text stands.
+    /// The place of a part of the text.
     fn place(&self, at: &Range<usize>) -> Place {
         let before = self.text.get(..at.start).unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
@@ -151,7 +151,7 @@ impl Table {
         }
     }
 
-    /// Whether no more rows are read: a scenario has no more cases, or no more mistakes are told.
+    /// Whether reading stops: the scenario has its most cases, or the most mistakes are reported.
     fn is_full(&self, flaws: &[Flaw]) -> bool {
         self.rows.len() > Bound::Cases.most_in_memory() || flaws.len() > Bound::Mistakes.most_in_memory()
     }

@@ -1,8 +1,8 @@
-//! Where in which file a mistake in a case of a table is.
+//! Locates a mistake in a case made from a table.
 //!
-//! A case of a table has an index behind those of the file's own list, so that checks name it like any other. Only when
-//! there is a mistake is its row filled in again, with places: those of cells, and those of the template, where a mistake
-//! that every row has is told once.
+//! Cases from tables have indices after those of the file's own list, so checks name them like any other. Only for a
+//! mistake is the row filled in again, with places: those of cells, and those of the template, where a mistake common
+//! to every row is reported once.
 
 use super::fill::{Filling, NOWHERE, Places, column_of};
 use super::template::Part;
@@ -13,13 +13,13 @@ use crate::scenario::diagnostic::{Diagnostic, Mistake, Place, Severity, Step, di
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The tables of one scenario, and which case is of which row.
+/// The tables of one scenario, and the row of each case.
 #[derive(Default)]
 pub(in crate::scenario) struct Tables {
     pub(super) used: Vec<Used>,
-    /// Entries of the file's own list of cases.
+    /// Number of entries in the file's own list of cases.
     pub(super) first: usize,
-    /// The table and the row of each case behind those.
+    /// Table and row of each later case.
     pub(super) rows: Vec<(usize, usize)>,
 }
 
@@ -30,13 +30,13 @@ pub(super) struct Used {
     pub(super) lists: BTreeMap<usize, String>,
 }
 
-/// Something wrong with a cell itself.
+/// A mistake in a cell itself.
 pub(super) struct WrongCell {
     pub(super) used: usize,
     pub(super) row: usize,
     pub(super) column: usize,
     pub(super) message: &'static str,
-    /// Where the template needs it.
+    /// Place in the template that uses it.
     pub(super) template: Place,
 }
 
@@ -56,7 +56,7 @@ impl Lines<'_> {
 }
 
 impl Tables {
-    /// The tables' files, from the project's folder.
+    /// Files of the tables, relative to the project's folder.
     pub(in crate::scenario) fn files(&self) -> BTreeSet<String> {
         self.used.iter().map(|used| used.table.file.clone()).collect()
     }
@@ -67,7 +67,7 @@ impl Tables {
         Some((used, used.table.rows.get(*row)?))
     }
 
-    /// The table and the line of the cases with these indices; `None` for one that stands in the scenario file.
+    /// Table and line of the cases with these indices; `None` for one in the scenario file.
     pub(in crate::scenario) fn places(&self, indices: &[usize]) -> Vec<Option<(String, u32)>> {
         let mut lines: Vec<Lines<'_>> =
             self.used.iter().map(|used| Lines { text: &used.table.text, at: 0, line: 1 }).collect();
@@ -93,7 +93,7 @@ impl Tables {
         diagnostic.at(&table.text, table.place(at)).with_help(used_at(file, wrong.template))
     }
 
-    /// Takes the mistakes of cases that rows made out of `mistakes`, with their places; the others are returned.
+    /// Takes the mistakes of cases from tables out of `mistakes` and locates them; returns the others.
     pub(in crate::scenario) fn diagnose(
         &self,
         mistakes: Vec<Mistake>,
@@ -117,7 +117,7 @@ impl Tables {
             }
         }
         let mut told = Vec::new();
-        // What a constant of the template has wrong is found in each row, and told once.
+        // A mistake in a constant of the template appears in each row, and is reported once.
         let mut once = BTreeSet::new();
         let mut more: BTreeMap<&str, (usize, Diagnostic)> = BTreeMap::new();
         let most = Bound::Mistakes.most_in_memory();
@@ -151,7 +151,7 @@ impl Tables {
 }
 
 impl Used {
-    /// A mistake with its place, and whether that is one of the template.
+    /// Locates a mistake; also returns whether the place is in the template.
     fn diagnose(&self, mistake: Mistake, row: &Row, path: &[Step], file: &str, text: &str) -> (Diagnostic, bool) {
         let locate = |places: Places, focus: Focus| {
             let mut filling = Filling::new(row, &self.lists, places);
@@ -159,7 +159,7 @@ impl Used {
             (filled.map_or(NOWHERE, |filled| filled.locate(path, focus)), filling.gaps)
         };
         let (mut cell, gaps) = locate(Places::Table, mistake.focus);
-        // Of a case that expects nothing, what it would expect is the empty cell that matters.
+        // In a case that expects nothing, the relevant place is the empty cell of its expectation.
         if let ("expects-nothing", Some(expect)) = (mistake.code, self.template.get("expect")) {
             let below = gaps.iter().find(|gap| gap.template >= expect.place);
             cell = below.map_or(cell, |gap| gap.place);
@@ -191,7 +191,7 @@ fn used_at(file: &str, place: Place) -> String {
     format!("it goes into the case at {file}:{}:{}", place.line, place.column)
 }
 
-/// Those that are listed of `all`, with a word on the others.
+/// Limits the list, with a line about the omitted ones of `all`.
 pub(super) fn capped(mut told: Vec<Diagnostic>, all: usize) -> Vec<Diagnostic> {
     let more = all.saturating_sub(told.len());
     if let Some(last) = told.last().filter(|_| more > 0) {

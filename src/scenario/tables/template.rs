@@ -1,7 +1,7 @@
-//! A case with `{{ column }}` in its texts, read once for all rows of its table.
+//! A case with `{{ column }}` in its texts, parsed once for all rows of its table.
 //!
-//! The braces are those of prompts (`{{ name }}`): a single one stands in many questions and in every JSON text. There are
-//! no conditions and no filters. Keys hold no columns.
+//! The braces are those of prompts (`{{ name }}`), because single ones occur in many questions and in every JSON
+//! text. There are no conditions and no filters. Keys hold no columns.
 
 use super::Table;
 use crate::platform::bounds::Bound;
@@ -9,7 +9,7 @@ use crate::platform::yaml::{Kind, Node, Place, Style};
 use crate::scenario::diagnostic::{At, Mistake, did_you_mean};
 use std::collections::BTreeSet;
 
-/// How a column begins and ends.
+/// Opening delimiter of a column.
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";
 
@@ -25,11 +25,11 @@ pub(super) struct Part {
 }
 
 pub(super) enum PartKind {
-    /// A text, number or boolean without a column; whether it was written without quotes.
+    /// A text, number or boolean without a column; the flag says whether it was written without quotes.
     Constant(String, bool),
-    /// One column and nothing else: its cell, of whatever type.
+    /// One column and nothing else: its cell, of any type.
     Cell(usize),
-    /// Words with columns in them.
+    /// Text with columns in it.
     Text(Vec<Piece>),
     List(Vec<Part>),
     Map(Vec<(String, Place, Part)>),
@@ -41,7 +41,7 @@ pub(super) enum Piece {
 }
 
 impl Piece {
-    /// Bytes of words.
+    /// Size of the text in bytes.
     pub(super) fn size(&self) -> u64 {
         match self {
             Self::Words(words) => words.len() as u64,
@@ -50,13 +50,13 @@ impl Piece {
     }
 }
 
-/// What a template was read with and what was found.
+/// State and result of reading a template.
 pub(super) struct Reading<'t> {
     pub(super) table: &'t Table,
     /// The columns that it uses.
     pub(super) used: BTreeSet<usize>,
     pub(super) mistakes: Vec<Mistake>,
-    /// Bytes that it may still have: what anchors share counts as often as it stands there.
+    /// Remaining size in bytes: content shared by anchors counts at each use.
     pub(super) room: u64,
 }
 
@@ -158,7 +158,7 @@ impl<'t> Reading<'t> {
 }
 
 impl Part {
-    /// Whether a cell stands in it.
+    /// Whether it contains a cell.
     pub(super) fn varies(&self) -> bool {
         match &self.kind {
             PartKind::Constant(..) => false,

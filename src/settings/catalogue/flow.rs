@@ -1,25 +1,25 @@
-//! What a flow declares about itself.
+//! Catalogue entry of a flow.
 
 use crate::trace::{Role, Roles};
 
 /// One flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowEntry {
-    /// The name that scenarios use.
+    /// The name used in scenarios.
     pub name: &'static str,
-    /// Its tools, in the order in which they are offered; `None` where they are known only at run time.
+    /// Its tools, in the order in which they are offered; `None` if known only at run time.
     pub tools: Option<Vec<ToolEntry>>,
-    /// Whether its users belong to tenants, each with a knowledge base of its own.
+    /// Whether its users belong to tenants, each with a separate knowledge base.
     pub tenants: bool,
-    /// Whether it asks a managed retrieval service, and no knowledge base.
+    /// Whether it uses a managed retrieval service instead of a knowledge base.
     pub managed_retrieval: bool,
-    /// What may stand in braces in the body of a turn that is sent to an agent elsewhere.
+    /// Placeholders allowed in the body of a turn for an external agent.
     pub placeholders: &'static [&'static str],
-    /// The criteria that it declares, as the YAML of a criteria file; empty where it declares none.
+    /// Its criteria, as the YAML of a criteria file; empty if it declares none.
     pub criteria: &'static str,
-    /// The errors that its turns can end with; empty where that is not known.
+    /// Errors that its turns can end with; empty if unknown.
     pub errors: &'static [&'static str],
-    /// Prompt texts that a scenario or a variant may replace, in the order of their use.
+    /// Prompt texts that a scenario or a variant may replace, in order of use.
     pub prompts: Vec<&'static str>,
 }
 
@@ -30,7 +30,7 @@ pub struct ToolEntry {
     pub name: &'static str,
     /// The names of its arguments.
     pub arguments: Vec<String>,
-    /// The part that it plays.
+    /// Its role.
     pub role: Role,
 }
 

@@ -1,25 +1,25 @@
-//! What knowledge declares about itself: the names of documents and passages, and the kinds of servers.
+//! Catalogue entries for knowledge: names of documents and passages, and kinds of servers.
 
 use crate::settings::Auth;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The names that sources of a folder have, by which answers cite them.
+/// Names of a folder's sources, as cited in answers.
 #[derive(Debug, Clone, Copy)]
 pub struct PassageNames {
-    /// The document's name of a file; `None` of a file that is not read.
+    /// Maps a file to its document name; `None` for a file that is not read.
     pub document: fn(&Path) -> Option<String>,
-    /// The ids of all passages of a folder; `None` where it cannot be read, which is said elsewhere.
+    /// Ids of all passages of a folder; `None` if it cannot be read, which is reported elsewhere.
     pub passages: fn(&Path) -> Option<BTreeSet<String>>,
 }
 
-/// A kind of server that holds passages with their vectors.
+/// A kind of server that stores passages with their vectors.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerEntry {
     /// The scheme of its addresses: `SCHEME://HOST:PORT/COLLECTION`.
     pub scheme: &'static str,
-    /// How it takes a key.
+    /// How it receives a key.
     pub auth: Auth,
-    /// What may stand behind `?` in its addresses.
+    /// Parameters allowed after `?` in its addresses.
     pub options: &'static [&'static str],
 }

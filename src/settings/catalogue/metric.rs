@@ -1,14 +1,14 @@
-//! What metrics declare about themselves: their names, parameters and figures, as criteria write them.
+//! Catalogue entries of metrics: names, parameters and figures, as written in criteria.
 
 use crate::trace::Role;
 use std::collections::BTreeMap;
 
-/// What a metric's target must be.
+/// Kind of a metric's target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
     /// A rate: `>= 95%`.
     Rate,
-    /// A time: `<= 10s`. Of a hundred units, so many must stay below it.
+    /// A time: `<= 10s`. The number is the percentage of units that must stay below it.
     Time(u8),
 }
 
@@ -22,25 +22,25 @@ impl Figure {
     }
 }
 
-/// Which way a metric gets better.
+/// Direction in which a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
-    /// More is better: `>=`.
+    /// Higher is better: `>=`.
     Higher,
-    /// Less is better: `<=`.
+    /// Lower is better: `<=`.
     Lower,
 }
 
-/// What says how many units of a metric a conversation has.
+/// What determines the number of a metric's units per conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Units {
-    /// The script, whatever the agent does: its turns, what is expected of them, one for the trial.
+    /// The script, regardless of the agent: its turns, its expectations, or one for the trial.
     Planned,
-    /// What the agent does; at most one for each turn.
+    /// The agent's behaviour; at most one per turn.
     OfTurns,
-    /// What the agent does; at most one for each completion that the limits allow.
+    /// The agent's behaviour; at most one per completion that the limits allow.
     OfCompletions,
-    /// What the agent does, and nothing limits it.
+    /// The agent's behaviour, without a limit.
     Unlimited,
 }
 
@@ -53,13 +53,13 @@ pub struct MetricEntry {
     pub about: &'static str,
     /// Rate or time.
     pub figure: Figure,
-    /// Which way is better; a target that looks the other way is an error unless it is meant.
+    /// The direction of improvement; a target in the other direction is an error unless it is `meant`.
     pub better: Better,
-    /// What says how many units a conversation has.
+    /// What determines the number of units per conversation.
     pub units: Units,
     /// Its parameters; positional arguments fill them in this order.
     pub parameters: &'static [Parameter],
-    /// Whether people's ratings are its units: without a file of them nothing is measured, and nothing is required unless a
+    /// Whether its units are human ratings: without a ratings file nothing is measured, and it is required only if a
     /// criterion says so.
     pub is_rated: bool,
 }
@@ -69,16 +69,16 @@ pub struct MetricEntry {
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What it may be.
+    /// Its accepted values.
     pub values: Values,
-    /// What it is when not given; without one it must be given.
+    /// Its default; without one it is mandatory.
     pub default: Option<&'static str>,
 }
 
-/// What a parameter may be.
+/// Accepted values of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub enum Values {
-    /// A tool's name, or a role, which stands for every tool that plays it.
+    /// A tool's name, or a role, which means every tool with that role.
     Tool,
     /// One of these words.
     OneOf(&'static [&'static str]),
@@ -90,41 +90,41 @@ pub enum Values {
     Item,
 }
 
-/// The retry accounts, as [`Values::Accounts`] takes them.
+/// The retry accounts accepted by [`Values::Accounts`].
 pub(crate) const ACCOUNTS: [&str; 3] = ["transport", "model", "tool"];
 
 impl MetricEntry {
-    /// A rate.
+    /// Creates a rate.
     pub const fn rate(name: &'static str, about: &'static str, parameters: &'static [Parameter]) -> Self {
         let (figure, better, units) = (Figure::Rate, Better::Higher, Units::Planned);
         Self { name, about, figure, better, units, parameters, is_rated: false }
     }
 
-    /// The same, where less is better.
+    /// Sets lower as better.
     #[must_use]
     pub const fn lower_is_better(self) -> Self {
         Self { better: Better::Lower, ..self }
     }
 
-    /// The same of people's ratings.
+    /// Marks it as based on human ratings.
     #[must_use]
     pub const fn rated(self) -> Self {
         Self { is_rated: true, ..self }
     }
 
-    /// The same, where what the agent does says how many units a conversation has.
+    /// Sets what determines the number of units per conversation.
     #[must_use]
     pub const fn counted(self, units: Units) -> Self {
         Self { units, ..self }
     }
 
-    /// A time of which so many units in a hundred must stay below the target.
+    /// Creates a time with the percentage of units that must stay below the target.
     pub const fn time(name: &'static str, about: &'static str, percent: u8) -> Self {
         let (figure, better, units) = (Figure::Time(percent), Better::Lower, Units::Planned);
         Self { name, about, figure, better, units, parameters: &[], is_rated: false }
     }
 
-    /// How it is written, with all parameters and their defaults: `mandatory_call_rate(TOOL, at=after_retry|first)`.
+    /// Its notation with all parameters and their defaults: `mandatory_call_rate(TOOL, at=after_retry|first)`.
     pub fn signature(&self) -> String {
         let parameters: Vec<String> = self.parameters.iter().map(Parameter::signature).collect();
         if parameters.is_empty() { self.name.to_owned() } else { format!("{}({})", self.name, parameters.join(", ")) }
@@ -132,12 +132,12 @@ impl MetricEntry {
 }
 
 impl Parameter {
-    /// `tool`: a tool's name or a role, with that default.
+    /// The parameter `tool`: a tool's name or a role, with that default.
     pub const fn tool(default: Option<&'static str>) -> Self {
         Self { name: "tool", values: Values::Tool, default }
     }
 
-    /// One of these words, with that default.
+    /// A parameter that accepts one of these words, with that default.
     pub const fn one_of(name: &'static str, words: &'static [&'static str], default: &'static str) -> Self {
         Self { name, values: Values::OneOf(words), default: Some(default) }
     }
@@ -154,7 +154,7 @@ impl Parameter {
         }
     }
 
-    /// A value that it takes.
+    /// An accepted value, for examples.
     pub fn example(&self) -> &'static str {
         match self.values {
             Values::Tool => Role::Knowledge.as_str(),
@@ -166,7 +166,7 @@ impl Parameter {
     }
 }
 
-/// A metric with every parameter filled in.
+/// A metric with all its parameters.
 #[derive(Debug, Clone)]
 pub struct ResolvedMetric {
     /// Its entry.
@@ -176,7 +176,7 @@ pub struct ResolvedMetric {
 }
 
 impl ResolvedMetric {
-    /// The value of a parameter; empty for a name that the metric does not have.
+    /// The value of a parameter; empty for an unknown name.
     pub fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).map_or("", String::as_str)
     }

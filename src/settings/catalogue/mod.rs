@@ -1,8 +1,8 @@
-//! The tables by which input knows what execution and verdict offer: flows with their tools and prompts, metrics with
-//! their parameters, dialects of providers.
+//! Catalogues of flows with their tools and prompts, metrics with their parameters, and dialects of providers, for
+//! checking input.
 //!
-//! Whoever loads scenarios hands them in, so that `scenario` imports neither side. Each flow, metric and dialect writes its
-//! own entry, beside what it does.
+//! The caller that loads scenarios passes them in, so that `scenario` imports neither execution nor evaluation. Each
+//! flow, metric and dialect defines its entry beside its implementation.
 
 mod dialect;
 mod flow;
@@ -14,7 +14,7 @@ pub(crate) use flow::{FlowEntry, ToolEntry};
 pub(crate) use knowledge::{PassageNames, ServerEntry};
 pub(crate) use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, ResolvedMetric, Units, Values};
 
-/// Everything that scenarios and criteria may name.
+/// All names that scenarios and criteria may use.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogues {
     /// The flows.
@@ -23,9 +23,9 @@ pub struct Catalogues {
     pub metrics: Vec<&'static MetricEntry>,
     /// The dialects that a provider can declare.
     pub dialects: Vec<DialectEntry>,
-    /// The kinds of servers that knowledge bases may name.
+    /// The kinds of servers for knowledge bases.
     pub servers: Vec<ServerEntry>,
-    /// How documents and passages of a knowledge folder are named; without it no source is checked.
+    /// Names of documents and passages in a knowledge folder; without it no source is checked.
     pub passages: Option<PassageNames>,
 }
 
@@ -45,7 +45,7 @@ impl Catalogues {
         self.dialects.iter().find(|dialect| dialect.name == name)
     }
 
-    /// Every prompt text of any flow, once.
+    /// The prompt texts of all flows, without duplicates.
     pub fn prompts(&self) -> Vec<&'static str> {
         let mut all: Vec<&'static str> = Vec::new();
         for prompt in self.flows.iter().flat_map(|flow| &flow.prompts) {

@@ -1,14 +1,14 @@
-//! What of a text is code, and therefore cites nothing: fenced and inline code, JSON objects and nested lists, an index
-//! behind a name (`a[9]`), a list that is given to a name (`x = [1, 9]`, `ports: [1, 9]`) or to a function.
+//! Finds code in a text, which cites nothing: fenced and inline code, JSON objects and nested lists, an index after a
+//! name (`a[9]`), a list assigned to a name (`x = [1, 9]`, `ports: [1, 9]`) or passed to a function.
 //!
-//! An inline code span that is nothing but an address stays: people set addresses that way.
+//! An inline code span that contains only an address is kept: people format addresses that way.
 
 use super::{NOUNS, addresses};
 use crate::trace::markers::code;
 use serde_json::Value;
 use std::ops::Range;
 
-/// Words that stand before an index in code and in no sentence.
+/// Words that precede an index in code but not in sentences.
 const NAMES: &[&str] = &[
     "arg", "args", "argv", "arr", "array", "buf", "cfg", "dict", "env", "idx", "int", "obj", "param", "params", "ptr",
     "str", "tmp", "tuple", "val", "vals", "var", "vec",

@@ -1,4 +1,4 @@
-//! Raised numbers, `⁹` and `<sup>9</sup>`. They cite behind punctuation and behind a word; behind a digit, a symbol or a
+//! Raised numbers, `⁹` and `<sup>9</sup>`. They cite after punctuation and after a word; after a digit, a symbol or a
 //! unit they are powers (`10⁹`, `x²`, `m²`).
 
 use super::{Mark, numbers, words_before};
@@ -7,7 +7,7 @@ use super::{Mark, numbers, words_before};
 const RAISED: &[&str] =
     &["mm", "cm", "dm", "km", "nm", "ft", "yd", "mi", "sq", "sin", "cos", "tan", "log", "exp", "sec"];
 
-/// The sources that raised numbers of a text stand for, in order.
+/// The sources cited by raised numbers of a text, in order.
 pub(super) fn superscripts(text: &str) -> Vec<Mark> {
     let mut found = Vec::new();
     let mut at = 0;
