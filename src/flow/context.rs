@@ -1,6 +1,6 @@
-//! What a flow acts in: its ways to the model, the tools and the knowledge, and the record of what happened.
+//! What a flow acts through: the model, the tools and the knowledge bases, and the record of what happened.
 //!
-//! It records and decides nothing. Times are microseconds of the trial's clock since the context was made.
+//! It records and decides nothing. Times are microseconds of the trial's clock since the context was created.
 
 use super::{ConversationState, MemoryStore, Observer, SessionStore, Settings, Status};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
@@ -11,9 +11,9 @@ use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Time that local work takes: noted when live, slept when replayed.
+/// Time that local work takes: measured in a live run, slept in replay.
 pub trait Stages: Send + Sync {
-    /// The work named `stage` is done and took `real` on this clock; resolves when it counts as done.
+    /// Reports that the work named `stage` took `real` on this clock; resolves when its time has been counted.
     fn spent<'a>(&'a self, stage: &'static str, real: Duration) -> BoxFuture<'a, ()>;
 }
 
@@ -23,7 +23,7 @@ struct Record {
     model_calls: u32,
 }
 
-/// Everything that one trial's flow acts in.
+/// Services, settings and record of one trial, as its flow sees them.
 pub struct AgentContext {
     /// The chat model.
     pub model: Arc<dyn ChatModel>,
@@ -39,11 +39,11 @@ pub struct AgentContext {
     pub stages: Arc<dyn Stages>,
     /// The settings.
     pub settings: Arc<Settings>,
-    /// The way to services that a flow asks in a dialect of its own; `None` where there is none to be asked.
+    /// Access to services that a flow calls in their own dialect; `None` when there are none.
     pub access: Option<Access>,
     /// The managed retrieval service, for flows that ask one.
     pub managed_retrieval: Option<ManagedRetrieval>,
-    /// Where sessions are kept while a turn is under way.
+    /// Stores sessions while a turn is running.
     pub sessions: Arc<dyn SessionStore>,
     refusals: Option<Arc<Refusals>>,
     observer: Option<Arc<dyn Observer>>,
@@ -58,7 +58,7 @@ impl std::fmt::Debug for AgentContext {
 }
 
 impl AgentContext {
-    /// A context whose time begins now.
+    /// Creates a context whose time begins now.
     pub fn new(
         model: Arc<dyn ChatModel>,
         search: Option<Arc<dyn SearchService>>,
@@ -90,30 +90,30 @@ impl AgentContext {
         }
     }
 
-    /// With a way to services that a flow asks in a dialect of its own.
+    /// Adds access to services that a flow calls in their own dialect.
     #[must_use]
     pub fn with_access(self, access: Access) -> Self {
         Self { access: Some(access), ..self }
     }
 
-    /// With what keeps the refusals of the services that it asks.
+    /// Adds the record of requests that services refused.
     #[must_use]
     pub fn with_refusals(self, refusals: Arc<Refusals>) -> Self {
         Self { refusals: Some(refusals), ..self }
     }
 
-    /// What services refused of what was sent at `from` or later, with nothing since that worked.
+    /// Requests sent at `from` or later that a service refused, where no later request succeeded.
     pub(in crate::flow) fn refused_since(&self, from: Duration) -> Vec<Attempt> {
         self.refusals.as_ref().map(|refusals| refusals.since(from)).unwrap_or_default()
     }
 
-    /// With a managed retrieval service.
+    /// Adds a managed retrieval service.
     #[must_use]
     pub fn with_managed_retrieval(self, service: ManagedRetrieval) -> Self {
         Self { managed_retrieval: Some(service), ..self }
     }
 
-    /// With someone who watches.
+    /// Adds an observer.
     #[must_use]
     pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self }
@@ -135,20 +135,20 @@ impl AgentContext {
         self.record().events.push(event);
     }
 
-    /// Tells whoever watches.
+    /// Notifies the observer, if there is one.
     pub fn notify(&self, status: &Status<'_>) {
         if let Some(observer) = &self.observer {
             observer.notice(status);
         }
     }
 
-    /// Local work that began at `began` of the clock is done: its time counts, noted or replayed.
+    /// Counts the time of local work that began at `began`: measured live, or taken from the recording.
     pub async fn spend(&self, stage: &'static str, began: Duration) {
         let real = self.clock.now().saturating_sub(began);
         self.stages.spent(stage, real).await;
     }
 
-    /// The ordinal of the next completion within the trial.
+    /// Takes the ordinal of the next completion within the trial.
     pub fn next_model_call(&self) -> u32 {
         let mut record = self.record();
         let ordinal = record.model_calls;
@@ -156,12 +156,12 @@ impl AgentContext {
         ordinal
     }
 
-    /// A copy of the events so far.
+    /// Copies the events so far.
     pub fn events(&self) -> Vec<Event> {
         self.record().events.clone()
     }
 
-    /// Puts the body of the reply into the end of that conversation's newest turn.
+    /// Adds the body of the reply to the end of the conversation's newest turn.
     pub fn replied(&self, conversation: u32, body: impl FnOnce(&TurnOutcome) -> Value) {
         let mut record = self.record();
         let mut newest = record.events.iter_mut().rev().filter(|event| event.conversation == conversation);
@@ -172,7 +172,7 @@ impl AgentContext {
         }
     }
 
-    /// The events, taken out.
+    /// Takes the events out of the context.
     pub fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut self.record().events)
     }

@@ -1,13 +1,13 @@
-//! One conversation, as far as later turns need it: one value that can be stored and restored.
+//! One conversation, as far as later turns need it: a single value that can be stored and restored.
 //!
 //! | version | what is new |
 //! |---|---|
-//! | 1 | `ordinal`, `name`, `session`, `history`, `turns`; `flow`: what the flow itself keeps, with a version of its own |
-//! | 2 | `tenant`, where there is one; a conversation without one is still written as version 1 |
-//! | 3 | `tool_context`, where there is some; a conversation without is still written as the version before |
+//! | 1 | `ordinal`, `name`, `session`, `history`, `turns`; `flow`: the flow's state, with a separate version |
+//! | 2 | `tenant`, if set; a conversation without a tenant is still written as version 1 |
+//! | 3 | `tool_context`, if not empty; a conversation without one is still written as the version before |
 //!
-//! A build reads its own version and those before it. A newer one is [`StateError::Newer`]: nothing is read of it, so
-//! that nothing is lost when it is written back. Unknown fields of a known version are an error, for the same reason.
+//! A build reads its own version and older ones. A newer one is [`StateError::Newer`] and is not read at all, so that
+//! nothing is lost when it is written back. Unknown fields of a known version are an error, for the same reason.
 
 use crate::provider::chat::Message;
 use serde::de::DeserializeOwned;
@@ -16,40 +16,40 @@ use serde_json::{Map, Value};
 
 /// The newest version of a stored conversation that this build writes and reads.
 pub(crate) const CONVERSATION_VERSION: u32 = 3;
-/// The version before: with a tenant and without what tools know of the user.
+/// The version before: has a tenant, but no user data for tools.
 const WITH_TENANT: u32 = 2;
 
 /// One conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConversationState {
-    /// Its ordinal within the trial, from 0.
+    /// Ordinal within the trial, from 0.
     pub ordinal: u32,
-    /// Its name in the scenario.
+    /// Name in the scenario.
     pub name: String,
-    /// The session it belongs to: the name, unless someone who serves sessions sets another.
+    /// Session that the conversation belongs to: the name, unless a service sets another.
     pub session: String,
-    /// The tenant whose knowledge it may search, for flows that have tenants; it never changes.
+    /// Tenant whose knowledge the conversation may search, for flows with tenants; never changes.
     pub tenant: Option<String>,
-    /// What tools know of the user beside the conversation; it never changes.
+    /// Data about the user that is passed to tools outside the conversation; never changes.
     pub tool_context: Map<String, Value>,
-    /// What later turns are shown, oldest first.
+    /// Messages shown to later turns, oldest first.
     pub history: Vec<Message>,
-    /// Turns begun so far.
+    /// Number of turns begun.
     pub turns: u32,
-    /// What the flow itself keeps; `None` before it kept anything.
+    /// State of the flow; `None` before the flow stored any.
     flow: Option<Kept>,
 }
 
-/// What one flow keeps from turn to turn beside the history.
+/// State that a flow keeps between turns in addition to the history.
 pub trait FlowState: Serialize + DeserializeOwned + Default {
     /// The flow's name.
     const FLOW: &'static str;
-    /// The version that this build writes; changed whenever older builds could not read what is written. 0 for what is
-    /// never written.
+    /// Version that this build writes; changed whenever older builds could not read what is written. 0 for state that
+    /// is never written.
     const VERSION: u32;
 }
 
-/// A flow's own state, as stored.
+/// State of a flow, as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
@@ -76,7 +76,7 @@ struct Stored {
     flow: Option<Kept>,
 }
 
-/// The version alone: what is read first.
+/// The version alone, which is read first.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
@@ -85,74 +85,74 @@ struct Versioned {
 /// Why a stored conversation cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// It is no stored conversation, or a broken one.
+    /// Not a stored conversation, or a damaged one.
     #[error("the stored conversation cannot be read: {reason}; begin a new one")]
     Unreadable {
-        /// Why, with line and column.
+        /// Reason, with line and column.
         reason: String,
     },
-    /// A build that is newer than this one wrote it.
+    /// Written by a newer build.
     #[error(
         "the stored conversation has version {version}, this build reads up to {CONVERSATION_VERSION}: update ragcheck"
     )]
     Newer {
-        /// The version it has.
+        /// Version that was found.
         version: u32,
     },
-    /// Another flow kept its state in it.
+    /// Another flow stored its state in the conversation.
     #[error("the conversation was led by the flow `{found}` and cannot go on with `{flow}`: begin a new one")]
     OtherFlow {
-        /// The flow that goes on.
+        /// Flow that is to continue.
         flow: &'static str,
-        /// The flow that kept its state.
+        /// Flow that stored its state.
         found: String,
     },
-    /// The flow's own state has a version that this build does not know.
+    /// The flow's state has a version that this build does not know.
     #[error(
         "the state of flow `{flow}` has version {version}, this build reads {known}: use the build that wrote it, or begin a new conversation"
     )]
     FlowVersion {
         /// The flow.
         flow: &'static str,
-        /// The version it has.
+        /// Version that was found.
         version: u32,
-        /// The version that this build knows.
+        /// Version that this build knows.
         known: u32,
     },
-    /// The flow's own state is broken.
+    /// The flow's state is damaged.
     #[error("the state of flow `{flow}` cannot be read: {reason}; begin a new conversation")]
     FlowState {
         /// The flow.
         flow: &'static str,
-        /// Why.
+        /// Reason.
         reason: String,
     },
 }
 
 impl ConversationState {
-    /// A conversation before its first turn.
+    /// Creates a conversation before its first turn.
     pub fn new(ordinal: u32, name: &str) -> Self {
         let (name, session) = (name.to_owned(), name.to_owned());
         let (tenant, tool_context, history, flow) = (None, Map::new(), Vec::new(), None);
         Self { ordinal, name, session, tenant, tool_context, history, turns: 0, flow }
     }
 
-    /// The same, of a tenant.
+    /// Sets the tenant.
     #[must_use]
     pub fn of_tenant(self, tenant: Option<&str>) -> Self {
         Self { tenant: tenant.map(str::to_owned), ..self }
     }
 
-    /// The same, of a user of whom tools know this.
+    /// Sets the data about the user that is passed to tools.
     #[must_use]
     pub fn knowing(self, tool_context: Map<String, Value>) -> Self {
         Self { tool_context, ..self }
     }
 
-    /// The conversation as one line of JSON.
+    /// Writes the conversation as one line of JSON.
     pub fn to_json(&self) -> String {
         let stored = Stored {
-            // Older builds go on reading what they can.
+            // Older builds can still read what they know.
             version: match (self.tool_context.is_empty(), &self.tenant) {
                 (false, _) => CONVERSATION_VERSION,
                 (true, Some(_)) => WITH_TENANT,
@@ -171,7 +171,7 @@ impl ConversationState {
         serde_json::to_string(&stored).unwrap_or_default()
     }
 
-    /// Restores what [`ConversationState::to_json`] gave.
+    /// Restores a conversation from the output of [`ConversationState::to_json`].
     ///
     /// # Errors
     /// [`StateError::Newer`] for a version that this build does not know, [`StateError::Unreadable`] for anything else.
@@ -188,10 +188,10 @@ impl ConversationState {
         Ok(Self { ordinal, name, session, tenant, tool_context, history, turns, flow })
     }
 
-    /// What the flow of `S` kept; its default before it kept anything.
+    /// State stored by the flow of `S`; its default if none is stored.
     ///
     /// # Errors
-    /// [`StateError`] when another flow, or another version of it, kept something.
+    /// [`StateError`] if another flow, or another version of this one, stored its state.
     pub fn flow_state<S: FlowState>(&self) -> Result<S, StateError> {
         let Some(kept) = &self.flow else { return Ok(S::default()) };
         if kept.name != S::FLOW {
@@ -204,10 +204,10 @@ impl ConversationState {
         S::deserialize(&kept.state).map_err(broken)
     }
 
-    /// Keeps a flow's own state for later turns.
+    /// Stores the flow's state for later turns.
     ///
     /// # Errors
-    /// [`StateError::FlowState`] when it is no JSON: a map whose keys are no text, for example.
+    /// [`StateError::FlowState`] if it cannot be written as JSON: a map whose keys are not text, for example.
     pub fn keep<S: FlowState>(&mut self, state: &S) -> Result<(), StateError> {
         if S::VERSION == 0 {
             return Ok(());
@@ -271,7 +271,7 @@ mod tests {
     fn a_version_that_this_build_does_not_know_is_an_error_that_says_so() {
         let mut stored: Value = serde_json::from_str(&conversation().to_json()).expect("is JSON");
         stored["version"] = json!(CONVERSATION_VERSION + 1);
-        // What a newer build may have added does not hide that it is newer.
+        // Fields added by a newer build do not hide that it is newer.
         stored["region"] = json!("north");
         let error = ConversationState::from_json(&stored.to_string()).expect_err("is refused");
         assert_eq!(error, StateError::Newer { version: CONVERSATION_VERSION + 1 });

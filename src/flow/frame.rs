@@ -1,4 +1,5 @@
-//! The frame of a turn, the same for every flow: begin, time limit, cut off, end, keep. A flow says what lies between.
+//! Runs a turn the same way for every flow: begin, time limit, cut off, end, store. A flow implements what lies
+//! between.
 
 use super::machine::{Table, Word};
 use super::turn::Turn;
@@ -9,15 +10,15 @@ use crate::trace::{Answer, Artifact, TurnOutcome};
 use serde_json::Value;
 use std::time::Duration;
 
-/// What a flow is made of. Whoever implements it is a [`Flow`].
+/// The parts of a flow. A type that implements it is a [`Flow`].
 pub(in crate::flow) trait Agent: Send + Sync + Sized + 'static {
     /// The states of a turn.
     type State: Word;
-    /// What moves a turn from state to state.
+    /// Events that move a turn from state to state.
     type Event: Word;
-    /// What outlives a turn beside the history; `()` for nothing.
+    /// State that outlives a turn in addition to the history; `()` for none.
     type Memory: FlowState + Send;
-    /// What the flow knows of the turn under way. Its tools see and change it.
+    /// State of the running turn. The flow's tools read and change it.
     type Own: Default + Send;
 
     /// The states and transitions of one turn.
@@ -26,19 +27,19 @@ pub(in crate::flow) trait Agent: Send + Sync + Sized + 'static {
     /// What the flow declares about itself.
     fn description() -> &'static Description;
 
-    /// The state of the turn under way.
+    /// State of the running turn.
     fn state(own: &mut Self::Own) -> &mut Self::State;
 
-    /// The event that each way of breaking off is.
+    /// The event for each way of breaking off.
     fn event(cut: Cut) -> Self::Event;
 
-    /// Everything between the user's words and the outcome.
+    /// Runs the turn from the user's words to the outcome.
     fn converse(turn: &mut Turn<'_, Self>) -> impl Future<Output = Ended<Self>> + Send;
 
-    /// The turn that these words begin.
+    /// Begins a turn with the user's words.
     ///
     /// # Errors
-    /// When the conversation's stored state cannot be used.
+    /// If the stored state of the conversation cannot be used.
     fn begin<'a>(
         env: &'a AgentContext,
         conversation: &'a mut ConversationState,
@@ -48,19 +49,19 @@ pub(in crate::flow) trait Agent: Send + Sync + Sized + 'static {
         Ok(Turn::begin(env, conversation, query, memory))
     }
 
-    /// The turn's time ran out; what was in flight is recorded.
+    /// Called at the time limit, after calls in flight were recorded.
     fn timed_out(turn: &mut Turn<'_, Self>, limit: Duration) -> Ended<Self> {
         let _ = turn;
         let message = format!("No answer was ready within {} s.", limit.as_secs_f64());
         Err(Failure::cut::<Self>(Cut::Timeout, message).into())
     }
 
-    /// The turn `number` of `conversation` has ended, and the conversation holds what is kept of it.
+    /// Called when turn `number` has ended and its state is stored in `conversation`.
     fn kept(env: &AgentContext, conversation: &ConversationState, number: u32) {
         let _ = (env, conversation, number);
     }
 
-    /// The ids that later turns are shown behind the answer; `None` for those of its sources.
+    /// Ids shown to later turns with the answer; `None` for those of its sources.
     fn ids_in_history<'m>(memory: &'m Self::Memory, outcome: &TurnOutcome) -> Option<Vec<&'m str>> {
         let _ = (memory, outcome);
         None
@@ -87,10 +88,10 @@ pub(in crate::flow) trait Agent: Send + Sync + Sized + 'static {
 /// How a turn ended: its outcome, or why it broke off.
 pub(in crate::flow) type Ended<A> = Result<TurnOutcome, Stop<<A as Agent>::Event>>;
 
-/// The ways of breaking off that the frame knows; each is an event of the flow's own.
+/// Ways of breaking off that the frame handles; each has an event in the flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::flow) enum Cut {
-    /// The model's service failed, all attempts over.
+    /// The model's service failed after all attempts.
     ModelUnavailable,
     /// The bound on completions was reached.
     ModelCallsExhausted,
@@ -101,13 +102,13 @@ pub(in crate::flow) enum Cut {
 /// Why a turn broke off.
 #[derive(Debug)]
 pub(in crate::flow) enum Stop<E> {
-    /// The user gets an error.
+    /// The user receives an error.
     Failed(Failure<E>),
-    /// The trial cannot go on.
+    /// The trial cannot continue.
     Abort(Abort),
 }
 
-/// A turn that ends with an error: the event, the error's kind, and what the user is told.
+/// A turn that ends with an error: the event, the error's kind, and the message for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::flow) struct Failure<E> {
     pub(in crate::flow) on: E,
@@ -116,17 +117,17 @@ pub(in crate::flow) struct Failure<E> {
 }
 
 impl<E: Word> Failure<E> {
-    /// An error of the kind that its event is called.
+    /// An error whose kind is the name of its event.
     pub(in crate::flow) fn new(on: E, message: impl Into<String>) -> Self {
         Self::of_kind(on, on.name(), message)
     }
 
-    /// An error of a kind that several events may lead to.
+    /// An error of a kind that several events share.
     pub(in crate::flow) fn of_kind(on: E, kind: &'static str, message: impl Into<String>) -> Self {
         Self { on, kind, message: message.into() }
     }
 
-    /// One of those that the frame knows.
+    /// An error for one of the frame's ways of breaking off.
     pub(in crate::flow) fn cut<A: Agent<Event = E>>(cut: Cut, message: String) -> Self {
         Self::new(A::event(cut), message)
     }
@@ -144,7 +145,7 @@ impl<E> From<Abort> for Stop<E> {
     }
 }
 
-/// Of a flow that keeps nothing.
+/// State of a flow that keeps nothing.
 impl FlowState for () {
     const FLOW: &'static str = "a flow that keeps nothing";
     const VERSION: u32 = 0;
@@ -181,7 +182,7 @@ impl<A: Agent> Flow for A {
     }
 }
 
-/// One turn, from the user's words to what is kept of it.
+/// Runs one turn, from the user's words to the stored state.
 async fn run<A: Agent>(env: &AgentContext, conversation: &mut ConversationState, query: &str) -> Result<(), Abort> {
     let mut turn = A::begin(env, conversation, query)?;
     let whole = *env.settings.limits.turn;

@@ -1,7 +1,7 @@
-//! What later turns are shown of earlier ones.
+//! The history: what later turns see of earlier ones.
 //!
-//! The history is compact: for each turn the user's words, and the answer with the ids of its sources (or why there was
-//! none). Calls and tool results of earlier turns are not sent again.
+//! The history is compact: for each turn the user's words, and the answer with the ids of its sources (or the reason
+//! why there is none). Calls and tool results of earlier turns are not sent again.
 
 use super::ConversationState;
 use crate::provider::chat::{Message, Role};
@@ -18,7 +18,7 @@ impl ConversationState {
         self.remember_with(query, outcome, &ids);
     }
 
-    /// Adds a turn to the history, with these ids behind its answer: `[n]` in it is the n-th.
+    /// Adds a turn to the history, with these ids listed after its answer: `[n]` in the answer is the n-th.
     pub(super) fn remember_with(&mut self, query: &str, outcome: &TurnOutcome, ids: &[&str]) {
         self.history.push(Message::text(Role::User, query));
         let told = match outcome {
@@ -35,7 +35,7 @@ impl ConversationState {
     }
 }
 
-/// `role:digest`, the digest being the first 12 hex digits of SHA-256 over the content.
+/// `role:digest`, where the digest is the first 12 hex digits of the SHA-256 of the content.
 pub(crate) fn digest(role: Role, content: &str) -> String {
     format!("{}:{}", role.as_str(), hex::encode(&Sha256::digest(content.as_bytes())[..6]))
 }

@@ -1,17 +1,17 @@
-//! How a flow declares its states: a table of rows (event, states that are left, state that is entered).
+//! Declares a flow's states: a table of rows (event, source states, target state).
 //!
-//! A table is a function: one state and one event give one next state. Where two targets would share an event, the
-//! flow gives them two events. A test holds every flow's table to it.
+//! A table is a function: one state and one event give one next state. If an event would have two targets, the flow
+//! declares two events. A test checks every flow's table.
 
 use crate::trace::state_machine::{Machine, Transition};
 
-/// A word of a machine: a state or an event.
+/// A name in a state machine: a state or an event.
 pub(in crate::flow) trait Word: std::fmt::Debug + Copy + Eq + Send + Sync + 'static {
-    /// As traces and `plan.json` write it.
+    /// Name in traces and `plan.json`.
     fn name(self) -> &'static str;
 }
 
-/// Declares the states or the events of a flow with the words that traces write.
+/// Declares the states or events of a flow with their names in traces.
 macro_rules! words {
     ($(#[$meta:meta])* enum $name:ident { $($(#[$doc:meta])* $word:ident = $text:literal),+ $(,)? }) => {
         $(#[$meta])*
@@ -34,11 +34,11 @@ pub(in crate::flow) struct Table<S: 'static, E: 'static> {
     pub(in crate::flow) begins: S,
     /// The states in which a turn may end.
     pub(in crate::flow) ends: &'static [S],
-    /// What may happen, in the order of the report.
+    /// Transitions, in the order of the report.
     pub(in crate::flow) rows: &'static [Row<S, E>],
 }
 
-/// One event, the states that it may happen in, and where it leads.
+/// One event, the states in which it may happen, and its target.
 #[derive(Debug)]
 pub(in crate::flow) struct Row<S: 'static, E> {
     on: E,
@@ -46,24 +46,24 @@ pub(in crate::flow) struct Row<S: 'static, E> {
     to: Option<S>,
 }
 
-/// `event` leads from each of `from` to `to`.
+/// Declares that `event` leads from each of `from` to `to`.
 pub(in crate::flow) const fn on<S: Word, E: Word>(event: E, from: &'static [S], to: S) -> Row<S, E> {
     Row { on: event, from, to: Some(to) }
 }
 
-/// `event` changes none of `states`.
+/// Declares that `event` leaves each of `states` unchanged.
 pub(in crate::flow) const fn stay<S: Word, E: Word>(event: E, states: &'static [S]) -> Row<S, E> {
     Row { on: event, from: states, to: None }
 }
 
 impl<S: Word, E: Word> Table<S, E> {
-    /// Where `event` leads from `state`; `None` where it cannot happen in it.
+    /// Target of `event` in `state`; `None` if it cannot happen there.
     pub(in crate::flow) fn next(&self, state: S, event: E) -> Option<S> {
         let row = self.rows.iter().find(|row| row.on == event && row.from.contains(&state))?;
         Some(row.to.unwrap_or(state))
     }
 
-    /// The same as plain data, for `plan.json`.
+    /// The table as plain data, for `plan.json`.
     pub(in crate::flow) fn machine(&self) -> Machine {
         let transitions = self.rows.iter().flat_map(|row| {
             row.from.iter().map(|from| Transition {

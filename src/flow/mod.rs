@@ -1,21 +1,21 @@
-//! Agents: what they share, and one folder for each.
+//! Agents: their shared parts, and one folder for each.
 //!
-//! A [`Flow`] turns one thing that the user says into an answer or an error. It acts through an [`AgentContext`], which
-//! records and decides nothing, under [`Settings`], in a [`ConversationState`] that carries what earlier turns left.
+//! A [`Flow`] turns one user message into an answer or an error. It acts through an [`AgentContext`], which records and
+//! decides nothing, under [`Settings`], in a [`ConversationState`] that carries the state of earlier turns.
 //!
 //! | question | file |
 //! |---|---|
 //! | What does a trial give a flow? | `context`, `settings` |
 //! | What is kept from turn to turn, and how is it stored? | `conversation`, `history` |
-//! | What does every turn do alike? | `frame` |
-//! | How is a turn recorded, and the model asked? | `turn` |
+//! | What do all turns have in common? | `frame` |
+//! | How is a turn recorded, and the model called? | `turn` |
 //! | How is a tool declared, checked, run, retried and recorded? | `tools` |
-//! | Which account is a retry booked on? | `retries` |
+//! | To which account is a retry booked? | `retries` |
 //! | How are prompts replaced and filled in? | `prompts` |
 //! | How are states and transitions declared? | `machine` |
-//! | Who may watch while a turn runs? | `observer` |
-//! | Where is a session kept while a turn runs? | `store` |
-//! | How does a chat service reply with an answer? | `reply` |
+//! | Who may observe a running turn? | `observer` |
+//! | Where is a session stored while a turn runs? | `store` |
+//! | How does a chat service return an answer? | `reply` |
 //!
 //! A flow's folder holds its loop (`mod`), its decisions (`policy`), its `machine`, `tools` and `prompts`. No folder
 //! imports another. Nothing here knows whether traffic is live or replayed.
@@ -78,14 +78,14 @@ flows! {
     react,
 }
 
-/// Why a trial cannot go on: its verdict is ERROR, nothing is said about the agent.
+/// Reason why a trial cannot continue: its verdict is ERROR and says nothing about the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Abort {
-    /// Replay has no such exchange.
+    /// The recording has no such exchange.
     Miss(Box<Miss>),
-    /// The conversation's stored state cannot be used.
+    /// The stored state of the conversation cannot be used.
     State(StateError),
-    /// The process ended in the middle of a turn: the session's store holds where it was.
+    /// The process ended during a turn: the session store holds its last state.
     Killed,
 }
 
@@ -104,21 +104,21 @@ pub struct Description {
     pub tools: &'static [&'static tools::Declaration],
     /// Its prompts, in the order of their use; a tool's description is the prompt of the tool's name.
     pub prompts: &'static [PromptText],
-    /// Its criteria, as the YAML of a criteria file; a criteria file takes them over with `flows: [NAME]`, a scenario with
-    /// `gates_of: [NAME]`.
+    /// Its criteria, as the YAML of a criteria file. A criteria file includes them with `flows: [NAME]`, a scenario
+    /// with `gates_of: [NAME]`.
     pub criteria: &'static str,
-    /// The errors that its turns can end with, by kind; empty where they are not declared.
+    /// Error kinds with which its turns can end; empty if they are not declared.
     pub errors: &'static [&'static str],
-    /// Whether its users belong to tenants: each knowledge base is one tenant's, and no way leads from one to another.
+    /// Whether its users belong to tenants: each knowledge base belongs to one tenant and is closed to all others.
     pub tenants: bool,
-    /// Whether it asks a managed retrieval service, and no knowledge base.
+    /// Whether it asks a managed retrieval service instead of a knowledge base.
     pub managed_retrieval: bool,
-    /// The environment's variable that names its model in live and served use; recordings keep to what was declared.
+    /// Environment variable that names its model in live and served use; recordings keep the declared model.
     pub model_variable: Option<&'static str>,
 }
 
 impl Description {
-    /// Of a flow of that name that declares nothing else.
+    /// Describes a flow of that name that declares nothing else.
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -135,26 +135,26 @@ impl Description {
 
 /// An agent.
 pub trait Flow: Send + Sync {
-    /// What it declares about itself.
+    /// What the flow declares about itself.
     fn description(&self) -> &'static Description;
     /// States and transitions of one turn.
     fn machine(&self) -> Machine;
-    /// An answer as a chat service replies with it: `answer`, `sources`, `confidence_score` and the two flags. A flow that
-    /// knows more of its sources adds it to them.
+    /// An answer as a chat service returns it: `answer`, `sources`, `confidence_score` and the two flags. A flow that
+    /// has more data on its sources adds it to them.
     fn reply(&self, conversation: &ConversationState, answer: &Answer) -> Value;
-    /// The files that a conversation holds for download, oldest first.
+    /// Files of a conversation for download, oldest first.
     fn artifacts(&self, conversation: &ConversationState) -> Vec<Artifact>;
-    /// Runs one turn of `conversation` from the user's words to its end; everything goes into the events of `env`.
+    /// Runs one turn of `conversation` from the user's words to its end; all events go to `env`.
     ///
     /// # Errors
-    /// [`Abort`] when the trial cannot go on. An agent that fails has ended its turn, which is no error here.
+    /// [`Abort`] if the trial cannot continue. An agent that fails has ended its turn: that is no error.
     fn turn<'a>(
         &'a self,
         env: &'a AgentContext,
         conversation: &'a mut ConversationState,
         query: &'a str,
     ) -> BoxFuture<'a, Result<(), Abort>>;
-    /// The conversation of `session` is over: what the flow keeps of it outside is removed.
+    /// Called when the conversation of `session` is over; removes what the flow stored outside it.
     fn session_ended(&self, env: &AgentContext, conversation: &ConversationState);
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn roles(flow: &dyn Flow) -> Roles {
     flow.description().tools.iter().map(|tool| (tool.name.to_owned(), tool.role)).collect()
 }
 
-/// What every flow declares about itself, that of agents elsewhere last.
+/// Declarations of all flows, external agents last.
 pub(crate) fn entries() -> Vec<FlowEntry> {
     FLOWS.iter().map(|(_, flow)| entry(*flow)).chain([external::entry()]).collect()
 }
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Every flow, and the worked example of ARCHITECTURE.md.
+    /// All flows, and the worked example of ARCHITECTURE.md.
     fn flows() -> impl Iterator<Item = (&'static str, &'static dyn Flow)> {
         FLOWS.iter().copied().chain([("retrieve_then_read", &retrieve_then_read::FLOW as &dyn Flow)])
     }

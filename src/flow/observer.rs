@@ -1,12 +1,12 @@
-//! Who may watch while a turn runs: a chat service that shows its user what the agent does.
+//! Observes a running turn: for a chat service that shows its user what the agent does.
 //!
-//! An observer learns of everything that is recorded, in the order of the record, and of what is only under way, which
-//! the record shows when it has ended. It changes nothing: without one a turn goes the same way.
+//! An observer receives every recorded event, in order, and the start of calls, which the record shows only when they
+//! end. It changes nothing: a turn runs the same way without one.
 
 use crate::trace::Event;
 use serde_json::Value;
 
-/// What an observer is told.
+/// A notification to an observer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Status<'a> {
     /// The model is being asked.
@@ -29,12 +29,12 @@ pub enum Status<'a> {
         /// The arguments as the trace will show them.
         arguments: &'a Value,
     },
-    /// Something was recorded.
+    /// An event was recorded.
     Recorded(&'a Event),
 }
 
-/// Someone who watches.
+/// Receives notifications about a running turn.
 pub trait Observer: Send + Sync {
-    /// Is told; returns at once, as the turn waits for it.
+    /// Called synchronously; must not block.
     fn notice(&self, status: &Status<'_>);
 }

@@ -1,5 +1,5 @@
-//! The worked example of ARCHITECTURE.md, `examples/retrieve_then_read`, through the frame, and what readers of traces make
-//! of a search that a flow makes itself.
+//! Runs the worked example of ARCHITECTURE.md, `examples/retrieve_then_read`, through the frame, and reads its traces
+//! with a search that the flow makes itself.
 
 use super::frame::Agent;
 use super::retrieve_then_read::{FLOW, RetrieveThenRead};
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A base that takes its time, and then fails or finds something.
+/// A base that responds after a delay, with a failure or a result.
 struct Slow {
     clock: VirtualClock,
     takes: Duration,
@@ -46,7 +46,7 @@ impl KnowledgeBase for Slow {
     }
 }
 
-/// One turn: what the base does, and what the model says. Gives the record and how many requests the model had.
+/// Plays one turn with that base and that model. Returns the events and the number of requests to the model.
 fn play(takes: u64, fails: bool, model: Vec<Says>) -> (Vec<Event>, Vec<ToolChoice>) {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let model = Scripted::new(&clock, model);
@@ -129,7 +129,7 @@ fn a_search_that_fails_or_is_cut_off_is_in_the_record() {
     }
 }
 
-/// What metrics make of it.
+/// Metrics over these traces.
 #[cfg(test)]
 mod readers {
     use super::*;

@@ -1,12 +1,13 @@
-//! The texts of a flow: files of its folder, any of which a scenario or variant may replace by name.
+//! The texts of a flow: files in its folder. A scenario or variant may replace any of them by name.
 //!
 //! | kind | what it is | may use |
 //! |---|---|---|
-//! | fixed | a template that is filled in once for a variant: a system prompt | `external`, and every plain text by its name |
-//! | plain | no template: the description of the tool of that name, or a part of a fixed text | |
+//! | fixed | a template that is filled in once per variant: a system prompt | `external`, and every plain text by its
+//! name |
+//! | plain | not a template: the description of the tool of that name, or a part of a fixed text | |
 //! | template | filled in whenever it is used: feedback to the model | the variables that it declares |
 //!
-//! A text may have required sections: lines `## NAME`, each with words below it. One that lacks a section is an error.
+//! A text may have required sections: lines `## NAME`, each followed by text. A text that lacks one is an error.
 //!
 //! An unknown variable is an error, found when the prompts are resolved, before anything runs.
 
@@ -20,9 +21,9 @@ use std::sync::Arc;
 /// How a text is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptKind {
-    /// A template that is filled in once for a variant.
+    /// A template that is filled in once per variant.
     Fixed,
-    /// No template.
+    /// Not a template.
     Plain,
     /// A template that is filled in with these variables whenever it is used.
     Template(&'static [&'static str]),
@@ -42,18 +43,18 @@ pub struct PromptText {
 }
 
 impl PromptText {
-    /// With sections that it must have, also where it is replaced.
+    /// Sets the sections that the text must have, even if replaced.
     #[must_use]
     pub const fn with_sections(self, sections: &'static [&'static str]) -> Self {
         Self { sections, ..self }
     }
 
-    /// A template that is filled in once for a variant.
+    /// A template that is filled in once per variant.
     pub const fn fixed(name: &'static str, text: &'static str) -> Self {
         Self { name, text, kind: PromptKind::Fixed, sections: &[] }
     }
 
-    /// A text that is no template.
+    /// A text that is not a template.
     pub const fn plain(name: &'static str, text: &'static str) -> Self {
         Self { name, text, kind: PromptKind::Plain, sections: &[] }
     }
@@ -70,7 +71,7 @@ impl PromptText {
 pub struct PromptError {
     /// Its name.
     pub name: String,
-    /// What is wrong with it.
+    /// Reason.
     pub reason: String,
 }
 
@@ -93,11 +94,11 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    /// The texts of `flow` with `overrides` in place of those that they name, and the tools that it offers beside
+    /// Resolves the texts of `flow`, with `overrides` replacing those that they name, and the tools that it offers with
     /// `services`.
     ///
     /// # Errors
-    /// On an unknown name, or a text that is no template or uses a name that it may not.
+    /// On an unknown name, a text that is not a valid template, or a template that uses an unknown variable.
     pub fn resolve(
         flow: &dyn Flow,
         overrides: &BTreeMap<String, String>,
@@ -148,33 +149,33 @@ impl Prompts {
         Ok(prompts)
     }
 
-    /// A fixed text of the flow; `None` for one that it does not declare.
+    /// A fixed text of the flow; `None` if it is not declared.
     pub fn fixed(&self, name: &str) -> Option<&FixedText> {
         self.fixed.get(name)
     }
 
-    /// A plain text of the flow; `None` for one that it does not declare.
+    /// A plain text of the flow; `None` if it is not declared.
     pub fn plain(&self, name: &str) -> Option<&str> {
         self.plain.get(name).map(String::as_str)
     }
 
-    /// The tools on offer.
+    /// The tools offered.
     pub fn tools(&self) -> &Arc<[ToolDefinition]> {
         &self.tools
     }
 
-    /// Whether that tool is on offer.
+    /// Whether the tool is offered.
     pub fn offers(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.name == name)
     }
 
-    /// A template of the flow, filled in; `None` for one that it does not declare.
+    /// A template of the flow, filled in; `None` if it is not declared.
     pub fn fill(&self, name: &str, values: &[(&str, Value<'_>)]) -> Option<String> {
         Some(self.templates.get(name)?.fill(values))
     }
 }
 
-/// Whether a text has a section of that name with words in it.
+/// Whether a text has a non-empty section of that name.
 fn has_section(text: &str, name: &str) -> bool {
     let mut lines = text.lines().skip_while(|line| line.strip_prefix("## ").map(str::trim) != Some(name));
     lines.next().is_some() && lines.take_while(|line| !line.starts_with("## ")).any(|line| !line.trim().is_empty())

@@ -1,16 +1,16 @@
-//! The answer of a turn, from the agent's reply and the call of its answering tool, and what of it neither shows.
+//! Builds the answer of a turn from the agent's reply and the call of its answering tool, and names what neither shows.
 
 use super::decoder;
 use super::trace_builder::TraceBuilder;
 use crate::trace::{self, Answer, What};
 use serde_json::Value;
 
-/// Where the sources of an answer stand in the reply of an agent without an answering tool.
+/// Default place of the sources in the reply of an agent without an answering tool.
 const USUAL_SOURCES: &str = "/sources";
 
 impl TraceBuilder<'_> {
-    /// Where the sources of the answer may stand in the reply: where the scenario says, or at the usual place of an agent
-    /// that called no answering tool.
+    /// Sources in the reply: at the place that the scenario names, or at the default place if the agent called no
+    /// answering tool.
     pub(super) fn replied<'b>(&self, body: &'b Value) -> Option<&'b Value> {
         match self.sources {
             Some(pointer) => body.pointer(pointer),
@@ -25,7 +25,7 @@ impl TraceBuilder<'_> {
         let confidence = ["confidence_score", "confidence"].into_iter().find_map(|name| response.get(name)?.as_f64());
         let replied = self.replied(body).and_then(decoder::replied_sources);
         let mut unseen = Vec::new();
-        // The names in an answering tool's arguments need not be those of the passages.
+        // The names in an answering tool's arguments may differ from those of the passages.
         let traceable = replied.is_some() && !self.hidden_retrieval && self.has_tool_of(trace::Role::Knowledge);
         let from_tool = self.sources.is_none() && self.response.is_some();
         if replied.is_none() && !from_tool {
@@ -37,7 +37,7 @@ impl TraceBuilder<'_> {
                 return said;
             }
             let used = self.used(role) || named(kind);
-            // A search of the agent's own that the model did not ask for leaves no trace but in the sources.
+            // A search that the agent makes by itself leaves no trace except in the sources.
             let alone = role == trace::Role::Knowledge && replied.is_none() && !self.has_tool_of(role);
             if !used && (alone || self.is_unseen(role)) {
                 unseen.push(member.to_owned());
@@ -55,7 +55,7 @@ impl TraceBuilder<'_> {
         self.offered.iter().flatten().any(|tool| self.role(tool) == role) || self.used(role) || self.is_unseen(role)
     }
 
-    /// Whether nothing shows what came of a call of a tool of that role.
+    /// Whether a call of a tool of that role has no visible result.
     fn is_unseen(&self, role: trace::Role) -> bool {
         self.events.iter().any(|(_, what)| match what {
             What::ToolCalled(call) => call.outcome.is_unseen() && self.role(&call.tool) == role,

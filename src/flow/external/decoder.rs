@@ -1,25 +1,25 @@
-//! What results of an unknown agent's tools say, read by the names that such results usually have.
+//! Decodes tool results of an unknown agent by the field names that such results usually have.
 //!
-//! What cannot be read stays what it is, and nothing is made up: a result without recognisable passages is kept as a
-//! document, and metrics that need passages have no unit then.
+//! Nothing is invented: a result without recognisable passages is kept as a document, and metrics that need passages
+//! have no unit for it.
 
 use crate::platform::secrets;
 use crate::trace::{Hit, IndexResult, SourceRef};
 use serde_json::{Map, Value};
 
-/// Characters of a hit's text that go to the trace.
+/// Characters of a hit's text that are written to the trace.
 const EXCERPT: usize = 160;
 const LISTS: [&str; 7] = ["chunks", "results", "passages", "documents", "hits", "matches", "items"];
 const IDS: [&str; 10] =
     ["id", "chunk_id", "passage_id", "doc_id", "document_id", "source", "url", "path", "filename", "file"];
 const TEXTS: [&str; 5] = ["text", "content", "snippet", "passage", "body"];
 
-/// A tool's result as the agent showed it to its model: JSON where it is JSON, else text.
+/// A tool's result as the agent showed it to its model: parsed if it is JSON, else as text.
 pub(super) fn document(content: &str) -> Value {
     serde_json::from_str(content).unwrap_or_else(|_| Value::String(content.to_owned()))
 }
 
-/// The error that a result reports: the words, and whether trying again may help.
+/// The error that a result reports: its message, and whether a retry may help.
 pub(super) fn error(result: &Value) -> Option<(String, bool)> {
     let retryable = |value: &Value| value.get("retryable").and_then(Value::as_bool);
     match result {
@@ -37,7 +37,7 @@ pub(super) fn error(result: &Value) -> Option<(String, bool)> {
     }
 }
 
-/// The passages of a search's result; `None` when it holds no list of objects with names.
+/// The passages in a search result; `None` if it holds no list of objects with names.
 pub(super) fn passages(result: &Value) -> Option<Vec<Hit>> {
     let list = match result {
         Value::Array(items) => items,
@@ -68,19 +68,19 @@ fn text_or_number(value: &Value) -> Option<String> {
     }
 }
 
-/// What was searched: the argument `query`, or the first argument that is text.
+/// The search query: the argument `query`, or the first argument that is text.
 pub(super) fn query(arguments: &Value) -> String {
     let members = arguments.as_object();
     let named = ["query", "q", "question"].into_iter().find_map(|name| members?.get(name)?.as_str());
     named.or_else(|| members?.values().find_map(Value::as_str)).unwrap_or_default().to_owned()
 }
 
-/// The id that an agent gave an outside answer.
+/// The id that an agent gave to an external answer.
 pub(super) fn result_id(result: &Value) -> Option<String> {
     ["result_id", "id"].into_iter().find_map(|name| text_or_number(result.get(name)?))
 }
 
-/// What keywords were given for which result. Nobody sees whether they can be found again.
+/// The keywords stored for a result. Whether they can be found again is not visible.
 pub(super) fn indexed(arguments: &Value, result: &Value) -> IndexResult {
     let words = |value: Option<&Value>| -> Vec<String> {
         value
@@ -107,7 +107,7 @@ pub(super) fn sources(arguments: &Value) -> Vec<SourceRef> {
     list.into_iter().flatten().filter_map(source).collect()
 }
 
-/// The sources that stand in a reply; `None` where one of them has no name, so that nothing is said of all.
+/// The sources in a reply; `None` if one of them has no name, because the list would be incomplete.
 pub(super) fn replied_sources(list: &Value) -> Option<Vec<SourceRef>> {
     match list {
         Value::Null => Some(Vec::new()),
@@ -116,7 +116,7 @@ pub(super) fn replied_sources(list: &Value) -> Option<Vec<SourceRef>> {
     }
 }
 
-/// The words of a passage as an agent hands it on, and the names that it may be shown by.
+/// The text of a passage as an agent passes it on, and the names by which it may be shown.
 pub(super) fn words_and_names(item: &Value) -> (Option<&str>, Vec<String>) {
     let members = item.as_object();
     let words = TEXTS.into_iter().find_map(|name| members?.get(name)?.as_str());

@@ -1,31 +1,32 @@
-//! What a search gave whose result no message to the model shows: two-stage agents put the passages into the system
-//! prompt of their next request, and name them in their reply.
+//! Infers search results that no message to the model shows: two-stage agents put the passages into the system prompt
+//! of their next request, and name them in their reply.
 //!
-//! A source of the reply that stands in the prompt, by its words or by its name, was retrieved. So was a passage of a
-//! list in JSON that stands in the prompt. Documents in the reply of an agent that did not ask its model again were
-//! retrieved too, but nothing beside the reply itself says which. Anything else says nothing.
+//! A source of the reply that appears in the prompt, by its text or by its name, was retrieved. So was a passage of a
+//! JSON list in the prompt. Documents in the reply of an agent that did not call its model again were retrieved too,
+//! but only the reply shows which. Nothing else is evidence.
 
 use super::decoder::{passages, words_and_names};
 use serde_json::Value;
 
-/// Letters of a passage that are enough to find it again; a passage of fewer is found whole.
+/// Letters of a passage that are enough to find it; a shorter passage must appear whole.
 const ENOUGH: usize = 80;
-/// Letters without which words or a name would stand anywhere by chance.
+/// Minimum letters of a text or name; shorter ones would match by chance.
 const LEAST_WORDS: usize = 12;
 const LEAST_NAME: usize = 3;
-/// Beginnings of lists in a prompt that are tried.
+/// Maximum number of list openings tried in one prompt.
 const MOST_LISTS: usize = 50;
 
-/// What was retrieved, and how it is known.
+/// Retrieved passages, by the kind of evidence.
 #[derive(Debug, PartialEq)]
 pub(super) enum Retrieved {
     /// Passages that the model was shown.
     Shown(Value),
-    /// Documents that the reply alone shows.
+    /// Documents that only the reply shows.
     Replied(Value),
 }
 
-/// What the searches of a turn gave, by the sources of its reply and what the model was told; `None` where nothing says.
+/// Passages that the searches of a turn returned, by the sources of its reply and the texts sent to the model; `None`
+/// without evidence.
 pub(super) fn retrieved(replied: Option<&Value>, told: &[String]) -> Option<Retrieved> {
     let sources: &[Value] = replied.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let prompts: Vec<String> = told.iter().map(|text| plain(text)).collect();
@@ -40,7 +41,7 @@ pub(super) fn retrieved(replied: Option<&Value>, told: &[String]) -> Option<Retr
     (told.is_empty() && documents).then(|| Retrieved::Replied(Value::Array(sources.to_vec())))
 }
 
-/// A source that is a name alone as a passage of that name.
+/// Turns a source that is only a name into a passage of that name.
 fn as_passage(source: &Value) -> Value {
     if source.is_object() { source.clone() } else { serde_json::json!({ "id": source }) }
 }
@@ -56,7 +57,7 @@ fn stands_in(source: &Value, prompts: &[String]) -> bool {
     prompts.iter().any(|prompt| beginning.as_ref().is_some_and(|words| prompt.contains(words)) || named(prompt))
 }
 
-/// Whether a name stands in a text, and is not part of a longer one.
+/// Whether a name occurs in a text other than as part of a longer name.
 fn stands_alone(name: &str, text: &str) -> bool {
     let (name, letter) = (plain(name), |letter: char| letter.is_alphanumeric());
     name.chars().count() >= LEAST_NAME
@@ -66,7 +67,7 @@ fn stands_alone(name: &str, text: &str) -> bool {
             .any(|(at, _)| !text[..at].ends_with(letter) && !text[at + name.len()..].starts_with(letter))
 }
 
-/// The first list of passages in JSON that stands in a text.
+/// The first JSON list of passages in a text.
 fn listed(text: &str) -> Option<Value> {
     let starts = text.char_indices().filter(|(_, letter)| matches!(letter, '[' | '{')).take(MOST_LISTS);
     starts.map(|(at, _)| at).find_map(|at| {
@@ -75,7 +76,7 @@ fn listed(text: &str) -> Option<Value> {
     })
 }
 
-/// With single spaces.
+/// Collapses white space to single spaces.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

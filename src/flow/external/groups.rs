@@ -1,17 +1,17 @@
-//! Exchanges of a turn, put in order and together: which belong to one request.
+//! Orders the exchanges of a turn and groups the attempts of each request.
 
 use super::Words;
 use crate::transport::{HttpRequest, Passed, Service};
 
-/// Exchanges of one request: the first, and those that repeat it after a failure.
+/// Exchanges of one request: the first, and its repeats after a failure.
 pub(super) struct Group {
-    /// What was asked, in the words of the recording.
+    /// The request, in the words of the recording.
     pub(super) request: HttpRequest,
     /// The attempts.
     pub(super) passed: Vec<Passed>,
 }
 
-/// Exchanges in the order of sending, but for searches between two model calls: those stand in the order of their words.
+/// Sorts exchanges by time of sending, except that searches between two model calls are sorted by their text.
 pub(super) fn in_order(passed: Vec<Passed>) -> Vec<Passed> {
     let mut ordered: Vec<Passed> = Vec::with_capacity(passed.len());
     let mut searches: Vec<Passed> = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn in_order(passed: Vec<Passed>) -> Vec<Passed> {
     ordered
 }
 
-/// Exchanges that repeat the one before, after it failed, with that one.
+/// Groups each exchange with the repeats that follow its failure.
 pub(super) fn grouped(passed: Vec<Passed>, words: &dyn Words) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for one in passed {

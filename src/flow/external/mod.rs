@@ -1,12 +1,12 @@
-//! `external`: an agent of somebody else, in whatever language, behind HTTP.
+//! `external`: an agent of any language or framework, behind HTTP.
 //!
-//! Nobody sees into it. A turn is one POST to its address (`target`); everything else is told from its traffic with the
-//! model and the search service (`trace_builder`), which went through a proxy of ours and lies in a [`Tap`]. Its tools keep
-//! their names and play the roles that the scenario gives them; what their results say is read without knowing the agent
-//! (`decoder`).
+//! The agent is a black box. A turn is one POST to its address (`target`); everything else is inferred from its traffic
+//! with the model and the search service (`trace_builder`), which passes through our proxy and is kept in a [`Tap`].
+//! Its tools keep their names and have the roles that the scenario gives them; their results are decoded without
+//! knowledge of the agent (`decoder`).
 //!
-//! Two times are needed for a turn: that of its exchanges, which recordings hold, and the agent's own, which [`Pace`]
-//! measures or takes from the recording. A foreign process follows no clock of ours.
+//! A turn takes two kinds of time: that of its exchanges, which recordings hold, and the agent's own, which [`Pace`]
+//! measures or takes from the recording. An external process does not follow our clock.
 
 mod answer;
 mod decoder;
@@ -34,7 +34,7 @@ use trace_builder::TraceBuilder;
 /// The name that scenarios use.
 pub(crate) const NAME: &str = crate::trace::EXTERNAL;
 
-/// What scenarios may say of it: its tools are its own, and known only at run time.
+/// What scenarios may declare for it. Its tools are not listed: they are known only at run time.
 pub(super) fn entry() -> FlowEntry {
     FlowEntry {
         name: NAME,
@@ -48,85 +48,85 @@ pub(super) fn entry() -> FlowEntry {
     }
 }
 
-/// How a search is called that the agent makes by itself, without a call of the model, where no tool of its has the role.
+/// Tool name for a search that the agent makes without a call of the model, if no tool has that role.
 const UNASKED: &str = "external_search";
 
-/// How long the agent must ask nothing after a reply, in trials that are not replayed.
+/// How long the agent must send no request after a reply, in trials that are not replayed.
 pub(crate) const SILENCE: Duration = Duration::from_millis(200);
-/// How often what is still under way after a reply is looked at.
+/// Polling interval for requests still in flight after a reply.
 const AWAITED: Duration = Duration::from_millis(5);
 
-/// What a scenario says about the agent.
+/// The scenario's settings for the agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// Where it is, and how a turn is spelt for it.
+    /// Address of the agent and format of a turn.
     pub target: Target,
-    /// What is called before each trial.
+    /// Endpoint called before each trial.
     pub reset: Option<Endpoint>,
-    /// The roles of its tools.
+    /// Roles of its tools.
     pub roles: Roles,
-    /// Time for one turn.
+    /// Time limit of one turn.
     pub turn: Duration,
 }
 
-/// How long a turn took, of which only the exchanges are known in replay.
+/// Duration of turns. In replay, only the duration of the exchanges is known.
 pub(crate) trait Pace: Send + Sync {
-    /// `real` went by, `exchanges` of it by recorded or measured time of the exchanges; gives the turn's time.
+    /// Duration of a turn that took `real`, of which the exchanges took `exchanges`, measured or recorded.
     fn turn(&self, real: Duration, exchanges: Duration) -> Duration;
 }
 
-/// Puts what the agent said in the words of the recording.
+/// Replaces values generated per run by those of the recording.
 pub(crate) trait Words: Send + Sync {
-    /// Text of the agent's.
+    /// Replaces them in a text from the agent.
     fn text(&self, text: &str) -> String;
-    /// A request that passed.
+    /// Replaces them in the body of a request.
     fn body(&self, body: &serde_json::Value) -> serde_json::Value;
 }
 
-/// Why a trial cannot go on: nothing is said about the agent.
+/// Reason why a trial cannot continue; it says nothing about the quality of the agent.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The agent was not reached, or could not be set back.
+    /// The agent was unreachable or could not be reset.
     Unreached(String),
-    /// A turn took longer than it may.
+    /// A turn exceeded its time limit.
     TooSlow(String),
-    /// It went on asking after its reply.
+    /// The agent sent requests after its reply.
     AfterReply(String),
-    /// Replay has no such exchange.
+    /// The recording has no such exchange.
     Miss(Box<Miss>),
 }
 
 /// One trial with the agent.
 pub(crate) struct Session<'a> {
-    /// What the scenario says.
+    /// The scenario's settings.
     pub settings: &'a Settings,
     /// The trial's id.
     pub trial: &'a str,
     /// The variant's name.
     pub variant: &'a str,
-    /// Whether each turn is a conversation of its own: the control arm.
+    /// Whether each turn is a separate conversation: the control arm.
     pub withhold_history: bool,
-    /// Whether traces hold the bodies of its replies.
+    /// Whether traces hold the bodies of the agent's replies.
     pub keep_replies: bool,
-    /// The way to the agent.
+    /// Transport to the agent.
     pub way: Arc<dyn Transport>,
-    /// What the agent sends to the services.
+    /// Traffic of the agent with the services.
     pub tap: Arc<Tap>,
     /// Real time.
     pub clock: Arc<dyn Clock>,
-    /// How long the agent must ask nothing after a reply; `None` in replay, which knows its exchanges.
+    /// How long the agent must send no request after a reply; `None` in replay, where its exchanges are known.
     pub silence: Option<Duration>,
-    /// How long turns took.
+    /// Measures or replays the duration of turns.
     pub pace: &'a dyn Pace,
-    /// The words of the recording.
+    /// Replaces values generated per run.
     pub words: &'a dyn Words,
-    /// What happened so far.
+    /// Events so far.
     pub events: Vec<Event>,
-    /// How long it took so far.
+    /// Duration so far.
     pub took: Duration,
-    /// Completions so far.
+    /// Number of completions so far.
     pub completions: u32,
-    /// The tools that its requests to the model offered so far, in order; `None` before the first request.
+    /// Tools that the agent's requests to the model have offered, in order; `None` before the first request.
     pub offered: Option<Vec<String>>,
 }
 
@@ -135,16 +135,16 @@ pub(crate) struct Session<'a> {
 pub(crate) struct ExternalConversation {
     /// Its ordinal within the trial, from 0.
     pub ordinal: u32,
-    /// The tenant that its user belongs to.
+    /// Tenant of its user.
     tenant: Option<String>,
     turns: u32,
     history: Vec<Message>,
 }
 
-/// Posts to what sets the agent back, over `way`.
+/// Calls the endpoint that resets the agent, over `way`.
 ///
 /// # Errors
-/// [`Trouble::Unreached`] when it is not reached or does not succeed.
+/// [`Trouble::Unreached`] if it is unreachable or does not succeed.
 pub(crate) async fn reset(endpoint: &Endpoint, way: &dyn Transport, trial: &str) -> Result<(), Trouble> {
     let at = endpoint.url();
     match way.send(endpoint.post(serde_json::json!({ "trial": trial }))).await {
@@ -155,7 +155,7 @@ pub(crate) async fn reset(endpoint: &Endpoint, way: &dyn Transport, trial: &str)
 }
 
 impl Session<'_> {
-    /// The roles of the agent's tools, that of a search without a call included.
+    /// Roles of the agent's tools, including that of a search without a call.
     pub(crate) fn roles(&self) -> Roles {
         let mut roles = self.settings.roles.clone();
         let unasked = |event: &Event| matches!(&event.what, What::ToolCalled(call) if call.tool == UNASKED);
@@ -173,10 +173,11 @@ impl Session<'_> {
         ExternalConversation { ordinal, tenant, turns: 0, history: Vec::new() }
     }
 
-    /// One turn, from the user's words to the agent's reply.
+    /// Runs one turn, from the user's words to the agent's reply.
     ///
     /// # Errors
-    /// [`Trouble`] when the trial cannot go on. An agent that answers with an error has ended its turn, which is no error.
+    /// [`Trouble`] if the trial cannot continue. An agent that answers with an error has ended its turn: that is no
+    /// error.
     pub(crate) async fn turn(&mut self, conversation: &mut ExternalConversation, query: &str) -> Result<(), Trouble> {
         let (turn, began) = (conversation.turns, self.took);
         conversation.turns += 1;
@@ -240,8 +241,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The agent's reply. When the turn runs into its limit, what the agent still asks for is refused, and its reply
-    /// awaited for as long again: nothing in a request says which trial it belongs to, so none may fall into the next.
+    /// Waits for the agent's reply. At the time limit, further requests of the agent are refused and its reply is
+    /// awaited for the same time again: a request does not say which trial it belongs to, so none may fall into the
+    /// next one.
     async fn reply(&self, request: HttpRequest) -> Result<Result<HttpResponse, TransportError>, Trouble> {
         let limit = self.settings.turn;
         let mut reply = self.way.send(request);
@@ -257,8 +259,8 @@ impl Session<'_> {
         Err(Trouble::TooSlow(told))
     }
 
-    /// After the reply: what is still under way is awaited, and what is asked from now on is refused and ends the trial,
-    /// because it would fall into another turn or trial.
+    /// After the reply, waits for requests in flight. Any later request is refused and ends the trial, because it would
+    /// be counted in another turn or trial.
     async fn settled(&self) -> Result<(), Trouble> {
         let Some(silence) = self.silence else { return Ok(()) };
         self.tap.end_turn();
@@ -288,7 +290,7 @@ impl Session<'_> {
         }
     }
 
-    /// The conversation's name for the agent: the same in every run, and another for each turn where history is withheld.
+    /// The conversation's id for the agent: the same in every run, and different for each turn if history is withheld.
     fn conversation(&self, ordinal: u32, turn: u32) -> String {
         let plain: String = self
             .trial
@@ -303,7 +305,7 @@ impl Session<'_> {
     }
 }
 
-/// What a failed way to the agent means.
+/// Classifies a transport error on the way to the agent.
 fn unreached(error: &TransportError, at: &str) -> Trouble {
     Trouble::Unreached(format!("the agent at {at} was not reached: {error}"))
 }

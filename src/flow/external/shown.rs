@@ -1,12 +1,12 @@
-//! What a request shows of the conversation: earlier words in it, and what it adds to the request before.
+//! Finds the parts of the conversation in a request: earlier texts in it, and what it adds to the request before.
 
 use super::decoder;
 use crate::flow::digest;
 use crate::provider::chat::{Message, Role};
 use serde_json::Value;
 
-/// What a message shows: earlier words that stand in it, else itself. What the agent said once may hold words of another
-/// answer: it is the longest earlier answer that it begins with, and nothing else.
+/// Digests of the earlier texts that a message contains, else of the message. A text of the agent may contain other
+/// answers, so it matches only the longest earlier answer that it begins with.
 pub(super) fn digests(known: &[(Role, String)], message: &Message) -> Vec<String> {
     if message.role == Role::Assistant {
         let said = known.iter().filter(|(role, said)| {
@@ -34,7 +34,7 @@ fn leaves(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// The messages that `after` adds to `before`; `None` when it is another conversation.
+/// The messages that `after` adds to `before`; `None` if it is another conversation.
 pub(super) fn continued<'m>(before: &[Message], after: &'m [Message]) -> Option<&'m [Message]> {
     let same = |(one, other): (&Message, &Message)| one.role == other.role && one.content == other.content;
     let prefix = !before.is_empty() && before.len() <= after.len() && before.iter().zip(after).all(same);

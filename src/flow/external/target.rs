@@ -1,7 +1,7 @@
-//! How a turn is sent to an agent, and where the answer stands in its reply.
+//! How a turn is sent to an agent, and where its reply holds the answer.
 //!
-//! The body is JSON of any shape with placeholders in braces. A text that is `{history}` and nothing else becomes a list
-//! of `{role, content}`, and one that is `{tenant}` and nothing else null where no tenant is named; all others are put in
+//! The body is JSON of any shape with placeholders in braces. A text that is only `{history}` becomes a list of `{role,
+//! content}`; one that is only `{tenant}` becomes null if there is no tenant; all others are replaced in the text.
 //! where they stand.
 
 use super::{Trouble, Words, unreached};
@@ -10,25 +10,25 @@ use crate::provider::chat::Message;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service, TransportError};
 use serde_json::{Value, json};
 
-/// What may stand in braces.
+/// Placeholders that may appear in braces.
 pub(crate) const PLACEHOLDERS: [&str; 7] =
     ["message", "conversation_id", "history", "tenant", "variant", "trial", "turn"];
 /// Bytes of a reply that a trace holds.
 const LONGEST_REPLY: usize = 256 << 10;
-/// Characters of an agent's error that are kept.
+/// Characters of an agent's error message that are kept.
 const WORDS: usize = 300;
 
-/// An address, cut where a transport's base URL ends.
+/// An address, split where a transport's base URL ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     /// `http://host:port`.
     pub origin: String,
-    /// The rest, with its leading slash.
+    /// Path and query, with a leading slash.
     pub path: String,
 }
 
 impl Endpoint {
-    /// From a URL; `None` when it is no `http` or `https` URL with a host.
+    /// Parses a URL; `None` unless it is an `http` or `https` URL with a host.
     pub(crate) fn parse(url: &str) -> Option<Self> {
         let (scheme, rest) = url.trim().split_once("://")?;
         let (host, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
@@ -54,29 +54,29 @@ impl Endpoint {
     }
 }
 
-/// Where the agent is, and how a turn is spelt for it.
+/// Address of the agent and format of a turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     /// Its address.
     pub endpoint: Endpoint,
-    /// The body of a turn, with placeholders.
+    /// Body of a turn, with placeholders.
     pub send: Value,
     /// JSON pointer of the answer in the reply.
     pub answer: String,
-    /// JSON pointer of the sources in the reply, where the scenario names one.
+    /// JSON pointer of the sources in the reply, if the scenario names one.
     pub sources: Option<String>,
 }
 
-/// What goes into the placeholders.
+/// Values of the placeholders.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fill<'a> {
-    /// What the user says.
+    /// The user's message.
     pub message: &'a str,
     /// The conversation's id.
     pub conversation: &'a str,
     /// Earlier turns.
     pub history: &'a [Message],
-    /// The tenant that the user belongs to.
+    /// The tenant of the user.
     pub tenant: Option<&'a str>,
     /// The variant's name.
     pub variant: &'a str,
@@ -87,7 +87,7 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Target {
-    /// The body that is sent where a scenario names none.
+    /// Default body, if a scenario declares none.
     pub(crate) fn usual_body() -> Value {
         json!({"message": "{message}", "conversation_id": "{conversation_id}", "history": "{history}"})
     }
@@ -96,13 +96,13 @@ impl Target {
         self.endpoint.post(filled(&self.send, fill))
     }
 
-    /// The body of a reply that is JSON, of at most [`LONGEST_REPLY`] bytes.
+    /// The body of a reply, if it is JSON of at most [`LONGEST_REPLY`] bytes.
     pub(super) fn body(reply: &Result<HttpResponse, TransportError>) -> Option<Value> {
         let response = reply.as_ref().ok().filter(|response| response.body.len() <= LONGEST_REPLY)?;
         serde_json::from_slice(&response.body).ok()
     }
 
-    /// The answer's text, or why there is none: the agent's own failure within, trouble without.
+    /// Reads the answer from a reply, or the reason why there is none.
     pub(super) fn reply(&self, reply: Result<HttpResponse, TransportError>) -> Reply {
         let response = match reply {
             Ok(response) => response,
@@ -120,19 +120,19 @@ impl Target {
     }
 }
 
-/// What the agent replied.
+/// Result of sending a turn to the agent.
 #[derive(Debug)]
 pub(super) enum Reply {
-    /// The answer, and the whole body that it stands in.
+    /// The answer, and the whole body that contains it.
     Answer { text: String, body: Value },
-    /// An error of the agent's: its kind, and the words for the user.
+    /// An error reported by the agent: its kind, and the message for the user.
     Failed(&'static str, String),
-    /// No reply at all.
+    /// No reply.
     Trouble(Trouble),
 }
 
 impl Reply {
-    /// The same in the words of the recording.
+    /// Replaces values generated per run by those of the recording.
     pub(super) fn in_words(self, words: &dyn Words) -> Self {
         match self {
             Self::Answer { text, body } => Self::Answer { text: words.text(&text), body: words.body(&body) },
@@ -156,7 +156,7 @@ fn turns(history: &[Message]) -> Value {
     history.iter().map(|message| json!({"role": message.role.as_str(), "content": message.content})).collect()
 }
 
-/// One pass from left to right: braces in what was put in are no placeholders.
+/// Fills in placeholders in one pass: braces in the values are not placeholders.
 fn filled_text(text: &str, fill: &Fill<'_>) -> String {
     let mut out = String::with_capacity(text.len() + fill.message.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Turns told from exchanges as an agent makes them, and what is sent to it.
+//! Turns inferred from the exchanges of an agent, and the requests sent to it.
 
 use super::target::Reply;
 use super::trace_builder::TraceBuilder;
@@ -63,7 +63,7 @@ fn told(exchanges: Vec<Passed>) -> (Vec<What>, TurnOutcome) {
     told_with(exchanges, &json!({"answer": "because"}), None)
 }
 
-/// The same of a turn with that reply, whose sources stand at that place.
+/// The same for a turn with that reply, whose sources are at that pointer.
 fn told_with(exchanges: Vec<Passed>, body: &Value, sources: Option<&str>) -> (Vec<What>, TurnOutcome) {
     let known = [(Role::User, "why?".to_owned())];
     let roles = roles();
@@ -156,7 +156,7 @@ fn searches_side_by_side_are_told_in_one_order_and_calls_without_a_result_say_so
     assert!(made[2].outcome.is_unseen(), "{:?}", made[2]);
 }
 
-/// The two requests of an agent that puts what it found into the system prompt of the second, and never shows the call.
+/// The two requests of an agent that puts its results into the system prompt of the second and never shows the call.
 fn two_stages(prompt: &str) -> Vec<Passed> {
     let tools = json!([{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]);
     let asked = |system: &str, choice: &str| {
@@ -190,7 +190,7 @@ fn documents_in_the_next_system_prompt_are_the_result_of_the_search_and_the_repl
     let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
     assert_eq!(answer.sources.iter().map(|source| source.id.as_str()).collect::<Vec<_>>(), ["m#4", "m#9"]);
     assert!(answer.used_internal_kb && answer.traceable && answer.unseen.is_empty(), "{answer:?}");
-    // Elsewhere in the reply, the pointer says where.
+    // If the sources are elsewhere in the reply, the pointer says where.
     let elsewhere = json!({"answer": "because", "meta": {"docs": [document]}});
     let (events, outcome) = told_with(exchanges(), &elsewhere, Some("/meta/docs"));
     assert!(matches!(&calls(&events)[0].outcome, ToolOutcome::Ok(ToolResult::Search(_))), "{events:?}");
@@ -204,7 +204,7 @@ fn a_search_that_neither_prompt_nor_reply_shows_is_unseen_and_so_is_what_the_ans
     let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
     assert_eq!(answer.unseen, ["sources", "used_internal_kb"]);
     assert!(!answer.traceable);
-    // A source without a name leaves all of them untold, and one that was not shown says nothing of the search.
+    // A source without a name leaves all of them unknown, and one that was not shown is no evidence of the search.
     for sources in [json!([{"page": 3}]), json!([{"id": "m#9", "text": "The lathe is oiled once a week."}])] {
         let (events, _) = told_with(two_stages("Answer briefly."), &json!({"sources": sources}), None);
         assert!(calls(&events)[0].outcome.is_unseen(), "{sources}");

@@ -1,10 +1,10 @@
-//! From the exchanges of one turn to its events.
+//! Builds the events of one turn from its exchanges.
 //!
-//! Model calls are exchanges with the model; a failed one that is sent again unchanged is one call with several attempts.
-//! A tool call stands in a completion, its result in a later request of the same turn; an exchange with the search
-//! service belongs to the call of the outside search that waits for it. A message that nobody but the agent can have
-//! written, after a completion without a call or a call that failed, is its feedback. Exchanges with the search service
-//! between two with the model are put in the order of their words, so that calls side by side tell one story.
+//! Model calls are exchanges with the model; a failed one that is sent again unchanged is one call with several
+//! attempts. A tool call is read from a completion, its result from a later request of the same turn; an exchange with
+//! the search service belongs to the pending call of the external search. A message that only the agent can have
+//! written, after a completion without a call or after a failed call, is feedback. Exchanges with the search service
+//! between two model calls are sorted by their text, so that parallel calls give one order.
 
 use super::evidence::{self, Retrieved};
 use super::groups::{Group, grouped, in_order};
@@ -24,41 +24,41 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The state of every completion: an agent of somebody else declares none.
+/// State of every completion: an external agent declares none.
 const STATE: &str = "unknown";
-/// Outcomes that the traffic does not show.
+/// Reason for an outcome that the traffic does not show.
 const UNSEEN: &str = "no later message of the agent's shows a result of this call, so whether it ran cannot be told";
 
-/// One turn in the telling.
+/// Builds the trace of one turn.
 pub(super) struct TraceBuilder<'a> {
     roles: &'a Roles,
     words: &'a dyn Words,
-    /// What was said before and now, for [`ModelCalled::shown`].
+    /// Texts of earlier turns and of this one, for [`ModelCalled::shown`].
     known: &'a [(Role, String)],
     pub(super) events: Vec<(Duration, What)>,
     retries: Retries,
     at: Duration,
     completions: u32,
     waiting: Vec<Waiting>,
-    /// The last request's messages.
+    /// Messages of the last request.
     before: Vec<Message>,
-    /// Whether the model has slipped since it was last asked: only then a message of the agent's is feedback.
+    /// Mistake of the model since its last request; a message of the agent counts as feedback only after one.
     slipped: Option<&'static str>,
     pub(super) response: Option<Value>,
     externals: u32,
-    /// Tools that gave a result in this turn.
+    /// Tools that returned a result in this turn.
     pub(super) worked: BTreeSet<String>,
-    /// The tools that requests to the model offered, in order; `None` before the first request.
+    /// Tools that requests to the model offered, in order; `None` before the first request.
     pub(super) offered: Option<Vec<String>>,
-    /// JSON pointer of the sources in the reply, where the scenario names one.
+    /// JSON pointer of the sources in the reply, if the scenario names one.
     pub(super) sources: Option<&'a str>,
-    /// What the model was told, beside results, while a search waited for its result: passages may stand in it.
+    /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
     told: Vec<String>,
-    /// Whether something of what the agent retrieved in this turn is not shown.
+    /// Whether some retrieval of this turn is not visible.
     pub(super) hidden_retrieval: bool,
 }
 
-/// A call whose result was not seen yet.
+/// A call whose result has not been seen yet.
 struct Waiting {
     at: Duration,
     completion: u32,
@@ -70,7 +70,7 @@ struct Waiting {
 }
 
 impl<'a> TraceBuilder<'a> {
-    /// Before the first exchange of a turn; `completions` is the ordinal of its first completion.
+    /// Starts before the first exchange of a turn; `completions` is the ordinal of its first completion.
     pub(super) fn new(roles: &'a Roles, words: &'a dyn Words, known: &'a [(Role, String)], completions: u32) -> Self {
         Self {
             roles,
@@ -93,18 +93,18 @@ impl<'a> TraceBuilder<'a> {
         }
     }
 
-    /// With the place of the sources in replies.
+    /// Sets the place of the sources in replies.
     pub(super) fn citing(self, sources: Option<&'a str>) -> Self {
         Self { sources, ..self }
     }
 
-    /// Tells the turn's exchanges; gives the first that no recording holds.
+    /// Adds the turn's exchanges; returns the first that no recording holds.
     pub(super) fn hear(&mut self, passed: Vec<Passed>) -> Option<Box<Miss>> {
         let miss = passed.iter().find_map(|one| match &one.result {
             Err(TransportError::Miss(miss)) => Some(miss.clone()),
             _ => None,
         });
-        // What no dialect reads, a list of models for example, is no call of anything.
+        // A request that no dialect reads, such as a list of models, is no model call.
         let read =
             |one: &Passed| observed::is_read(&one.request) && !matches!(one.result, Err(TransportError::Miss(_)));
         let answered = passed.into_iter().filter(read);
@@ -122,7 +122,7 @@ impl<'a> TraceBuilder<'a> {
         self.completions
     }
 
-    /// The tools that the turn's requests to the model offered, in order; `None` without a request.
+    /// Tools that the turn's requests to the model offered, in order; `None` without a request.
     pub(super) fn offered(&self) -> Option<&[String]> {
         self.offered.as_deref()
     }
@@ -131,7 +131,7 @@ impl<'a> TraceBuilder<'a> {
         if tool == UNASKED { trace::Role::External } else { self.roles.get(tool).copied().unwrap_or_default() }
     }
 
-    /// The tools that `text` names: those with a role in the order of a turn, then the others that are offered.
+    /// Tools that `text` names: first those with a role, in the order of a turn, then the other offered ones.
     fn named(&self, text: &str) -> Vec<&str> {
         let with_role =
             trace::Role::GIVEN.into_iter().flat_map(|role| self.roles.iter().filter(move |(_, own)| **own == role));
@@ -140,12 +140,12 @@ impl<'a> TraceBuilder<'a> {
         all.map(String::as_str).filter(|tool| text.contains(tool)).collect()
     }
 
-    /// What happened, with the time since the turn began.
+    /// The events, each with the time since the turn began.
     pub(super) fn into_events(self) -> Vec<(Duration, What)> {
         self.events
     }
 
-    /// The agent replied: what is still open is closed.
+    /// Ends the turn with the agent's reply and closes open calls.
     pub(super) fn end(&mut self, reply: Reply) -> Result<TurnOutcome, Trouble> {
         let answered = matches!(reply, Reply::Answer { .. });
         let mut retrieved = match &reply {
@@ -154,7 +154,7 @@ impl<'a> TraceBuilder<'a> {
         };
         for call in std::mem::take(&mut self.waiting) {
             let role = self.role(&call.tool);
-            // Of several searches whose passages stand together somewhere, at least one ran: the first stands for it.
+            // If the passages of several searches appear together, at least one ran: it is recorded for the first.
             let shown = if role == trace::Role::Knowledge { retrieved.take() } else { None };
             let outcome = match (&call.found, shown) {
                 (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found.clone())),
@@ -242,7 +242,7 @@ impl<'a> TraceBuilder<'a> {
         }));
     }
 
-    /// The results that a request shows of calls that wait for one.
+    /// Reads the results of pending calls from a request.
     fn results(&mut self, asked: &ChatRequest) {
         for message in asked.messages.iter().filter(|message| message.role == Role::Tool) {
             let place = self.waiting.iter().position(|call| Some(&call.id) == message.answers.as_ref());
@@ -292,7 +292,7 @@ impl<'a> TraceBuilder<'a> {
         })
     }
 
-    /// Records a call whose outcome is known, and books it where it is a retry.
+    /// Records a call whose outcome is known, and books it if it is a retry.
     fn called(&mut self, call: Waiting, outcome: ToolOutcome) {
         let worked = matches!(outcome, ToolOutcome::Ok(_));
         let tool = call.tool.clone();
@@ -340,12 +340,12 @@ impl<'a> TraceBuilder<'a> {
         }
     }
 
-    /// What the agent told the model after a slip: messages that continue the conversation and are nobody else's.
+    /// Finds feedback after a mistake: messages that continue the conversation and can only be the agent's.
     fn feedback(&mut self, asked: &ChatRequest) {
         let slipped = self.slipped.take();
         let Some((cause, told)) = slipped.zip(continued(&self.before, &asked.messages)) else { return };
         for message in told.iter().filter(|message| matches!(message.role, Role::User | Role::System)) {
-            // Of several tools that are named, the one that is still to be called.
+            // If several tools are named, takes the one that has not been called yet.
             let named = self.named(&message.content);
             let due = named.iter().find(|tool| !self.worked.contains(**tool));
             let tool = due.or(named.last()).map(|tool| (*tool).to_owned()).unwrap_or_default();
@@ -381,7 +381,7 @@ impl<'a> TraceBuilder<'a> {
             (call.attempts, call.found) = (attempts, found);
             return;
         }
-        // The agent asks by itself, without a call of the model.
+        // The agent searches by itself, without a call of the model.
         let own = self.roles.iter().find(|(_, role)| **role == trace::Role::External);
         let (id, tool) = (String::new(), own.map_or(UNASKED, |(tool, _)| tool).to_owned());
         let (completion, arguments) = (self.completions.saturating_sub(1), serde_json::json!({ "query": question }));

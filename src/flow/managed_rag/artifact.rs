@@ -1,7 +1,7 @@
-//! Artifacts: one Markdown file a call, its versions, and how an answer embeds one.
+//! Artifacts: one Markdown file per call, its versions, and how an answer embeds one.
 //!
-//! An embed is `«artifact_content:NAME:VERSION»`: what stands there is put in when the answer goes out, so that the model
-//! writes a line and not the whole text again.
+//! An embed is `«artifact_content:NAME:VERSION»`. It is replaced by the artifact's text when the answer is delivered,
+//! so that the model writes one line instead of the whole text.
 
 use super::citations::Cited;
 use crate::platform::secrets;
@@ -9,14 +9,14 @@ use crate::settings::ManagedRetrievalSettings;
 use crate::trace::{Artifact, ManagedSource};
 use std::fmt::Write;
 
-/// What an artifact is.
+/// Media type of an artifact.
 const MIME_TYPE: &str = "text/markdown";
-/// How an embed begins.
+/// Start of an embed.
 const OPEN: &str = "«artifact_content:";
-/// How it ends.
+/// End of an embed.
 const CLOSE: char = '»';
 
-/// The next version of the answer's file, beside those that the conversation holds already.
+/// Creates the next version of the answer's file, after those that the conversation already holds.
 pub(super) fn create(settings: &ManagedRetrievalSettings, query: &str, cited: &Cited, known: &[Artifact]) -> Artifact {
     let filename = format!("{}.md", settings.output_filename_base);
     let before = known.iter().filter(|artifact| artifact.filename == filename).map(|artifact| artifact.version);
@@ -26,7 +26,7 @@ pub(super) fn create(settings: &ManagedRetrievalSettings, query: &str, cited: &C
     Artifact { filename, version, mime_type, description, content }
 }
 
-/// What the file is about: the query, cut where it is longer than that many characters.
+/// Description of the file: the query, cut to `most` characters.
 fn description(query: &str, most: u32) -> String {
     let query = query.split_whitespace().collect::<Vec<_>>().join(" ");
     let query = secrets::clean(&query);
@@ -35,7 +35,7 @@ fn description(query: &str, most: u32) -> String {
     format!("Answer with sources to: {cut}{more}")
 }
 
-/// The text with its list of sources.
+/// The text followed by its list of sources.
 fn content(cited: &Cited) -> String {
     let mut content = cited.text.trim_end().to_owned();
     content.push('\n');
@@ -49,7 +49,7 @@ fn content(cited: &Cited) -> String {
     content
 }
 
-/// A source in words: its title and file, and its page where it has one, with nothing that Markdown would read.
+/// Label of a source: title, file and page if known, without Markdown syntax.
 fn label(source: &ManagedSource) -> String {
     let plain = |text: &str| {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -65,21 +65,21 @@ fn label(source: &ManagedSource) -> String {
     format!("{title}{}{page}", plain(&source.filename))
 }
 
-/// Bytes of an answer beyond which nothing more is put in: one file may be named a thousand times.
+/// Bytes of an answer beyond which no artifact is inserted: an answer may embed one file a thousand times.
 const MOST_EMBEDDED: usize = 1 << 20;
 
-/// What an answer's text embeds.
+/// An answer with its embeds resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Embedded {
-    /// The text with the artifacts in their places.
+    /// The text with the artifacts inserted.
     pub(super) text: String,
-    /// The artifacts that were put in, by name and version, each once.
+    /// Inserted artifacts, by name and version, each once.
     pub(super) artifacts: Vec<(String, u32)>,
-    /// Embeds of artifacts that there are not, or that there is no room for, as written.
+    /// Embeds that were not resolved because the artifact is unknown or the size limit is reached, as written.
     pub(super) unknown: Vec<String>,
 }
 
-/// Puts artifacts in the places of their embeds; without a version, the newest is meant.
+/// Replaces embeds by the text of their artifacts; an embed without a version means the newest.
 pub(super) fn embed(text: &str, known: &[Artifact]) -> Embedded {
     let mut embedded = Embedded { text: String::new(), artifacts: Vec::new(), unknown: Vec::new() };
     let mut rest = text;
@@ -113,7 +113,7 @@ fn find<'a>(name: &str, known: &'a [Artifact]) -> Option<&'a Artifact> {
     }
 }
 
-/// How an artifact is embedded.
+/// The embed of an artifact.
 pub(super) fn embed_of(artifact: &Artifact) -> String {
     format!("{OPEN}{}:{}{CLOSE}", artifact.filename, artifact.version)
 }

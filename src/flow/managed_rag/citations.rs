@@ -1,7 +1,7 @@
-//! From the service's citations to numbered sources and a text with markers.
+//! Turns the service's citations into numbered sources and a text with markers.
 //!
-//! One number stands for one page of one file. The source document of the requirements numbers paragraphs: two that stand
-//! on the same page would be two numbers for one link, so we number pages.
+//! Each page of a file has one number. The requirements number paragraphs: two paragraphs of one page would be two
+//! numbers for one link, so pages are numbered instead.
 
 use crate::provider::{AskAnswer, Paragraph};
 use crate::trace::markers::{MarkerPlaces, marker, with_markers};
@@ -9,29 +9,29 @@ use crate::trace::{ManagedCitation, ManagedSource};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::BTreeSet;
 
-/// Where sources are downloaded: a gateway that knows the service, and whose users do not.
+/// Path for downloading sources: users reach the gateway, but not the service.
 const GATEWAY: &str = "/gateway/download";
-/// What stands in a link as it is.
+/// Characters left unescaped in a link.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// A text with its markers, and what they stand for.
+/// A text with markers, and the sources that they refer to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cited {
     /// The service's text with markers.
     pub(super) text: String,
-    /// What rests on what, in the service's order.
+    /// Citations with the text that they support, in the service's order.
     pub(super) citations: Vec<ManagedCitation>,
     /// The sources, in the order of their numbers.
     pub(super) sources: Vec<ManagedSource>,
-    /// What was left out or moved, a sentence each.
+    /// Notes about citations that were omitted or moved, one sentence each.
     pub(super) notes: Vec<String>,
 }
 
-/// Numbers the sources of an answer and puts the numbers into its text, as links or plain.
+/// Numbers the sources of an answer and inserts the numbers into its text, as links or plain.
 pub(super) fn cite(answer: &AskAnswer, links: bool) -> Cited {
     let (citations, mut notes) = located(answer);
     let places = MarkerPlaces::of(&answer.text);
-    // Where each citation stands; those without a place come last, in the service's order.
+    // Position of each citation; those without one come last, in the service's order.
     let mut anchors: Vec<(usize, usize, Option<usize>)> = Vec::new();
     for (index, citation) in citations.iter().enumerate().filter(|(_, citation)| citation.source.is_some()) {
         for place in ends(citation, &places, &mut notes) {
@@ -58,7 +58,7 @@ pub(super) fn cite(answer: &AskAnswer, links: bool) -> Cited {
     Cited { text, citations, sources, notes }
 }
 
-/// The citations with the file and page that each is of; what has none is said.
+/// The citations with their file and page; those without one are noted.
 fn located(answer: &AskAnswer) -> (Vec<ManagedCitation>, Vec<String>) {
     let mut notes = Vec::new();
     let located = answer.citations.iter().map(|citation| {
@@ -74,8 +74,8 @@ fn located(answer: &AskAnswer) -> (Vec<ManagedCitation>, Vec<String>) {
     (located.collect(), notes)
 }
 
-/// The places of one citation's markers: the ends of what rests on it, behind the last word where it names none. `None`
-/// for one that no place can take: its source is listed all the same.
+/// Positions of one citation's markers: the ends of the text that it supports, or the end of the answer if it names
+/// none. `None` if no position is valid: its source is still listed.
 fn ends(citation: &ManagedCitation, places: &MarkerPlaces<'_>, notes: &mut Vec<String>) -> Vec<Option<usize>> {
     let name = shown(&citation.paragraph);
     let mut found = BTreeSet::new();
@@ -99,7 +99,7 @@ fn ends(citation: &ManagedCitation, places: &MarkerPlaces<'_>, notes: &mut Vec<S
     found.into_iter().collect()
 }
 
-/// What tells a file from all others.
+/// Unique key of a file.
 fn key(paragraph: &Paragraph) -> String {
     format!("{}/{}", paragraph.resource, paragraph.field)
 }
@@ -111,19 +111,19 @@ fn source(number: u32, paragraph: &Paragraph) -> Option<ManagedSource> {
     Some(ManagedSource { number, source, page: paragraph.page, id, filename, title, link })
 }
 
-/// The name by which a page is cited, as other flows name a passage of a document: `error-codes#page=5`; `None` for what
-/// is of no file.
+/// The name of a page in citations, in the form that other flows use for passages: `error-codes#page=5`; `None` for a
+/// paragraph without a file.
 pub(super) fn page_id(paragraph: &Paragraph) -> Option<String> {
     let file = paragraph.file.as_deref()?;
     let file = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     Some(paragraph.page.map_or_else(|| file.to_owned(), |page| format!("{file}#page={}", page.saturating_add(1))))
 }
 
-/// The way to a page through the gateway. Readers count pages from 1, the service from 0.
+/// Link to a page through the gateway. Readers count pages from 1, the service from 0.
 fn link(paragraph: &Paragraph) -> Option<String> {
     let file = paragraph.file.as_deref()?;
     let parts = [paragraph.resource.as_str()].into_iter().chain(paragraph.field.split('/')).chain([file]);
-    // A part of dots alone would be a way up.
+    // A segment of only dots could leave the folder.
     let spelt = parts.map(|part| match part {
         "." | ".." => part.replace('.', "%2E"),
         part => utf8_percent_encode(part, PLAIN).to_string(),
@@ -249,7 +249,7 @@ mod tests {
             prop_assert_eq!(&numbers, &(1..=cited.sources.len() as u32).collect::<Vec<_>>());
             let pages: BTreeSet<_> = cited.sources.iter().map(|source| (&source.source, source.page)).collect();
             prop_assert_eq!(pages.len(), cited.sources.len());
-            // The text above holds no brackets: those are the markers.
+            // The text above contains no brackets, so these are the markers.
             let marks = regex::Regex::new(r"\[(\d+)\]").expect("compiles");
             for mark in marks.captures_iter(&cited.text) {
                 prop_assert!(numbers.contains(&mark[1].parse::<u32>().expect("a number")));

@@ -1,11 +1,11 @@
-//! The states of one turn: the service is asked, then the model answers with what came; each is asked for once more where
-//! it is missing.
+//! The states of one turn: the service is asked, then the model answers with the result. Either step is requested once
+//! more if it is missing.
 
 use crate::flow::machine::{Table, on, stay, words};
 use State::{Answered, Answering, AnsweringReminded, Asking, AskingReminded, Failed};
 
 words! {
-    /// Where a turn stands.
+    /// States of a turn.
     #[derive(Default)]
     enum State {
         #[default]
@@ -15,7 +15,7 @@ words! {
 }
 
 words! {
-    /// What happens in a turn.
+    /// Events of a turn.
     enum Event {
         CallRejected = "call_rejected", AnswerFound = "answer_found", NoAnswerFound = "no_answer_found",
         ServiceFailed = "service_failed", CallMissing = "call_missing", NoCall = "no_call",
@@ -25,9 +25,9 @@ words! {
     }
 }
 
-/// Before the service was asked.
+/// States before the service was asked.
 const BEFORE: &[State] = &[Asking, AskingReminded];
-/// After it was asked.
+/// States after it was asked.
 const AFTER: &[State] = &[Answering, AnsweringReminded];
 const ALL: &[State] = &[Asking, AskingReminded, Answering, AnsweringReminded];
 

@@ -1,5 +1,4 @@
-//! What `managed-rag` keeps: the artifacts of a conversation with their sources, every version of them; and what is
-//! known of one turn.
+//! State of `managed-rag`: all versions of a conversation's artifacts with their sources, and the state of one turn.
 
 use super::NAME;
 use super::policy::Progress;
@@ -12,13 +11,13 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::flow) struct Memory {
-    /// All of them, oldest first: no version takes the place of another.
+    /// All artifacts, oldest first: a new version does not replace an old one.
     pub(super) artifacts: Vec<KeptArtifact>,
-    /// Those that the last answer embeds, by name and version.
+    /// Artifacts that the last answer embeds, by name and version.
     pub(super) answered: Vec<(String, u32)>,
 }
 
-/// One artifact with the sources that its numbers stand for.
+/// One artifact with the sources of its numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KeptArtifact {
@@ -27,7 +26,7 @@ pub(super) struct KeptArtifact {
 }
 
 impl KeptArtifact {
-    /// Its name and version.
+    /// Name and version.
     pub(super) fn name(&self) -> (String, u32) {
         (self.artifact.filename.clone(), self.artifact.version)
     }
@@ -50,12 +49,12 @@ impl FlowState for Memory {
     const VERSION: u32 = 1;
 }
 
-/// What is known of one turn; the tool sees and changes it.
+/// State of one turn; the tool reads and changes it.
 #[derive(Default)]
 pub(in crate::flow) struct TurnState {
     pub(super) progress: Progress,
-    /// What tools know of the user.
+    /// Data about the user that is passed to tools.
     pub(super) context: Value,
-    /// The artifacts of this turn, by name and version.
+    /// Artifacts created in this turn, by name and version.
     pub(super) made: Vec<(String, u32)>,
 }

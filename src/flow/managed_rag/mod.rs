@@ -1,8 +1,8 @@
 //! `managed-rag`: a tool asks a managed retrieval service and turns its answer into numbered citations and an artifact; the
 //! model decides what to ask, and answers with the artifact.
 //!
-//! A missing call and an answer without its artifact are fed back once each. Where the service fails or holds no answer,
-//! the model says so in its own words.
+//! Feedback is given once for a missing call and once for an answer without its artifact. If the service fails or has
+//! no answer, the model says so in its own words.
 
 mod artifact;
 mod citations;
@@ -117,7 +117,7 @@ impl Agent for ManagedRag {
 }
 
 impl Turn<'_, ManagedRag> {
-    /// Takes the calls of one completion to their ends.
+    /// Executes the calls of one completion.
     async fn take_all(&mut self, completion: &Completed) -> Result<(), Abort> {
         for call in &completion.calls {
             let order = |_: &Declaration| None;
@@ -128,7 +128,7 @@ impl Turn<'_, ManagedRag> {
         Ok(())
     }
 
-    /// Tells the model what is missing. As a system message: no user can write one.
+    /// Sends feedback about the missing step, as a system message because users cannot write one.
     fn feed_back(&mut self, missing: policy::Missing, cause: &'static str) {
         let settings = &self.env.settings;
         let cause = if missing == policy::Missing::Artifact { "no_artifact" } else { cause };
@@ -140,7 +140,7 @@ impl Turn<'_, ManagedRag> {
         self.say(Message::text(Role::System, message));
     }
 
-    /// The text with its artifacts put in, and their sources.
+    /// Builds the answer: the text with its artifacts inserted, and their sources.
     fn deliver(&mut self, embedded: artifact::Embedded) -> TurnOutcome {
         let refusal = self.env.settings.prompts.plain(prompts::REFUSAL).unwrap_or_default();
         let refused = policy::refuses(&embedded.text, refusal);

@@ -1,4 +1,4 @@
-//! The decisions of `managed-rag`, without any input or output: how far a turn is, what a text without calls comes to.
+//! The decisions of `managed-rag`, as pure functions: progress of a turn, and the next step after a text without calls.
 
 use super::machine::{Event, State};
 use super::prompts;
@@ -12,27 +12,27 @@ use crate::trace::ToolResult;
 /// A turn that ends with an error.
 type Failure = frame::Failure<Event>;
 
-/// How far one turn is.
+/// Progress of one turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) state: State,
-    /// There is an artifact to answer with.
+    /// Whether there is an artifact to answer with.
     pub(super) found: bool,
 }
 
-/// What a text without calls lacks.
+/// What is missing from a text without calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     /// The service was not asked.
     Call,
-    /// The artifact is not in the answer.
+    /// The answer does not embed the artifact.
     Artifact,
-    /// There is no answer at all.
+    /// There is no answer.
     Answer,
 }
 
 impl Missing {
-    /// The word in traces.
+    /// Name in traces.
     pub(super) fn step(self) -> &'static str {
         match self {
             Self::Call => "knowledge_base",
@@ -40,7 +40,7 @@ impl Missing {
         }
     }
 
-    /// The event of telling the model.
+    /// The event of this feedback.
     pub(super) fn event(self) -> Event {
         match self {
             Self::Call => Event::CallMissing,
@@ -49,7 +49,7 @@ impl Missing {
         }
     }
 
-    /// The feedback that the model is given.
+    /// The prompt of this feedback.
     pub(super) fn prompt(self) -> &'static str {
         match self {
             Self::Call => prompts::MISSING_CALL,
@@ -59,7 +59,7 @@ impl Missing {
     }
 }
 
-/// What comes next after a text without calls.
+/// Next step after a text without calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
     Deliver,
@@ -68,12 +68,12 @@ pub(super) enum Next {
 }
 
 impl Progress {
-    /// The service was asked, whatever came of it.
+    /// Whether the service was asked, with any result.
     fn asked(self) -> bool {
         !matches!(self.state, State::Asking | State::AskingReminded)
     }
 
-    /// What the next request says about tools.
+    /// The tool choice of the next request.
     pub(super) fn tool_choice(self, enforcement: Enforcement) -> ToolChoice {
         match enforcement {
             Enforcement::Forced if !self.asked() => ToolChoice::Named(NUCLIA_RAG.to_owned()),
@@ -82,7 +82,7 @@ impl Progress {
     }
 }
 
-/// Takes in what came of one call, and gives the event that it is.
+/// Updates progress from one executed call; returns the event.
 pub(super) fn note(progress: &mut Progress, executed: &Executed) -> Event {
     match &executed.end {
         End::Gave(ToolResult::Search(search)) => {
@@ -91,14 +91,14 @@ pub(super) fn note(progress: &mut Progress, executed: &Executed) -> Event {
             if found { Event::AnswerFound } else { Event::NoAnswerFound }
         }
         End::Gave(_) | End::Failed(_) | End::UsedUp => Event::ServiceFailed,
-        // The tool takes no further call: the model goes on without it.
+        // The tool accepts no further call: the model continues without it.
         _ if executed.used_up => Event::ServiceFailed,
         End::Unknown | End::OutOfOrder | End::Refused(_) => Event::CallRejected,
     }
 }
 
-/// What a text without calls comes to. `said` is what it is (`free_text`, `empty`, `refusal`, …), `embeds` whether it holds
-/// an artifact of this turn, `known` whether every artifact that it names exists.
+/// Next step after a text without calls. `said` is the kind of text (`free_text`, `empty`, `refusal`, …), `embeds`
+/// whether it embeds an artifact of this turn, `known` whether every embedded artifact exists.
 pub(super) fn next(progress: Progress, said: &str, embeds: bool, known: bool) -> Next {
     let text = matches!(said, "free_text" | "cut_off");
     let reminded = progress.state == State::AnsweringReminded;
@@ -127,7 +127,7 @@ pub(super) fn next(progress: Progress, said: &str, embeds: bool, known: bool) ->
     }
 }
 
-/// Whether a text says in the words of the refusal, and in no others, that the documents hold no answer.
+/// Whether a text is exactly the refusal that reports that the documents hold no answer.
 pub(super) fn refuses(text: &str, refusal: &str) -> bool {
     let words = |text: &str| -> String {
         let text = text.replace('\u{2019}', "'").to_lowercase();

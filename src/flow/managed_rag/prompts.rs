@@ -1,4 +1,4 @@
-//! The prompts of `managed-rag`: files of `prompts/`.
+//! The prompts of `managed-rag`, read from `prompts/`.
 
 use super::tools::NUCLIA_RAG;
 use crate::flow::template::Value;
@@ -6,19 +6,19 @@ use crate::flow::{PromptText, Settings};
 
 /// The system prompt.
 pub(super) const SYSTEM: &str = "managed_system";
-/// What the model says when the documents hold no answer, word for word.
+/// The exact text with which the model refuses when the documents hold no answer.
 pub(super) const REFUSAL: &str = "refusal";
-/// Feedback on a call that is missing.
+/// Feedback on a missing call.
 pub(super) const MISSING_CALL: &str = "missing_ask";
 /// Feedback on an answer without its artifact.
 pub(super) const MISSING_ARTIFACT: &str = "missing_artifact";
-/// Feedback on an answer without words.
+/// Feedback on an empty answer.
 pub(super) const MISSING_ANSWER: &str = "missing_answer";
 
-/// What feedback may speak of.
+/// Variables of feedback.
 const FEEDBACK: &[&str] = &["tool", "embed"];
 
-/// All of them.
+/// All prompts.
 pub(super) static PROMPTS: [PromptText; 6] = [
     PromptText::fixed(SYSTEM, include_str!("prompts/managed_system.md")),
     PromptText::plain(REFUSAL, include_str!("prompts/refusal.txt")),
@@ -28,7 +28,7 @@ pub(super) static PROMPTS: [PromptText; 6] = [
     PromptText::template(MISSING_ANSWER, include_str!("prompts/missing_answer.txt"), FEEDBACK),
 ];
 
-/// One of the feedback texts, filled in.
+/// Fills in one of the feedback texts.
 pub(super) fn feedback(settings: &Settings, name: &str, embed: &str) -> String {
     let values = [("tool", NUCLIA_RAG), ("embed", embed)].map(|(name, text)| (name, Value::Text(text)));
     settings.prompts.fill(name, &values).unwrap_or_default()

@@ -1,31 +1,31 @@
-//! What is asked: the query in the words of its template, the filter, what goes to the audit log.
+//! Builds the request: the query from its template, the filter, and the fields of the audit log.
 
 use crate::provider::AskRequest;
 use crate::settings::{ManagedRetrievalSettings, QUERY, TemplatePiece, template_pieces};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is sent, and what of it the conversation did not give.
+/// A request, and the parameters that were missing for it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Prepared {
     pub(super) request: AskRequest,
-    /// Whether a filter is sent; `None` where none is declared.
+    /// Whether a filter is sent; `None` if none is declared.
     pub(super) filter_applied: Option<bool>,
-    /// Parameters that the filter needs and that are not known.
+    /// Parameters of the filter that are unknown.
     pub(super) missing_filter_parameters: Vec<String>,
 }
 
-/// The values that placeholders stand for.
+/// Values of the placeholders.
 struct Values<'v> {
     query: &'v str,
     settings: &'v ManagedRetrievalSettings,
     context: &'v Value,
 }
 
-/// Makes the request of one query.
+/// Builds the request of one query.
 ///
 /// # Errors
-/// The names of required parameters that the conversation does not give: nothing is asked then.
+/// Names of required parameters that the conversation does not provide: no request is made then.
 pub(super) fn prepare(
     settings: &ManagedRetrievalSettings,
     query: &str,
@@ -37,7 +37,7 @@ pub(super) fn prepare(
     }
     let values = Values { query, settings, context };
     let template = settings.prompt_rephrasing.as_ref().map(|rephrasing| rephrasing.template.as_str());
-    // What is not known and not required is left out of a question.
+    // Optional values that are unknown are left out of a question.
     let asked = template.map_or_else(|| query.to_owned(), |template| values.text(template, &mut BTreeSet::new()));
     let mut unknown = BTreeSet::new();
     let filter = settings.filter_expression_template.as_ref().map(|filter| values.filled(filter, &mut unknown));
@@ -64,7 +64,7 @@ impl Values<'_> {
         self.settings.value_of(self.settings.parameter(name)?, self.context).cloned()
     }
 
-    /// A template, filled in; names of what is not known are added to `unknown`.
+    /// Fills in a template; adds the names of unknown values to `unknown`.
     fn text(&self, template: &str, unknown: &mut BTreeSet<String>) -> String {
         let mut filled = String::new();
         for piece in template_pieces(template) {
@@ -80,7 +80,7 @@ impl Values<'_> {
         filled
     }
 
-    /// A filter, filled in: a text that is one placeholder alone takes the value with its type.
+    /// Fills in a filter: a text that is a single placeholder takes the value with its type.
     fn filled(&self, template: &Value, unknown: &mut BTreeSet<String>) -> Value {
         match template {
             Value::String(text) => match template_pieces(text)[..] {
@@ -98,7 +98,7 @@ impl Values<'_> {
         }
     }
 
-    /// A field of the audit log; `None` where something in it is not known.
+    /// A field of the audit log; `None` if a value in it is unknown.
     fn audited(&self, (name, template): (&String, &String)) -> Option<(String, String)> {
         let mut unknown = BTreeSet::new();
         let text = self.text(template, &mut unknown);

@@ -1,5 +1,5 @@
-//! What goes out: the artifact in its place, its versions over a conversation, parameters, and nothing of the service's
-//! address or token.
+//! What the user receives: the artifact inserted, its versions over a conversation, parameters, and neither the
+//! service's address nor its token.
 
 use super::*;
 use crate::trace::ManagedStatus;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 const QUESTION: [&str; 1] = ["How long is the warranty?"];
 const EMBED: &str = "«artifact_content:nuclia_answer.md:1»";
 
-/// Every way in which a turn ends: the script, and what comes of it.
+/// Every way in which a turn ends: the script, and the expected end.
 fn ways() -> Vec<(Vec<Says>, &'static str)> {
     let (found, nothing, broken) = (ask("warranty"), ask("zeppelin"), ask("broken"));
     let text = |text| Says::Text(text);

@@ -1,5 +1,5 @@
-//! Scripted models and a scripted service drive whole conversations through the real flow, on the virtual clock; every
-//! run is also held against the state machine.
+//! Runs whole conversations through the real flow on the virtual clock, with a scripted model and a scripted service,
+//! and checks every run against the state machine.
 
 mod answers;
 mod ends;
@@ -28,7 +28,7 @@ fn ask(query: &str) -> Says {
     Says::Calls(vec![(NUCLIA_RAG, json!({"query": query}))])
 }
 
-/// The service: it knows how long warranties last, holds nothing else, and fails where it is told to.
+/// The service: it knows how long warranties last, holds nothing else, and fails on request.
 #[derive(Default)]
 struct Service {
     requests: Mutex<Vec<HttpRequest>>,
@@ -71,11 +71,11 @@ impl Transport for Service {
     }
 }
 
-/// What came of a conversation.
+/// Result of a conversation.
 struct Played {
     events: Vec<Event>,
     requests: Vec<ChatRequest>,
-    /// What the service was asked.
+    /// Requests to the service.
     asked: Vec<HttpRequest>,
     conversation: ConversationState,
 }
@@ -138,7 +138,7 @@ impl Stage {
     }
 }
 
-/// Plays one conversation as usual.
+/// Plays one conversation with the default setup.
 fn play(model: Vec<Says>, queries: &[&str]) -> Played {
     Stage::default().play(model, queries)
 }
@@ -160,7 +160,7 @@ impl Played {
         scripted::calls(&self.events)
     }
 
-    /// What was made of the service's answers.
+    /// The results built from the service's answers.
     fn managed(&self) -> Vec<&ManagedAnswer> {
         self.calls()
             .into_iter()
@@ -171,7 +171,7 @@ impl Played {
             .collect()
     }
 
-    /// What the model was told of its calls, in order.
+    /// Tool messages sent to the model, in order.
     fn told(&self) -> Vec<Value> {
         let last = self.requests.last().map(|request| request.messages.as_slice()).unwrap_or_default();
         let tools = last.iter().filter(|message| message.role == Role::Tool);

@@ -1,5 +1,5 @@
-//! Models that do anything at any time: whatever they do, each turn ends once and keeps to the machine, no version takes the
-//! place of another, and no answer goes out that was never made.
+//! Random model behaviour: every turn ends once and follows the state machine, no version replaces another, and no
+//! answer embeds an artifact that was never created.
 
 use super::*;
 use rand::rngs::ChaCha8Rng;

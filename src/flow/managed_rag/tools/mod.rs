@@ -8,5 +8,5 @@ use crate::flow::tools::Tool;
 /// Asks the managed retrieval service.
 pub(crate) const NUCLIA_RAG: &str = "nuclia_rag";
 
-/// All of them.
+/// All tools.
 pub(super) static TOOLS: [&Tool<ManagedRag>; 1] = [&nuclia_rag::TOOL];

@@ -1,7 +1,8 @@
-//! `nuclia_rag {query}`: the answer of the managed retrieval service as an artifact, and what the model needs to pass it on.
+//! `nuclia_rag {query}`: stores the answer of the managed retrieval service as an artifact, and returns what the model
+//! needs to pass it on.
 //!
-//! Every result has `status`, `message_to_llm` and, where the service tells it, `nuclia_learning_id`; a success names its
-//! artifact. The answer's text does not go to the model: the artifact is put in where the model embeds it.
+//! Every result has `status`, `message_to_llm` and, if the service reports it, `nuclia_learning_id`; a success names
+//! its artifact. The answer's text is not sent to the model: the artifact is inserted where the model embeds it.
 
 use super::NUCLIA_RAG;
 use crate::flow::Abort;
@@ -22,7 +23,7 @@ pub(super) static TOOL: Tool<ManagedRag> = Tool {
 
 const MAX_QUERY: usize = 1_000;
 
-/// What the model should do when the service failed: while another try can help, and when none can.
+/// Guidance for the model after a failure: while a retry can help, and when none can.
 const GUIDANCE: [&str; 2] = [
     "Try once more with the same query.",
     "Tell the user that the documents could not be asked, and why; do not answer from memory.",
@@ -41,7 +42,7 @@ fn schema() -> Value {
     })
 }
 
-/// The result of a call that failed, beside what every failed tool says.
+/// The result of a failed call, in addition to the fields of every tool error.
 fn error(message: String) -> String {
     let Ok(mut told) = serde_json::from_str::<Map<String, Value>>(&message) else { return message };
     let part =
@@ -56,7 +57,7 @@ fn query(object: &Map<String, Value>) -> Result<String, Refusal> {
     guard::line("query", object.get("query").and_then(Value::as_str).unwrap_or_default(), MAX_QUERY)
 }
 
-/// Asks the service, and makes the artifact of its answer.
+/// Asks the service and creates the artifact of its answer.
 async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ManagedRag>) -> Result<Output, ToolError> {
     let query = query(arguments)?;
     let env = scope.env;
@@ -97,13 +98,13 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ManagedRag>) -> Re
     Ok(Output { result: ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed }), told, sent })
 }
 
-/// A call that never reached the service and would not, if it was made again.
+/// A call that never reached the service and would fail again.
 fn failed(cause: &'static str, reason: String) -> ToolError {
     let (message, sent, transient) = (reason.clone(), Sent::default(), false);
     ToolError::Failed(Box::new(Failure { cause, message, told: cause, reason, guidance: GUIDANCE, transient, sent }))
 }
 
-/// What is known of an answer before it is cited.
+/// The result of an answer before its citations are numbered.
 fn answered(status: ManagedStatus, prepared: Prepared, answer: AskAnswer) -> ManagedAnswer {
     let Prepared { request, filter_applied, missing_filter_parameters } = prepared;
     let skipped = answer.skipped.iter().map(|kind| format!("An item of the unknown type `{kind}` was skipped."));
@@ -125,7 +126,7 @@ fn answered(status: ManagedStatus, prepared: Prepared, answer: AskAnswer) -> Man
     }
 }
 
-/// The pages that were found, each once, best first.
+/// The pages found, each once, best first.
 fn hits(answer: &AskAnswer) -> Vec<Hit> {
     let mut hits: Vec<Hit> = Vec::new();
     for paragraph in &answer.paragraphs {
