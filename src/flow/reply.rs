@@ -1,10 +1,10 @@
-//! A turn as a chat service replies to it.
+//! Response of a chat service to a turn.
 
 use super::{ConversationState, Flow};
 use crate::trace::{Answer, SourceRef, TurnOutcome};
 use serde_json::{Value, json};
 
-/// The whole body for a turn that ended so: the flow's reply or [`failed`], with `session_id`.
+/// The whole body for the outcome of a turn: the flow's reply or [`failed`], with `session_id`.
 pub(crate) fn body(flow: &dyn Flow, conversation: &ConversationState, outcome: &TurnOutcome) -> Value {
     let mut body = match outcome {
         TurnOutcome::Answered(answer) => flow.reply(conversation, answer),
@@ -19,8 +19,8 @@ pub(crate) fn failed(kind: &str, message: &str) -> Value {
     json!({"error": {"kind": kind, "message": message}})
 }
 
-/// `{answer, sources: [{kind, id, title, url}], confidence_score, used_internal_kb, used_external_kb}`; what is not known
-/// is null.
+/// `{answer, sources: [{kind, id, title, url}], confidence_score, used_internal_kb, used_external_kb}`; unknown values
+/// are null.
 pub(in crate::flow) fn usual(answer: &Answer) -> Value {
     json!({
         "answer": answer.text,
@@ -31,7 +31,7 @@ pub(in crate::flow) fn usual(answer: &Answer) -> Value {
     })
 }
 
-/// One source; only what stands on the web has a URL, which is its id.
+/// One source; only a web source has a URL, which is its id.
 pub(in crate::flow) fn source(source: &SourceRef) -> Value {
     let web = source.id.starts_with("https://") || source.id.starts_with("http://");
     let title = (!source.title.is_empty()).then_some(source.title.as_str());

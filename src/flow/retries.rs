@@ -1,7 +1,7 @@
-//! Booking of retries: which account, which episode, and whether each one recovered.
+//! Books retries: the account, the episode, and whether each one recovered.
 //!
-//! A retry is booked when its outcome is known. One call is booked once: a call that the model was reminded of is a
-//! model retry, also when an earlier call of that tool was refused. Responses are booked on the model account alone.
+//! A retry is booked when its outcome is known. Each call is booked once: a call made after a reminder is a model
+//! retry, even if an earlier call of that tool was refused. Responses are booked only on the model account.
 
 use crate::trace::{Account, Retried};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ struct Episode {
     attempts: u32,
     cause: String,
     pending: bool,
-    /// Whether the model was asked again since it was told.
+    /// Whether the model has been called since the reminder.
     made: bool,
 }
 
@@ -32,7 +32,7 @@ impl Retries {
         Episode { number, attempts: 0, cause: cause.to_owned(), pending: false, made: false }
     }
 
-    /// The model was told to call `tool`: what it does next about it is a retry.
+    /// Records a reminder to call `tool`: the model's next attempt is a retry.
     pub(in crate::flow) fn reminded(&mut self, tool: &str, cause: &str) {
         let mut episode = self.reminded.remove(tool).unwrap_or_else(|| self.episode(cause));
         episode.attempts += 1;
@@ -41,27 +41,27 @@ impl Retries {
         self.reminded.insert(tool.to_owned(), episode);
     }
 
-    /// The retry that `tool` was reminded of ended; nothing when none was pending.
+    /// Ends the pending retry of `tool`, if there is one.
     pub(in crate::flow) fn settle(&mut self, tool: &str, recovered: bool) -> Option<Retried> {
         let episode = self.reminded.get_mut(tool).filter(|episode| episode.pending)?;
         episode.pending = false;
         Some(retried(Account::Model, tool, episode, recovered))
     }
 
-    /// The model is asked again: what it was reminded of is retried now.
+    /// Marks pending reminders as retried, because the model is called again.
     pub(in crate::flow) fn asked(&mut self) {
         self.reminded.values_mut().for_each(|episode| episode.made |= episode.pending);
     }
 
-    /// All reminders that the model was asked about and that nothing came of, at the end of a turn. Where the turn
-    /// ended before the model was asked again, no retry was made.
+    /// Ends all pending retries at the end of a turn as not recovered. If the turn ended before the model was called
+    /// again, no retry was made.
     pub(in crate::flow) fn settle_all(&mut self) -> Vec<Retried> {
         let made = self.reminded.iter().filter(|(_, episode)| episode.made);
         let tools: Vec<String> = made.map(|(tool, _)| tool.clone()).collect();
         tools.iter().filter_map(|tool| self.settle(tool, false)).collect()
     }
 
-    /// `tool` was called and gave a result, or failed or was refused for `cause`.
+    /// Books a call of `tool` that returned a result, or that failed or was refused for `cause`.
     pub(in crate::flow) fn called(&mut self, tool: &str, cause: Option<&str>) -> Option<Retried> {
         let recovered = cause.is_none();
         let mut booked = self.settle(tool, recovered);
@@ -80,24 +80,24 @@ impl Retries {
         booked
     }
 
-    /// `tool` was called, and nothing shows what came of it: a retry that it was is booked as neither.
+    /// Books a call of `tool` without a visible result: if it is a retry, it is neither recovered nor failed.
     pub(in crate::flow) fn unseen(&mut self, tool: &str) {
         if let Some(episode) = self.reminded.get_mut(tool) {
             episode.pending = false;
         }
     }
 
-    /// How often `tool` failed or was refused in this turn.
+    /// Number of calls of `tool` that failed or were refused in this turn.
     pub(in crate::flow) fn failures(&self, tool: &str) -> u32 {
         self.failures.get(tool).copied().unwrap_or_default()
     }
 
-    /// Counts `tool` as used up: no further call of it runs in this turn.
+    /// Marks `tool` as exhausted: it does not run again in this turn.
     pub(in crate::flow) fn exhaust(&mut self, tool: &str) {
         self.failures.insert(tool.to_owned(), u32::MAX / 2);
     }
 
-    /// The repeated HTTP attempts of one request: for each repeat the cause of the attempt before, and whether it
+    /// The repeated HTTP attempts of one request: for each repeat, the cause of the attempt before it, and whether it
     /// succeeded.
     pub(in crate::flow) fn transport(
         &mut self,

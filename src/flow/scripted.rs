@@ -1,5 +1,5 @@
-//! What the tests of every flow share: a model that a script speaks for, what came of its turns, a trace of it, and stages
-//! that take no time.
+//! Test support for all flows: a scripted model, the outcomes of its turns, a trace of them, and stages that take no
+//! time.
 
 use super::{Flow, Prompts, Services, Settings, Stages, roles};
 use crate::platform::clock::{BoxFuture, Clock, VirtualClock};
@@ -28,23 +28,23 @@ impl Stages for NoTime {
 pub(in crate::flow) enum Says {
     Calls(Vec<(&'static str, Value)>),
     Text(&'static str),
-    /// A text that ended for that reason.
+    /// A text that ended for the given reason.
     Ends(&'static str, Finish),
     Refuses,
-    /// The provider answers 500.
+    /// The provider returns HTTP 500.
     Fails,
-    /// No answer within the time of a request.
+    /// No answer within the request's time limit.
     TimesOut,
-    /// After any limit of a turn.
+    /// Answers after every time limit of a turn.
     Late,
 }
 
-/// A model that says what a script tells, each after 100 ms, and keeps what it was asked.
+/// A model that follows a script, 100 ms per completion, and keeps its requests.
 pub(in crate::flow) struct Scripted {
     clock: VirtualClock,
     script: Mutex<VecDeque<Says>>,
     requests: Mutex<Vec<ChatRequest>>,
-    /// Whether calls have ids, and end with the reason that says so.
+    /// Whether calls have ids and the matching finish reason.
     exact: bool,
 }
 
@@ -58,7 +58,7 @@ impl Scripted {
         })
     }
 
-    /// One behind a server that gives calls no ids, and says of them that the model stopped.
+    /// A model behind a server that omits call ids and reports that the model stopped.
     pub(in crate::flow) fn loose(clock: &VirtualClock, script: Vec<Says>) -> Arc<Self> {
         Arc::new(Self {
             clock: clock.clone(),
@@ -68,7 +68,7 @@ impl Scripted {
         })
     }
 
-    /// What it was asked, in order.
+    /// Requests, in order.
     pub(in crate::flow) fn requests(&self) -> Vec<ChatRequest> {
         self.requests.lock().expect("not poisoned").clone()
     }
@@ -128,7 +128,7 @@ impl ChatModel for Scripted {
     }
 }
 
-/// Settings of a flow without services, with its own prompts.
+/// Settings of a flow without services, with its shipped prompts.
 pub(in crate::flow) fn settings(flow: &dyn Flow, limits: Limits, enforcement: Enforcement) -> Settings {
     Settings {
         prompts: Arc::new(Prompts::resolve(flow, &BTreeMap::new(), Services::default()).expect("resolves")),
@@ -142,7 +142,7 @@ pub(in crate::flow) fn settings(flow: &dyn Flow, limits: Limits, enforcement: En
     }
 }
 
-/// How turns ended.
+/// Outcomes of the turns.
 pub(in crate::flow) fn outcomes(events: &[Event]) -> impl Iterator<Item = &TurnOutcome> {
     events.iter().filter_map(|event| match &event.what {
         What::TurnEnded(ended) => Some(&ended.outcome),
@@ -150,7 +150,7 @@ pub(in crate::flow) fn outcomes(events: &[Event]) -> impl Iterator<Item = &TurnO
     })
 }
 
-/// The same in a word: `answered`, `refused`, or the kind of the failure.
+/// Outcomes in one word: `answered`, `refused`, or the kind of the failure.
 pub(in crate::flow) fn ends(events: &[Event]) -> Vec<&str> {
     outcomes(events)
         .map(|outcome| match outcome {
@@ -168,7 +168,7 @@ pub(in crate::flow) fn answers(events: &[Event]) -> Vec<&Answer> {
         .collect()
 }
 
-/// The moves between states.
+/// The transitions between states.
 pub(in crate::flow) fn moves(events: &[Event]) -> Vec<&Moved> {
     events.iter().filter_map(|event| if let What::Moved(moved) = &event.what { Some(moved) } else { None }).collect()
 }
@@ -181,7 +181,7 @@ pub(in crate::flow) fn calls(events: &[Event]) -> Vec<&ToolCalled> {
         .collect()
 }
 
-/// A completed trial of a flow that did these things.
+/// A completed trial of a flow with these events.
 pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
     let lane = Lane { flow: flow.description().name.into(), variant: "base".into(), repetition: 1, arm: Arm::Main };
     let evidence = Evidence {

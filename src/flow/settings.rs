@@ -1,4 +1,4 @@
-//! What a scenario's variant sets, resolved: texts instead of files, durations instead of words.
+//! Settings of a scenario's variant, resolved: texts instead of files, durations instead of strings.
 
 use super::Prompts;
 use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, SearchSettings};
@@ -13,19 +13,19 @@ pub struct Settings {
     pub enforcement: Enforcement,
     /// The chat model.
     pub model: ModelSettings,
-    /// The external search service; without it its tools are not offered.
+    /// The external search service; without it, its tools are not offered.
     pub search: Option<SearchSettings>,
-    /// What is declared of the managed retrieval service, without its address.
+    /// The declared managed retrieval service, without its address.
     pub managed_retrieval: Option<ManagedRetrievalSettings>,
-    /// Bounds on every turn.
+    /// Limits of every turn.
     pub limits: Limits,
     /// Sampling seed for the model.
     pub seed: Option<u32>,
-    /// Whether earlier turns are kept from the model: the control arm.
+    /// Whether earlier turns are hidden from the model: the control arm.
     pub withhold_history: bool,
 }
 
-/// Which services a trial has beside its model: what a flow offers depends on them.
+/// Services of a trial in addition to its model; they decide which tools a flow offers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Services {
     /// An external search service.

@@ -1,11 +1,11 @@
-//! Where a flow keeps the state of a session while a turn is under way, so that a killed process goes on where it was.
+//! Stores the state of a session during a turn, so that a restarted process can continue it.
 //!
-//! A store holds one text a session, the newest. That of trials is in memory, and does what a case's `fault` declares:
+//! A store holds one text per session, the newest. That of trials is in memory and simulates a case's declared `fault`:
 //!
 //! | fault | what the store does |
 //! |---|---|
-//! | `killed-in-STATE` | the process ends after the first text that is stored in that state of a turn; once a conversation |
-//! | `store-broken` | what was stored cannot be read back |
+//! | `killed-in-STATE` | the process ends after the first text stored in that state of a turn; once per conversation |
+//! | `store-broken` | stored state cannot be read back |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -16,29 +16,29 @@ pub enum StoreError {
     /// It cannot be read or written.
     #[error("the session store cannot be used: {0}")]
     Unusable(String),
-    /// The process ends now: what was stored is there for the next one.
+    /// The process ends now; the stored state is left for the next one.
     #[error("the process was ended after it stored the session")]
     Killed,
 }
 
-/// A store of sessions.
+/// Stores the state of sessions.
 pub trait SessionStore: Send + Sync + std::fmt::Debug {
-    /// Stores `text` as the newest of `session`, whose turn is in `state`.
+    /// Stores `text` as the newest state of `session`, whose turn is in `state`.
     ///
     /// # Errors
-    /// [`StoreError`] when it is not stored, or the process is to end.
+    /// [`StoreError`] if it cannot be stored, or if the process is to end.
     fn save(&self, session: &str, state: &str, text: &str) -> Result<(), StoreError>;
-    /// The newest text of `session`; `None` where there is none.
+    /// The newest text of `session`; `None` if there is none.
     ///
     /// # Errors
-    /// [`StoreError`] when it cannot be read.
+    /// [`StoreError`] if it cannot be read.
     fn load(&self, session: &str) -> Result<Option<String>, StoreError>;
-    /// Removes what is stored of `session`.
+    /// Removes the stored state of `session`.
     ///
     /// # Errors
-    /// [`StoreError`] when it cannot be removed.
+    /// [`StoreError`] if it cannot be removed.
     fn clear(&self, session: &str) -> Result<(), StoreError>;
-    /// What the case declares to go wrong; nothing goes wrong in a store that is no simulation.
+    /// Declares the fault of the case; stores that simulate nothing ignore it.
     fn declare(&self, _fault: &str) {}
 }
 

@@ -1,29 +1,29 @@
 //! Placeholders in a prompt: `{{ name }}`, and `{% if name %}` or `{% if not name %}` with `{% else %}` and `{% endif %}`.
 //!
-//! | written | stands for |
+//! | syntax | result |
 //! |---|---|
-//! | `{{ name }}` | the value of that name, as it is: nothing in it is filled in again |
-//! | `{% if name %}…{% else %}…{% endif %}` | one of the two texts: a value holds unless it is empty or false |
+//! | `{{ name }}` | the value of that name, unchanged: placeholders in it are not filled in |
+//! | `{% if name %}…{% else %}…{% endif %}` | one of the two texts: a value is true unless it is empty or false |
 //! | `{# … #}` | nothing |
 //! | a `-` inside, `{%- … -%}` | the same, without the white space on that side |
 //!
-//! There are no loops, no calls and no variables, so a text grows by what its placeholders hold and by nothing else. A text
-//! is read once, with the names that it may use: an unknown one is an error wherever it stands. What such a text gives is
-//! what Jinja gives for it. A template is written (`Display`) so that reading it gives the same template.
+//! There are no loops, calls or variables, so a text grows only by the values of its placeholders. A text is parsed
+//! once, with the names that it may use: an unknown name is an error anywhere in the text. The result is the same as
+//! that of Jinja. A template is displayed so that parsing it gives the same template.
 
-/// Placeholders, conditions and comments in one text.
+/// Maximum number of placeholders, conditions and comments in one text.
 const MOST_PLACEHOLDERS: usize = 100;
 
-/// What a name stands for.
+/// Value of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'v> {
     /// A text.
     Text(&'v str),
-    /// Whether something is so.
+    /// A condition.
     Flag(bool),
 }
 
-/// A text with placeholders, read.
+/// A parsed text with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Part>);
 
@@ -34,20 +34,20 @@ enum Part {
     Choice { name: String, negated: bool, then: Vec<Part>, otherwise: Vec<Part> },
 }
 
-/// Why a text is no template.
+/// Reason why a text is not a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TemplateError {
-    /// A placeholder that does not end.
+    /// A placeholder that is not closed.
     #[error("line {line}: `{open}` without `{close}`")]
     Open {
         /// The line, from 1.
         line: usize,
-        /// How it begins.
+        /// Opening sign.
         open: &'static str,
-        /// How it should end.
+        /// Expected closing sign.
         close: &'static str,
     },
-    /// Something that is no placeholder.
+    /// An invalid placeholder.
     #[error("line {line}: `{shown}`: a prompt may hold `{{{{ name }}}}` and `{{% if name %}}` only")]
     Unknown {
         /// The line, from 1.
@@ -55,17 +55,17 @@ pub(crate) enum TemplateError {
         /// Its beginning.
         shown: String,
     },
-    /// A name that has no value here.
+    /// An unknown name.
     #[error("line {line}: there is no `{name}` here; known: {known}")]
     Name {
         /// The line, from 1.
         line: usize,
         /// The name.
         name: String,
-        /// Those that there are.
+        /// Known names.
         known: String,
     },
-    /// `else` or `endif` where no condition began, or a second `else`.
+    /// `else` or `endif` without an open condition, or a second `else`.
     #[error("line {line}: `{word}` without `if`")]
     NoCondition {
         /// The line, from 1.
@@ -73,20 +73,20 @@ pub(crate) enum TemplateError {
         /// The word.
         word: &'static str,
     },
-    /// A condition that does not end.
+    /// A condition that is not closed.
     #[error("line {line}: `if {name}` without `endif`")]
     NoEnd {
         /// The line, from 1.
         line: usize,
-        /// What it asks for.
+        /// Name in the condition.
         name: String,
     },
-    /// More than anybody writes.
+    /// Too many placeholders.
     #[error("it has more than {MOST_PLACEHOLDERS} placeholders")]
     TooMany,
 }
 
-/// A condition that has begun.
+/// An open condition.
 struct Begun {
     line: usize,
     name: String,
@@ -96,10 +96,10 @@ struct Begun {
 }
 
 impl Template {
-    /// Reads a text that may use the names `known`.
+    /// Parses a text that may use the names `known`.
     ///
     /// # Errors
-    /// What is no placeholder, does not end, or names what is not known.
+    /// On an invalid or unclosed placeholder, or an unknown name.
     pub(crate) fn parse(source: &str, known: &[&str]) -> Result<Self, TemplateError> {
         let (mut parts, mut begun, mut rest) = (Vec::new(), Vec::<Begun>::new(), source);
         let (mut count, mut trims) = (0, false);
@@ -168,7 +168,7 @@ impl Template {
         }
     }
 
-    /// The text with these values, without white space at its ends. A name without a value is left out.
+    /// Fills in these values and trims the text. A name without a value is left out.
     pub(crate) fn fill(&self, values: &[(&str, Value<'_>)]) -> String {
         let mut text = String::new();
         write(&self.0, values, &mut text);
@@ -184,7 +184,8 @@ impl std::fmt::Display for Template {
     }
 }
 
-/// Writes parts as they are read: texts that came apart stay apart, and a brace before a placeholder stays a brace.
+/// Writes parts so that they can be parsed: separate texts stay separate, and a brace before a placeholder stays a
+/// brace.
 fn spell(parts: &[Part], text: &mut String) {
     let mut after_text = false;
     for part in parts {
@@ -211,7 +212,7 @@ fn spell(parts: &[Part], text: &mut String) {
     }
 }
 
-/// One placeholder. After a brace, which would begin another one, stands a space that it takes away again.
+/// Writes one placeholder. After a brace, which would open another one, adds a space that the placeholder trims.
 fn tag(text: &mut String, kind: char, inside: &str) {
     let trims = text.ends_with('{');
     text.push_str(if trims { " {" } else { "{" });
@@ -314,7 +315,7 @@ mod tests {
         assert_eq!(filled.len(), 20 * 1000);
     }
 
-    /// A text of the pieces that templates are made of, sound or not.
+    /// A text of the elements of templates, valid or not.
     fn source() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
             "a",

@@ -1,7 +1,7 @@
-//! One turn under way: what the model is shown, and what goes into the record.
+//! A running turn: the messages to the model, and the record.
 //!
-//! A flow's loop decides; this asks, hears, books and records. What is in flight when a turn is cut off is recorded as
-//! far as it came.
+//! A flow's loop decides; this module sends requests, reads replies, books retries and records. A call in flight when a
+//! turn is cut off is recorded with what is known of it.
 
 use super::context::micros;
 use super::frame::{Agent, Cut, Failure, Stop};
@@ -24,31 +24,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the model came back with.
+/// Outcome of a request to the model.
 pub(in crate::flow) enum Reply {
     /// A completion.
     Completion(Completed),
-    /// Nothing, after the last attempt; why.
+    /// No completion after the last attempt, with the reason.
     Unavailable(String),
 }
 
-/// A completion, as far as a flow decides by it.
+/// The parts of a completion that a flow uses for decisions.
 pub(in crate::flow) struct Completed {
     /// Ordinal within the trial.
     pub(in crate::flow) ordinal: u32,
     /// The text beside the calls.
     pub(in crate::flow) text: String,
     pub(in crate::flow) calls: Vec<ToolCall>,
-    /// Why it stopped.
+    /// Finish reason.
     pub(in crate::flow) finish: Finish,
-    /// Whether the model refused, in the provider's own field.
+    /// Whether the model refused, by the provider's refusal field.
     pub(in crate::flow) refused: bool,
-    /// What the provider counted.
+    /// Tokens counted by the provider.
     pub(in crate::flow) usage: Usage,
 }
 
 impl Completed {
-    /// Why a completion without calls counts as none, to a flow that answers through a tool; `None` when it has calls.
+    /// Why a text without calls is not an answer, for a flow that answers through a tool; `None` if there are calls.
     pub(in crate::flow) fn free_text(&self) -> Option<&'static str> {
         Some(match self.finish {
             _ if !self.calls.is_empty() => return None,
@@ -61,14 +61,14 @@ impl Completed {
     }
 }
 
-/// Something that was begun and has not come back.
+/// A call in flight.
 enum InFlight {
     Model(ModelCalled),
     Tool(ToolCalled),
     Search(FlowSearch),
 }
 
-/// One turn of the flow `A` under way.
+/// A running turn of the flow `A`.
 pub(in crate::flow) struct Turn<'a, A: Agent> {
     pub(in crate::flow) env: &'a AgentContext,
     pub(in crate::flow) conversation: &'a mut ConversationState,
@@ -77,9 +77,9 @@ pub(in crate::flow) struct Turn<'a, A: Agent> {
     pub(in crate::flow) query: String,
     /// Ordinal of the turn within its conversation.
     pub(in crate::flow) number: u32,
-    /// What outlives the turn beside the history.
+    /// State that outlives the turn in addition to the history.
     pub(in crate::flow) memory: A::Memory,
-    /// What the flow knows of this turn.
+    /// State of this turn.
     pub(in crate::flow) own: A::Own,
     started: Duration,
     messages: Vec<Message>,
@@ -87,12 +87,12 @@ pub(in crate::flow) struct Turn<'a, A: Agent> {
     model_calls: u32,
     minted: u32,
     in_flight: Option<(Duration, InFlight)>,
-    /// Tools that failed and have not worked since, and why.
+    /// Tools that failed and have not succeeded since, and why.
     failing: BTreeMap<&'static str, String>,
 }
 
 impl<'a, A: Agent> Turn<'a, A> {
-    /// Begins the next turn of `conversation`; the model is shown nothing yet.
+    /// Begins the next turn of `conversation`, without any messages to the model yet.
     pub(in crate::flow) fn begin(
         env: &'a AgentContext,
         conversation: &'a mut ConversationState,
@@ -106,7 +106,7 @@ impl<'a, A: Agent> Turn<'a, A> {
         Self::of(env, conversation, query, memory, (number, started))
     }
 
-    /// A turn that began at `started`, in which nothing has happened.
+    /// A turn that began at `started`, in which nothing has happened yet.
     fn of(
         env: &'a AgentContext,
         conversation: &'a mut ConversationState,
@@ -132,7 +132,7 @@ impl<'a, A: Agent> Turn<'a, A> {
         }
     }
 
-    /// Shows the model the fixed prompt of that name and the history, and nothing of what it was shown before.
+    /// Sets the messages to the fixed prompt of that name and the history.
     pub(in crate::flow) fn open(&mut self, prompt: &str) {
         self.messages.clear();
         self.shown.clear();
@@ -147,8 +147,8 @@ impl<'a, A: Agent> Turn<'a, A> {
         }
     }
 
-    /// Puts the fixed prompt of that name in the place of the one that the turn was opened with: the next stage has other
-    /// instructions and the same conversation.
+    /// Replaces the system prompt by the fixed prompt of that name: the next stage has other instructions and the same
+    /// conversation.
     pub(in crate::flow) fn instruct(&mut self, prompt: &str) {
         let Some(system) = self.env.settings.prompts.fixed(prompt) else { return };
         let digest = system.digest.clone();
@@ -162,8 +162,8 @@ impl<'a, A: Agent> Turn<'a, A> {
         }
     }
 
-    /// Goes on with a turn that a killed process left, after `elapsed`, so many completions and so many ids of its own. Its
-    /// beginning stands in the record already.
+    /// Resumes a turn that a killed process left after `elapsed`, with its numbers of completions and assigned ids. The
+    /// start of the turn is already in the record.
     pub(in crate::flow) fn resume(
         env: &'a AgentContext,
         conversation: &'a mut ConversationState,
@@ -176,8 +176,7 @@ impl<'a, A: Agent> Turn<'a, A> {
         Self { model_calls, minted, ..Self::of(env, conversation, query, memory, (number, started)) }
     }
 
-    /// Shows the model these messages behind the fixed prompt of that name and, where that is wanted, the history; nothing
-    /// else.
+    /// Sets the messages to the fixed prompt of that name, the history if requested, and these messages.
     pub(in crate::flow) fn show(&mut self, prompt: &str, history: bool, messages: Vec<Message>) {
         self.open(prompt);
         if !history {
@@ -190,22 +189,22 @@ impl<'a, A: Agent> Turn<'a, A> {
         }
     }
 
-    /// Everything that the model is shown now.
+    /// All current messages to the model.
     pub(in crate::flow) fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// The digests of everything that the model is shown now.
+    /// Digests of all current messages to the model.
     pub(in crate::flow) fn shown(&self) -> &[String] {
         &self.shown
     }
 
-    /// Completions asked for so far.
+    /// Number of completions requested so far.
     pub(in crate::flow) fn model_calls(&self) -> u32 {
         self.model_calls
     }
 
-    /// Ids of calls that were given so far.
+    /// Number of call ids assigned so far.
     pub(in crate::flow) fn minted(&self) -> u32 {
         self.minted
     }
@@ -215,12 +214,12 @@ impl<'a, A: Agent> Turn<'a, A> {
         self.env.clock.now().saturating_sub(self.started)
     }
 
-    /// Writes into the flow's own log.
+    /// Adds an entry to the flow's log.
     pub(in crate::flow) fn log(&self, entry: Logged) {
         self.push(self.env.clock.now(), What::Logged(entry));
     }
 
-    /// Shows the model one message more.
+    /// Adds one message for the model.
     pub(in crate::flow) fn say(&mut self, message: Message) {
         self.shown.push(digest(message.role, &message.content));
         self.messages.push(message);
@@ -231,18 +230,18 @@ impl<'a, A: Agent> Turn<'a, A> {
         self.env.push(at, self.conversation.ordinal, self.number, what);
     }
 
-    /// The bound on completions, once it is reached.
+    /// The limit on completions, if it is reached.
     pub(in crate::flow) fn model_calls_used_up(&self) -> Option<u32> {
         let limit = self.env.settings.limits.model_calls;
         (self.model_calls >= limit).then_some(limit)
     }
 
-    /// Whether the next completion is the last that the bound allows.
+    /// Whether the limit allows only one more completion.
     pub(in crate::flow) fn is_last_call(&self) -> bool {
         self.model_calls + 1 >= self.env.settings.limits.model_calls
     }
 
-    /// Asks the model, which is offered every tool, and ends the turn where it has no completion left or gives none.
+    /// Calls the model with all tools; ends the turn if no completion is left or the call fails.
     pub(in crate::flow) async fn ask(&mut self, tool_choice: ToolChoice) -> Result<Completed, Stop<A::Event>> {
         if let Some(limit) = self.model_calls_used_up() {
             let message = format!("No answer was ready after {limit} steps of the assistant.");
@@ -258,7 +257,7 @@ impl<'a, A: Agent> Turn<'a, A> {
         }
     }
 
-    /// Asks the model once, offers it these tools, and records what came of it.
+    /// Calls the model once with these tools, and records the outcome.
     pub(in crate::flow) async fn complete(
         &mut self,
         tools: Arc<[ToolDefinition]>,
@@ -321,20 +320,20 @@ impl<'a, A: Agent> Turn<'a, A> {
         Ok(reply)
     }
 
-    /// Puts the model's message among the messages and gives back its calls.
+    /// Adds the model's message and returns its calls.
     fn hear(&mut self, response: ChatResponse) -> Vec<ToolCall> {
         let content = response.refusal.filter(|_| response.content.is_empty()).unwrap_or(response.content);
         let calls = response.calls.clone();
         let message =
             Message { role: Role::Assistant, content, calls, answers: None, passthrough: response.passthrough };
-        // A message with neither text nor calls is one that some providers refuse to read back.
+        // Some providers reject a message that has neither text nor calls.
         if !message.content.is_empty() || !message.calls.is_empty() {
             self.say(message);
         }
         response.calls
     }
 
-    /// Gives calls without an id, or with one that was used before, an ordinal one: each result answers one call.
+    /// Assigns ordinal ids to calls without an id or with a used one, so that each result answers one call.
     fn mint_call_ids(&mut self, calls: &mut [ToolCall]) {
         let mut used: Vec<String> = self.messages.iter().flat_map(|m| m.calls.iter().map(|c| c.id.clone())).collect();
         for call in calls {
@@ -355,8 +354,8 @@ impl<'a, A: Agent> Turn<'a, A> {
         }
     }
 
-    /// Searches a base, with the name that it is declared by, without a model that asks for it: at most `top_k` passages,
-    /// best first. `None` where the search failed, which is in the record.
+    /// Searches a base, under its declared name, without a call by the model: at most `top_k` passages, best first.
+    /// `None` if the search failed; the failure is recorded.
     #[cfg_attr(not(test), expect(dead_code, reason = "the flows that ship leave the search to the model"))]
     pub(in crate::flow) async fn search(
         &mut self,
@@ -389,7 +388,7 @@ impl<'a, A: Agent> Turn<'a, A> {
         Ok(found)
     }
 
-    /// Notes a tool call as begun, for the record of a turn that is cut off meanwhile.
+    /// Notes the start of a tool call, for the record of a turn that is cut off during it.
     pub(in crate::flow) fn tool_begins(&mut self, completion: u32, call: &ToolCall, arguments: &Value) {
         let (conversation, turn, tool) = (self.conversation.ordinal, self.number, call.name.as_str());
         self.env.notify(&Status::ToolStarted { conversation, turn, tool, arguments });
@@ -405,7 +404,7 @@ impl<'a, A: Agent> Turn<'a, A> {
         self.in_flight = Some((self.env.clock.now(), InFlight::Tool(called)));
     }
 
-    /// Records the call that was begun, and shows the model its result.
+    /// Records the end of the started call and adds its result as a message.
     pub(in crate::flow) fn tool_ends(&mut self, outcome: ToolOutcome, told: String, attempts: &[provider::Attempt]) {
         let Some((at, InFlight::Tool(mut called))) = self.in_flight.take() else { return };
         called.took_us = micros(self.env.clock.now().saturating_sub(at));
@@ -415,7 +414,7 @@ impl<'a, A: Agent> Turn<'a, A> {
         self.push(at, What::ToolCalled(called));
     }
 
-    /// Records what was under way when the turn's time ran out.
+    /// Records calls in flight when the turn reaches its time limit.
     pub(in crate::flow) fn cut_off(&mut self) {
         let Some((at, what)) = self.in_flight.take() else { return };
         let took_us = micros(self.env.clock.now().saturating_sub(at));
@@ -427,8 +426,8 @@ impl<'a, A: Agent> Turn<'a, A> {
         }
     }
 
-    /// Takes an event in: the turn goes where the flow's table leads, and the transition is recorded. One that the table
-    /// lacks changes nothing, and its record leaves the machine.
+    /// Applies an event: moves the turn by the flow's table and records the transition. An event without a row changes
+    /// nothing, and its record shows a state outside the machine.
     pub(in crate::flow) fn happen(&mut self, on: A::Event) {
         let state = A::state(&mut self.own);
         let from = *state;
@@ -437,20 +436,21 @@ impl<'a, A: Agent> Turn<'a, A> {
         self.push(self.env.clock.now(), What::Moved(Moved { from, on, to }));
     }
 
-    /// The user gets this answer.
+    /// Ends the turn with this answer.
     pub(in crate::flow) fn answered(&mut self, on: A::Event, answer: Answer) -> TurnOutcome {
         self.happen(on);
         TurnOutcome::Answered(answer)
     }
 
-    /// Records that the model is told which step is missing, as a retry of the step's tool.
+    /// Records feedback about a missing step, as a retry of the step's tool.
     pub(in crate::flow) fn fed_back(&mut self, step: &str, tool: &str, cause: &str, message: &str) {
         self.retries.reminded(tool, cause);
         let fed_back = FedBack { step: step.into(), tool: tool.into(), cause: cause.into(), message: message.into() };
         self.push(self.env.clock.now(), What::FedBack(fed_back));
     }
 
-    /// A tool failed: the flow goes on without it, at once when no try is left, else when the turn ends without it.
+    /// Records a failed tool: the flow continues without it, immediately if no try is left, else if the turn ends
+    /// without it.
     pub(in crate::flow) fn tool_failed(&mut self, tool: &'static str, reason: &str, for_good: bool) {
         let told_already = self.failing.get(tool).is_some_and(String::is_empty);
         if for_good && !told_already {
@@ -461,7 +461,7 @@ impl<'a, A: Agent> Turn<'a, A> {
         }
     }
 
-    /// A tool works again.
+    /// Records that a tool works again.
     pub(in crate::flow) fn tool_worked(&mut self, tool: &'static str) {
         self.failing.remove(tool);
     }
@@ -470,7 +470,7 @@ impl<'a, A: Agent> Turn<'a, A> {
         self.push(self.env.clock.now(), What::Degraded { without: tool.into(), reason: reason.into() });
     }
 
-    /// Ends the turn: settles what is open, writes the history that later turns are shown, and returns what is to be kept.
+    /// Ends the turn: settles open retries, writes the history for later turns, and returns the state to store.
     pub(in crate::flow) fn end(mut self, outcome: TurnOutcome) -> A::Memory {
         for retried in self.retries.settle_all() {
             self.push(self.env.clock.now(), What::Retried(retried));
@@ -491,7 +491,7 @@ impl<'a, A: Agent> Turn<'a, A> {
     }
 }
 
-/// What is said of a call that the end of the turn's time cut off.
+/// Reason for a call cut off at the turn's time limit.
 const RAN_OUT: &str = "the turn's time ran out";
 
 fn ran_out() -> ToolOutcome {
@@ -500,7 +500,7 @@ fn ran_out() -> ToolOutcome {
 
 pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attempt> {
     let told = attempts.iter().map(|one| Attempt {
-        // A search by vectors asks two services: the other one is told by the tool.
+        // A search by vectors calls two services: the tool itself names the other one.
         service: (one.service == Service::Embeddings).then(|| one.service.as_str().to_owned()),
         status: one.status,
         cause: one.cause.map(|cause| cause.as_str().to_owned()),

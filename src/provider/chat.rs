@@ -1,18 +1,18 @@
-//! Neutral words for talking to a model: messages, tools, calls, usage.
+//! Dialect-neutral types of a conversation with a model: messages, tools, calls, usage.
 //!
-//! Dialects in `provider` translate these to and from the wire; nothing here knows any wire format.
+//! Dialects in `provider` translate them to and from wire formats; nothing here knows any of these.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Who speaks in a conversation.
+/// Role of a message's author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Instructions of the application.
     System,
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -21,7 +21,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The name as every dialect here and every trace spells it.
+    /// Name in every dialect and trace.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -37,43 +37,43 @@ impl Role {
 pub struct ToolCall {
     /// The provider's id of the call; results refer to it.
     pub id: String,
-    /// The tool's name as the model wrote it: it may name no tool at all.
+    /// Name of the tool as the model wrote it; there may be no such tool.
     pub name: String,
     /// The arguments exactly as sent: usually, not always, a JSON object.
     pub arguments: String,
 }
 
-/// What a dialect wrote beyond the neutral words: signatures, item ids, images, fields that nobody here knows.
+/// Parts of a message beyond the neutral fields: signatures, item ids, images, unknown fields.
 ///
-/// It goes back in its place to the dialect that wrote it; every other dialect ignores it.
+/// They are sent back unchanged, and only in the dialect that they came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passthrough {
-    /// The name of the dialect that understands it.
+    /// Dialect that they belong to.
     pub dialect: String,
-    /// The document around the neutral words, which are left out of it.
+    /// The document without the neutral fields.
     pub fields: Map<String, Value>,
-    /// What the content consists of, in order; empty where it is plain text.
+    /// Pieces of the content, in order; empty for plain text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<Piece>,
 }
 
-/// One piece of a message's content on the wire, without the neutral words that belong into it.
+/// One piece of a message's content, without its neutral text or call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Piece {
     /// The next `bytes` bytes of the message's text.
     Text {
-        /// UTF-8 bytes of the text.
+        /// Number of UTF-8 bytes.
         bytes: usize,
-        /// What surrounds it.
+        /// The rest of the piece.
         wire: Value,
     },
-    /// The next of the message's calls.
+    /// The next call of the message.
     Call {
-        /// What surrounds it.
+        /// The rest of the piece.
         wire: Value,
     },
-    /// Neither text nor call: verbatim.
+    /// Neither text nor call, kept verbatim.
     Other {
         /// The whole piece.
         wire: Value,
@@ -83,28 +83,28 @@ pub enum Piece {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who speaks.
+    /// Role of the author.
     pub role: Role,
-    /// The text; empty where an assistant message only calls tools.
+    /// The text; empty if an assistant message only calls tools.
     pub content: String,
     /// The calls of an assistant message, in the model's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
-    /// The call that a tool message answers.
+    /// Id of the call that a tool message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<String>,
-    /// What a dialect wants back beside it; `None` in messages of our own.
+    /// Parts that the dialect wants back; `None` in messages of our own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passthrough: Option<Arc<Passthrough>>,
 }
 
 impl Message {
-    /// A message that is only text.
+    /// Creates a message that is only text.
     pub fn text(role: Role, content: impl Into<String>) -> Self {
         Self { role, content: content.into(), calls: Vec::new(), answers: None, passthrough: None }
     }
 
-    /// The result of the call `id`.
+    /// Creates the result of the call `id`.
     pub fn tool_result(id: impl Into<String>, content: impl Into<String>) -> Self {
         Self {
             role: Role::Tool,
@@ -116,10 +116,10 @@ impl Message {
     }
 }
 
-/// A tool as the model is told about it.
+/// A tool as described to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolDefinition {
-    /// Name, unique among the tools of a request.
+    /// Name, unique within a request.
     pub name: String,
     /// What it does and when to use it.
     pub description: String,
@@ -127,17 +127,17 @@ pub struct ToolDefinition {
     pub parameters: Value,
 }
 
-/// What the model may or must call.
+/// Which tools the model may or must call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
     /// The model decides.
     Auto,
-    /// It must call some tool.
+    /// It must call at least one tool.
     Required,
-    /// It must not call any.
+    /// It must not call any tool.
     None,
-    /// It must call this one.
+    /// It must call this tool.
     Named(String),
 }
 
@@ -153,7 +153,7 @@ impl std::fmt::Display for ToolChoice {
 }
 
 impl ToolChoice {
-    /// For a trace: as displayed, and for `required` where one tool is offered, that tool too.
+    /// For a trace: the display form and, for `required` with a single tool offered, that tool.
     pub fn told(&self, offered: &[ToolDefinition]) -> String {
         match (self, offered) {
             (Self::Required, [only]) => format!("{self} {}", only.name),
@@ -169,48 +169,48 @@ pub struct ChatRequest {
     pub model: String,
     /// The whole conversation so far.
     pub messages: Vec<Message>,
-    /// The tools on offer; shared by all requests of a trial.
+    /// The tools offered; shared by all requests of a trial.
     pub tools: Arc<[ToolDefinition]>,
-    /// What may or must be called.
+    /// Which tools may or must be called.
     pub tool_choice: ToolChoice,
     /// Sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f64>,
-    /// Bound on output tokens.
+    /// Limit on output tokens.
     pub max_tokens: Option<u32>,
-    /// Sampling seed, where the provider takes one.
+    /// Sampling seed, if the provider supports one.
     pub seed: Option<u32>,
     /// Whether several calls in one message are allowed; `None` leaves it to the provider.
     pub parallel_calls: Option<bool>,
-    /// The rest of a document that was read from the wire; `None` in requests of our own.
+    /// The rest of a request read from the wire; `None` in requests of our own.
     pub passthrough: Option<Arc<Passthrough>>,
 }
 
-/// Why a model stopped.
+/// Reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
-    /// It was done.
+    /// The model finished.
     Stop,
-    /// It calls tools.
+    /// The model calls tools.
     ToolCalls,
-    /// The token limit cut it off.
+    /// The token limit cut the text off.
     Length,
-    /// A filter cut it off.
+    /// A content filter cut the text off.
     ContentFilter,
-    /// A reason of the provider's own.
+    /// A reason that only this provider uses.
     Other(String),
 }
 
-/// Tokens of one exchange. A missing figure is unknown, never zero.
+/// Tokens of one exchange. A missing number is unknown, never zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens read, cached ones included.
+    /// Input tokens, including cached ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// Of `input`, those served from the provider's cache.
+    /// Input tokens served from the provider's cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<u64>,
-    /// Tokens written, reasoning included.
+    /// Output tokens, including reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
 }
@@ -218,24 +218,24 @@ pub struct Usage {
 /// One reply of a chat model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatResponse {
-    /// The model that the provider says it used.
+    /// The model that the provider reports.
     pub model: String,
     /// The text, empty when there is none.
     pub content: String,
-    /// The provider's refusal text.
+    /// Text of the refusal, if the provider has a separate field for it.
     pub refusal: Option<String>,
     /// The calls, in the model's order.
     pub calls: Vec<ToolCall>,
-    /// Why it stopped.
+    /// Reason why the model stopped.
     pub finish: Finish,
     /// Tokens used.
     pub usage: Usage,
-    /// What the dialect wants back when this reply becomes a message of the conversation.
+    /// Parts that the dialect wants back when this reply becomes a message.
     pub passthrough: Option<Arc<Passthrough>>,
 }
 
 impl ChatResponse {
-    /// This reply as the conversation's next message, with all that its dialect wants back.
+    /// Converts the reply into the next message of the conversation, with all that its dialect wants back.
     pub fn to_message(&self) -> Message {
         Message {
             role: Role::Assistant,

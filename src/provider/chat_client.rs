@@ -1,4 +1,4 @@
-//! A chat model behind HTTP, whatever its dialect: encode, send with retries, decode. `wire` does the translation.
+//! Client of a chat model over HTTP, in any dialect: encode, send with retries, decode. `wire` does the translation.
 
 use super::failure::{failure, malformed, unreadable};
 use super::retry::{Failure, RetryPolicy, attempt};
@@ -34,7 +34,8 @@ struct Last {
 }
 
 impl ChatClient {
-    /// A model reached through `transport`; one for each trial, as the waits between retries count its calls.
+    /// Creates a client that uses `transport`; one per trial, because waits between retries depend on its number of
+    /// calls.
     pub fn new(
         dialect: &'static dyn Dialect,
         transport: Arc<dyn Transport>,
@@ -46,21 +47,21 @@ impl ChatClient {
         Self { dialect, quirks, streaming: false, transport, clock, policy, redactor, calls, last }
     }
 
-    /// With the server's departures from its dialect.
+    /// Sets the deviations of the server from its dialect.
     #[must_use]
     pub fn with_quirks(mut self, quirks: Quirks) -> Self {
         self.quirks = quirks;
         self
     }
 
-    /// With answers that come in pieces, so that the time to the first one is known.
+    /// Requests streams, so that the time to the first token is known.
     #[must_use]
     pub fn streaming(mut self, streaming: bool) -> Self {
         self.streaming = streaming;
         self
     }
 
-    /// With known secrets, for the service's error messages.
+    /// Sets known secrets, which are redacted in the service's error messages.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
@@ -85,7 +86,7 @@ impl ChatClient {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools of the last request as they were written, when they are these and nobody holds that request any more.
+    /// The encoded tools of the last request, if these are the same and that request is no longer in use.
     fn written(&self, request: &ChatRequest) -> Option<Value> {
         let Last { tools, body } = self.last().take()?;
         if !Arc::ptr_eq(&tools, &request.tools) || request.passthrough.is_some() {
@@ -110,7 +111,8 @@ impl ChatModel for ChatClient {
     }
 }
 
-/// The body of a request, as the dialect says and the server takes it; `tools` is what the body of an earlier one with
+/// Encodes a request's body in the dialect, adapted to the server; `tools` is the encoding from an earlier request with
+/// the same tools.
 /// the same tools had for them.
 pub fn encode(
     dialect: &dyn Dialect,
@@ -127,10 +129,10 @@ pub fn encode(
     body
 }
 
-/// Reads a response, success or not, whole or in pieces.
+/// Decodes a response, successful or not, whole or streamed.
 ///
 /// # Errors
-/// [`Failure`] with the kind of error that the response reports, or `Malformed` when it cannot be read.
+/// [`Failure`] with the kind of error that the response reports, or `Malformed` if it cannot be decoded.
 pub fn decode(dialect: &dyn Dialect, response: &HttpResponse, redactor: &Redactor) -> Result<ChatResponse, Failure> {
     if !(200..300).contains(&response.status) {
         return Err(failure(response, redactor));

@@ -1,4 +1,4 @@
-//! Texts as vectors, by any server with OpenAI's endpoint for embeddings: `POST {base}/embeddings`.
+//! Embeds texts with any server that has OpenAI's endpoint: `POST {base}/embeddings`.
 
 use super::json_service::EMBEDDINGS;
 use super::wire::embeddings::{self, EmbeddingRequest, Packing};
@@ -6,7 +6,7 @@ use super::{Access, AnswerError, Attempted, JsonService};
 use crate::transport::Service;
 use serde_json::{Map, Value};
 
-/// A model for embeddings, reached through the transport of one trial.
+/// Client of an embeddings model, for one trial.
 pub struct Embedder {
     service: JsonService,
     model: String,
@@ -14,14 +14,14 @@ pub struct Embedder {
 }
 
 impl Embedder {
-    /// A model reached through `access`. `dimensions` is how many numbers a vector should have, where the model lets one
-    /// choose.
+    /// Creates a client that uses `access`. `dimensions` is the requested length of a vector, if the model supports a
+    /// choice.
     pub fn new(access: &Access, model: &str, dimensions: Option<u32>) -> Self {
         let service = JsonService::new(access, Service::Embeddings, &EMBEDDINGS);
         Self { service, model: model.to_owned(), dimensions }
     }
 
-    /// One vector for each of `texts`, in their order, all of one length; transport retries included.
+    /// Embeds `texts`, with transport retries: one vector per text, in order, all of the same length.
     pub async fn embed(&self, texts: &[String]) -> Attempted<Vec<Vec<f32>>> {
         let body = embeddings::encode_request(&EmbeddingRequest {
             model: self.model.clone(),
@@ -33,7 +33,7 @@ impl Embedder {
     }
 }
 
-/// The vectors of so many texts.
+/// Reads the vectors of that many texts.
 fn vectors(body: &Value, texts: usize) -> Result<Vec<Vec<f32>>, AnswerError> {
     let vectors = embeddings::decode_response(body, Packing::Floats)?.vectors;
     let length = vectors.first().map_or(0, Vec::len);

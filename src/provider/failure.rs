@@ -1,4 +1,4 @@
-//! From a response that is no success, or cannot be read, to a [`Failure`]; what the words mean, `wire` knows.
+//! Turns an unsuccessful or unreadable response into a [`Failure`]; `wire` interprets its body.
 
 use super::ErrorKind;
 use super::retry::Failure;
@@ -6,10 +6,10 @@ use super::wire::{self, WireError};
 use crate::cassette::Redactor;
 use crate::transport::{HttpResponse, REDIRECT_HEADER};
 
-/// Characters of a service's words that are kept.
+/// Characters of a service's message that are kept.
 const WORDS: usize = 500;
 
-/// What a response that is no success means.
+/// Interprets an unsuccessful response.
 pub(super) fn failure(response: &HttpResponse, redactor: &Redactor) -> Failure {
     if (300..400).contains(&response.status) {
         return redirected(response, redactor);
@@ -26,7 +26,7 @@ pub(super) fn failure(response: &HttpResponse, redactor: &Redactor) -> Failure {
     Failure { kind, status: Some(response.status), message }
 }
 
-/// What a redirect means: the address is wrong, and asking it again changes nothing.
+/// Interprets a redirect: the address is wrong, and a retry does not help.
 fn redirected(response: &HttpResponse, redactor: &Redactor) -> Failure {
     let status = response.status;
     let message = match response.header(REDIRECT_HEADER) {
@@ -36,7 +36,7 @@ fn redirected(response: &HttpResponse, redactor: &Redactor) -> Failure {
     Failure { kind: ErrorKind::BadRequest, status: Some(status), message: clipped(&message, redactor) }
 }
 
-/// What it means that a success could not be translated: an error of the upstream's within it, or nonsense.
+/// Interprets a success that cannot be translated: an error of the upstream service, or invalid content.
 pub(super) fn unreadable(response: &HttpResponse, error: &WireError, redactor: &Redactor) -> Failure {
     match error {
         _ if is_page(response) => malformed(response, &error.to_string(), redactor),
@@ -50,13 +50,13 @@ pub(super) fn unreadable(response: &HttpResponse, error: &WireError, redactor: &
     }
 }
 
-/// A response that should have been a success and cannot be read.
+/// Failure for a successful response that cannot be read.
 pub(super) fn malformed(response: &HttpResponse, reason: &str, redactor: &Redactor) -> Failure {
     let kind = if is_page(response) { ErrorKind::HtmlPage } else { ErrorKind::Malformed };
     Failure { kind, status: Some(response.status), message: clipped(reason, redactor) }
 }
 
-/// Whether a response is a page for people: by its content type, or by how it begins.
+/// Whether a response is an HTML page, by its content type or its beginning.
 fn is_page(response: &HttpResponse) -> bool {
     let typed = response.header("content-type").is_some_and(|kind| kind.trim_start().starts_with("text/html"));
     let begins = response.body.trim_ascii_start();

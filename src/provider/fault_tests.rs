@@ -1,5 +1,5 @@
-//! A server that misbehaves as declared, one connection a fault: what the retry account of each fault says, live, and
-//! again when the recording of it is replayed.
+//! A server with declared faults, one connection per fault: the retry account of each fault, live and replayed from its
+//! recording.
 
 use super::wire::openai_chat;
 use super::*;
@@ -16,22 +16,22 @@ use tokio::net::{TcpListener, TcpStream};
 
 const LIMIT: Duration = Duration::from_millis(400);
 
-/// What becomes of one connection.
+/// Fault of one connection.
 #[derive(Clone)]
 enum Fault {
     /// An answer with status, headers and body.
     Answer(u16, Vec<(&'static str, &'static str)>, String),
-    /// A stream of these events that ends properly, as HTTP goes.
+    /// A stream of these events that ends properly at the HTTP level.
     Stream(Vec<String>),
     /// Fewer bytes than announced.
     CutBody,
-    /// The connection goes down while the request is read.
+    /// The connection is reset while the request is read.
     Reset,
-    /// Nothing, for longer than anybody waits.
+    /// No response within any time limit.
     Stall,
-    /// The beginning of a stream, and then nothing.
+    /// The beginning of a stream, then no more.
     StalledStream,
-    /// Bytes that are no HTTP.
+    /// Bytes that are not HTTP.
     Noise,
 }
 
@@ -55,13 +55,13 @@ fn busy(status: u16, header: &[(&'static str, &'static str)]) -> Fault {
     Answer(status, header.to_vec(), json!({"error": {"message": "later"}}).to_string())
 }
 
-/// Meets each connection with the next fault, and the clock with none of its own.
+/// Serves each connection with the next fault.
 async fn misbehave(listener: TcpListener, faults: Vec<Fault>) {
     let mut open = Vec::new();
     for fault in faults {
         let (mut socket, _) = listener.accept().await.expect("a connection");
         if matches!(fault, Reset) {
-            // Closing with the request unread sends a reset.
+            // Closing a socket with unread data sends a reset.
             let mut byte = [0];
             socket.read_exact(&mut byte).await.expect("a byte");
             continue;
@@ -140,7 +140,7 @@ fn client(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, streaming: bool)
     ChatClient::new(openai_chat::DIALECT, transport, clock, policy).streaming(streaming)
 }
 
-/// What comes of one request to a server with these faults, live; and the same again from the recording.
+/// Result of one request to a server with these faults: live, and replayed from the recording.
 async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let base_url = format!("http://{}", listener.local_addr().expect("bound"));
@@ -183,7 +183,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
     attempted
 }
 
-/// The account: status and cause of each attempt, and what came of it all.
+/// The account: status and cause of each attempt, and the result.
 fn told(attempted: &Attempted<ChatResponse>) -> String {
     let attempts = attempted.attempts.iter().map(|attempt| {
         let status = attempt.status.map_or_else(|| "-".to_owned(), |status| status.to_string());

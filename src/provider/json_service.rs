@@ -1,4 +1,4 @@
-//! A service of plain JSON requests: the retry loop, the errors and the reading, without a dialect.
+//! Client of a plain JSON service: the retry loop, errors and decoding, without a dialect.
 
 use super::failure::{failure, malformed, unreadable};
 use super::wire::{self, WireError, embeddings, nuclia_ask};
@@ -9,55 +9,55 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The matching profile of embeddings as OpenAI writes them: everything counts but who asks.
+/// Matching profile of OpenAI-compatible embeddings: everything counts except the user field.
 pub(super) static EMBEDDINGS: Profile = Profile { name: embeddings::NAME, version: 1, drop: &["/user"] };
 
-/// The matching profile of that name, of services without a dialect of chat or search.
+/// The matching profile of that name, for services without a chat or search dialect.
 pub(super) fn profile_of_service(name: &str) -> Option<&'static Profile> {
     [&EMBEDDINGS, &nuclia_ask::PROFILE].into_iter().find(|profile| profile.name == name)
 }
 
-/// Why the answer of such a service cannot be used.
+/// Reason why an answer of such a service cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AnswerError {
-    /// It is not what the dialect says.
+    /// It does not match the dialect.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// A part is not there, or is of another type.
+    /// A member is missing, or has another type.
     #[error("{what} has no {member}")]
     Lacks {
-        /// What should have it.
+        /// The object that should have it.
         what: String,
-        /// The part.
+        /// The member.
         member: &'static str,
     },
-    /// Lists that belong together do not fit together.
+    /// Lists that should correspond have different lengths.
     #[error("the answer's lists have different lengths")]
     Uneven,
-    /// There is not one vector for each text.
+    /// The number of vectors differs from the number of texts.
     #[error("{texts} texts were sent, and {vectors} vectors came back")]
     VectorCount {
-        /// Texts that were sent.
+        /// Number of texts sent.
         texts: usize,
-        /// Vectors that came back.
+        /// Number of vectors received.
         vectors: usize,
     },
-    /// The vectors do not have one length.
+    /// The vectors are empty or differ in length.
     #[error("the vectors are empty, or of different lengths")]
     VectorLengths,
-    /// A number is too large, or none.
+    /// A value is not a finite number.
     #[error("a vector holds something that is no number")]
     NotFinite,
 }
 
 impl AnswerError {
-    /// A part that is not there.
+    /// Creates the error for a missing member.
     pub(crate) fn lacks(what: impl Into<String>, member: &'static str) -> Self {
         Self::Lacks { what: what.into(), member }
     }
 }
 
-/// One service, reached through the transport of one trial; the waits between retries count its calls.
+/// Client of one service, for one trial; the waits between retries depend on its number of calls.
 pub(crate) struct JsonService {
     access: Access,
     service: Service,
@@ -67,14 +67,14 @@ pub(crate) struct JsonService {
 }
 
 impl JsonService {
-    /// The service reached through `access`, whose requests are matched by that profile.
+    /// Creates a client that uses `access`, with a matching profile for its requests.
     pub(crate) fn new(access: &Access, service: Service, profile: &'static Profile) -> Self {
         let (redactor, calls) = (Redactor::default(), AtomicU64::new(0));
         Self { access: access.clone(), service, profile, redactor, calls }
     }
 
-    /// Sends one request, transport retries included, and reads its answer; the error of `read` is what is wrong with
-    /// it. A body of `null` is none, and so is an answer without a body.
+    /// Sends one request, with transport retries, and reads its answer; an error of `read` makes it malformed. A body
+    /// of `null` means no body, and so does an answer without one.
     pub(crate) async fn ask<T>(
         &self,
         method: &'static str,
@@ -96,7 +96,7 @@ impl JsonService {
         let decode = |response: &HttpResponse| {
             if !(200..300).contains(&response.status) {
                 let failed = failure(response, &self.redactor);
-                // Chroma names the error in one member and says it in another.
+                // Chroma puts the error's name and its message into different members.
                 let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
                 return Err(match (body.get("error"), body.get("message").and_then(Value::as_str)) {
                     (Some(Value::String(_)), Some(said)) => {

@@ -1,6 +1,6 @@
-//! A managed retrieval service: one question, an answer with citations, transport retries included.
+//! Client of a managed retrieval service: one question, an answer with citations, with transport retries.
 //!
-//! What comes back holds no secret and no address of the service: both are taken out here, before anybody reads it.
+//! Results contain no secret and no address of the service: both are redacted here, before the results are used.
 
 use super::failure::{failure, malformed, unreadable};
 use super::wire::nuclia_ask::{self, AskAnswer, AskRequest};
@@ -12,22 +12,22 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What stands where the service's address stood.
+/// Replaces the service's address.
 const ADDRESS_MARK: &str = "[redacted:service address]";
 
-/// Parts of a text by which one sees that something was taken out.
+/// Start of every redaction mark.
 const MARKS: &str = "[redacted:";
 
-/// A file of the service, as it came.
+/// A downloaded file.
 #[derive(Debug, Clone)]
 pub struct Download {
-    /// What the service says that it is.
+    /// Content type as reported by the service.
     pub content_type: String,
     /// Its bytes.
     pub bytes: Bytes,
 }
 
-/// One service, reached through the transport of one trial; the waits between retries count its calls.
+/// Client of one service, for one trial; the waits between retries depend on its number of calls.
 pub struct ManagedRetrieval {
     access: Access,
     kb_id: String,
@@ -38,7 +38,7 @@ pub struct ManagedRetrieval {
 }
 
 impl ManagedRetrieval {
-    /// The service that is declared so, reached through `access`; `redactor` knows every secret in use.
+    /// Creates a client for the declared service that uses `access`; `redactor` knows every secret in use.
     pub fn new(access: &Access, settings: &ManagedRetrievalSettings, redactor: Redactor) -> Self {
         Self {
             access: access.clone(),
@@ -50,14 +50,14 @@ impl ManagedRetrieval {
         }
     }
 
-    /// The same with one secret, for flows whose tests play the service.
+    /// Creates a client with one secret, for tests of flows.
     #[cfg(test)]
     pub(crate) fn keeping(secret: (&str, &str), access: &Access, settings: &ManagedRetrievalSettings) -> Self {
         Self::new(access, settings, Redactor::new([(secret.0.to_owned(), secret.1.to_owned())]))
     }
 
-    /// Asks once. The texts of the answer hold neither a secret nor the service's address; where something was taken out
-    /// of the answer's own text, its positions mean nothing any more and every citation is without one.
+    /// Asks once. The texts of the answer contain neither a secret nor the service's address. If the answer's own text
+    /// was redacted, its positions are no longer valid, so every citation loses them.
     pub async fn ask(&self, request: &AskRequest) -> Attempted<AskAnswer> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let body = Arc::new(nuclia_ask::encode_request(request));
@@ -73,7 +73,7 @@ impl ManagedRetrieval {
         self.access.exchange(call, sent, |response| self.read(response)).await
     }
 
-    /// Fetches a file of the box: the resource that it belongs to, and its field there.
+    /// Downloads a file of the knowledge box, by its resource and its field.
     pub async fn download(&self, resource: &str, field: &str) -> Attempted<Download> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let path = nuclia_ask::download_path(&self.kb_id, resource, field);

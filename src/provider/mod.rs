@@ -1,8 +1,9 @@
-//! Services behind HTTP: clients for chat models, search, managed retrieval, embeddings and plain JSON, one retry loop
-//! for all.
+//! Clients of HTTP services: chat models, search, managed retrieval, embeddings and plain JSON, with one retry loop for
+//! all.
 //!
 //! `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
-//! waits or records. What single servers do differently is declared ([`crate::settings::Quirks`]). [`Attempt`]s are data: every one is reported to the caller.
+//! waits or records. Deviations of single servers are declared ([`crate::settings::Quirks`]). [`Attempt`]s are data:
+//! the caller receives every one.
 
 pub mod chat;
 pub mod chat_client;
@@ -38,16 +39,16 @@ use crate::transport::{HttpRequest, HttpResponse, Miss, Service, Transport};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What an error means to whoever decides about retries.
+/// Kind of an error, for the decision about retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// Too many requests for now.
+    /// Too many requests at the moment.
     RateLimit,
     /// The account's budget is used up: waiting does not help.
     Quota,
     /// The provider is overloaded.
     Overloaded,
-    /// The conversation is longer than the model reads.
+    /// The conversation exceeds the model's context window.
     ContextLength,
     /// The key is missing or wrong.
     Auth,
@@ -55,18 +56,18 @@ pub enum ErrorKind {
     BadRequest,
     /// The provider failed.
     Server,
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     Connection,
-    /// No answer in time.
+    /// No answer within the time limit.
     Timeout,
-    /// An answer that is not what the dialect says.
+    /// The answer does not match the dialect.
     Malformed,
-    /// A page for people where the API's answer should be: a login page, a proxy's.
+    /// An HTML page instead of an API response: a login page, or that of a proxy.
     HtmlPage,
 }
 
 impl ErrorKind {
-    /// The word used in traces.
+    /// Name in traces.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RateLimit => "rate_limit",
@@ -89,19 +90,19 @@ impl ErrorKind {
     }
 }
 
-/// Why a service gave nothing usable.
+/// Reason why a service returned nothing usable.
 #[derive(Debug, Clone)]
 pub enum ProviderError {
-    /// It said so, or was not reached.
+    /// It reported an error, or was unreachable.
     Failed {
-        /// What it means.
+        /// Kind of the error.
         kind: ErrorKind,
-        /// HTTP status, when there was an answer.
+        /// HTTP status, if there was a response.
         status: Option<u16>,
-        /// The service's words, redacted.
+        /// Message of the service, redacted.
         message: String,
     },
-    /// Replay has no such exchange: the trial ends in ERROR.
+    /// The recording has no such exchange: the trial ends with ERROR.
     Miss(Box<Miss>),
 }
 
@@ -117,36 +118,36 @@ impl std::fmt::Display for ProviderError {
     }
 }
 
-/// One HTTP attempt, as the trace will tell it.
+/// One HTTP attempt, as recorded in the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The service that was asked.
+    /// Service of the request.
     pub service: Service,
-    /// HTTP status, when there was an answer.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// What failed; `None` when nothing did.
+    /// Kind of the failure; `None` on success.
     pub cause: Option<ErrorKind>,
-    /// How long it took.
+    /// Duration.
     pub took: Duration,
-    /// How long was waited before the next; `None` when there was none.
+    /// Wait before the next attempt; `None` if there was none.
     pub wait: Option<Duration>,
-    /// When its first token had arrived, counted from sending; `None` when nothing was streamed.
+    /// Arrival of the first token, counted from sending; `None` if nothing was streamed.
     pub first_token: Option<Duration>,
-    /// Whether the response says that its failure was declared ([`crate::transport::DECLARED_FAULT_HEADER`]).
+    /// Whether the response marks its failure as declared ([`crate::transport::DECLARED_FAULT_HEADER`]).
     pub declared_fault: bool,
 }
 
-/// A result together with all attempts that led to it.
+/// A result with all attempts that were made for it.
 #[derive(Debug, Clone)]
 pub struct Attempted<T> {
-    /// The last attempt's result.
+    /// Result of the last attempt.
     pub result: Result<T, ProviderError>,
     /// All attempts in order, at least one.
     pub attempts: Vec<Attempt>,
 }
 
 impl<T> Attempted<T> {
-    /// When the first token of a streamed result had arrived, counted from the first attempt, waits included.
+    /// Arrival of the first token of a streamed result, counted from the first attempt, including waits.
     pub fn first_token(&self) -> Option<Duration> {
         let (last, before) = self.attempts.split_last()?;
         let spent: Duration = before.iter().map(|attempt| attempt.took + attempt.wait.unwrap_or_default()).sum();
@@ -154,20 +155,20 @@ impl<T> Attempted<T> {
     }
 }
 
-/// What a client of a service needs in one trial: a way to it, a clock, and when to ask again.
+/// What a client needs in one trial: a transport, a clock and a retry policy.
 #[derive(Clone)]
 pub struct Access {
-    /// The way: live, recorded or replayed.
+    /// The transport: live, recorded or replayed.
     pub transport: Arc<dyn Transport>,
     /// The trial's clock.
     pub clock: Arc<dyn Clock>,
-    /// When and how long to wait before the same request is sent again.
+    /// Policy for retries.
     pub policy: RetryPolicy,
 }
 
 impl Access {
-    /// Sends what `request` makes until it succeeds, fails for good, or the policy's attempts are used up; `call` is the
-    /// ordinal of this call among those to the same service.
+    /// Sends the output of `request` until it succeeds, fails permanently, or the policy's attempts are used up; `call`
+    /// is the ordinal of this call among those to the same service.
     pub async fn exchange<T>(
         &self,
         call: u64,
@@ -178,9 +179,9 @@ impl Access {
     }
 }
 
-/// A chat model behind some dialect.
+/// A chat model in some dialect.
 pub trait ChatModel: Send + Sync {
-    /// Asks for one completion, transport retries included.
+    /// Requests one completion, with transport retries.
     fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Attempted<ChatResponse>>;
 }
 
@@ -189,7 +190,7 @@ pub trait ChatModel: Send + Sync {
 pub struct SearchQuestion {
     /// The query.
     pub query: String,
-    /// What is known already, for the service to build on.
+    /// What is already known, as context for the service.
     pub context: Option<String>,
     /// The service's model, `perplexity/sonar` for example.
     pub model: String,
@@ -211,16 +212,16 @@ pub struct Citation {
 pub struct SearchAnswer {
     /// The text, with `[n]` markers as sent.
     pub text: String,
-    /// What it cites, in order of the markers, without repeats.
+    /// Citations in the order of their markers, without duplicates.
     pub citations: Vec<Citation>,
-    /// The model that the service says it used.
+    /// The model that the service reports.
     pub model: String,
     /// Tokens used.
     pub usage: Usage,
 }
 
-/// An external search service behind some dialect.
+/// An external search service in some dialect.
 pub trait SearchService: Send + Sync {
-    /// Asks once, transport retries included.
+    /// Asks once, with transport retries.
     fn ask<'a>(&'a self, question: &'a SearchQuestion) -> BoxFuture<'a, Attempted<SearchAnswer>>;
 }

@@ -1,6 +1,6 @@
-//! Traffic between somebody else's agent and a service, read: which dialect a request speaks, and what came of it.
+//! Decodes traffic between an external agent and a service: the dialect of a request, and the result.
 //!
-//! The agent retries by itself, so every exchange is one attempt here, success or not.
+//! The agent does its own retries, so every exchange is one attempt here, successful or not.
 
 use super::chat_client;
 use super::failure::unreadable;
@@ -14,26 +14,26 @@ use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transpo
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// One attempt, and what it gave.
+/// One attempt and its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Observed<T> {
     /// The attempt.
     pub attempt: Attempt,
-    /// What it gave.
+    /// The result.
     pub result: Result<T, Failure>,
 }
 
-/// Whether a dialect reads a request; what is only compared exactly is not read.
+/// Whether a dialect can decode a request; one that is only compared exactly is not decoded.
 pub(crate) fn is_read(request: &HttpRequest) -> bool {
     wire::by_name(request.profile.name).is_some()
 }
 
-/// A request to a model, read; `None` when it is not what its dialect says.
+/// Decodes a request to a model; `None` if it does not match its dialect.
 pub(crate) fn asked(request: &HttpRequest) -> Option<ChatRequest> {
     wire::by_name(request.profile.name)?.decode_request(&request.path, &request.body).ok()
 }
 
-/// The words of a request to a search service: the last thing that the user says in it.
+/// The question in a request to a search service: its last user message.
 pub(crate) fn question(request: &HttpRequest) -> String {
     let words = request.body.get("query").and_then(Value::as_str).map(str::to_owned);
     let said = || {
@@ -43,7 +43,7 @@ pub(crate) fn question(request: &HttpRequest) -> String {
     words.or_else(said).unwrap_or_default()
 }
 
-/// A model's answer.
+/// Decodes a model's answer.
 pub(crate) fn completion(
     request: &HttpRequest,
     result: &Result<HttpResponse, TransportError>,
@@ -62,7 +62,7 @@ pub(crate) fn completion(
     heard
 }
 
-/// A search service's answer, streamed or not; a bare list of results is an answer without text.
+/// Decodes a search service's answer, streamed or not; a plain list of results is an answer without text.
 pub(crate) fn search_answer(
     request: &HttpRequest,
     result: &Result<HttpResponse, TransportError>,
@@ -94,8 +94,8 @@ fn assembled(dialect: &dyn Dialect, response: &HttpResponse, redactor: &Redactor
     Err(unreadable(response, &WireError::Cut, redactor))
 }
 
-/// The response with the word `background` that the request has, where the service does not repeat it: an answer that is
-/// queued or in progress is then what was asked for.
+/// The response with the request's `background` member, in case the service does not repeat it: a queued or unfinished
+/// answer is then what was requested.
 fn in_background<'r>(request: &HttpRequest, response: &'r HttpResponse) -> Cow<'r, HttpResponse> {
     let Some(flag) = request.body.get("background").filter(|flag| **flag == Value::Bool(true)) else {
         return Cow::Borrowed(response);
@@ -126,7 +126,7 @@ fn read<T>(
         }
     };
     let cause = result.as_ref().err().map(|failure| failure.kind);
-    // Of a service that is only matched and not understood, any answer but a refusal to work is an answer.
+    // If a service is only matched and not decoded, any answer except a refusal to work counts as an answer.
     let exact = request.profile.name == Profile::EXACT.name;
     let cause = cause.filter(|_| !exact || status.is_none_or(|status| status == 429 || status >= 500));
     let service = request.service;

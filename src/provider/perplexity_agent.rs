@@ -1,4 +1,5 @@
-//! Perplexity's Agent API; the shape of the retired Sonar API is still read, for old cassettes and gateways.
+//! Client of Perplexity's Agent API; the format of the retired Sonar API is still decoded, for old cassettes and
+//! gateways.
 
 use super::failure::{failure, malformed, unreadable};
 use super::retry::{Failure, RetryPolicy, attempt};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the service is told beside the question.
+/// Instructions sent with every question.
 const INSTRUCTIONS: &str =
     "Answer from current web sources. Put the number of the source in brackets behind each statement, like [1].";
 
@@ -25,12 +26,13 @@ pub struct PerplexityAgent {
 }
 
 impl PerplexityAgent {
-    /// A service reached through `transport`; one for each trial, as the waits between retries count its calls.
+    /// Creates a client that uses `transport`; one per trial, because waits between retries depend on its number of
+    /// calls.
     pub fn new(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Self {
         Self { transport, clock, policy, redactor: Redactor::default(), calls: AtomicU64::new(0) }
     }
 
-    /// With known secrets, for the service's error messages.
+    /// Sets known secrets, which are redacted in the service's error messages.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
@@ -61,7 +63,7 @@ impl SearchService for PerplexityAgent {
     }
 }
 
-/// The body of a request: a bare model searches the web only when it is given the tool.
+/// Encodes a request's body: a plain model searches the web only if the tool is offered.
 pub fn encode(question: &SearchQuestion) -> Value {
     let input = match question.context.as_deref().map(str::trim).filter(|context| !context.is_empty()) {
         Some(context) => format!("{}\n\nKnown already:\n{context}", question.query),
@@ -75,10 +77,10 @@ pub fn encode(question: &SearchQuestion) -> Value {
     })
 }
 
-/// Reads a response, success or not.
+/// Decodes a response, successful or not.
 ///
 /// # Errors
-/// [`Failure`] with the kind of error that the response reports, or `Malformed` when it cannot be read.
+/// [`Failure`] with the kind of error that the response reports, or `Malformed` if it cannot be decoded.
 pub fn decode(response: &HttpResponse, redactor: &Redactor) -> Result<SearchAnswer, Failure> {
     if !(200..300).contains(&response.status) {
         return Err(failure(response, redactor));

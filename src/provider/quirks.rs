@@ -1,7 +1,7 @@
-//! Where servers depart from the dialect that they speak, as data: applied to a request's body after it was encoded.
+//! Deviations of servers from their dialect, as data: applied to a request's body after encoding.
 //!
-//! No dialect knows about servers. Whatever a quirk takes out of a request is what the server refuses or ignores; it
-//! therefore shows in the recording, and in the evidence that comes of it.
+//! Dialects do not know about servers. A quirk removes only what the server refuses or ignores; the change is therefore
+//! visible in the recording and in the evidence built from it.
 
 use super::wire::Dialect;
 use crate::settings::Quirks;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 impl Quirks {
-    /// The path with what the server wants behind it.
+    /// The path with the suffix that the server needs.
     pub(super) fn path(&self, path: String) -> String {
         match &self.api_version {
             None => path,
@@ -20,7 +20,7 @@ impl Quirks {
         }
     }
 
-    /// Changes `body`, which was encoded as `dialect` says, to what the server takes.
+    /// Adapts `body`, encoded in `dialect`, to the server.
     pub(super) fn apply(&self, dialect: &dyn Dialect, body: &mut Value) {
         let Value::Object(fields) = body else { return };
         dialect.apply_quirks(self, fields);
@@ -42,7 +42,7 @@ impl Quirks {
         }
     }
 
-    /// Those that only servers of Chat Completions have.
+    /// Quirks that only servers of Chat Completions have.
     pub(super) fn chat(&self, fields: &mut Map<String, Value>) {
         if self.max_completion_tokens {
             rename(fields, "max_tokens", "max_completion_tokens");
@@ -73,7 +73,7 @@ fn rename(fields: &mut Map<String, Value>, from: &str, to: &str) {
     }
 }
 
-/// An id of nine characters for any other, always the same: one that already fits stays.
+/// Replaces an id by nine characters derived from it; one that already fits stays.
 fn shorten(id: Option<&mut Value>) {
     let Some(Value::String(id)) = id else { return };
     if id.len() != 9 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {

@@ -1,7 +1,7 @@
-//! What the latest requests of a trial were refused with.
+//! Keeps the refusals of a trial's latest requests.
 //!
-//! Attempts are told when a call ends. A turn whose time runs out while a service refuses, or does not answer, drops the
-//! call; what was refused until then is kept here, so that an outage is not taken for a slow agent.
+//! Attempts are reported when a call ends. A turn that reaches its time limit while a service refuses or does not
+//! answer drops the call; its refusals are kept here, so that an outage is not mistaken for a slow agent.
 
 use super::wire;
 use super::{Attempt, ErrorKind};
@@ -10,7 +10,7 @@ use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transpo
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A way to services that keeps the attempts that failed since the last one that worked.
+/// Transport that keeps the attempts that failed since the last success.
 pub struct Refusals {
     transport: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
@@ -20,18 +20,18 @@ pub struct Refusals {
 #[derive(Default)]
 struct Kept {
     failed: Vec<(Duration, Attempt)>,
-    /// When the request under way was sent.
+    /// Time of sending of the request in flight.
     under_way: Option<Duration>,
 }
 
 impl Refusals {
-    /// On the way to `transport`, by the trial's clock.
+    /// Wraps `transport`, with the trial's clock.
     pub fn new(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> Self {
         Self { transport, clock, kept: Mutex::default() }
     }
 
-    /// The attempts that were sent at `from` (by the clock) or later and failed, with none since that worked; none where
-    /// most of the time until now went into the request under way, which nobody refused.
+    /// Attempts sent at `from` (by the clock) or later that failed, without a success since. Empty if most of the time
+    /// until now was spent in the request in flight, which was not refused.
     pub fn since(&self, from: Duration) -> Vec<Attempt> {
         let (now, kept) = (self.clock.now(), self.kept());
         let refused = kept.under_way.unwrap_or(now).saturating_sub(from);

@@ -1,8 +1,8 @@
-//! One retry loop for every dialect: transient failures only, full jitter, Retry-After honoured and bounded. An empty body
-//! or a page for people is asked again once: gateways send them for a moment, and for good where the address is wrong.
+//! The retry loop of every dialect: transient failures only, full jitter, Retry-After honoured up to a limit. An empty
+//! body or an HTML page is retried once: gateways send them temporarily, or permanently if the address is wrong.
 //!
-//! Waits are drawn from the trial's seed, the service and the ordinal of the call, never from shared state: the same
-//! trial waits the same times, live, while recording and in replay.
+//! Waits are drawn from the trial's seed, the service and the ordinal of the call, never from shared state: a trial has
+//! the same waits live, while recording and in replay.
 
 use super::{Attempt, Attempted, ErrorKind, ProviderError};
 use crate::platform::clock::Clock;
@@ -12,16 +12,16 @@ use rand::{RngExt, SeedableRng};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 
-/// When and how long to wait before the same request is sent again.
+/// When, and after which wait, a request is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Attempts in all, the first one included; 0 counts as 1.
+    /// Total number of attempts, including the first; 0 counts as 1.
     pub attempts: u32,
-    /// Bound of the first wait; it doubles with every attempt.
+    /// Upper bound of the first wait; it doubles with every attempt.
     pub base: Duration,
-    /// Bound of any drawn wait.
+    /// Upper bound of any drawn wait.
     pub cap: Duration,
-    /// Bound of a wait that the service asks for.
+    /// Upper bound of a wait that the service requests.
     pub retry_after_cap: Duration,
     /// The trial's seed; in replay, the one in the cassette's header.
     pub seed: u64,
@@ -39,18 +39,18 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Why one attempt gave nothing usable, as a dialect sees it.
+/// Reason why one attempt returned nothing usable, as the dialect sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What it means.
+    /// Kind of the error.
     pub kind: ErrorKind,
-    /// HTTP status, when there was an answer.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// The service's words, redacted.
+    /// Message of the service, redacted.
     pub message: String,
 }
 
-/// Sends what `request` makes until it succeeds, fails for good, or the policy's attempts are used up.
+/// Sends the output of `request` until it succeeds, fails permanently, or the policy's attempts are used up.
 ///
 /// `call` is the ordinal of this call among those to the same service.
 pub(super) async fn attempt<T>(
@@ -143,7 +143,7 @@ pub(super) async fn attempt<T>(
     }
 }
 
-/// Whether a response is empty, or a page for people, where an answer should be.
+/// Whether a response is empty or an HTML page instead of an answer.
 fn is_blank(failure: &Failure, response: &HttpResponse) -> bool {
     failure.kind == ErrorKind::HtmlPage || failure.kind == ErrorKind::Malformed && response.body.trim_ascii().is_empty()
 }
@@ -153,7 +153,7 @@ fn dice(seed: u64, service: &str, call: u64) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(digest.into())
 }
 
-/// What a response says about trying again.
+/// Retry instructions of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Nothing,
@@ -178,7 +178,8 @@ fn asked(response: &HttpResponse, clock: &dyn Clock) -> Asked {
         return Asked::Wait(wait);
     }
     match jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text.trim()) {
-        // Up to whole seconds, as the date itself is: so the wait does not hang on the microsecond of asking.
+        // Rounded up to whole seconds like the date, so that the wait does not depend on the microsecond of the
+        // request.
         Ok(date) => {
             let left = date.as_second().saturating_sub(clock.wall().as_second());
             Asked::Wait(Duration::from_secs(u64::try_from(left).unwrap_or(0)))
@@ -195,7 +196,7 @@ pub(super) mod tests {
     use serde_json::Value;
     use std::sync::Mutex;
 
-    /// A transport that gives these results, one after another.
+    /// A transport that returns these results in order.
     pub struct Script(pub Mutex<Vec<Result<HttpResponse, TransportError>>>);
 
     impl Transport for Script {
@@ -205,7 +206,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Any request of the model.
+    /// Any request to the model.
     pub fn request() -> HttpRequest {
         HttpRequest {
             service: Service::Model,

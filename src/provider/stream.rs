@@ -1,7 +1,7 @@
-//! Answers that come in pieces: put together, and timed.
+//! Assembles and times streamed answers.
 //!
-//! A stream is believed only when it says that it ended; what breaks off is a broken connection. The time to the first
-//! token is the arrival of the bytes after which the answer holds a word, a refusal or a call.
+//! A stream counts only if it signals its end; otherwise the connection broke. The time to the first token is the
+//! arrival of the bytes with which the answer first contains text, a refusal or a call.
 
 use super::failure::{malformed, unreadable};
 use super::retry::Failure;
@@ -12,24 +12,24 @@ use crate::transport::sse::{self, Event};
 use crate::transport::{HttpResponse, StreamEnd};
 use std::time::Duration;
 
-/// Whether a response is a stream: a server may also answer at once to whoever asked for one.
+/// Whether a response is a stream: a server may also send a whole answer although a stream was requested.
 pub(super) fn is_stream(response: &HttpResponse) -> bool {
     sse::is_stream(&response.headers, &response.body)
 }
 
-/// The test by which the transport knows that nothing is missing from a stream.
+/// The transport's test for the end of a stream.
 pub(crate) fn ended_by(dialect: &'static dyn Dialect) -> StreamEnd {
     StreamEnd::new(move |body| ended(dialect, body))
 }
 
-/// Whether nothing is missing: the last event is there, or one that says why there is none.
+/// Whether a stream is complete: it contains its last event, or one that reports an error instead.
 fn ended(dialect: &dyn Dialect, body: &[u8]) -> bool {
     let Ok(events) = sse::read_all(body) else { return true };
     let mut assembler = dialect.assembler();
     events.iter().any(|event| assembler.push(event).is_err()) || assembler.complete()
 }
 
-/// Puts a whole stream together and reads it.
+/// Assembles and decodes a whole stream.
 pub(super) fn decode(
     dialect: &dyn Dialect,
     response: &HttpResponse,
@@ -46,13 +46,13 @@ pub(super) fn decode(
     dialect.decode_response(&assembler.document()).map_err(|error| unreadable(response, &error, redactor))
 }
 
-/// When the first word, refusal or call had arrived, counted from sending; `None` when there is none, or no stream.
+/// Arrival of the first text, refusal or call, counted from sending; `None` if there is none, or no stream.
 pub(super) fn first_token(dialect: &dyn Dialect, response: &HttpResponse) -> Option<Duration> {
     if response.chunks.is_empty() || !is_stream(response) {
         return None;
     }
     let events = sse::read_all(&response.body).ok()?;
-    // What an answer holds only grows, so the first event after which it holds something can be searched for.
+    // An answer only grows, so a binary search finds the first event after which it has content.
     let counts: Vec<usize> = (1..=events.len()).collect();
     let silent = counts.partition_point(|count| !says_something(dialect, &events[..*count]));
     let end = events.get(silent)?.bytes.end.min(response.body.len());

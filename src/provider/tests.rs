@@ -1,4 +1,4 @@
-//! A model and a search service over a socket, recorded, and replayed with the same attempts and answers.
+//! A model and a search service over a socket: recorded, then replayed with the same attempts and answers.
 
 use super::*;
 use crate::cassette::{Cassette, Header, Redactor};

@@ -1,7 +1,7 @@
-//! Who is answered: programs that were told the address, and where other machines reach it, those with the token.
+//! Access control: programs that know the address and, if other machines can reach it, the token.
 //!
-//! A page in a browser is refused by its `Origin`, and on loopback so is a name that anybody can point at this machine
-//! (see [`loopback`]). The token is compared by its digest, which tells nothing by how long the comparison takes.
+//! Requests from browser pages are refused by their `Origin`. On loopback, host names that anyone could point at this
+//! machine are refused too (see [`loopback`]). Tokens are compared by digest, so that timing reveals nothing.
 
 use super::api::ApiError;
 use super::service::Service;
@@ -16,12 +16,12 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longest request that is read, in bytes.
+/// Maximum size of a request body in bytes.
 pub(super) const LONGEST_BODY: usize = 1 << 20;
-/// How long the body of a request may take to arrive.
+/// Time limit for the arrival of a request body.
 const BODY_TIME: Duration = Duration::from_secs(20);
 
-/// Reads a request's body whole before anything is done for it, so that a slow one holds nobody else's place.
+/// Reads the whole body before any work begins, so that a slow client holds no place.
 pub(super) async fn whole(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let refused = |status, kind, message: String| ApiError::new(status, kind, message).into_response();
@@ -39,11 +39,11 @@ pub(super) async fn whole(State(service): State<Arc<Service>>, request: Request,
     }
 }
 
-/// Refuses pages in browsers, and foreign names for this machine.
+/// Refuses requests from browser pages, and foreign host names for this machine.
 pub(super) async fn origin(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
     let admitted = {
         let shown = |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
-        // With a token the service may stand behind any name: the token says who asks.
+        // With a token, any host name is allowed: the token identifies the caller.
         let host = shown(header::HOST).filter(|_| service.options.token.is_none());
         loopback::admit(host, shown(header::ORIGIN))
     };
@@ -53,7 +53,7 @@ pub(super) async fn origin(State(service): State<Arc<Service>>, request: Request
     }
 }
 
-/// Refuses requests without the token, where there is one.
+/// Refuses requests without the token, if one is required.
 pub(super) async fn token(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
     if service.options.token.as_deref().is_none_or(|wanted| bears(request.headers(), wanted)) {
         return next.run(request).await;

@@ -1,4 +1,4 @@
-//! Requests and replies, and errors as replies.
+//! Types of requests and replies, and errors as replies.
 
 use crate::flow::reply;
 use crate::platform::secrets;
@@ -9,11 +9,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Characters of one question.
+/// Maximum number of characters of one question.
 pub(super) const LONGEST_QUERY: usize = 8_000;
-/// Messages of a history that a request brings.
+/// Maximum number of messages in a request's history.
 const MOST_HISTORY: usize = 100;
-/// Characters of a session's or tenant's name.
+/// Maximum number of characters of a session's or tenant's name.
 const LONGEST_NAME: usize = 128;
 
 /// One question.
@@ -57,10 +57,10 @@ pub(super) enum Speaker {
 }
 
 impl QueryRequest {
-    /// Whether it can be answered at all.
+    /// Checks whether the request is acceptable.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first problem found.
     pub(super) fn check(&self) -> Result<(), ApiError> {
         let wrong = |message: String| Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message));
         if self.query.trim().is_empty() {
@@ -84,7 +84,7 @@ impl QueryRequest {
         Ok(())
     }
 
-    /// The history that it brings, as flows read one.
+    /// The history of the request, as messages.
     pub(super) fn history(&self) -> Vec<Message> {
         let role = |speaker| if speaker == Speaker::User { Role::User } else { Role::Assistant };
         let said = self.conversation_history.iter().flatten();
@@ -92,7 +92,7 @@ impl QueryRequest {
     }
 }
 
-/// An error as the caller gets it: `{error: {kind, message}}`, with the session where there is one.
+/// An error as returned to the caller: `{error: {kind, message}}`, with the session if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ApiError {
     pub(super) status: StatusCode,
@@ -106,8 +106,8 @@ impl ApiError {
         Self { status, kind: kind.to_owned(), message: message.into(), session: None }
     }
 
-    /// An error of the agent's, by its kind: an unknown tenant is not found, a turn that took too long timed out, and what
-    /// else a flow or its services do wrong is an error of the server.
+    /// An error of the agent, by its kind: an unknown tenant is "not found", an exceeded time limit is a timeout, and
+    /// any other error of a flow or its services is a server error.
     pub(super) fn of_agent(kind: &str, message: &str, session: Option<&str>) -> Self {
         let status = match kind {
             "unknown_tenant" => StatusCode::NOT_FOUND,

@@ -1,11 +1,11 @@
-//! What a service counts, as Prometheus reads it: counters since the start, without names of sessions or tenants.
+//! Prometheus counters since the start of the service, without names of sessions or tenants.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Upper ends of the classes of a turn's time, in seconds.
+/// Upper bounds of the buckets for a turn's duration, in seconds.
 const CLASSES: [f64; 8] = [0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 120.0];
 
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ struct Counts {
 #[derive(Debug, Default)]
 pub(super) struct Counters(Mutex<Counts>);
 
-/// A turn under way, until it is dropped.
+/// A running turn, until it is dropped.
 pub(super) struct UnderWay<'c>(&'c Counters);
 
 impl Drop for UnderWay<'_> {
@@ -36,18 +36,18 @@ impl Counters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request was answered with that status.
+    /// Counts a request answered with that status.
     pub(super) fn answered(&self, status: u16) {
         *self.counts().requests.entry(status).or_default() += 1;
     }
 
-    /// A turn begins.
+    /// Counts the start of a turn.
     pub(super) fn begin(&self) -> UnderWay<'_> {
         self.counts().under_way += 1;
         UnderWay(self)
     }
 
-    /// A turn ended so (`answered`, or the kind of its error) after that time.
+    /// Counts the end of a turn: `answered` or the kind of its error, and its duration.
     pub(super) fn turn(&self, end: &str, took: Duration) {
         let mut counts = self.counts();
         *counts.turns.entry(end.to_owned()).or_default() += 1;
@@ -58,7 +58,7 @@ impl Counters {
         }
     }
 
-    /// All of them, in Prometheus' text format, with the lines that the log of the service lost.
+    /// All counters in Prometheus' text format, with the number of lines missing from the service's log.
     pub(super) fn text(&self, flow: &str, lost: u64) -> String {
         let counts = self.counts();
         let mut out = String::new();

@@ -1,7 +1,7 @@
-//! The log of a service: every event of every turn, each with its session, one JSON object a line.
+//! The log of a service: every event of every turn with its session, one JSON object per line.
 //!
-//! A log that has grown to [`MOST_BYTES`] is renamed to `events.1.jsonl`, in place of the one that was renamed before, and
-//! a new one begins: a service that runs for years fills no disk. A line that cannot be written costs no answer; it is
+//! A log that reaches [`MOST_BYTES`] is renamed to `events.1.jsonl`, replacing the previous one, and a new log begins:
+//! a service that runs for years does not fill the disk. A line that cannot be written does not fail the answer; it is
 //! counted.
 
 use crate::trace::Event;
@@ -13,7 +13,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of one file of the log.
+/// Maximum size of one log file in bytes.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 
 /// The log's file.
@@ -28,7 +28,7 @@ pub(super) struct EventLog {
 struct Open {
     file: File,
     bytes: u64,
-    /// Whether the last line was not written whole: the next one begins a line of its own.
+    /// Whether the last line was written only partly: the next one then starts on a new line.
     torn: bool,
     lost: u64,
 }
@@ -42,10 +42,10 @@ struct Line<'a> {
 }
 
 impl EventLog {
-    /// The log in `path`, which is added to, of at most `most` bytes a file.
+    /// Opens the log at `path` for appending, with at most `most` bytes per file.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If it cannot be opened.
     pub(super) fn open(path: &Path, most: u64) -> io::Result<Self> {
         let file = files::append_private(path)?;
         let bytes = file.metadata()?.len();
@@ -54,7 +54,7 @@ impl EventLog {
         Ok(Self { path: path.to_owned(), most, open })
     }
 
-    /// Writes one event, without the secrets that the process knows. A full disk loses the line and no answer.
+    /// Writes one event, with known secrets redacted. A full disk loses the line, not the answer.
     pub(super) fn write(&self, at: Timestamp, session: &str, event: &Event) {
         let line = serde_json::to_string(&Line { at, session, event });
         let mut open = self.held();
@@ -67,19 +67,19 @@ impl EventLog {
         if open.bytes > 0 && open.bytes + line.len() as u64 > self.most {
             self.rotate(&mut open);
         }
-        // One call, so that a kill tears one line at most.
+        // Written in one call, so that a kill truncates at most one line.
         let written = open.file.write_all(line.as_bytes());
         open.torn = written.is_err();
         open.lost += u64::from(written.is_err());
         open.bytes += line.len() as u64;
     }
 
-    /// Lines that could not be written since the start.
+    /// Number of lines that could not be written since the start.
     pub(super) fn lost(&self) -> u64 {
         self.held().lost
     }
 
-    /// Begins a new file. Where that fails, the old one goes on: the log is worth more than its bound.
+    /// Starts a new file. If that fails, the old one continues: the log matters more than its size limit.
     fn rotate(&self, open: &mut Open) {
         let renamed = files::rename(&self.path, self.path.with_extension("1.jsonl"));
         if let Ok(file) = renamed.and_then(|()| files::append_private(&self.path)) {
@@ -92,7 +92,7 @@ impl EventLog {
     }
 }
 
-/// Whether a file that is not empty ends with a whole line: a service that was killed may have left half of one.
+/// Whether a non-empty file ends with a whole line: a killed service may have left a partial one.
 fn ends_a_line(path: &Path) -> io::Result<bool> {
     let mut last = [0];
     let mut file = files::open(path)?;

@@ -1,8 +1,8 @@
-//! The gateway: files that answers of `managed-rag` link to, fetched with the service's own token, which nobody is shown.
+//! The gateway: downloads files that answers of `managed-rag` link to, with the service's token, which is never
+//! exposed.
 //!
-//! A link is `/gateway/download/RESOURCE/f/FIELD/FILE`. What comes back is a file and nothing else: no header of the
-//! service is passed on, a page is never shown as one of ours, and an error says neither the service's words nor its
-//! address.
+//! A link is `/gateway/download/RESOURCE/f/FIELD/FILE`. Only the file is returned: headers of the service are not
+//! passed on, a page is never shown as one of ours, and errors contain neither the service's message nor its address.
 
 use super::api::ApiError;
 use super::service::Service;
@@ -14,14 +14,14 @@ use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 
-/// Where links begin.
+/// Path prefix of links.
 pub(super) const PREFIX: &str = "/gateway/download/";
-/// The only type of field that is a file.
+/// The only type of field that holds a file.
 const FILE: &str = "f";
-/// Characters of a part of a link.
+/// Maximum number of characters of a link's segment.
 const LONGEST_PART: usize = 300;
 
-/// A file by its link.
+/// A file, by its link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Link {
     resource: String,
@@ -30,8 +30,8 @@ struct Link {
 }
 
 impl Link {
-    /// What a path leads to; `None` for what no answer links to. Parts are decoded one by one, so that an encoded slash stays
-    /// within its part, and a part of dots alone, which would be a way up, is none.
+    /// Parses a path; `None` for a path that no answer links to. Segments are decoded separately, so that an encoded
+    /// slash stays within its segment, and a segment of only dots, which would lead to a parent, is refused.
     fn of(path: &str) -> Option<Self> {
         let parts: Vec<String> = path.strip_prefix(PREFIX)?.split('/').map(part).collect::<Option<_>>()?;
         let [resource, kind, field, filename] = <[String; 4]>::try_from(parts).ok()?;
@@ -59,7 +59,7 @@ fn unknown() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, "unknown_file", "No answer links to such a file.")
 }
 
-/// Why a file cannot be had, for somebody who may know neither the service's words nor where it is.
+/// Error of a download, without the service's message and address.
 pub(super) fn refused(error: &ProviderError) -> ApiError {
     match error {
         ProviderError::Failed { status: Some(404), .. } => unknown(),
@@ -70,8 +70,8 @@ pub(super) fn refused(error: &ProviderError) -> ApiError {
     }
 }
 
-/// A PDF opens at the page that the link names; everything else is saved, because a page of somebody else's would have the
-/// rights of ours.
+/// A PDF opens at the page that the link names. Any other file is saved instead of shown, because a foreign page would
+/// have the rights of ours.
 fn shown(link: &Link, file: &Download) -> Response {
     let kind = file.content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_pdf = kind == "application/pdf";

@@ -1,26 +1,26 @@
-//! A chat service: people talk to a flow over HTTP, with the settings that a scenario tests.
+//! A chat service: users talk to a flow over HTTP, with the settings that a scenario tests.
 //!
 //! | question | file |
 //! |---|---|
 //! | What is served, and how is one question answered? | `service` |
-//! | Which paths are there, and what is refused before a handler sees it? | `routes`, `admission` |
-//! | Which documents can be downloaded, and what is never shown of where they come from? | `gateway` |
+//! | Which paths exist, and what is refused before a handler runs? | `routes`, `admission` |
+//! | Which documents can be downloaded, and what about their source stays hidden? | `gateway` |
 //! | What do requests and replies look like? | `api`, `openapi` |
-//! | Which conversations are there, who may go on with one, and how do they survive a kill? | `sessions` |
-//! | Where does a turn go on whose service was killed? | `under_way` |
-//! | What does whoever waits see meanwhile? | `status` |
-//! | What is written down and counted? | `event_log`, `counters` |
+//! | Which conversations exist, who may continue one, and how do they survive a kill? | `sessions` |
+//! | Where is a turn resumed after the service was killed? | `under_way` |
+//! | What does the caller see while waiting? | `status` |
+//! | What is logged and counted? | `event_log`, `counters` |
 //!
-//! An answer is acknowledged after its session is on disk. Below the folder of the service's state:
+//! An answer is sent after its session is on disk. The state folder of the service contains:
 //!
 //! | file | holds |
 //! |---|---|
 //! | `sessions/ID.json` | one conversation (`sessions`) |
-//! | `under-way/ID.json` | its turn under way, of flows that store one (`under_way`) |
-//! | `keywords.sqlite` | what was learned, unless the project declares another file (`keyword_index`) |
-//! | `lock` | nothing: held by the one service that uses the folder |
+//! | `under-way/ID.json` | its running turn, for flows that store one (`under_way`) |
+//! | `keywords.sqlite` | learned entries, unless the project declares another file (`keyword_index`) |
+//! | `lock` | nothing: locked by the one service that uses the folder |
 //! | `events.jsonl` | every event of every turn with its session, redacted; a line is one JSON object |
-//! | `events.1.jsonl` | the events before those, once the log has grown to its bound (`event_log`) |
+//! | `events.1.jsonl` | older events, once the log has reached its size limit (`event_log`) |
 
 mod admission;
 mod api;
@@ -43,14 +43,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long callers have to read the last replies once the service is stopped and no question is being answered.
+/// Time for callers to read the last replies after the service is stopped and no question is being answered.
 const LAST_REPLIES: Duration = Duration::from_secs(5);
 
-/// Serves on `listener` until `stop` resolves; requests under way are then answered, and no new one is taken. Whoever
-/// never sends the rest of a request, or never reads, does not hold it up.
+/// Serves on `listener` until `stop` resolves; then finishes running requests and accepts no new ones. A client that
+/// never finishes its request, or never reads, does not delay the stop.
 ///
 /// # Errors
-/// When the listener fails.
+/// If the listener fails.
 pub(crate) async fn serve(
     service: Arc<Service>,
     listener: tokio::net::TcpListener,
@@ -79,15 +79,15 @@ pub(crate) async fn serve(
     }
 }
 
-/// Why a service may not listen at `address` without a token.
+/// Checks whether a service may listen at `address` without a token.
 ///
 /// # Errors
-/// [`NotAlone`] for an address that other machines reach.
+/// [`NotAlone`] for an address that other machines can reach.
 pub(crate) fn may_listen(address: SocketAddr, has_token: bool) -> Result<(), NotAlone> {
     if address.ip().is_loopback() || has_token { Ok(()) } else { Err(NotAlone(address)) }
 }
 
-/// A service without a token at an address that other machines reach.
+/// A service without a token at an address that other machines can reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("other machines reach {0}: name a variable that holds a token with --token-env NAME, or listen on 127.0.0.1")]
 pub(crate) struct NotAlone(SocketAddr);

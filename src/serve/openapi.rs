@@ -1,11 +1,11 @@
-//! The service as an OpenAPI document: requests by their types, replies as they are written.
+//! The OpenAPI document of the service: requests from their types, replies as declared here.
 
 use super::api::QueryRequest;
 use super::service::ServiceOptions;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// What a reply may hold beside what each flow's has.
+/// Schema of a reply, with the optional fields of all flows.
 fn reply() -> Value {
     let nullable = |kind: &str| json!({"type": [kind, "null"]});
     let retrieved =
@@ -64,7 +64,7 @@ fn error() -> Value {
     })
 }
 
-/// The document.
+/// The OpenAPI document.
 pub(super) fn document(options: &ServiceOptions, has_gateway: bool) -> Value {
     let settings = SchemaSettings::openapi3();
     let mut generator = settings.into_generator();

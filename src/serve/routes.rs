@@ -1,14 +1,14 @@
-//! The paths of the service, and the layers before them.
+//! The paths of the service, and the layers in front of them.
 //!
 //! | path | what |
 //! |---|---|
-//! | `POST /api/chat/query` | one question; `Accept: text/event-stream` shows what happens meanwhile |
-//! | `GET /api/chat/sessions/ID/artifacts/FILE` | a file that an answer of the session holds; `?version=N`, else the newest |
+//! | `POST /api/chat/query` | one question; `Accept: text/event-stream` streams status events |
+//! | `GET /api/chat/sessions/ID/artifacts/FILE` | a file in an answer of the session; `?version=N`, else the newest |
 //! | `GET /gateway/download/RESOURCE/f/FIELD/FILE` | a document that an answer links to, see [`gateway`] |
-//! | `GET /health` | whether it is up, without a token |
+//! | `GET /health` | whether the service is up; needs no token |
 //! | `GET /metrics` | counters |
-//! | `GET /openapi.json` | this, for programs |
-//! | `POST /api/test/reset` | forgets everything, where the service is an agent under test |
+//! | `GET /openapi.json` | the OpenAPI document |
+//! | `POST /api/test/reset` | removes all sessions, if the service is an agent under test |
 
 use super::admission;
 use super::api::{ApiError, QueryRequest};
@@ -36,12 +36,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
 
-/// How long a request may take beyond the longest turn: reading it, and storing its session.
+/// Time for a request beyond the longest turn: reading it, and storing its session.
 const BEYOND_TURN: Duration = Duration::from_secs(30);
 
 type Shared = Arc<Service>;
 
-/// Everything that is served.
+/// The router of the service.
 pub(crate) fn routes(service: Shared) -> Router {
     let longest = service.longest_turn() + BEYOND_TURN;
     let limits = ServiceBuilder::new().layer(HandleErrorLayer::new(turned_away)).timeout(longest);
@@ -83,7 +83,7 @@ async fn query(
     let request = match body {
         Ok(Json(request)) => request,
         Err(rejection) => {
-            // What is no JSON and what is JSON of another shape are both the caller's mistake.
+            // Invalid JSON and JSON of another shape are both errors of the caller.
             let status = match rejection.status() {
                 StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
                 other => other,
@@ -98,7 +98,7 @@ async fn query(
     answered(service, request).await
 }
 
-/// The answer to one question. The turn is a task of its own: whoever hangs up finds its answer in the session.
+/// Answers one question. The turn is a separate task: a caller that disconnects finds the answer in the session.
 #[expect(clippy::disallowed_methods, reason = "a turn whose asker hung up is finished all the same")]
 async fn answered(service: Shared, request: QueryRequest) -> Response {
     let turn = tokio::spawn(async move { service.answer(&request, None).await });
@@ -109,7 +109,8 @@ async fn answered(service: Shared, request: QueryRequest) -> Response {
     }
 }
 
-/// The events of one question. The turn is a task of its own: whoever stops listening finds its answer in the session.
+/// Streams the events of one question. The turn is a separate task: a caller that disconnects finds the answer in the
+/// session.
 #[expect(clippy::disallowed_methods, reason = "a turn whose listener left is finished all the same")]
 fn told(service: Shared, request: QueryRequest) -> impl Stream<Item = Result<Event, Infallible>> {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel::<Told>();
@@ -136,7 +137,7 @@ async fn artifact(State(service): State<Shared>, Path((session, file)): Path<(St
         Ok(artifact) => artifact,
         Err(error) => return error.into_response(),
     };
-    // A name is letters, digits and a few signs: the check of the project sees to it.
+    // File names consist of letters, digits and a few signs: the project's check ensures that.
     let name: String = artifact.filename.chars().filter(|letter| letter.is_ascii_graphic() && *letter != '"').collect();
     let headers = [
         (header::CONTENT_TYPE, format!("{}; charset=utf-8", artifact.mime_type)),

@@ -1,5 +1,5 @@
-//! What is served, and how one question is answered: the session is held, one turn of the flow runs with the settings of
-//! a scenario's variant, the session is stored, and only then the answer goes out.
+//! Answers questions: locks the session, runs one turn of the flow with the settings of a scenario's variant, stores
+//! the session, and only then returns the answer.
 
 use super::api::{ApiError, QueryRequest};
 use super::counters::Counters;
@@ -25,23 +25,23 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// How a service is run.
+/// Options of a service.
 #[derive(Debug, Clone)]
 pub(crate) struct ServiceOptions {
-    /// The folder of its state.
+    /// The state folder.
     pub state: PathBuf,
-    /// How long an unused session lives.
+    /// Lifetime of an unused session.
     pub session_lifetime: Duration,
-    /// Requests at the same time; more are told to come back.
+    /// Maximum number of concurrent requests; further ones are asked to retry later.
     pub most_requests: usize,
-    /// What a request without it is refused for; `None` on loopback.
+    /// Token that requests must have; `None` on loopback.
     pub token: Option<String>,
-    /// Whether it is an agent under test: callers choose the ids of their sessions, and `POST /api/test/reset` forgets
-    /// sessions and what was learned, which is then kept in memory alone.
+    /// Whether it is an agent under test: callers choose session ids, learned entries are kept only in memory, and
+    /// `POST /api/test/reset` removes them and all sessions.
     pub test_target: bool,
 }
 
-/// Why a service cannot be started.
+/// Reason why a service cannot start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceError {
     /// Its state cannot be read or written.
@@ -49,7 +49,7 @@ pub(crate) enum ServiceError {
     State {
         /// The folder.
         folder: PathBuf,
-        /// Why.
+        /// Reason.
         error: io::Error,
     },
     /// Another service uses it.
@@ -61,26 +61,26 @@ pub(crate) enum ServiceError {
     /// The flow cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The scenario's variant is not a flow of ours.
+    /// The scenario's variant is not one of our flows.
     #[error("the scenario's variant is no flow that can be served: `external` agents serve themselves")]
     NoFlow,
 }
 
-/// A flow that is served.
+/// A served flow.
 pub(crate) struct Service {
     pub(super) options: ServiceOptions,
     pub(super) counters: Counters,
     runner: TrialRunner,
-    /// The settings: a planned trial, of which each session is another.
+    /// The settings: a planned trial; each session is a further trial of it.
     settings: PlannedTrial,
     flow: &'static dyn Flow,
     sessions: Sessions,
     keywords: Mutex<Arc<KeywordIndex>>,
     log: Arc<EventLog>,
     pub(super) clock: Arc<dyn Clock>,
-    /// Places of questions that are answered at the same time, also those that nobody listens to any more.
+    /// Places for questions being answered, including those whose caller has disconnected.
     places: Semaphore,
-    /// Held while the service lives: its sessions are nobody else's.
+    /// Held while the service runs: no other process may use its sessions.
     _lock: File,
 }
 
@@ -91,17 +91,17 @@ impl std::fmt::Debug for Service {
 }
 
 impl Service {
-    /// Serves the flow of `settings`, a trial of `runner`.
+    /// Opens a service for the flow of `settings`, a trial of `runner`.
     ///
     /// # Errors
-    /// When its services cannot be asked (a key is missing, for example), or its state cannot be opened.
+    /// If its services cannot be used (a key is missing, for example), or its state cannot be opened.
     pub(crate) fn open(
         runner: TrialRunner,
         settings: PlannedTrial,
         options: ServiceOptions,
     ) -> Result<Self, ServiceError> {
         let flow = runner.flow_of(&settings).ok_or(ServiceError::NoFlow)?;
-        // What every question would fail by is told now.
+        // Reports now an error that would fail every question.
         runner.context(&settings)?;
         let unusable = |error| ServiceError::State { folder: options.state.clone(), error };
         files::create_private_dir(&options.state).map_err(unusable)?;
@@ -140,7 +140,7 @@ impl Service {
         self.flow.description().name
     }
 
-    /// The longest that one turn may take.
+    /// The time limit of a turn.
     pub(super) fn longest_turn(&self) -> Duration {
         self.runner.turn_limit(&self.settings)
     }
@@ -150,12 +150,12 @@ impl Service {
         self.places.available_permits() == self.options.most_requests
     }
 
-    /// Its counters, in Prometheus' text format.
+    /// Counters in Prometheus' text format.
     pub(super) fn metrics(&self) -> String {
         self.counters.text(self.flow(), self.log.lost())
     }
 
-    /// Answers one question; status events go to `stream` meanwhile.
+    /// Answers one question; sends status events to `stream`.
     pub(super) async fn answer(
         &self,
         request: &QueryRequest,
@@ -190,7 +190,7 @@ impl Service {
         reply
     }
 
-    /// A file that an answer of a session holds; without a version, the newest.
+    /// A file in an answer of a session; without a version, the newest.
     pub(super) fn artifact(&self, session: &str, file: &str, version: Option<u32>) -> Result<Artifact, ApiError> {
         let session = self.sessions.resume(session, None, self.clock.wall())?;
         let known = self.flow.artifacts(&session.conversation).into_iter().filter(|artifact| artifact.filename == file);
@@ -201,7 +201,7 @@ impl Service {
         })
     }
 
-    /// Whether answers link to documents of a service that only this one can reach.
+    /// Whether answers link to documents of a service that users cannot reach.
     pub(super) fn has_gateway(&self) -> bool {
         self.flow.description().managed_retrieval
     }
@@ -239,7 +239,7 @@ impl Service {
         Ok(session)
     }
 
-    /// One turn of the flow.
+    /// Runs one turn of the flow.
     async fn turn(
         &self,
         session: &mut Session,
@@ -276,7 +276,7 @@ impl Service {
         ended.ok_or_else(|| ApiError::of_agent("not_available", "The turn did not end.", Some(&session.id)))
     }
 
-    /// Forgets every session and what was learned, of a service that is an agent under test.
+    /// Removes all sessions and learned entries of a service that is an agent under test.
     pub(super) fn reset(&self) -> Result<(), ApiError> {
         self.sessions.clear().map_err(SessionError::File)?;
         *self.keywords.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(KeywordIndex::in_memory());

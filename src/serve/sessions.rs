@@ -1,10 +1,11 @@
-//! Conversations by session: minted, found again, held by one request at a time, stored before they are acknowledged.
+//! Conversations by session: created, looked up, locked by one request at a time, and stored before they are
+//! acknowledged.
 //!
-//! A session is a file, `ID.json`: `{version, last_active, conversation}`, the conversation as
-//! [`ConversationState::to_json`] writes it; `conversation` is null in a session that expired, of which nothing else is
-//! kept. Only the service's user may read it. A build refuses a newer version. The file is replaced as a whole and made to last before a turn is
-//! acknowledged, so that a killed service has every answer that anybody was given. What a turn under way stores stands beside
-//! it (`under_way`), and goes with the session.
+//! A session is a file, `ID.json`: `{version, last_active, conversation}`, with the conversation as
+//! [`ConversationState::to_json`] writes it; `conversation` is null in an expired session, of which nothing else is
+//! kept. Only the service's user may read it. A build refuses a newer version. The file is replaced atomically and
+//! synced before a turn is acknowledged, so that a killed service has every answer that it delivered. The stored state
+//! of a running turn is in a separate file (`under_way`) and is removed with the session.
 
 use super::api::ApiError;
 use super::under_way::UnderWay;
@@ -21,36 +22,36 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The version of a session's file that this build writes.
+/// Version of a session's file that this build writes.
 const VERSION: u32 = 1;
-/// Turns of one session; the model is shown all of them.
+/// Maximum number of turns of one session; the model is shown all of them.
 const MOST_TURNS: u32 = 200;
 
-/// Why a session cannot be used.
+/// Reason why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionError {
-    /// Nobody was given that id, or it is another tenant's.
+    /// The id is unknown, or belongs to another tenant.
     #[error("there is no such session: leave `session_id` out to begin one")]
     Unknown,
-    /// It was not used for too long, or is as long as one may be.
+    /// The session expired, or has the maximum number of turns.
     #[error("the session has ended: leave `session_id` out to begin another")]
     Expired,
-    /// Another request of it is under way.
+    /// Another request of the session is running.
     #[error("another question of this session is being answered: wait for its answer")]
     Busy,
-    /// A history was brought for a session that has one.
+    /// The request has a history, but the session already has one.
     #[error("`conversationHistory` is for a session that begins: this one has a history")]
     HasHistory,
-    /// Another context was brought for a session that has one.
+    /// The request has a different context than the session.
     #[error("`tool_context` is for a session that begins: this one has another")]
     OtherContext,
     /// Its file cannot be read or written.
     #[error("the session cannot be stored: {0}")]
     File(#[from] io::Error),
-    /// Its file is not what this build writes.
+    /// Its file does not have the expected format.
     #[error("the session cannot be read: {0}")]
     Unreadable(String),
-    /// Its conversation is not one that this build reads.
+    /// This build cannot read its conversation.
     #[error(transparent)]
     State(#[from] StateError),
 }
@@ -81,26 +82,26 @@ struct Stored {
 
 type Held = Arc<Mutex<BTreeSet<String>>>;
 
-/// All sessions of a service.
+/// The sessions of a service.
 #[derive(Debug)]
 pub(super) struct Sessions {
     folder: PathBuf,
-    /// The turns that are under way.
+    /// Folder of running turns.
     under_way: PathBuf,
     lifetime: Duration,
-    /// Whether a caller may name a session that there is not: for tests of the service as an agent.
+    /// Whether a caller may name a session that does not exist: for tests of the service as an agent.
     adopts: bool,
     held: Held,
 }
 
-/// A session that one request holds; others are told that it is busy until this is dropped.
+/// A session locked by one request; it is busy for others until this is dropped.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// The id that the caller knows.
+    /// Id known to the caller.
     pub(super) id: String,
     pub(super) conversation: ConversationState,
     file: PathBuf,
-    /// The file of its turn under way.
+    /// File of its running turn.
     under_way: PathBuf,
     _hold: Hold,
 }
@@ -122,11 +123,11 @@ fn lock(held: &Held) -> MutexGuard<'_, BTreeSet<String>> {
 }
 
 impl Sessions {
-    /// The sessions in `folder`, and their turns under way beside it in `under-way`; both are made where they are missing.
-    /// Each session ends when it is unused for `lifetime`.
+    /// Opens the sessions in `folder`, and their running turns in `under-way` beside it; creates missing folders. Each
+    /// session expires when it is unused for `lifetime`.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// If the folder cannot be created.
     pub(super) fn open(folder: &Path, lifetime: Duration, adopts: bool) -> io::Result<Self> {
         let under_way = folder.with_file_name("under-way");
         files::create_private_dir(folder)?;
@@ -134,21 +135,22 @@ impl Sessions {
         Ok(Self { folder: folder.to_owned(), under_way, lifetime, adopts, held: Held::default() })
     }
 
-    /// Begins a session with an id that nobody can guess.
+    /// Creates a session with an id that cannot be guessed.
     ///
     /// # Errors
-    /// When the system has no random numbers.
+    /// If the system has no random numbers.
     pub(super) fn mint(&self, tenant: Option<&str>) -> Result<Session, SessionError> {
         let mut bytes = [0_u8; 16];
         getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
         self.begin(&format!("s-{}", hex::encode(bytes)), tenant)
     }
 
-    /// Removes what was said in sessions that expired before `now`; that there was one is kept. What cannot be read is left
-    /// to whoever asks for it. A turn under way of a session without an answer goes too: nobody was told its id.
+    /// Removes the contents of sessions that expired before `now`, but keeps a record that they existed. Unreadable
+    /// files are left until they are requested. A running turn of a session without an answer is removed too: its id
+    /// was never returned.
     ///
     /// # Errors
-    /// When the folder cannot be read, or a file cannot be written.
+    /// If the folder cannot be read, or a file cannot be written.
     pub(super) fn forget_expired(&self, now: Timestamp) -> io::Result<()> {
         for entry in files::entries(&self.folder)? {
             let text = files::read_to_string(&entry.path).unwrap_or_default();
@@ -183,11 +185,11 @@ impl Sessions {
         Ok(Session { id: id.to_owned(), conversation, file, under_way, _hold: hold })
     }
 
-    /// Goes on with a session at the time `now`, for a request of this tenant (of the session's own, where it names
+    /// Continues a session at the time `now`, for a request of this tenant (that of the session, if the request names
     /// none).
     ///
     /// # Errors
-    /// [`SessionError`] for a session that cannot be used.
+    /// [`SessionError`] if the session cannot be used.
     pub(super) fn resume(&self, id: &str, tenant: Option<&str>, now: Timestamp) -> Result<Session, SessionError> {
         let (file, under_way) = (self.folder.join(name(id)), self.under_way.join(name(id)));
         if !is_minted(id) && !self.adopts {
@@ -210,7 +212,7 @@ impl Sessions {
         }
         let Some(conversation) = conversation else { return Err(SessionError::Expired) };
         if self.is_over(last_active, now) {
-            // What was said is not kept beyond the session's life; that there was one is.
+            // The contents are removed when the session expires; the record that it existed stays.
             store(&file, &Stored { version: VERSION, last_active, conversation: None })?;
             remove(&under_way)?;
             return Err(SessionError::Expired);
@@ -225,10 +227,10 @@ impl Sessions {
         Ok(Session { id: id.to_owned(), conversation, file, under_way, _hold: hold })
     }
 
-    /// Forgets all sessions that no request holds.
+    /// Removes all sessions that are not locked by a request.
     ///
     /// # Errors
-    /// When a file cannot be removed.
+    /// If a file cannot be removed.
     pub(super) fn clear(&self) -> io::Result<()> {
         for folder in [&self.folder, &self.under_way] {
             files::remove_dir_all(folder)?;
@@ -246,30 +248,30 @@ impl Sessions {
     }
 }
 
-/// The name of a session's files; of an id that a caller chose, its digest, so that no id leads anywhere else.
+/// Name of a session's files: the id, or the digest of an id chosen by a caller, so that no id can name another path.
 fn name(id: &str) -> String {
     let name = if is_minted(id) { id.to_owned() } else { format!("t-{}", hex::encode(Sha256::digest(id))) };
     format!("{name}.json")
 }
 
-/// Whether an id is of the kind that is minted.
+/// Whether an id has the form of ids created here.
 fn is_minted(id: &str) -> bool {
     let digits = id.strip_prefix("s-").unwrap_or_default();
     digits.len() == 32 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 impl Session {
-    /// Stores the conversation as it is at `now`, for good: no turn is under way any more.
+    /// Stores the conversation as of `now` durably and removes the running turn.
     ///
     /// # Errors
-    /// When it cannot be written: what was stored before stays.
+    /// If it cannot be written: the previous contents stay.
     pub(super) fn save(&self, now: Timestamp) -> io::Result<()> {
         let conversation = Some(self.conversation.to_json());
         store(&self.file, &Stored { version: VERSION, last_active: now, conversation })?;
         remove(&self.under_way)
     }
 
-    /// Where a turn of it is stored while it is under way.
+    /// The store of the session's running turn.
     pub(super) fn under_way(&self) -> UnderWay {
         UnderWay::in_file(self.under_way.clone())
     }
@@ -279,10 +281,10 @@ fn store(file: &Path, stored: &Stored) -> io::Result<()> {
     replace(file, &serde_json::to_vec(stored)?)
 }
 
-/// Replaces a file as a whole, without secrets, for good.
+/// Replaces a file atomically and durably, with secrets redacted.
 ///
 /// # Errors
-/// When it cannot be written: what was there before stays.
+/// If it cannot be written: the previous contents stay.
 pub(super) fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let mut new = files::temporary_file(folder)?;
@@ -293,7 +295,7 @@ pub(super) fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The file of the same name in another folder.
+/// The path of the same file name in another folder.
 fn beside(file: &Path, folder: &Path) -> PathBuf {
     folder.join(file.file_name().unwrap_or_default())
 }

@@ -1,12 +1,11 @@
-//! What whoever waits for an answer sees meanwhile: the flow's observer, told on to the log and to a stream of status
-//! events.
+//! Status of a running turn: an observer that forwards events to the log and to a stream of status events.
 //!
 //! | event | data |
 //! |---|---|
-//! | `status` | `{stage: "model", call}`: the model is asked |
+//! | `status` | `{stage: "model", call}`: the model is called |
 //! | `status` | `{stage: "tool", tool, arguments}`: a tool is called |
 //! | `status` | `{stage: "tool_ended", tool, outcome}`: `ok`, `rejected`, `out_of_order` or `failed` |
-//! | `status` | `{stage: "search_ended", query, outcome}`, of a search that the flow makes itself: `ok` or `failed` |
+//! | `status` | `{stage: "search_ended", query, outcome}`: a search that the flow makes itself; `ok` or `failed` |
 //! | `status` | `{stage: "log", kind, text}`: an agent that logs its trajectory says what it does: status, thought, observation, grades, reflection, compaction, budget, usage or notice |
 //! | `answer` | the reply, as without a stream; the last event |
 //! | `error` | `{error: {kind, message}}`; the last event |
@@ -20,19 +19,19 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// One event of a stream: its name and its data.
+/// One event of a stream: name and data.
 pub(super) type Told = (&'static str, Value);
 
-/// Entries of an agent's log that whoever waits is shown; the others are for whoever looks into the trace.
+/// Entries of an agent's log that are sent to the caller; the others are only in the trace.
 const SHOWN: [&str; 9] =
     ["status", "thought", "observation", "grades", "reflection", "compaction", "budget", "usage", "notice"];
 
-/// Watches one turn.
+/// Observes one turn.
 pub(super) struct Watcher {
     pub(super) session: String,
     pub(super) log: Arc<EventLog>,
     pub(super) clock: Arc<dyn Clock>,
-    /// Where somebody listens.
+    /// Stream of the caller, if there is one.
     pub(super) stream: Option<UnboundedSender<Told>>,
 }
 
@@ -69,7 +68,7 @@ impl Observer for Watcher {
                 _ => return,
             },
         };
-        // Nobody listens any more: the turn goes on, and its answer is in the session.
+        // The caller has disconnected: the turn continues, and its answer is in the session.
         let _ = stream.send(("status", secrets::clean_value(data)));
     }
 }

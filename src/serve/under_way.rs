@@ -1,9 +1,9 @@
-//! The turn that is under way in a session, stored at every change of a flow that keeps its state, so that a killed service
-//! goes on where it was.
+//! The running turn of a session, stored at every change by flows that keep their state, so that a restarted service
+//! resumes it.
 //!
-//! `under-way/NAME.json` beside `sessions/NAME.json`: `{version, state, conversation}`, the conversation as
-//! [`crate::flow::ConversationState::to_json`] writes it. It is there from a turn's first change until the turn's answer is
-//! in the session's file. A build refuses another version: the session then begins afresh, and its user is told.
+//! File `under-way/NAME.json`, beside `sessions/NAME.json`: `{version, state, conversation}`, with the conversation as
+//! [`crate::flow::ConversationState::to_json`] writes it. It exists from a turn's first change until the turn's answer
+//! is in the session's file. A build refuses another version: the session then starts afresh, and its user is notified.
 
 use super::sessions::replace;
 use crate::flow::{SessionStore, StoreError};
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
 
-/// The version of the file that this build writes.
+/// Version of the file that this build writes.
 const VERSION: u32 = 1;
 
-/// The store of one session.
+/// Store of one session.
 #[derive(Debug)]
 pub(super) struct UnderWay {
     file: PathBuf,
@@ -25,13 +25,13 @@ pub(super) struct UnderWay {
 #[serde(deny_unknown_fields)]
 struct Stored {
     version: u32,
-    /// The state of the turn, for people who look into the file.
+    /// State of the turn, for people who inspect the file.
     state: String,
     conversation: String,
 }
 
 impl UnderWay {
-    /// The store in that file.
+    /// Creates the store in that file.
     pub(super) fn in_file(file: PathBuf) -> Self {
         Self { file }
     }

@@ -1,6 +1,7 @@
-//! Tools under other names: an agent that is not ours calls them as it likes, the simulated model knows its four.
+//! Maps tool names: an external agent uses its own names, the simulated model knows its four.
 //!
-//! Requests are put in the model's words before it sees them, its calls in the agent's before they go out.
+//! Requests are translated to the model's names before it sees them, its calls to the agent's names before they are
+//! sent.
 
 use super::habit::Step;
 use super::mistake::ValueError;
@@ -9,10 +10,10 @@ use super::wire::ChatBody;
 use crate::provider::chat::{Role, ToolChoice};
 use std::collections::BTreeMap;
 
-/// The agent's name of each tool that it calls otherwise, by its role or by our name.
+/// The agent's names of tools, by role or by our name.
 pub(super) type Aliases = BTreeMap<String, String>;
 
-/// What is wrong with them, by the name that is written.
+/// Invalid entries, by the name as written.
 pub(super) fn check(aliases: &Aliases) -> Vec<(&str, ValueError)> {
     let mut wrong = Vec::new();
     for (ours, theirs) in aliases {
@@ -27,13 +28,13 @@ pub(super) fn check(aliases: &Aliases) -> Vec<(&str, ValueError)> {
     wrong
 }
 
-/// The same by our names alone.
+/// Converts the keys to our names.
 pub(super) fn by_tool(aliases: Aliases) -> Aliases {
     let ours = |word: String| Step::named(&word).map_or(word, |step| step.tool().to_owned());
     aliases.into_iter().map(|(word, theirs)| (ours(word), theirs)).collect()
 }
 
-/// Puts a request in the model's words.
+/// Translates a request to the model's names.
 pub(super) fn inward(aliases: &Aliases, request: &mut ChatBody) {
     if aliases.is_empty() {
         return;
@@ -59,7 +60,7 @@ pub(super) fn inward(aliases: &Aliases, request: &mut ChatBody) {
     }
 }
 
-/// Puts the model's calls in the agent's words.
+/// Translates the model's calls to the agent's names.
 pub(super) fn outward(aliases: &Aliases, completion: &mut Completion) {
     for call in &mut completion.calls {
         if let Some(theirs) = aliases.get(&call.name) {

@@ -1,5 +1,5 @@
-//! A behaviour file: what the simulated model and search service do. Unknown keys are errors, so an old reader never
-//! half-understands a newer file.
+//! Behaviour files: they declare the simulated model and search service. Unknown keys are errors, so that an old reader
+//! never misinterprets a newer file.
 //!
 //! ```yaml
 //! name: example
@@ -26,52 +26,52 @@ use std::time::Duration;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Behaviour {
-    /// Its name: lower-case letters, digits and hyphens; sent in the header `x-ragcheck-simulator`.
+    /// Name: lower-case letters, digits and hyphens; sent in the header `x-ragcheck-simulator`.
     pub name: String,
-    /// The seed of all chance.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Whether latencies are waited out.
+    /// Whether latencies are slept.
     #[serde(default)]
     pub pace: Pace,
-    /// Names of the tools where the agent calls them otherwise, by their role (`knowledge`, `external`, `index`, `respond`).
+    /// Names of tools that the agent calls differently, by role (`knowledge`, `external`, `index`, `respond`).
     #[serde(default)]
     pub tools: Aliases,
     /// The chat model.
     pub model: ModelBehaviour,
     /// The search service.
     pub search: SearchBehaviour,
-    /// A judge of answers, where there is one.
+    /// A judge of answers.
     #[serde(default)]
     pub judge: Option<JudgeBehaviour>,
-    /// A model for embeddings, where there is one.
+    /// An embeddings model.
     #[serde(default)]
     pub embeddings: Option<EmbeddingsBehaviour>,
-    /// A managed retrieval service, where there is one.
+    /// A managed retrieval service.
     #[serde(default)]
     pub managed: Option<ManagedBehaviour>,
 }
 
-/// The simulated model for embeddings: texts with the same words are near to each other.
+/// The simulated embeddings model: texts that share words are similar.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EmbeddingsBehaviour {
-    /// How long an answer takes.
+    /// Response time.
     pub latency: Latency,
-    /// Numbers of a vector.
+    /// Length of a vector.
     pub dimensions: usize,
-    /// When it fails, by the first text; the first that fits counts.
+    /// Failures, by the first text; the first match counts.
     #[serde(default)]
     pub failures: Vec<Failure>,
 }
 
-/// What happens with a declared latency. It always stands in the header `x-ragcheck-latency-us`.
+/// Handling of a declared latency, which is always sent in the header `x-ragcheck-latency-us`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Pace {
-    /// It is slept before the answer goes out.
+    /// Sleep before the answer is sent.
     #[default]
     Real,
-    /// The answer goes out at once.
+    /// Send the answer at once.
     Declared,
 }
 
@@ -79,56 +79,57 @@ pub(crate) enum Pace {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelBehaviour {
-    /// How long a completion takes.
+    /// Response time of a completion.
     pub latency: Latency,
-    /// What the habit `slow` adds.
+    /// Delay that the habit `slow` adds.
     #[serde(default = "slow_by")]
     pub slow_by: Span,
-    /// Share of the question's words that a chunk must have to answer it, 0 to 1.
+    /// Fraction of the question's words that a chunk must contain to answer it, 0 to 1.
     #[serde(default = "sufficient_overlap")]
     pub sufficient_overlap: f64,
-    /// How many chunks it asks for.
+    /// Number of chunks requested.
     #[serde(default = "top_k")]
     pub top_k: u32,
-    /// Things that it repeats in answers when the user named them in an earlier turn, serial numbers for example.
+    /// Things that the model repeats in answers if the user named them in an earlier turn, such as serial numbers.
     #[serde(default)]
     pub recall: Vec<Pattern>,
-    /// A file with how often it makes which mistakes, beside this one: see [`Rates`].
+    /// File with the rates of mistakes, relative to this file: see [`Rates`].
     #[serde(default)]
     pub rates: Option<String>,
-    /// What that file says of prompts.
+    /// Prompt effects from that file.
     #[serde(skip)]
     pub unless_told: Vec<UnlessTold>,
-    /// Mistakes, unless a rule says otherwise; they win over the file's.
+    /// Mistakes, unless a rule overrides them; they override those of the file.
     #[serde(default)]
     pub habits: Habits,
-    /// Share of turns in which it words its query otherwise, asks for more passages or answers at greater length, 0 to 1.
+    /// Fraction of turns in which the model rephrases its query, requests more passages or gives a longer answer, 0 to
+    /// 1.
     #[serde(default)]
     pub variety: f64,
-    /// What differs for some questions or declared faults; all that fit apply, later ones win.
+    /// Changes for some questions or declared faults; all that match apply, and later ones override earlier ones.
     #[serde(default)]
     pub rules: Vec<Rule>,
 }
 
-/// A file of rates: how often a model errs, apart from what it is asked and what is expected of it.
+/// A file of rates: how often a model makes mistakes, independent of questions and expected answers.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rates {
-    /// Where the figures come from.
+    /// Source of the numbers.
     #[serde(rename = "source")]
     _source: String,
     /// The mistakes.
     pub(super) habits: Habits,
-    /// What a prompt is worth.
+    /// Effects of prompts.
     #[serde(default)]
     pub(super) unless_told: Vec<UnlessTold>,
 }
 
-/// Mistakes that are made more often, or less, where the system prompt lacks some words.
+/// Mistakes that become more or less frequent if the system prompt lacks some words.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UnlessTold {
-    /// The words, letter by letter.
+    /// The exact words.
     pub words: String,
     /// The mistakes.
     pub habits: Habits,
@@ -146,97 +147,97 @@ fn top_k() -> u32 {
     3
 }
 
-/// What differs where `when` holds.
+/// Changes that apply if `when` matches.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rule {
-    /// Where it applies.
+    /// Condition.
     pub when: When,
     /// Other habits.
     #[serde(default)]
     pub habits: Habits,
-    /// Whether documents of the knowledge base suffice, instead of judging by words. What was learned is judged by
-    /// words all the same.
+    /// Whether documents of the knowledge base suffice, instead of a decision by words. Learned entries are still
+    /// decided by words.
     #[serde(default)]
     pub sufficient: Option<bool>,
-    /// The query for the knowledge base.
+    /// Query for the knowledge base.
     #[serde(default)]
     pub search_query: Option<String>,
-    /// The query for the search service.
+    /// Query for the search service.
     #[serde(default)]
     pub external_query: Option<String>,
-    /// What the habit `hostile_query` puts into a query.
+    /// Text that the habit `hostile_query` puts into a query.
     #[serde(default)]
     pub hostile: Option<String>,
-    /// The answer's text.
+    /// Text of the answer.
     #[serde(default)]
     pub answer: Option<String>,
-    /// The calls to make, one after the other, of whatever tools the agent has; then `answer` is said. Nothing else of the
-    /// model's ways applies.
+    /// Calls to make in order, of any of the agent's tools, followed by `answer`. Nothing else of the model's behaviour
+    /// applies.
     #[serde(default)]
     pub calls: Option<Vec<ScriptedCall>>,
-    /// What it does step by step, in an agent that reasons, acts and observes.
+    /// Actions per step, for an agent that reasons, acts and observes.
     #[serde(default)]
     pub steps: Option<Vec<StepScript>>,
-    /// The choice of tools at which the service fails at every attempt: `none` where the final answer is asked for.
+    /// Tool choice at which the service fails at every attempt: `none` is the request for the final answer.
     #[serde(default)]
     pub fails_at: Option<String>,
-    /// So many messages before the question are too many: it is slower by `slow_by`.
+    /// Number of messages before the question from which the model is slower by `slow_by`.
     #[serde(default)]
     pub slow_over: Option<usize>,
-    /// How many chunks it asks for.
+    /// Number of chunks requested.
     #[serde(default)]
     pub top_k: Option<u32>,
-    /// The keywords to index.
+    /// Keywords to index.
     #[serde(default)]
     pub keywords: Option<Vec<String>>,
-    /// The keywords that the habit `poor_keywords` tries.
+    /// Keywords that the habit `poor_keywords` tries.
     #[serde(default)]
     pub poor_keywords: Option<Vec<String>>,
 }
 
-/// A call that a rule says.
+/// A call that a rule prescribes.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScriptedCall {
-    /// The tool, by the agent's name.
+    /// Tool, by the agent's name.
     pub tool: String,
-    /// Its arguments.
+    /// Arguments.
     #[serde(default)]
     pub arguments: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Where a rule, topic or failure applies; all that is given must hold.
+/// Condition of a rule, topic or failure; all given parts must match.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct When {
-    /// The user's last question, or the search query, matches.
+    /// Pattern for the user's last question, or the search query.
     #[serde(default)]
     pub asks: Option<Pattern>,
-    /// The case declares this fault, as sent in the header `x-ragcheck-fault`. Names of cases and trials are not sent: a
-    /// rule sees what a model sees, and what a case says that it puts wrong.
+    /// Fault that the case declares, as sent in the header `x-ragcheck-fault`. Names of cases and trials are not sent:
+    /// a rule sees only what a model sees, and the declared fault.
     #[serde(default)]
     pub fault: Option<String>,
 }
 
 impl When {
-    /// Whether it applies.
+    /// Whether the condition matches.
     pub(crate) fn holds(&self, asked: &str, caller: Caller<'_>) -> bool {
         self.asks.as_ref().is_none_or(|pattern| pattern.0.is_match(asked))
             && self.fault.as_ref().is_none_or(|fault| fault == caller.fault)
     }
 }
 
-/// What a request says of its trial.
+/// Data about the trial in a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Caller<'a> {
-    /// What sets it apart from others: it decides chances, and nothing else.
+    /// Seed of the trial; used only for random draws.
     pub seed: &'a str,
-    /// The fault that its case declares, empty for none.
+    /// Fault that the case declares; empty for none.
     pub fault: &'a str,
 }
 
-/// A regular expression, letter case ignored.
+/// A regular expression, ignoring letter case.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern(pub regex::Regex);
 
@@ -270,29 +271,29 @@ impl<'de> Deserialize<'de> for Pattern {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchBehaviour {
-    /// How long an answer takes.
+    /// Response time.
     pub latency: Latency,
-    /// What it knows; the first that fits answers.
+    /// Topics that it knows; the first match answers.
     #[serde(default)]
     pub topics: Vec<Topic>,
-    /// When it fails; the first that fits counts.
+    /// Failures; the first match counts.
     #[serde(default)]
     pub failures: Vec<Failure>,
 }
 
-/// Something that the search service knows.
+/// A topic that the search service knows.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Topic {
-    /// What it answers.
+    /// Condition.
     pub when: When,
     /// The answer; `[n]` refers to the n-th result.
     pub answer: String,
-    /// What it found.
+    /// Pages found.
     pub results: Vec<Page>,
 }
 
-/// One page found.
+/// A page found.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Page {
@@ -300,7 +301,7 @@ pub(crate) struct Page {
     pub title: String,
     /// Address.
     pub url: String,
-    /// An extract.
+    /// Excerpt.
     pub snippet: String,
     /// Date of publication, `2026-03-01` for example.
     #[serde(default)]
@@ -311,18 +312,18 @@ pub(crate) struct Page {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Failure {
-    /// Which queries fail.
+    /// Queries that fail.
     pub when: When,
     /// HTTP status of the failure.
     pub status: u16,
-    /// How often it fails before it answers; then it begins anew.
+    /// Number of failures before an answer; then the count restarts.
     pub times: FailTimes,
 }
 
-/// How often a failure happens.
+/// Number of failures in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailTimes {
-    /// So many times, then one answer.
+    /// That many failures, then one answer.
     Count(u32),
     /// Always.
     Always,

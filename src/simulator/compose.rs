@@ -1,14 +1,14 @@
-//! What the simulated model writes: answers made of sentences that it was shown, with the sources they came from.
+//! Composes the simulated model's answers from sentences of its context, with their sources.
 
 use super::sentences::{content_words, overlap, sentences, stem, stems};
 use super::situation::{Chunk, Situation};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Share of the asked words that a chunk must have to be cited.
+/// Fraction of the question's words that a chunk must contain to be cited.
 const WORTH_CITING: f64 = 0.3;
 
-/// Words of a query at most.
+/// Maximum number of words of a query.
 const LONGEST_SUBJECT: usize = 14;
 
 /// An answer with its sources.
@@ -16,19 +16,18 @@ const LONGEST_SUBJECT: usize = 14;
 pub(super) struct Composed {
     /// The text, two to four sentences.
     pub text: String,
-    /// The sources as the tool that answers takes them.
+    /// The sources, in the format of the answering tool.
     pub sources: Vec<Value>,
-    /// Whether one of them is of the knowledge base.
+    /// Whether a source is from the knowledge base.
     pub internal: bool,
-    /// Whether one of them is from outside.
+    /// Whether a source is external.
     pub external: bool,
-    /// How sure it is, 0 to 1 with two decimals.
+    /// Confidence, 0 to 1 with two decimals.
     pub confidence: f64,
 }
 
-/// Composes the answer to `asked` (the subject's words) from what the turn gave. `fixed` replaces the text, `recalled`
-/// are things from earlier turns to name.
-/// Of the passage that fits best `length` sentences are taken.
+/// Composes the answer to `asked` (the subject's words) from the results of the turn. `fixed` replaces the text,
+/// `recalled` are things from earlier turns to name. Takes `length` sentences of the best passage.
 pub(super) fn compose(
     situation: &Situation,
     asked: &[String],
@@ -66,7 +65,7 @@ pub(super) fn compose(
     }
 }
 
-/// The chunks that the answer rests on, best first, at most two.
+/// The chunks to cite, best first, at most two.
 fn cited<'a>(situation: &'a Situation, asked: &[String]) -> Vec<&'a Chunk> {
     let mut ranked: Vec<(f64, &Chunk)> = situation
         .chunks
@@ -104,7 +103,7 @@ fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk], length: 
         }
         let outside = sentences(&external.answer);
         let outside = outside[..outside.len().min(length)].join(" ");
-        // The answer lists its passages first, and then the pages in the order of the outside answer.
+        // The answer lists its passages first, then the pages in the order of the external answer.
         parts.push(format!("Outside sources add: {}", renumbered(&outside, |number| number + cited.len())));
         return parts;
     }
@@ -122,14 +121,14 @@ fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk], length: 
     parts
 }
 
-/// The best sentences of a chunk, with its number where it is to be cited by one. Numbers in what was learned stood for
-/// the pages that it was learned from: here they stand for the chunk itself, the answer's source at `place`.
+/// The best sentences of a chunk, with its number if it is cited by number. Numbers in a learned entry referred to its
+/// pages: here they are replaced by `place`, the number of the chunk among the answer's sources.
 fn quoted(chunk: &Chunk, asked: &[String], count: usize, place: usize) -> String {
     let said = renumbered(&best_sentences(&chunk.text, asked, count), |_| place);
     chunk.number.map_or_else(|| said.clone(), |number| format!("{said} [{number}]"))
 }
 
-/// `text` with every number in brackets replaced.
+/// Replaces every number in brackets in `text`.
 fn renumbered(text: &str, number: impl Fn(usize) -> usize) -> String {
     let mut made = String::with_capacity(text.len());
     let mut rest = text;
@@ -148,7 +147,7 @@ fn renumbered(text: &str, number: impl Fn(usize) -> usize) -> String {
     made + rest
 }
 
-/// The `count` sentences that share most words with the question, in the order of the text.
+/// The `count` sentences that share the most words with the question, in the order of the text.
 fn best_sentences(text: &str, asked: &[String], count: usize) -> String {
     let all = sentences(text);
     let mut ranked: Vec<(usize, f64)> =
@@ -159,8 +158,8 @@ fn best_sentences(text: &str, asked: &[String], count: usize) -> String {
     chosen.into_iter().map(|at| all[at]).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of the question's subject; a question that points back takes along the words it points at.
-/// Of a long question only the last sentence counts.
+/// The words of the question's subject; a question that refers back also takes the words that it refers to. Of a long
+/// question only the last sentence counts.
 pub(super) fn subject(question: &str, earlier: &[&str]) -> Vec<String> {
     let question = if content_words(question).len() > LONGEST_SUBJECT {
         sentences(question).last().copied().unwrap_or(question)

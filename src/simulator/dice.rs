@@ -1,6 +1,6 @@
-//! Chance without state: every draw is made from the seed and from what it is for.
+//! Random draws without state: each depends only on the seed and its purpose.
 //!
-//! So a lane gets the same answers in whatever order and company its requests arrive.
+//! So a lane gets the same answers in any order and alongside any others.
 
 use rand::{RngExt, SeedableRng, rngs::ChaCha8Rng};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -15,7 +15,7 @@ pub(crate) struct Dice {
 }
 
 impl Dice {
-    /// Dice for what `parts` name; lengths are hashed too, so that parts cannot run into each other.
+    /// Creates dice for `parts`; their lengths are hashed too, so that different parts never give the same input.
     pub(crate) fn new(seed: u64, parts: &[&str]) -> Self {
         let mut hash = Sha256::new();
         hash.update(seed.to_le_bytes());
@@ -33,7 +33,7 @@ impl Dice {
         ChaCha8Rng::from_seed(hash.finalize().into())
     }
 
-    /// A number from 0 up to, not including, 1; the same for the same label.
+    /// A number in [0, 1); the same for the same label.
     pub(crate) fn roll(&self, label: &str) -> f64 {
         self.generator(label).random::<f64>()
     }
@@ -49,13 +49,13 @@ impl Dice {
     }
 }
 
-/// How long replies take.
+/// Distribution of response times.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Latency {
-    /// Always this.
+    /// A constant time.
     Constant(Span),
-    /// Log-normal, cut off at `max`.
+    /// A log-normal distribution, cut off at `max`.
     Lognormal(Lognormal),
 }
 
@@ -63,16 +63,16 @@ pub(crate) enum Latency {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Lognormal {
-    /// Half of all replies are faster.
+    /// Median.
     pub median: Span,
     /// Standard deviation of the logarithm.
     pub sigma: f64,
-    /// No reply takes longer.
+    /// Maximum.
     pub max: Span,
 }
 
 impl Latency {
-    /// One draw, in whole microseconds.
+    /// Draws a time in whole microseconds.
     pub(crate) fn draw(&self, dice: &Dice) -> Duration {
         match self {
             Self::Constant(span) => span.0,
@@ -87,7 +87,7 @@ impl Latency {
     }
 }
 
-/// A length of time as written: `900ms`, `1.5s`, `2m`.
+/// A duration as written: `900ms`, `1.5s`, `2m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span(pub Duration);
 

@@ -1,17 +1,17 @@
-//! The simulated model for embeddings: a vector counts a text's words, each at a place of its own hash.
+//! The simulated embeddings model: a vector counts the words of a text, each at the index of its hash.
 //!
-//! Words that begin alike share a place, so that forms of a word do too. Two texts are as near as they share words: what
-//! a bag of words knows, and no more.
+//! Words with the same beginning share an index, so that forms of a word do too. The similarity of two texts is that of
+//! their bags of words.
 
 use super::behaviour::EmbeddingsBehaviour;
 use super::dice::Dice;
 use super::sentences::content_words;
 use std::time::Duration;
 
-/// Letters of a word that count.
+/// Number of letters of a word that count.
 const LETTERS: usize = 5;
 
-/// The vectors of texts and how long they take.
+/// The vectors of texts, and the response time.
 pub(super) fn embed(
     behaviour: &EmbeddingsBehaviour,
     seed: u64,
@@ -37,7 +37,7 @@ fn vector(text: &str, dimensions: usize) -> Vec<f32> {
         }
     }
     if numbers.iter().all(|number| *number == 0.0) {
-        // A text without words has a direction too.
+        // A text without words still needs a direction.
         numbers.fill(1.0);
     }
     let length = numbers.iter().map(|number| number * number).sum::<f32>().sqrt();

@@ -1,9 +1,10 @@
-//! Mistakes that a simulated model makes, and when.
+//! Mistakes of a simulated model, and when they occur.
 //!
-//! On disk a habit is a name and how often: a probability (`0.02`), or a map with `probability` or `times`, and `at`
-//! (the steps that it is limited to, by the role of their tool, or by its name in `steps.json`). `times: n` makes the mistake in the first n attempts at a step;
-//! a probability decides once, at the first attempt. Whether a mistake is repeated after feedback is a habit of its
-//! own, `persist`, and happens once at most. An old reader refuses habits that it does not know.
+//! In a file, a habit is a name and a frequency: a probability (`0.02`), or a map with `probability` or `times`, and
+//! `at` (the steps that it is limited to, by the role of their tool, or by its name in `steps.json`). `times: n` makes
+//! the mistake in the first n attempts at a step; a probability decides once, at the first attempt. Whether a mistake
+//! is repeated after feedback is a separate habit, `persist`, and happens at most once. An old reader refuses unknown
+//! habits.
 
 use super::dice::Dice;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// The tools that the simulated model knows by itself, each with the part that it plays.
+/// The tools that the simulated model knows, each with its role.
 static TOOLS: LazyLock<BTreeMap<String, String>> =
     LazyLock::new(|| serde_json::from_str(include_str!("steps.json")).unwrap_or_default());
 
@@ -21,9 +22,9 @@ static TOOLS: LazyLock<BTreeMap<String, String>> =
 pub(crate) enum Step {
     /// Searching the knowledge base.
     Knowledge,
-    /// Asking outside.
+    /// Asking the external service.
     External,
-    /// Indexing keywords of an outside answer.
+    /// Indexing keywords of an external answer.
     Index,
     /// Giving the answer.
     Respond,
@@ -33,23 +34,23 @@ impl Step {
     /// All steps, in the order of a turn.
     pub(crate) const ALL: [Self; 4] = [Self::Knowledge, Self::External, Self::Index, Self::Respond];
 
-    /// The tool's name, unless a behaviour file gives the agent's own.
+    /// The tool's name, unless a behaviour file gives the agent's.
     pub(crate) fn tool(self) -> &'static str {
         TOOLS.iter().find(|(_, plays)| *plays == self.role()).map_or("", |(name, _)| name)
     }
 
-    /// The step that calls the tool of that name.
+    /// The step of the tool of that name.
     pub(crate) fn of_tool(name: &str) -> Option<Self> {
         let plays = TOOLS.get(name)?;
         Self::ALL.into_iter().find(|step| step.role() == plays)
     }
 
-    /// The step that a behaviour file means: by the role of its tool, or by the name of one in `steps.json`.
+    /// The step in a behaviour file: by the role of its tool, or by a tool's name in `steps.json`.
     pub(crate) fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|step| step.role() == word).or_else(|| Self::of_tool(word))
     }
 
-    /// The part that its tools play.
+    /// The role of its tools.
     pub(crate) fn role(self) -> &'static str {
         match self {
             Self::Knowledge => "knowledge",
@@ -83,24 +84,24 @@ impl<'de> Deserialize<'de> for Step {
     }
 }
 
-/// What can go wrong.
+/// Kinds of mistakes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Habit {
     /// Answers in free text instead of searching the knowledge base.
     ForgetKnowledgeBase,
-    /// Asks outside before the knowledge base.
+    /// Asks the external service before the knowledge base.
     ExternalFirst,
-    /// Asks outside in the same message as the knowledge base.
+    /// Asks the external service in the same message as the knowledge base.
     ExternalBeside,
     /// Puts a hostile pattern into a search query.
     HostileQuery,
-    /// Searches with the user's own words. By chance only where the question stands by itself: one that leans on what was
-    /// said before, or that is in another language than the documents, has to be written anew.
+    /// Searches with the user's own words. Random only for self-contained questions: one that refers to an earlier
+    /// turn, or is not in the documents' language, must be rephrased.
     VerbatimQuery,
-    /// Takes a question for the first of its conversation.
+    /// Treats a question as the first of its conversation.
     ForgetHistory,
-    /// Searches the knowledge base with words that name no subject.
+    /// Searches the knowledge base with words without a subject.
     VagueQuery,
     /// Writes arguments that are not JSON.
     MalformedArguments,
@@ -108,7 +109,7 @@ pub(crate) enum Habit {
     WrongSchema,
     /// Calls a tool that does not exist.
     UnknownTool,
-    /// Tries a failed outside search once more where the error says that this may help.
+    /// Retries a failed external search if the error says that this may help.
     RetrySearch,
     /// Indexes keywords that are generic or too short.
     PoorKeywords,
@@ -116,26 +117,26 @@ pub(crate) enum Habit {
     SkipKeywords,
     /// Answers in free text instead of calling the response tool.
     ForgetResponse,
-    /// Calls the response tool beside another one.
+    /// Calls the response tool together with another one.
     ResponseBeside,
     /// Claims sources of a kind that it did not use.
     WrongFlags,
-    /// Cites a source that nobody gave it.
+    /// Cites a source that it was not given.
     InventSource,
     /// Refuses to answer.
     Refuse,
     /// Repeats a mistake once after feedback.
     Persist,
-    /// The service says 429 and asks to wait.
+    /// The service returns 429 with a wait.
     RateLimited,
-    /// The service says 500.
+    /// The service returns 500.
     ServerError,
-    /// The reply takes longer by `slow_by`.
+    /// The response takes longer by `slow_by`.
     Slow,
 }
 
 impl Habit {
-    /// The steps at which the habit can show when `at` does not say otherwise.
+    /// The steps at which the habit can occur, unless `at` names others.
     fn natural_steps(self) -> &'static [Step] {
         use Step::{External, Index, Knowledge, Respond};
         match self {
@@ -161,21 +162,21 @@ impl Habit {
     }
 }
 
-/// How often.
+/// Frequency.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Often {
     /// With this probability, 0 to 1.
     Probability(f64),
-    /// In the first so many attempts.
+    /// In the first attempts, this many.
     Times(u32),
 }
 
-/// How often, and at which steps.
+/// Frequency and steps.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Chance {
-    /// How often.
+    /// Frequency.
     pub often: Often,
-    /// Only at these steps; at all that fit when empty.
+    /// Steps; empty for all that are possible.
     pub at: Vec<Step>,
 }
 
@@ -183,13 +184,13 @@ pub(super) struct Chance {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ChanceMap")]
 struct Written {
-    /// In this share of the attempts, 0 to 1.
+    /// Probability per attempt, 0 to 1.
     #[serde(default)]
     probability: Option<f64>,
-    /// In the first so many attempts.
+    /// Number of first attempts.
     #[serde(default)]
     times: Option<u32>,
-    /// Only at these steps; at all that fit without.
+    /// Steps; all that are possible if missing.
     #[serde(default)]
     at: Vec<Step>,
 }
@@ -258,7 +259,7 @@ impl<'de> Deserialize<'de> for Chance {
 pub(crate) struct Habits(BTreeMap<Habit, Chance>);
 
 impl Habits {
-    /// Takes over what `other` says; it wins.
+    /// Adds the habits of `other`, which override these.
     pub(crate) fn overlay(&mut self, other: &Self) {
         self.0.extend(other.0.iter().map(|(habit, chance)| (*habit, chance.clone())));
     }
@@ -269,7 +270,7 @@ impl Habits {
         fits.then_some(&chance.often)
     }
 
-    /// How often the transport fails before it answers: `times`, or once by chance.
+    /// Number of transport failures before an answer: `times`, or one with the given probability.
     pub(crate) fn failures(&self, habit: Habit, step: Step, dice: &Dice) -> u32 {
         match self.chance(habit, step) {
             Some(Often::Times(times)) => *times,
@@ -280,7 +281,7 @@ impl Habits {
         }
     }
 
-    /// Whether a fault is declared at the step: chance then puts no other mistake there, which could hide it.
+    /// Whether a fault is declared at the step: then no random mistake, which could hide it, occurs there.
     fn is_taken(&self, step: Step) -> bool {
         let fits = |(habit, chance): (&Habit, &Chance)| {
             let steps = if chance.at.is_empty() { habit.natural_steps() } else { &chance.at };
@@ -289,12 +290,12 @@ impl Habits {
         self.0.iter().any(fits)
     }
 
-    /// Whether the habit is declared to show in a number of attempts, and not by chance.
+    /// Whether the habit is declared with `times`, not with a probability.
     pub(crate) fn is_declared(&self, habit: Habit) -> bool {
         self.0.get(&habit).is_some_and(|chance| matches!(chance.often, Often::Times(_)))
     }
 
-    /// Whether the habit shows at the attempt (from 0) at `step`. `dice` must be the same for all attempts of a turn.
+    /// Whether the habit occurs at the attempt (from 0) at `step`. `dice` must be the same for all attempts of a turn.
     pub(crate) fn shows(&self, habit: Habit, step: Step, attempt: u32, dice: &Dice) -> bool {
         let (times, why) = match self.chance(habit, step) {
             Some(Often::Times(times)) => (*times, *times > 0),

@@ -1,7 +1,7 @@
-//! The simulated judge: it grades by counting words, with declared tolerance and declared mistakes.
+//! The simulated judge: it grades by counting words, with declared tolerance and mistakes.
 //!
-//! It is asked by the name of its model. It reads the items by the ids in brackets and the data between fences, as any
-//! judge would have to, and knows nothing else of who asks.
+//! It is selected by the name of its model. It reads the items by the ids in brackets and the data between fences, as
+//! any judge does, and uses nothing else of the request.
 
 use super::dice::{Dice, Latency};
 use super::model::{Completion, Outcome};
@@ -13,37 +13,37 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The simulated judge, as declared.
+/// The declared behaviour of the simulated judge.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct JudgeBehaviour {
-    /// The model's name by which it is asked.
+    /// Name of the model that selects it.
     pub model: String,
-    /// How long a reply takes.
+    /// Response time.
     pub latency: Latency,
-    /// Share of verdicts that are turned around, the same in every order.
+    /// Fraction of verdicts that are inverted, the same in every order.
     #[serde(default)]
     pub errs: f64,
-    /// Share of items whose verdict is turned around when they stand in the second half.
+    /// Fraction of items whose verdict is inverted if they are in the second half.
     #[serde(default)]
     pub swayed: f64,
-    /// Share of replies that are no JSON.
+    /// Fraction of replies that are not JSON.
     #[serde(default)]
     pub garbles: f64,
-    /// What an item asks, by its id; any other is about the question's words in the answer.
+    /// Checks by item id; any other item checks for the question's words in the answer.
     #[serde(default)]
     pub items: BTreeMap<String, Looks>,
 }
 
-/// What the judge counts: the share of the words of one part that are in another.
+/// A check: the fraction of the words of one part that occur in another.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Looks {
-    /// The part whose words are looked for.
+    /// Part whose words are looked up.
     pub of: String,
-    /// The part in which they are looked for.
+    /// Part that is searched.
     pub within: String,
-    /// The share that passes, 0 to 1.
+    /// Fraction that passes, 0 to 1.
     pub at_least: f64,
 }
 
@@ -53,7 +53,7 @@ impl Looks {
     }
 }
 
-/// Grades what `messages` hold; `purpose` is what the client calls its request.
+/// Grades the items in `messages`; `purpose` is the client's name for the request.
 pub(super) fn grade(behaviour: &JudgeBehaviour, seed: u64, messages: &[Message], purpose: &str) -> Outcome {
     let rules = messages.first().map_or("", |message| message.content.as_str());
     let data = messages.last().map_or("", |message| message.content.as_str());
@@ -83,7 +83,7 @@ pub(super) fn grade(behaviour: &JudgeBehaviour, seed: u64, messages: &[Message],
     Outcome { completion, latency: latency.max(Duration::from_millis(1)), rate_limited: 0, server_errors: 0 }
 }
 
-/// The ids in brackets of numbered lines.
+/// The ids in brackets in numbered lines.
 fn items(rules: &str) -> Vec<&str> {
     let lines = rules.lines().filter_map(|line| {
         let (number, rest) = line.split_once(". [")?;
@@ -92,7 +92,7 @@ fn items(rules: &str) -> Vec<&str> {
     lines.collect()
 }
 
-/// The text between the fences of that name; empty when there are none.
+/// The text between the fences of that name; empty if there are none.
 fn part(data: &str, name: &str) -> String {
     let open = format!("<<<{name} ");
     let found = data.split_once(&open).and_then(|(_, rest)| {
@@ -102,7 +102,7 @@ fn part(data: &str, name: &str) -> String {
     found.unwrap_or_default()
 }
 
-/// The sentence with most of the words looked for, cut to 200 characters.
+/// The sentence that contains the most of the words, cut to 200 characters.
 fn quote(text: &str, asked: &[String]) -> String {
     let best = text.lines().flat_map(sentences).fold(("", 0.0), |best, sentence| {
         let share = overlap(asked, sentence);

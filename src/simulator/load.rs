@@ -1,7 +1,7 @@
-//! Behaviour files, read and checked: every mistake in a value is told at once, with its place.
+//! Reads and checks behaviour files: all invalid values are reported at once, with their positions.
 //!
-//! A reader of types stops at its first mistake. Here what it stopped at is replaced by a stand-in of the right type, and
-//! the file is read again, until nothing is wrong or the mistake is no single word.
+//! A typed reader stops at its first error. Here the invalid word is replaced by a placeholder of the right type, and
+//! the file is read again, until there are no errors left or the error is not a single word.
 
 use super::aliases;
 use super::behaviour::{Behaviour, Rates};
@@ -12,15 +12,15 @@ use crate::platform::files;
 use crate::platform::yaml::{self, Focus, Place, Problem, Step};
 use std::path::Path;
 
-/// Mistakes that are told.
+/// Maximum number of mistakes reported.
 const MOST: usize = 100;
-/// What stands for a word with a mistake: a length of time, then a number that is also an expression.
+/// Placeholders for an invalid word: a duration, then a number that is also a pattern.
 const STAND_INS: [&str; 2] = ["1s", "1"];
 
 /// Reads and checks a behaviour file.
 ///
 /// # Errors
-/// [`BehaviourError`] with the file, and everything that is wrong with where it stands.
+/// [`BehaviourError`] with the file, and all mistakes with their positions.
 pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
     let (text, read) = read::<Behaviour>(path)?;
     let Read { value, mut mistakes } = read;
@@ -28,7 +28,7 @@ pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
     let tree = yaml::parse(&text).ok();
     for (at, problem) in Checked::of(&behaviour).wrong {
         let place = tree.as_ref().map(|tree| tree.locate(&at, Focus::Value));
-        // What stands in for a mistake has none of its own.
+        // A placeholder has no mistakes.
         if !mistakes.iter().any(|known| known.place.map(begin) == place.map(begin)) {
             mistakes.push(BehaviourMistake { place, problem: problem.into() });
         }
@@ -54,9 +54,9 @@ fn begin(place: Place) -> (u32, u32) {
     (place.line, place.column)
 }
 
-/// A file as its type, with stand-ins where it has mistakes.
+/// A parsed file, with placeholders for invalid words.
 struct Read<T> {
-    /// None where something is wrong for which nothing can stand in.
+    /// `None` if an error cannot be replaced by a placeholder.
     value: Option<T>,
     mistakes: Vec<BehaviourMistake>,
 }
@@ -71,7 +71,7 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<(String, Read<T>)
 fn typed<T: serde::de::DeserializeOwned>(text: &str) -> Read<T> {
     let mut patched = Patched { text: text.to_owned(), shifts: Vec::new() };
     let mut mistakes: Vec<BehaviourMistake> = Vec::new();
-    // The text and the word that the last mistake was found in, and the next stand-in for it.
+    // The text and word of the last mistake, and the next placeholder for it.
     let mut last: Option<(Patched, Place, usize)> = None;
     loop {
         let error = match yaml::read::<T>(&patched.text) {
@@ -82,7 +82,7 @@ fn typed<T: serde::de::DeserializeOwned>(text: &str) -> Read<T> {
         if !again {
             let place = error.place.map(|place| patched.original(place));
             let words = match &error.problem {
-                // What a value says of itself; the file is YAML.
+                // The error message of a value; the YAML is valid.
                 Problem::Syntax(words) if yaml::parse(text).is_ok() => words.clone(),
                 problem => problem.to_string(),
             };
@@ -102,16 +102,16 @@ fn typed<T: serde::de::DeserializeOwned>(text: &str) -> Read<T> {
     }
 }
 
-/// A text in which some words were replaced by others.
+/// A text in which some words were replaced.
 #[derive(Clone)]
 struct Patched {
     text: String,
-    /// Line and column of each replaced word, and by how much longer its stand-in is.
+    /// Line and column of each replaced word, and the difference in length.
     shifts: Vec<(u32, u32, i64)>,
 }
 
 impl Patched {
-    /// The whole word that begins at a place, where it is a value on one line.
+    /// The whole word at a position, if it is a value on one line.
     fn word(&self, place: Place) -> Option<Place> {
         let tree = yaml::parse(&self.text).ok()?;
         scalar_at(&tree, place)
@@ -129,7 +129,7 @@ impl Patched {
         Some(Self { text: lines.join("\n"), shifts })
     }
 
-    /// Where in the text as it was written a place is.
+    /// Converts a position to the original text.
     fn original(&self, place: Place) -> Place {
         let mut column = i64::from(place.column);
         for (line, from, by) in self.shifts.iter().rev() {
@@ -150,12 +150,12 @@ fn scalar_at(node: &yaml::Node<'_>, place: Place) -> Option<Place> {
     }
 }
 
-/// The values of a behaviour that cannot be, by path.
+/// The invalid values of a behaviour, by path.
 struct Checked {
     wrong: Vec<(Vec<Step>, ValueError)>,
 }
 
-/// A path as its steps; numbers are places in lists.
+/// The steps of a path; numbers are list indices.
 fn steps(path: &[&str]) -> Vec<Step> {
     path.iter().map(|part| part.parse().map_or_else(|_| Step::Key((*part).to_owned()), Step::Index)).collect()
 }

@@ -1,7 +1,7 @@
-//! The simulated managed retrieval service: the first declared answer that fits the question, with its citations.
+//! The simulated managed retrieval service: the first declared answer that matches the question, with its citations.
 //!
-//! Where words of an answer stand is counted here, in characters, so that a behaviour file names the words alone. Pages
-//! are counted from 1 in the file and from 0 in what is sent, as the service does.
+//! Positions in an answer are computed here, in characters, so that a behaviour file only quotes the words. Pages are
+//! counted from 1 in the file and from 0 in responses, as in the real service.
 
 use super::behaviour::{Caller, Failure, Pattern, When};
 use super::dice::{Dice, Latency};
@@ -17,18 +17,18 @@ use std::time::Duration;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ManagedBehaviour {
-    /// The knowledge box that it has; questions to any other are refused.
+    /// Its knowledge box; questions to any other are refused.
     pub kb_id: String,
-    /// The token that it wants; without one, any or none is taken.
+    /// Token that it requires; if missing, no token is required.
     #[serde(default)]
     pub token: Option<String>,
-    /// How long an answer takes.
+    /// Response time.
     pub latency: Latency,
     /// Its files, by the id of their resource.
     pub files: BTreeMap<String, ManagedFile>,
-    /// What it answers; the first that fits counts. Without one, nothing is found.
+    /// Its answers; the first match counts. If none matches, nothing is found.
     pub answers: Vec<ManagedReply>,
-    /// When it fails; the first that fits counts.
+    /// Failures; the first match counts.
     #[serde(default)]
     pub failures: Vec<Failure>,
 }
@@ -37,17 +37,17 @@ pub(crate) struct ManagedBehaviour {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ManagedFile {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its title.
+    /// Title.
     #[serde(default)]
     pub title: String,
-    /// The passages of its pages, by the page, from 1.
+    /// Passages by page, from 1.
     pub pages: BTreeMap<u64, Vec<String>>,
 }
 
 impl ManagedFile {
-    /// Its pages, each behind a line with its number.
+    /// Text of all pages, each after a line with its number.
     pub(super) fn text(&self) -> String {
         let page = |(number, passages): (&u64, &Vec<String>)| format!("page {number}\n{}\n", passages.join("\n"));
         self.pages.iter().map(page).collect()
@@ -58,46 +58,46 @@ impl ManagedFile {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ManagedReply {
-    /// When it is given.
+    /// Condition.
     pub when: When,
-    /// What the filter must say, as JSON.
+    /// Required content of the filter, as JSON.
     #[serde(default)]
     pub filter: Option<Pattern>,
-    /// What the audit data must say, as JSON.
+    /// Required content of the audit data, as JSON.
     #[serde(default)]
     pub audit: Option<Pattern>,
-    /// `success` unless something else is written: `no_context`, `no_retrieval_data`, `error`.
+    /// Status, by default `success`: `no_context`, `no_retrieval_data`, `error`.
     #[serde(default)]
     pub status: Option<String>,
     /// The text.
     #[serde(default)]
     pub answer: String,
-    /// What rests on what.
+    /// Citations.
     #[serde(default)]
     pub cites: Vec<ManagedCite>,
-    /// The service's words on its status.
+    /// Message about the status.
     #[serde(default)]
     pub details: Option<String>,
-    /// Further items of a stream, of types that nobody knows.
+    /// Additional items of a stream, of unknown types.
     #[serde(default)]
     pub items: Vec<Map<String, Value>>,
 }
 
-/// Words that rest on a passage.
+/// Words supported by a passage.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ManagedCite {
-    /// The resource.
+    /// Resource.
     pub resource: String,
-    /// Its page, from 1; one that the file has not is a passage that was not found.
+    /// Page, from 1; a page that the file lacks is a passage that was not found.
     pub page: u64,
-    /// Which passage of the page, from 1.
+    /// Passage of the page, from 1.
     #[serde(default = "first")]
     pub passage: usize,
-    /// The words, as they stand in the answer; each place where they stand.
+    /// The words as in the answer; every occurrence is cited.
     #[serde(default)]
     pub words: Vec<String>,
-    /// Positions as they are sent, in characters, beside those of the words.
+    /// Positions to send in addition to those of the words, in characters.
     #[serde(default)]
     pub at: Vec<(u64, u64)>,
 }
@@ -106,20 +106,20 @@ fn first() -> usize {
     1
 }
 
-/// What the service says.
+/// Response of the service.
 #[derive(Debug, Clone)]
 pub(super) struct Answered {
-    /// The document of an answer in one piece.
+    /// A non-streamed answer.
     pub document: Value,
-    /// Further items.
+    /// Additional items.
     pub items: Vec<Map<String, Value>>,
-    /// How long it takes.
+    /// Response time.
     pub latency: Duration,
     /// Whether its status is an error, as the behaviour file declares.
     pub fails: bool,
 }
 
-/// The failure that comes first, by its position in the file.
+/// The first failure that matches, by its index in the file.
 pub(super) fn failing<'b>(
     behaviour: &'b ManagedBehaviour,
     caller: Caller<'_>,
@@ -170,7 +170,7 @@ fn document(status: &str, answer: &str, dice: &Dice, found: Value, cited: Value,
     })
 }
 
-/// The items of an answer in pieces, a line of JSON each.
+/// The items of a streamed answer, one line of JSON each.
 pub(super) fn pieces(answered: &Answered) -> Vec<String> {
     let part = |pointer: &str| answered.document.pointer(pointer).cloned().unwrap_or_default();
     let mut items = vec![json!({"type": "retrieval", "results": part("/retrieval_results")})];
@@ -190,7 +190,7 @@ fn id(cite: &ManagedCite) -> String {
     format!("{}/f/file/{start}-{}", cite.resource, start + 99)
 }
 
-/// Where the cited words stand, in characters.
+/// Positions of the cited words, in characters.
 fn places(answer: &str, cite: &ManagedCite) -> Vec<(u64, u64)> {
     let count = |text: &str| text.chars().count() as u64;
     let found = cite.words.iter().flat_map(|words| {
@@ -202,7 +202,7 @@ fn places(answer: &str, cite: &ManagedCite) -> Vec<(u64, u64)> {
     found.chain(cite.at.iter().copied()).collect()
 }
 
-/// The passages that were found: those that are cited and the others of their files, as many as may be.
+/// The passages found: cited ones, then others of their files, up to the limit.
 fn resources(behaviour: &ManagedBehaviour, cites: &[ManagedCite], most: usize) -> Value {
     let mut wanted: Vec<ManagedCite> = Vec::new();
     let named: Vec<&str> = cites.iter().map(|cite| cite.resource.as_str()).collect();
@@ -250,7 +250,7 @@ fn resources(behaviour: &ManagedBehaviour, cites: &[ManagedCite], most: usize) -
     Value::Object(found)
 }
 
-/// What is wrong with what is declared.
+/// Checks the declared behaviour.
 pub(super) fn check(behaviour: &ManagedBehaviour) -> Vec<(Vec<String>, ValueError)> {
     let mut wrong = Vec::new();
     let path = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>();

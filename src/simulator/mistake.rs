@@ -1,10 +1,10 @@
-//! What is wrong with a behaviour file, and where.
+//! Mistakes in a behaviour file, with their positions.
 
 use crate::platform::yaml::Place;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why a behaviour file cannot be used.
+/// Reason why a behaviour file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BehaviourError {
     /// It cannot be read.
@@ -12,15 +12,15 @@ pub enum BehaviourError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         error: std::io::Error,
     },
-    /// It has mistakes, each told in a line.
+    /// It has mistakes, one per line.
     #[error("{}", listed(.path, .mistakes))]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// All that were found, by place.
+        /// All mistakes found, by position.
         mistakes: Vec<BehaviourMistake>,
     },
 }
@@ -28,19 +28,19 @@ pub enum BehaviourError {
 /// One mistake in a behaviour file.
 #[derive(Debug)]
 pub(crate) struct BehaviourMistake {
-    /// Where, when it is about one place.
+    /// Position, if it concerns one.
     pub place: Option<Place>,
-    /// What is wrong.
+    /// Description.
     pub problem: BehaviourProblem,
 }
 
-/// What is wrong in a behaviour file.
+/// Kind of a mistake in a behaviour file.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BehaviourProblem {
-    /// It is not what a behaviour file looks like.
+    /// It does not have the structure of a behaviour file.
     #[error("{0}")]
     Shape(String),
-    /// It declares what cannot be.
+    /// It declares an invalid value.
     #[error(transparent)]
     Value(#[from] ValueError),
 }
@@ -53,45 +53,45 @@ fn listed(path: &Path, mistakes: &[BehaviourMistake]) -> String {
     mistakes.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// What is wrong with a declared value.
+/// Kind of an invalid value.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum ValueError {
-    /// The name cannot be one.
+    /// The name is not allowed.
     #[error("name `{0}`: use lower-case letters, digits and hyphens")]
     Name(String),
-    /// Tools are renamed that there are not.
+    /// A tool is renamed that does not exist.
     #[error("tools: `{role}` is no role of a tool; known: {known}")]
     UnknownRole {
-        /// What is written.
+        /// The name as written.
         role: String,
-        /// The roles that there are.
+        /// Known roles.
         known: String,
     },
-    /// A tool is renamed to nothing.
+    /// A tool is renamed to an empty name.
     #[error("tools: `{0}` has an empty name")]
     EmptyName(String),
     /// A number is out of its range.
     #[error("{what} must lie between {least} and {most}, not {found}")]
     Range {
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
-        /// The least that it may be.
+        /// Minimum.
         least: f64,
-        /// The most.
+        /// Maximum.
         most: f64,
-        /// What it is.
+        /// Value found.
         found: f64,
     },
-    /// Nothing would be searched.
+    /// The search would return nothing.
     #[error("top_k must be at least 1")]
     NoHits,
-    /// A page or passage is counted from 0.
+    /// A page or passage number is 0.
     #[error("managed: `{0}`: pages and passages are counted from 1")]
     NoPage(String),
-    /// Words are cited that the answer does not hold.
+    /// The cited words do not occur in the answer.
     #[error("managed: the answer does not hold the cited words `{0}`")]
     NotInAnswer(String),
-    /// A topic of the search service answers with nothing.
+    /// A topic of the search service has no results.
     #[error("the topic `{0}` needs at least one result")]
     NoResults(String),
 }

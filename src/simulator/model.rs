@@ -1,8 +1,8 @@
-//! The simulated chat model: one request in, one completion out, nothing remembered.
+//! The simulated chat model: one request in, one completion out, no state.
 //!
-//! It is honest but simple: it searches with the words of the question, judges by word overlap whether the passages
-//! suffice, asks outside when they do not, indexes key phrases, and answers with sentences that it was shown. Its
-//! declared [`Habit`]s make it err; after feedback it does better, unless it persists.
+//! It is honest but simple: it searches with the words of the question, decides by word overlap whether the passages
+//! suffice, asks the external service if they do not, indexes key phrases, and answers with sentences from its context.
+//! Its declared [`Habit`]s cause mistakes; after feedback it corrects them, unless it persists.
 
 use super::behaviour::{Caller, ModelBehaviour, Rule};
 use super::compose::{Composed, compose, subject};
@@ -15,48 +15,48 @@ use crate::provider::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDef
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// What the model is asked.
+/// Input of the model.
 pub(super) struct Prompt<'a> {
     /// The conversation.
     pub messages: &'a [Message],
-    /// The tools on offer.
+    /// The tools offered.
     pub tools: &'a [ToolDefinition],
-    /// What may or must be called.
+    /// Which tools may or must be called.
     pub choice: ToolChoice,
-    /// What the request says of its trial.
+    /// Data about the trial.
     pub caller: Caller<'a>,
 }
 
 impl Prompt<'_> {
-    /// The tool on offer that the step calls.
+    /// The offered tool of the step.
     fn tool_of(&self, step: Step) -> Option<&ToolDefinition> {
         self.tools.iter().find(|tool| Step::of_tool(&tool.name) == Some(step))
     }
 }
 
-/// What it says.
+/// Output of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Completion {
     /// Free text.
     pub text: String,
-    /// A refusal in its own field.
+    /// A refusal, in the separate field.
     pub refusal: Option<String>,
     /// Calls.
     pub calls: Vec<ToolCall>,
-    /// Why it stopped.
+    /// Finish reason.
     pub finish: Finish,
 }
 
-/// A completion, how long it takes, and how often the service fails before.
+/// A completion, its response time, and the number of failures before it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outcome {
     /// The completion.
     pub completion: Completion,
-    /// How long it takes.
+    /// Response time.
     pub latency: Duration,
-    /// 429 this many times first.
+    /// Number of 429 responses before it.
     pub rate_limited: u32,
-    /// 500 this many times first.
+    /// Number of 500 responses before it.
     pub server_errors: u32,
 }
 
@@ -77,14 +77,14 @@ struct Turn<'a> {
     question: &'a str,
     earlier: Vec<&'a str>,
     asked: Vec<String>,
-    /// Whether the question says all that is asked for, in the documents' language.
+    /// Whether the question is self-contained and in the documents' language.
     stands_alone: bool,
 }
 
-/// A query that names no subject.
+/// A query without a subject.
 const VAGUE: &str = "general background information";
 
-/// What a model adds to a query that it words otherwise.
+/// Words that a model adds to a rephrased query.
 const FILLERS: &[&str] = &["", "explained", "details", "details explained"];
 
 /// Answers one request.
@@ -151,7 +151,7 @@ impl<'a> Turn<'a> {
         self.rules.iter().rev().find_map(|rule| read(rule))
     }
 
-    /// Which of `choices` ways the turn goes at `what`: the first, unless the model varies.
+    /// Which of `choices` alternatives the turn takes for `what`: the first, unless the model varies.
     fn variation(&self, what: &str, choices: usize) -> usize {
         let varies = self.dice.roll(&format!("{what} varies")) < self.behaviour.variety;
         if varies { self.dice.pick(what, choices) } else { 0 }
@@ -163,7 +163,7 @@ impl<'a> Turn<'a> {
         self.asked.is_empty() || (able && self.habits.shows(Habit::VerbatimQuery, step, attempt, &self.dice))
     }
 
-    /// The query for documents, as this turn words it.
+    /// The query for documents, as phrased in this turn.
     fn worded(&self, query: &str) -> String {
         format!("{query} {}", FILLERS[self.variation("words", FILLERS.len())]).trim_end().to_owned()
     }
@@ -176,7 +176,7 @@ impl<'a> Turn<'a> {
             || self.rule(|rule| rule.sufficient).unwrap_or_else(documents)
     }
 
-    /// What a rule with `calls` says after those of its calls that were made since the question at `at`.
+    /// The next output of a rule with `calls`, after those of its calls that were made since the question at `at`.
     fn scripted(&self, at: usize) -> Option<Completion> {
         let script = self.rule(|rule| rule.calls.as_deref())?;
         let since = self.prompt.messages.get(at..).unwrap_or_default();
@@ -187,7 +187,7 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// What it does in an agent that reasons, acts and observes; `None` in any other.
+    /// The output in an agent that reasons, acts and observes; `None` in any other.
     fn reasons(&self, at: usize) -> Option<Completion> {
         self.prompt.tools.iter().find(|tool| tool.name == reason_act::SEARCH)?;
         let since = self.prompt.messages.get(at..).unwrap_or_default();
@@ -256,7 +256,7 @@ impl<'a> Turn<'a> {
             let arguments = match wanted {
                 Step::Knowledge => {
                     let mut arguments = json!({"query": self.search_query(attempt)});
-                    // A tool that says what it takes and takes no number is given none.
+                    // A tool whose parameters do not include the number does not get it.
                     let takes = parameters.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
                     if takes.is_none_or(|takes| takes.contains_key("top_k")) {
                         arguments["top_k"] = json!(self.top_k());
@@ -284,7 +284,7 @@ impl<'a> Turn<'a> {
     fn recalled(&self) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for pattern in &self.behaviour.recall {
-            // The last thing said wins: people correct themselves.
+            // The last mention counts: people correct themselves.
             let last = self.earlier.iter().rev().find_map(|said| pattern.0.find_iter(said).last());
             if let Some(hit) = last
                 && !found.iter().any(|known| known == hit.as_str())
@@ -351,7 +351,7 @@ impl<'a> Turn<'a> {
         json!({"keywords": keywords, "query": query, "perplexity_result_id": result})
     }
 
-    /// Arguments for a tool that the simulator does not know: text for every property that must be there.
+    /// Arguments for a tool unknown to the simulator: text for every required property.
     fn fill(&self, name: &str) -> Value {
         let schema = self.prompt.tools.iter().find(|tool| tool.name == name).map(|tool| &tool.parameters);
         let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);

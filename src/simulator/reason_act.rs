@@ -1,8 +1,8 @@
 //! The simulated model in an agent that reasons, acts and observes: it searches with the words of the question, made
-//! broader or otherwise as the step is told to, grades passages by their words, and says what it learned of a failure.
+//! broader or changed as the step requires, grades passages by their words, and states a lesson after a failure.
 //!
-//! Nothing is remembered: the step and its approach are read from the last message of the controller, as a model does.
-//! Rules say what it does otherwise, step by step.
+//! It has no state: the step and its approach are read from the last message of the controller, as by a real model.
+//! Rules override single steps.
 
 use super::behaviour::ModelBehaviour;
 use super::compose::compose;
@@ -15,42 +15,42 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
-/// The tools by which such an agent is known.
+/// The tool by which such an agent is recognised.
 pub(super) const SEARCH: &str = "search_documents_for_facts";
 /// Grades results.
 pub(super) const ASSESS: &str = "assess_search_results";
 /// Analyses a failure.
 pub(super) const ANALYSE: &str = "record_failure_analysis";
 
-/// What a rule says of one step; what it leaves out is done in the usual way.
+/// Overrides for one step; missing parts keep the default behaviour.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StepScript {
-    /// Free text in place of the call.
+    /// Free text instead of the call.
     pub text: Option<String>,
-    /// The arguments of the search, as they are.
+    /// Arguments of the search, verbatim.
     pub arguments: Option<Map<String, Value>>,
-    /// The search words.
+    /// Query.
     pub query: Option<String>,
-    /// Numbers of the passages that it calls relevant.
+    /// Numbers of the passages that the model grades as relevant.
     pub relevant: Option<Vec<u64>>,
-    /// Whether it says that the goal is met.
+    /// Whether the model reports that the goal is met.
     pub goal_met: Option<bool>,
-    /// What it says stays of the step.
+    /// Summary of the step.
     pub summary: Option<String>,
-    /// Whether it gives free text where it is to grade.
+    /// Whether it returns free text instead of grades.
     pub no_grades: bool,
-    /// Whether it gives free text where it is to analyse.
+    /// Whether it returns free text instead of an analysis.
     pub no_analysis: bool,
 }
 
-/// What it does: a call, or text.
+/// Output: a call, or text.
 pub(super) enum Act {
     Call(&'static str, Value),
     Say(String),
 }
 
-/// The step and its approach, where the controller names them.
+/// The step and its approach, if the controller names them.
 fn grounding(messages: &[Message]) -> (usize, String) {
     static STATE: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"Step (\d+) of \d+\. Approach of this step: `([a-z_]+)`").ok());
@@ -59,7 +59,7 @@ fn grounding(messages: &[Message]) -> (usize, String) {
     found.map_or((1, "direct".to_owned()), |found| (found[1].parse().unwrap_or(1), found[2].to_owned()))
 }
 
-/// What the last search gave.
+/// Results of the last search.
 fn passages(messages: &[Message]) -> Vec<Chunk> {
     let results = messages.iter().rev().filter(|message| message.role == Role::Tool);
     let mut found = results.filter_map(|message| serde_json::from_str::<Value>(&message.content).ok());
@@ -77,7 +77,7 @@ fn passages(messages: &[Message]) -> Vec<Chunk> {
     chunks.iter().map(chunk).collect()
 }
 
-/// What the model does at `choice`, asked about `asked` (the subject's words); `since` begins with the question.
+/// Output of the model for `choice` and the subject `asked`; `since` starts with the question.
 pub(super) fn act(
     behaviour: &ModelBehaviour,
     choice: Option<&str>,
@@ -116,7 +116,7 @@ pub(super) fn act(
     }
 }
 
-/// Search words of an approach.
+/// Query for an approach.
 fn query(asked: &[String], approach: &str) -> String {
     let half = asked.len().div_ceil(2);
     match approach {
@@ -152,21 +152,21 @@ fn assessment(behaviour: &ModelBehaviour, chunks: &[Chunk], asked: &[String], sc
     })
 }
 
-/// In how many parts the question is: one, and one for each further question word behind an `and`.
+/// Number of parts of the question: one, plus one for each further question word after an `and`.
 fn parts(question: &str) -> usize {
     static PART: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?i)\band (how|what|when|where|which|who|why)\b").ok());
     1 + PART.as_ref().map_or(0, |part| part.find_iter(question).count())
 }
 
-/// The final answer: sentences of the passages with their numbers, or general knowledge where there are none.
+/// The final answer: sentences of the passages with their numbers, or general knowledge if there are none.
 pub(super) fn answer(since: &[Message], asked: &[String], fixed: Option<&str>, length: usize) -> String {
     let chunks = passages(since);
     if chunks.is_empty() {
         let known = format!("In general, {} depends on the product; its manual says more.", asked.join(" "));
         return fixed.map_or(known, str::to_owned);
     }
-    // A sentence for each part of the question; asked for detail, it takes two more.
+    // One sentence per part of the question; two more if detail was requested.
     let detailed = since.iter().any(|message| message.role == Role::System && message.content.contains("Detailed:"));
     let situation = Situation { searched: true, chunks, sufficient: true, ..Situation::default() };
     let asked = if asked.is_empty() { content_words(&since[0].content) } else { asked.to_vec() };

@@ -1,23 +1,23 @@
-//! The simulated search service: the first topic that fits the query answers.
+//! The simulated search service: the first topic that matches the query answers.
 
 use super::behaviour::{Caller, FailTimes, Page, SearchBehaviour};
 use super::dice::Dice;
 use std::time::Duration;
 
-/// What the service says to one query.
+/// Response to one query.
 #[derive(Debug, Clone)]
 pub(super) struct Found<'a> {
     /// The text.
     pub answer: &'a str,
-    /// The pages it rests on.
+    /// The pages of the answer.
     pub results: &'a [Page],
-    /// How long it takes.
+    /// Response time.
     pub latency: Duration,
-    /// Which failure comes first (its position in the file), with which status, and how often.
+    /// Failure that comes first: its index in the file, its status, and its frequency.
     pub failure: Option<(usize, u16, FailTimes)>,
 }
 
-/// The answer to what no topic fits.
+/// Answer if no topic matches.
 const NOTHING: &str = "No reliable source was found for this question.";
 
 /// Answers one query.

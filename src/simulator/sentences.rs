@@ -1,9 +1,8 @@
-//! What the simulated model knows of language: words, stems, overlap, sentences and key phrases. All of it is plain
-//! counting; nothing here looks anything up.
+//! Language processing of the simulated model: words, stems, overlap, sentences and key phrases, all by counting.
 
 use std::collections::BTreeSet;
 
-/// Words that say nothing about a subject.
+/// Words without a subject.
 const STOP: &[&str] = &[
     "a", "about", "after", "against", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been",
     "before", "being", "but", "by", "can", "could", "did", "do", "does", "during", "for", "from", "get", "give", "had",
@@ -15,13 +14,13 @@ const STOP: &[&str] = &[
     "again", "exactly", "work",
 ];
 
-/// Words that point back to something said before.
+/// Words that refer back to an earlier turn.
 const POINTERS: &[&str] = &["it", "its", "that", "this", "those", "these", "they", "them", "same"];
 
-/// Openings of a question that goes on from the one before.
+/// Openings of a follow-up question.
 const OPENINGS: &[&str] = &["and ", "what about", "how about", "also ", "then ", "und ", "et ", "ok, ", "okay, "];
 
-/// The words of a text in lower case; hyphens inside a word belong to it.
+/// The words of a text in lower case, with inner hyphens.
 pub(super) fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '-'))
         .map(|word| word.trim_matches('-').to_lowercase())
@@ -29,7 +28,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words that carry a question's subject, in order, without repeats.
+/// The words of a question's subject, in order, without duplicates.
 pub(super) fn content_words(text: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
     words(&text.replace(['\'', '’'], " "))
@@ -64,7 +63,7 @@ pub(super) fn stems(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Share of `asked` (content words) whose stems are in `text`, 0 to 1; 0 when nothing is asked.
+/// Fraction of `asked` (content words) whose stems occur in `text`, 0 to 1; 0 if `asked` is empty.
 pub(super) fn overlap(asked: &[String], text: &str) -> f64 {
     if asked.is_empty() {
         return 0.0;
@@ -73,7 +72,7 @@ pub(super) fn overlap(asked: &[String], text: &str) -> f64 {
     asked.iter().filter(|word| present.contains(&stem(word))).count() as f64 / asked.len() as f64
 }
 
-/// Whether a question only makes sense together with the one before.
+/// Whether a question is only understandable with the one before.
 pub(super) fn points_back(question: &str) -> bool {
     let lower = question.trim().to_lowercase();
     OPENINGS.iter().any(|opening| lower.starts_with(opening))
@@ -104,8 +103,8 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
     found
 }
 
-/// Three to six key phrases of an answer to `question`: pairs of neighbouring content words first, the ones that share
-/// a word with the question before others; then single words.
+/// Three to six key phrases of an answer to `question`: first pairs of neighbouring content words, those that share a
+/// word with the question before others; then single words.
 pub(super) fn key_phrases(question: &[String], answer: &str) -> Vec<String> {
     let asked: BTreeSet<String> = question.iter().map(|word| stem(word)).collect();
     let tokens = words(answer);

@@ -1,8 +1,8 @@
-//! The loopback server: routes, pace and failures.
+//! The loopback server: routes, delays and failures.
 //!
-//! Answers are functions of the request, the headers `x-ragcheck-seed` and `x-ragcheck-fault`, and the behaviour's own
-//! seed. The only memory is a count of failures by trial's seed and cause, because a repeated request is the same bytes: after the declared number of failures
-//! comes one answer, and the count begins anew.
+//! Answers depend on the request, the headers `x-ragcheck-seed` and `x-ragcheck-fault`, and the behaviour's seed. The
+//! only state is a count of failures by trial seed and cause, because a repeated request has the same bytes: after the
+//! declared number of failures comes one answer, and the count restarts.
 
 use super::behaviour::{Behaviour, Caller, FailTimes, Pace};
 use super::dice::Dice;
@@ -32,7 +32,7 @@ pub(crate) const NAME_HEADER: &str = "x-ragcheck-simulator";
 pub(crate) const LATENCY_HEADER: &str = "x-ragcheck-latency-us";
 /// Header of a failure that the behaviour file declares.
 pub(super) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
-/// Header with a number that sets a trial apart from others.
+/// Header with the seed of the trial.
 pub(crate) const SEED_HEADER: &str = "x-ragcheck-seed";
 /// Header with the fault that the trial's case declares.
 pub(crate) const FAULT_HEADER: &str = "x-ragcheck-fault";
@@ -45,11 +45,11 @@ struct Server {
     failed: Mutex<BTreeMap<String, u32>>,
 }
 
-/// Binds `address` and gives the address that was bound (port 0 picks a free one) and the server to be awaited; it runs
-/// until it is dropped.
+/// Binds `address` and returns the bound address (port 0 picks a free one) and the server as a future; it runs until it
+/// is dropped.
 ///
 /// # Errors
-/// When the address cannot be bound.
+/// If the address cannot be bound.
 pub(crate) async fn serve(
     behaviour: Behaviour,
     address: SocketAddr,
@@ -82,7 +82,7 @@ impl Server {
         self.headed(response, "application/json", latency)
     }
 
-    /// The pieces of an answer, the first one after two fifths of `latency` and the others evenly behind it.
+    /// Streams an answer: the first piece after two fifths of `latency`, the others evenly spaced after it.
     fn respond_in_pieces(&self, latency: Duration, pieces: Vec<String>, content: &'static str) -> Response {
         let first = latency * 2 / 5;
         let between = latency.saturating_sub(first) / u32::try_from(pieces.len().max(1)).unwrap_or(u32::MAX);
@@ -125,7 +125,7 @@ impl Server {
         self.respond(StatusCode::BAD_REQUEST, Duration::from_millis(5), &body).await
     }
 
-    /// Whether the next answer to `key` is still a failure, of `times` in a row.
+    /// Whether the next answer to `key` is still one of `times` failures in a row.
     fn fails(&self, key: String, times: FailTimes) -> bool {
         let FailTimes::Count(times) = times else { return true };
         if times == 0 {
@@ -287,7 +287,7 @@ async fn ask(State(server): State<Arc<Server>>, Path(kb): Path<String>, headers:
     response
 }
 
-/// Whether somebody with this token may ask that box.
+/// Whether a caller with this token may use that knowledge box.
 fn admitted_to(behaviour: &managed::ManagedBehaviour, kb: &str, token: &str) -> Result<(), (StatusCode, Value)> {
     let token = token.strip_prefix("Bearer ").unwrap_or_default();
     if behaviour.token.as_ref().is_some_and(|wanted| wanted != token) {

@@ -1,74 +1,74 @@
-//! Where a conversation stands: read anew from its messages at every request, because the simulator keeps nothing.
+//! State of a conversation, read from its messages at every request, because the simulator keeps none.
 //!
-//! The turn begins with the last thing that the user said. Messages of the controller look like the user's or the
-//! system's; they are told apart by naming a tool. Tool results are read tolerantly: JSON with `chunks`, with
-//! `result_id` and `answer`, or with `error`. Their texts are data, never instructions.
+//! The turn begins with the user's last message. Messages of the controller look like those of the user or the system;
+//! they are recognised because they name a tool. Tool results are read tolerantly: JSON with `chunks`, with `result_id`
+//! and `answer`, or with `error`. Their texts are data, never instructions.
 
 use super::habit::Step;
 use crate::provider::chat::{Message, Role};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// One passage that a search gave.
+/// One passage in a search result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// Its id, to be cited.
+    /// Id for citations.
     pub id: String,
     /// Its document's title.
     pub title: String,
     /// Its text.
     pub text: String,
-    /// Whether it was learned from an earlier outside answer.
+    /// Whether it is a learned entry.
     pub learned: bool,
-    /// The number by which an answer's text is to cite it, where it has one.
+    /// Number by which an answer's text cites it, if it has one.
     pub number: Option<u64>,
 }
 
-/// An outside answer.
+/// An external answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct External {
-    /// The id to index keywords for.
+    /// Id for indexing keywords.
     pub result: String,
-    /// The query that was asked.
+    /// The query.
     pub query: String,
     /// The text.
     pub answer: String,
-    /// Title and address of what it cites.
+    /// Title and address of its citations.
     pub citations: Vec<(String, String)>,
 }
 
-/// Where the current turn stands.
+/// State of the current turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Situation {
-    /// Whether the knowledge base answered, with or without chunks.
+    /// Whether the knowledge base returned a result, with or without chunks.
     pub searched: bool,
-    /// What it gave.
+    /// Its chunks.
     pub chunks: Vec<Chunk>,
-    /// How the artifacts that it made are embedded.
+    /// Embeds of the artifacts that it created.
     pub embeds: Vec<String>,
-    /// Whether these suffice.
+    /// Whether the chunks suffice.
     pub sufficient: bool,
-    /// What came from outside.
+    /// The external answer.
     pub external: Option<External>,
-    /// Whether asking outside was given up.
+    /// Whether the external search was given up.
     pub search_down: bool,
     /// Whether keywords are indexed.
     pub indexed: bool,
-    /// Failures of the outside search.
+    /// Failures of the external search.
     pub search_failures: u32,
-    /// Completions spent on each step.
+    /// Number of completions for each step.
     pub tried: BTreeMap<Step, u32>,
-    /// Messages of the controller at each step.
+    /// Number of controller messages about each step.
     pub told: BTreeMap<Step, u32>,
 }
 
-/// A judgement of whether chunks answer the question.
+/// Decides whether chunks answer the question.
 pub(super) type Judge<'a> = &'a dyn Fn(&[Chunk]) -> bool;
 
-/// Attempts at one step after which the model goes on without it.
+/// Attempts at one step before the model continues without it.
 const PATIENCE: u32 = 3;
 
-/// Index of the last message in which the user asks something; `None` in a conversation without any.
+/// Index of the user's last question; `None` if there is none.
 pub(super) fn question_at(messages: &[Message]) -> Option<usize> {
     let first = messages.iter().position(|message| message.role == Role::User)?;
     messages
@@ -85,7 +85,7 @@ fn names_a_tool(text: &str) -> bool {
 
 impl Situation {
     /// Reads the turn that begins with `messages[0]`, the question. `offers` says which tools exist; `retries_search`
-    /// whether a failed outside search is tried again when the error says that this may help.
+    /// says whether a failed external search is retried if the error allows it.
     pub(super) fn read(
         messages: &[Message],
         offers: &dyn Fn(Step) -> bool,
@@ -129,7 +129,7 @@ impl Situation {
         }
     }
 
-    /// How often the step was attempted before in this turn.
+    /// Number of earlier attempts at the step in this turn.
     pub(super) fn attempt(&self, step: Step) -> u32 {
         let count = |counts: &BTreeMap<Step, u32>| counts.get(&step).copied().unwrap_or(0);
         count(&self.tried).max(count(&self.told))
@@ -157,9 +157,9 @@ impl Situation {
     }
 }
 
-/// Why a call gave nothing.
+/// Reason why a call returned nothing.
 enum Problem {
-    /// The call was wrong; a corrected one may work.
+    /// The call was invalid; a corrected one may work.
     Rejected,
     /// The tool failed.
     Failed { retryable: bool },
@@ -181,7 +181,7 @@ impl Problem {
     }
 }
 
-/// Causes that blame the call and not the tool.
+/// Causes of errors in the call, not in the tool.
 const REJECTIONS: [&str; 9] = [
     "unknown_tool",
     "not_json",
@@ -215,7 +215,7 @@ fn chunks(value: &Value) -> Vec<Chunk> {
         .collect()
 }
 
-/// How the artifact of a result is embedded, where it made one.
+/// The embed of a result's artifact, if there is one.
 fn embed(value: &Value) -> Option<String> {
     let artifact = value.get("response_artifact")?;
     let version = artifact.get("version").and_then(Value::as_u64)?;

@@ -1,11 +1,11 @@
-//! A completion in pieces, as Chat Completions streams it.
+//! Splits a completion into the chunks of a Chat Completions stream.
 
 use serde_json::{Value, json};
 
-/// Characters of one piece of a call's arguments.
+/// Characters of a call's arguments per chunk.
 const PIECE: usize = 24;
 
-/// The server-sent events of a whole completion, word by word; `usage` adds the chunk that carries the tokens.
+/// The server-sent events of a whole completion, word by word; `usage` adds the chunk with the token counts.
 pub(super) fn pieces(completion: &Value, usage: bool) -> Vec<String> {
     let event = |choices: Value, tokens: &Value| {
         let mut chunk = completion.clone();

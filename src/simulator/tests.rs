@@ -1,4 +1,4 @@
-//! Whole conversations with the simulated model through a small loop with tools of paper, and both wire formats over
+//! Whole conversations with the simulated model through a small loop with fake tools, and both wire formats over
 //! loopback.
 
 use super::behaviour::{Behaviour, Caller};
@@ -63,7 +63,7 @@ fn tools() -> Vec<ToolDefinition> {
         .into()
 }
 
-/// One conversation: its messages, and what was called with which outcome.
+/// One conversation: its messages, and its calls with their outcomes.
 struct Dialogue<'a> {
     fault: &'a str,
     messages: Vec<Message>,
@@ -86,7 +86,7 @@ impl<'a> Dialogue<'a> {
         complete(&behaviour.model, behaviour.seed, &prompt).completion
     }
 
-    /// Runs one turn, at most ten completions; gives the arguments of the accepted response.
+    /// Runs one turn of at most ten completions; returns the arguments of the accepted response.
     fn ask(&mut self, question: &str, search_works: bool) -> Option<Value> {
         self.messages.push(Message::text(Role::User, question));
         let start = self.messages.len();

@@ -1,7 +1,7 @@
-//! Both wire formats, from the service's side: OpenAI Chat Completions and Perplexity's Agent API.
+//! Both wire formats, on the service's side: OpenAI Chat Completions and Perplexity's Agent API.
 //!
-//! Requests are read tolerantly and mistakes are answered as the real services do, with status 400 and an `error`.
-//! Token counts are estimates: a quarter of the characters.
+//! Requests are decoded tolerantly, and errors are answered like those of the real services, with status 400 and an
+//! `error`. Token counts are estimates: a quarter of the characters.
 
 use super::model::Completion;
 use super::search::Found;
@@ -9,7 +9,7 @@ use crate::provider::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDef
 use crate::provider::wire::WireError;
 use serde_json::{Value, json};
 
-/// Why a request makes no sense.
+/// Reason why a request is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
     #[error("the body is not JSON: {0}")]
@@ -32,20 +32,20 @@ pub(super) enum RequestError {
     Embeddings(#[from] WireError),
 }
 
-/// A chat request, understood.
+/// A decoded chat request.
 #[derive(Debug)]
 pub(super) struct ChatBody {
-    /// The model asked for.
+    /// The requested model.
     pub model: String,
     /// The conversation.
     pub messages: Vec<Message>,
     /// The tools.
     pub tools: Vec<ToolDefinition>,
-    /// What may or must be called.
+    /// Which tools may or must be called.
     pub choice: ToolChoice,
-    /// Whether the answer is wanted in pieces.
+    /// Whether a stream is requested.
     pub stream: bool,
-    /// Whether the tokens are wanted behind the pieces.
+    /// Whether the stream should end with token counts.
     pub stream_usage: bool,
 }
 
@@ -53,7 +53,7 @@ fn text_of(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Text that stands as a string, or as a list of parts with `text`.
+/// Text given as a string, or as a list of parts with `text`.
 fn flat(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),
@@ -62,10 +62,10 @@ fn flat(content: Option<&Value>) -> String {
     }
 }
 
-/// Reads a Chat Completions request.
+/// Decodes a Chat Completions request.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The error, in words.
 pub(super) fn read_chat(body: &Value) -> Result<ChatBody, RequestError> {
     let list = |key: &str| body.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let messages: Vec<Message> = list("messages").iter().map(read_message).collect::<Result<_, _>>()?;
@@ -121,7 +121,7 @@ fn tokens(characters: usize) -> u64 {
     characters.div_ceil(4) as u64
 }
 
-/// Writes a Chat Completions response; `id` tells completions apart.
+/// Encodes a Chat Completions response; `id` is unique per completion.
 pub(super) fn write_chat(request: &ChatBody, completion: &Completion, id: &str) -> Value {
     let mut message = json!({"role": "assistant", "content": Value::Null, "refusal": completion.refusal});
     if !completion.text.is_empty() {
@@ -158,26 +158,26 @@ pub(super) fn write_chat(request: &ChatBody, completion: &Completion, id: &str) 
     })
 }
 
-/// A search request, understood.
+/// A decoded search request.
 #[derive(Debug)]
 pub(super) struct AgentBody {
-    /// The model asked for.
+    /// The requested model.
     pub model: String,
-    /// The question, all items of `input` in one text.
+    /// The question: all items of `input` in one text.
     pub question: String,
 }
 
 impl AgentBody {
-    /// The question proper: what stands before the first empty line; context may follow it.
+    /// The question without context: the text before the first empty line.
     pub(super) fn asked(&self) -> &str {
         self.question.split("\n\n").next().unwrap_or_default()
     }
 }
 
-/// Reads an Agent API request.
+/// Decodes an Agent API request.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// The error, in words.
 pub(super) fn read_agent(body: &Value) -> Result<AgentBody, RequestError> {
     if body.get("stream").and_then(Value::as_bool) == Some(true) {
         return Err(RequestError::SearchStream);
@@ -194,7 +194,7 @@ pub(super) fn read_agent(body: &Value) -> Result<AgentBody, RequestError> {
     Ok(AgentBody { model: model.ok_or(RequestError::NoModel)?.to_owned(), question })
 }
 
-/// Writes an Agent API response; annotations mark each `[n]` in the text, in characters.
+/// Encodes an Agent API response; annotations mark each `[n]` in the text, in characters.
 pub(super) fn write_agent(request: &AgentBody, found: &Found<'_>, id: &str) -> Value {
     let results: Vec<Value> = found
         .results
@@ -241,7 +241,7 @@ pub(super) fn write_agent(request: &AgentBody, found: &Found<'_>, id: &str) -> V
     })
 }
 
-/// An error body as both services write it.
+/// An error body in the format of both services.
 pub(super) fn write_error(kind: &str, message: &str) -> Value {
     json!({"error": {"message": message, "type": kind, "param": Value::Null, "code": kind}})
 }

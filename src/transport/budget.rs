@@ -1,7 +1,8 @@
-//! What a live run may spend, and the wish that it end: shared by all of its trials.
+//! Spending limits and cancellation of a live run, shared by all of its trials.
 //!
-//! [`LimitTransport`] stands before the wire. It asks a provider no faster than its [`Pace`] allows, and once the budget is used up it lets none through any more: whoever asks waits until the run, told by
-//! [`Budget::ended`], drops the trial. So a trial is either whole or did not happen.
+//! [`LimitTransport`] wraps the live transport. It sends requests no faster than the provider's [`Pace`] allows, and
+//! none once the budget is used up: further requests wait until the run, notified by [`Budget::ended`], drops the
+//! trial. So a trial either completes or is not counted.
 
 use super::pace::Pace;
 use super::{HttpRequest, HttpResponse, Service, Transport, TransportError};
@@ -25,24 +26,24 @@ pub struct Budget {
     trial_ended: Notify,
 }
 
-/// What of the money is gone, in US dollars.
+/// Money spent and reserved, in US dollars.
 #[derive(Debug, Default)]
 struct Money {
     spent: f64,
-    /// For requests under way: the most that each may cost.
+    /// Reserved for requests in flight: the maximum cost of each.
     reserved: f64,
     under_way: u64,
-    /// The dearest answer of each service so far.
+    /// Highest cost of an answer so far, by service.
     dearest: BTreeMap<Service, f64>,
 }
 
-/// The money that is kept for one request. Dropped before the answer is known, it is spent: the service may bill it.
+/// Money reserved for one request. If dropped before the answer is known, it counts as spent: the service may bill it.
 #[derive(Debug)]
 struct Reservation<'b> {
     budget: &'b Budget,
     service: Service,
     dollars: f64,
-    /// What the request cost, where that is known.
+    /// Cost of the request, if known.
     cost: Option<f64>,
 }
 
@@ -60,10 +61,10 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// Requests that are kept free for each trial under way, so that those that were begun can end.
+/// Requests reserved for each running trial, so that started trials can finish.
 const CALLS_KEPT_PER_TRIAL: u64 = 16;
 
-/// A trial under way, until it is dropped.
+/// A running trial, until it is dropped.
 #[derive(Debug)]
 pub struct TrialUnderWay<'b>(&'b Budget);
 
@@ -75,26 +76,25 @@ impl Drop for TrialUnderWay<'_> {
 }
 
 impl Budget {
-    /// At most so many requests; `None` for as many as it takes.
+    /// Creates a budget of at most that many requests; `None` for no limit.
     pub fn new(most_calls: Option<u64>) -> Self {
         Self { most_calls, ..Self::default() }
     }
 
-    /// And for at most so many US dollars: for each request the most that it may cost, by its [`Tariff`], is reserved
-    /// before it is sent.
+    /// Adds a limit in US dollars: the maximum cost of each request, by its [`Tariff`], is reserved before it is sent.
     #[must_use]
     pub fn with_dollars(mut self, most: Option<f64>) -> Self {
         self.most_dollars = most;
         self
     }
 
-    /// Whether money counts.
+    /// Whether there is a limit in dollars.
     fn counts_dollars(&self) -> bool {
         self.most_dollars.is_some()
     }
 
-    /// Keeps the most that a request may cost, `quote`, until its answer tells what it did cost. Waits while other
-    /// requests hold what is missing; where nothing is missing that could come back, the run ends and `None` is returned.
+    /// Reserves `quote`, the maximum cost of a request, until its actual cost is known. Waits if other requests hold
+    /// the missing amount; if no reservation could release it, ends the run and returns `None`.
     async fn reserve(&self, service: Service, quote: Option<f64>) -> Option<Reservation<'_>> {
         let most = self.most_dollars.unwrap_or(f64::INFINITY);
         let Some(quote) = quote else {
@@ -107,14 +107,15 @@ impl Budget {
         loop {
             let settled = self.settled.notified();
             tokio::pin!(settled);
-            // Registered before the look, so that nothing is missed between the two.
+            // Registered before the check, so that no notification is missed in between.
             settled.as_mut().enable();
             if self.reason().is_some() {
                 return None;
             }
             {
                 let mut money = self.money.lock().unwrap_or_else(PoisonError::into_inner);
-                // What a service reads by itself is in no request: its dearest answer so far is the better guess.
+                // Input that a service adds by itself is not in the request: its highest cost so far is the better
+                // estimate.
                 let dollars = money.dearest.get(&service).copied().unwrap_or_default().max(quote);
                 if money.spent + money.reserved + dollars <= most {
                     money.reserved += dollars;
@@ -134,23 +135,23 @@ impl Budget {
         }
     }
 
-    /// Ends the run; the first reason given stands.
+    /// Ends the run; the first reason is kept.
     pub fn end(&self, reason: &str) {
         let _ = self.reason.set(reason.to_owned());
         self.told.notify_waiters();
     }
 
-    /// Why the run is to end; `None` while it is not.
+    /// Reason why the run is to end; `None` if it is not.
     pub fn reason(&self) -> Option<&str> {
         self.reason.get().map(String::as_str)
     }
 
-    /// Resolves when the run is to end, with the reason.
+    /// Resolves with the reason when the run is to end.
     pub async fn ended(&self) -> &str {
         loop {
             let told = self.told.notified();
             tokio::pin!(told);
-            // Registered before the look, so that nothing is missed between the two.
+            // Registered before the check, so that no notification is missed in between.
             told.as_mut().enable();
             if let Some(reason) = self.reason() {
                 return reason;
@@ -159,13 +160,13 @@ impl Budget {
         }
     }
 
-    /// Waits until another trial may begin. With a bound on requests, so many are kept free for each trial under way
-    /// that few are begun in vain: a budget spread over all of them would finish none. One trial alone may always begin.
+    /// Waits until another trial may start. With a limit on requests, some are reserved for each running trial, so that
+    /// few trials start in vain: a budget spread over all of them would finish none. A single trial may always start.
     pub async fn begin_trial(&self) -> TrialUnderWay<'_> {
         loop {
             let ended = self.trial_ended.notified();
             tokio::pin!(ended);
-            // Registered before the look, so that nothing is missed between the two.
+            // Registered before the check, so that no notification is missed in between.
             ended.as_mut().enable();
             let may = |under_way: u64| {
                 let kept = (under_way + 1).saturating_mul(CALLS_KEPT_PER_TRIAL);
@@ -179,17 +180,17 @@ impl Budget {
         }
     }
 
-    /// Trials under way.
+    /// Number of running trials.
     pub fn under_way(&self) -> u64 {
         self.under_way.load(Ordering::SeqCst)
     }
 
-    /// Requests sent so far.
+    /// Number of requests sent.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// Whether one more request may be sent; the first that may not ends the run.
+    /// Counts one request if the limit allows it; the first one that it does not allow ends the run.
     fn spend(&self) -> bool {
         if self.reason().is_some() {
             return false;
@@ -204,16 +205,16 @@ impl Budget {
     }
 }
 
-/// What requests and their answers cost, in US dollars.
+/// Cost of requests and their answers, in US dollars.
 pub trait Tariff: Send + Sync {
-    /// The most that a request may cost; `None` when nothing bounds it.
+    /// Maximum cost of a request; `None` if it has no limit.
     fn quote(&self, request: &HttpRequest) -> Option<f64>;
 
-    /// What a response of a service cost, by the name of its profile; `None` when that is not known.
+    /// Cost of a service's response, by the name of its profile; `None` if unknown.
     fn cost(&self, service: Service, profile: &str, response: &HttpResponse) -> Option<f64>;
 }
 
-/// Holds requests back as the providers' limits and the run's budget say.
+/// Delays requests according to the providers' limits and the run's budget.
 pub struct LimitTransport {
     inner: Arc<dyn Transport>,
     paces: BTreeMap<Service, Arc<Pace>>,
@@ -223,7 +224,7 @@ pub struct LimitTransport {
 }
 
 impl LimitTransport {
-    /// Before `inner`, for the trial of that clock, which stands still while it waits.
+    /// Wraps `inner` for the trial of that clock, which is paused during waits.
     pub fn new(
         inner: Arc<dyn Transport>,
         paces: BTreeMap<Service, Arc<Pace>>,
@@ -233,7 +234,7 @@ impl LimitTransport {
         Self { inner, paces, budget, clock, tariff: None }
     }
 
-    /// With money reserved for each request and charged for each response, where the budget counts money.
+    /// Reserves money for each request and charges it for each response, if the budget has a limit in dollars.
     #[must_use]
     pub fn with_tariff(self, tariff: Arc<dyn Tariff>) -> Self {
         Self { tariff: Some(tariff), ..self }
@@ -272,9 +273,9 @@ impl LimitTransport {
             match &answer {
                 Ok(response) => {
                     kept.cost = tariff.cost(service, profile, response);
-                    // For vectors no more is billed than the text that was sent, which is what was reserved.
+                    // An embeddings request costs at most the text sent, which is the reserved amount.
                     if kept.cost.is_none() && service != Service::Embeddings {
-                        // A bound that nobody measures is none.
+                        // A limit without measurements cannot be enforced.
                         self.budget.end("--max-cost cannot be kept: a service did not tell its tokens");
                     }
                 }

@@ -1,12 +1,12 @@
-//! The invariant of every conversation that is sent: a result answers a call that was made before.
+//! Checks the invariant of every conversation sent: each result answers an earlier call.
 //!
 //! Chat Completions and Anthropic's Messages hold calls and results in `messages`, Responses and Perplexity's Agent API
-//! as items of `input`. Gemini's results name functions, which may be called again and again: nothing is held there.
+//! as items of `input`. Gemini's results name functions, which may be called repeatedly, so they are not checked.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What breaks the invariant, in words; `None` when nothing does or the body holds no conversation.
+/// Describes the violation of the invariant; `None` if there is none or the body holds no conversation.
 pub(crate) fn broken(body: &Value) -> Option<String> {
     let list = |key: &str| body.get(key).and_then(Value::as_array);
     let mut calls = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Requests over the wire, by reqwest on rustls.
+//! Sends requests over the network, with reqwest on rustls.
 
 use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, sse};
 use crate::cassette::{Chunk, LONGEST_BODY, Redactor, UnpackError, unpack};
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A response that redirects says in this header to which host, in place of the whole address: that may hold a key, and
-/// no client of an agent shall follow it.
+/// Header in which a redirecting response names the target host. It replaces the whole address, which may hold a key
+/// and which no client may follow.
 pub(crate) const REDIRECT_HEADER: &str = "x-ragcheck-redirect";
-/// Characters of a host's name that are told.
+/// Characters of a host's name that are shown.
 const LONGEST_HOST: usize = 255;
 
-/// Where a service is, and how to talk to it.
+/// Address of a service, and how to send requests to it.
 #[derive(Clone)]
 pub struct Target {
     /// Base URL, with or without a trailing slash; a request's path is appended to it.
@@ -25,11 +25,11 @@ pub struct Target {
     pub key: Option<String>,
     /// How the key is sent.
     pub auth: Auth,
-    /// Headers that go with every request, with or without a key.
+    /// Headers sent with every request, with or without a key.
     pub headers: &'static [(&'static str, &'static str)],
     /// Time for one request, from sending to the end of the body.
     pub timeout: Duration,
-    /// Whether it is told what sets the trial apart, see [`LiveTransport::with_trial`]: for simulators only.
+    /// Whether the trial's seed and fault are sent, see [`LiveTransport::with_trial`]: for simulators only.
     pub trial_header: bool,
 }
 
@@ -48,23 +48,23 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// Why a live transport cannot be made.
+/// Reason why a live transport cannot be created.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LiveError {
-    /// A base URL is none.
+    /// A base URL is invalid.
     #[error("the base URL of the {service} service is not a URL: {url}: {reason}")]
     BaseUrl {
-        /// Which service.
+        /// Name of the service.
         service: &'static str,
-        /// What was given, redacted.
+        /// The given URL, redacted.
         url: String,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// A key holds characters that no header can carry.
+    /// A key contains characters that are not allowed in a header.
     #[error("the key of the {service} service holds characters that cannot be sent in a header")]
     Key {
-        /// Which service.
+        /// Name of the service.
         service: &'static str,
     },
     /// The HTTP client cannot be set up.
@@ -72,12 +72,12 @@ pub enum LiveError {
     Client(String),
 }
 
-/// Sends requests to the services themselves. Clones share one connection pool.
+/// Sends requests to the services. Clones share one connection pool.
 #[derive(Clone)]
 pub struct LiveTransport {
     client: reqwest::Client,
-    /// Asks no proxy of the environment: it would learn the conversation, and a key that goes to this machine in plain
-    /// text; and what is on this machine is beyond it.
+    /// Client that ignores the proxies of the environment, for addresses on this machine: a proxy cannot reach them,
+    /// and would see the conversation and a key in plain text.
     direct: reqwest::Client,
     targets: Arc<BTreeMap<Service, Target>>,
     clock: Arc<dyn Clock>,
@@ -86,14 +86,14 @@ pub struct LiveTransport {
 }
 
 impl LiveTransport {
-    /// A transport to these services; the keys are redacted from whatever errors say.
+    /// Creates a transport to these services; the keys are redacted from error messages.
     ///
     /// # Errors
-    /// [`LiveError`] when a base URL or key is unusable.
+    /// [`LiveError`] if a base URL or key is unusable.
     pub fn new(targets: BTreeMap<Service, Target>, clock: Arc<dyn Clock>) -> Result<Self, LiveError> {
-        // Another part of the process may have installed the provider already, which is as good.
+        // Another part of the process may have installed the provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // An API that sends a request elsewhere is misconfigured; nothing follows it with a key in hand.
+        // A redirecting API is misconfigured; a redirect is never followed with a key.
         let builder = || reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
         let build = |builder: reqwest::ClientBuilder| builder.build().map_err(|why| LiveError::Client(chain(&why)));
         let (client, direct) = (build(builder())?, build(builder().no_proxy())?);
@@ -115,8 +115,8 @@ impl LiveTransport {
         Ok(Self { client, direct, targets: Arc::new(targets), clock, redactor, headers: Vec::new() })
     }
 
-    /// The same transport with what a simulator may know of a trial: a number to seed itself with, in the header
-    /// `x-ragcheck-seed`, and the fault that its case declares, in `x-ragcheck-fault`. The trial's name is not sent.
+    /// Sends the trial's data for a simulator: a seed in the header `x-ragcheck-seed`, and the fault that the case
+    /// declares in `x-ragcheck-fault`. The trial's name is not sent.
     #[must_use]
     pub fn with_trial(&self, seed: u64, fault: Option<&str>) -> Self {
         let number = HeaderValue::from_str(&format!("{seed:016x}")).ok();
@@ -132,7 +132,7 @@ impl LiveTransport {
         transport
     }
 
-    /// The same transport on another clock: that of the trial.
+    /// Uses the clock of the trial.
     #[must_use]
     pub fn with_clock(&self, clock: Arc<dyn Clock>) -> Self {
         Self { clock, ..self.clone() }
@@ -156,7 +156,7 @@ impl LiveTransport {
         if !request.body.is_null() {
             call = call.body(request.body.to_string());
         }
-        // An agent that sends a key of its own is not given another.
+        // An agent's own key is not replaced.
         let own = request.headers.iter().any(|(name, _)| Auth::ALL.iter().any(|auth| auth.header() == name));
         if let Some(key) = target.key.as_ref().filter(|_| !own) {
             let secret = HeaderValue::from_str(&format!("{}{key}", target.auth.prefix()));
@@ -197,7 +197,7 @@ impl LiveTransport {
     }
 }
 
-/// Whether a response is a stream that lacks its end: it must be neither believed nor recorded.
+/// Whether a response is a stream without its end, which must not be used or recorded.
 fn is_cut(response: &HttpResponse, end: &StreamEnd) -> bool {
     let lines = |value: &str| value.trim_start().to_ascii_lowercase().starts_with("application/x-ndjson");
     let lines = response.header("content-type").is_some_and(lines);
@@ -205,21 +205,21 @@ fn is_cut(response: &HttpResponse, end: &StreamEnd) -> bool {
     (200..300).contains(&response.status) && stream && !end.is_whole(&response.body)
 }
 
-/// Why no response was read.
+/// Reason why no response was read.
 #[derive(Debug, thiserror::Error)]
 enum ReadError {
-    /// There is no connection, or it broke, with all causes in a line.
+    /// The connection failed or broke; with all causes on one line.
     #[error("{0}")]
     Broken(String),
-    /// More than any answer has.
+    /// The response exceeds the size limit.
     #[error("the response {}", UnpackError::TooLong)]
     TooLong,
-    /// Its body was packed and cannot be unpacked.
+    /// The body is compressed and cannot be decompressed.
     #[error("the body of the response {0}")]
     Packed(UnpackError),
 }
 
-/// Sends and reads to the end; `arrivals` says by which clock, and since when, the arrival of pieces is noted.
+/// Sends a request and reads the response to its end; `arrivals` is the clock and start time for the arrival of chunks.
 async fn read(
     call: reqwest::RequestBuilder,
     arrivals: Option<(&dyn Clock, Duration)>,
@@ -250,24 +250,24 @@ async fn read(
             chunks.push(Chunk { at: clock.now().saturating_sub(start), end: body.len() });
         }
     }
-    // Nothing packed was asked for; some servers pack all the same.
+    // No compression was requested, but some servers compress all the same.
     if headers.iter().any(|(name, _)| name == "content-encoding") {
         body = unpack(body, &headers).map_err(ReadError::Packed)?;
         headers.retain(|(name, _)| name != "content-encoding");
-        // Where the pieces ended is known of the packed bytes alone.
+        // Chunk ends are known only for the compressed bytes.
         chunks = chunks.last().map(|last| Chunk { at: last.at, end: body.len() }).into_iter().collect();
     }
     Ok(HttpResponse { status, headers, body: body.into(), took: Duration::ZERO, chunks })
 }
 
-/// The host, with its port, that an address relative to `from` leads to.
+/// Host and port of an address relative to `from`.
 fn host(from: &reqwest::Url, to: &str) -> Option<String> {
     let to = from.join(to).ok()?;
     let port = to.port().map(|port| format!(":{port}")).unwrap_or_default();
     Some(format!("{}{port}", to.host_str()?).chars().take(LONGEST_HOST).collect())
 }
 
-/// An error with its causes on one line: reqwest alone says little more than that sending failed.
+/// An error with its causes on one line: reqwest's own message says little more than that sending failed.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

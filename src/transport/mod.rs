@@ -38,19 +38,19 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a recording has an exchange.
+/// Position of an exchange in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordedPlace {
-    /// Order of sending, from 0, while it was recorded.
+    /// Order of sending during recording, from 0.
     pub ordinal: u32,
-    /// Exchanges of one burst overlapped in time: chance may decide which of them arrives first.
+    /// Group of exchanges that overlapped in time: their order of arrival may vary.
     pub burst: u32,
 }
 
-/// What came of a request, and where a recording has it.
+/// Result of a request, and its position in the recording.
 pub(crate) type PlacedResult = (Option<RecordedPlace>, Result<HttpResponse, TransportError>);
 
-/// Which service a request is for. Cassettes, limits and reports tell services apart by this.
+/// Service of a request. Cassettes, limits and reports distinguish services by this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {
@@ -58,18 +58,18 @@ pub enum Service {
     Model,
     /// The external search service.
     Search,
-    /// The model that turns texts into vectors.
+    /// The embeddings model.
     Embeddings,
     /// The server of a knowledge base.
     Knowledge,
     /// The managed retrieval service.
     ManagedRetrieval,
-    /// An agent that runs elsewhere: it is talked to, and what it says is not recorded.
+    /// An external agent: it receives requests, and its replies are not recorded.
     Agent,
 }
 
 impl Service {
-    /// The word used in cassettes and messages.
+    /// Name in cassettes and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Model => "model",
@@ -82,19 +82,19 @@ impl Service {
     }
 }
 
-/// Whether a stream that holds these bytes has ended, as its dialect says.
+/// Test whether a stream of these bytes has ended, by its dialect.
 #[derive(Clone)]
 pub struct StreamEnd(Arc<StreamTest>);
 
 type StreamTest = dyn Fn(&[u8]) -> bool + Send + Sync;
 
 impl StreamEnd {
-    /// By this test.
+    /// Creates it from a function.
     pub fn new(test: impl Fn(&[u8]) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(test))
     }
 
-    /// Whether nothing is missing from these bytes.
+    /// Whether the stream is complete.
     pub fn is_whole(&self, body: &[u8]) -> bool {
         (self.0)(body)
     }
@@ -106,29 +106,29 @@ impl std::fmt::Debug for StreamEnd {
     }
 }
 
-/// One request, before it touches any wire.
+/// One request, before it is sent.
 #[derive(Debug, Clone)]
 pub struct HttpRequest {
-    /// Who it is for.
+    /// Service that it is for.
     pub service: Service,
-    /// How it is compared with recorded ones.
+    /// Profile by which it is compared with recorded requests.
     pub profile: &'static Profile,
     /// The method, upper case.
     pub method: &'static str,
     /// Path below the provider's base URL, with a leading slash and without the base's own path.
     pub path: String,
-    /// The JSON body; shared, so that who made it can take it back when the exchange is over.
+    /// The JSON body; shared, so that its creator can take it back after the exchange.
     pub body: Arc<Value>,
-    /// Set when the answer is asked for in pieces: whether a stream of these bytes is whole.
+    /// Set if a stream is requested: tests whether the bytes received are the whole stream.
     pub stream: Option<StreamEnd>,
-    /// Headers, names in lower case, that somebody else's agent sent: they go to the live service and nowhere else, their
+    /// Headers sent by an external agent, names in lower case: they are forwarded only to the live service, and their
     /// values are secrets.
     pub headers: Vec<(String, String)>,
 }
 
 impl HttpRequest {
-    /// The values of [`HttpRequest::headers`] and the keys in the query as a redactor wants them: a name for messages, and
-    /// the value alone.
+    /// The values of [`HttpRequest::headers`] and the keys in the query, as pairs for a redactor: a name for messages,
+    /// and the value.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         let value = |value: &str| value.strip_prefix("Bearer ").unwrap_or(value).trim().to_owned();
         let headers = self.headers.iter().map(move |(name, text)| (format!("agent's {name}"), value(text)));
@@ -136,7 +136,7 @@ impl HttpRequest {
     }
 }
 
-/// One response, exactly as it came.
+/// One response, unchanged.
 #[derive(Debug, Clone)]
 pub struct HttpResponse {
     /// HTTP status.
@@ -147,47 +147,47 @@ pub struct HttpResponse {
     pub body: Bytes,
     /// From sending the request to the end of the body.
     pub took: Duration,
-    /// How the bytes of a stream arrived, in order; empty when no stream was asked for.
+    /// Arrival of a stream's bytes, in order; empty if no stream was requested.
     pub chunks: Vec<Chunk>,
 }
 
 impl HttpResponse {
-    /// The first header of that (lower-case) name.
+    /// The first header of that name, given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Why there is no response.
+/// Reason why there is no response.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TransportError {
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     #[error("connection: {message}")]
     Connection {
-        /// Why, redacted.
+        /// Reason, redacted.
         message: String,
-        /// How long it took to find out.
+        /// Time until the failure.
         took: Duration,
     },
-    /// No complete answer within the limit.
+    /// No complete answer within the time limit.
     #[error("no answer within {after:?}")]
     Timeout {
         /// The limit.
         after: Duration,
     },
-    /// Replay has no such exchange; never retried.
+    /// The recording has no such exchange; never retried.
     #[error("{}", .0.message)]
     Miss(Box<Miss>),
-    /// The request breaks a rule of every conversation, or goes nowhere; it was not sent.
+    /// The request violates a rule of every conversation, or has no target; it was not sent.
     #[error("request not sent: {message}")]
     Invalid {
-        /// What is wrong with it.
+        /// Reason.
         message: String,
     },
 }
 
 impl TransportError {
-    /// How long it took to fail; nothing for what was not sent.
+    /// Time until the failure; zero for a request that was not sent.
     pub fn took(&self) -> Duration {
         match self {
             Self::Connection { took, .. } => *took,
@@ -197,23 +197,23 @@ impl TransportError {
     }
 }
 
-/// A request that the cassette does not hold, explained.
+/// A request that the cassette does not contain, with an explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
-    /// One line: what kind of difference it is.
+    /// Kind of difference, on one line.
     pub message: String,
-    /// Misses with the same cause are shown once with a count.
+    /// Cause: misses with the same cause are shown once, with a count.
     pub cause: String,
-    /// The nearest exchange, what differs and what to do, a line each.
+    /// The nearest exchange, the differences and the remedy, one line each.
     pub detail: Vec<String>,
 }
 
-/// A way to get a response.
+/// Sends requests.
 pub trait Transport: Send + Sync {
     /// Sends one request once.
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>>;
 
-    /// Like [`Transport::send`], and says where a recording has the exchange; `None` where nothing is recorded.
+    /// Like [`Transport::send`], with the position of the exchange in a recording; `None` if nothing is recorded.
     fn send_placed(&self, request: HttpRequest) -> BoxFuture<'_, PlacedResult> {
         Box::pin(async move { (None, self.send(request).await) })
     }

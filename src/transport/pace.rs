@@ -1,9 +1,9 @@
-//! How fast one provider is asked, by all trials of a run together.
+//! Rate limiting for one provider, shared by all trials of a run.
 //!
-//! Requests at the same time, requests a minute and tokens a minute, each as far as it is declared. A provider that
-//! says "too many" (HTTP 429, or 529: overloaded) is asked half as fast from then on; every success brings back a
-//! twentieth of the declared pace (additive increase, multiplicative decrease). Tokens are known after the answer, so
-//! they are a debt: the next request waits until the minute's allowance has paid it off.
+//! Limits concurrent requests, requests per minute and tokens per minute, as far as declared. When a provider reports
+//! overload (HTTP 429 or 529), its rate is halved; every success restores a twentieth of the declared rate (additive
+//! increase, multiplicative decrease). Tokens are known only after the answer, so they are a debt: the next request
+//! waits until the allowance per minute has paid it off.
 
 use crate::platform::clock::Clock;
 use crate::settings::PaceLimits;
@@ -13,9 +13,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 const MINUTE: Duration = Duration::from_mins(1);
-/// The slowest share of the declared pace.
+/// Minimum fraction of the declared rate.
 const SLOWEST: f64 = 1.0 / 32.0;
-/// What a success gives back.
+/// Fraction that a success restores.
 const GROWTH: f64 = 1.0 / 20.0;
 
 /// The pace of one provider.
@@ -29,33 +29,33 @@ pub struct Pace {
 #[derive(Debug)]
 struct State {
     under_way: u32,
-    /// Share of the declared pace, in (0, 1].
+    /// Fraction of the declared rate, in (0, 1].
     share: f64,
-    /// Requests at the same time, found out where none are declared.
+    /// Limit on concurrent requests, measured if none is declared.
     found: Option<f64>,
-    /// When the next request may be sent, on the pace's clock.
+    /// When the next request may be sent, by the pace's clock.
     next: Duration,
     /// When the tokens used so far are paid off.
     paid: Duration,
-    /// When the pace was last halved: requests sent before it tell nothing new.
+    /// When the rate was last halved: overload of earlier requests is not counted again.
     shrunk: Duration,
 }
 
-/// One request under way; dropping it lets the next one in.
+/// One request in flight; dropping it admits the next one.
 pub struct Permit<'p> {
     pace: &'p Pace,
     sent: Duration,
 }
 
 impl Pace {
-    /// A pace on `clock`, which all trials share.
+    /// Creates a pace on `clock`, which all trials share.
     pub fn new(limits: PaceLimits, clock: Arc<dyn Clock>) -> Self {
         let zero = Duration::ZERO;
         let state = State { under_way: 0, share: 1.0, found: None, next: zero, paid: zero, shrunk: zero };
         Self { limits, clock, state: Mutex::new(state), told: Notify::new() }
     }
 
-    /// The share of the declared pace that the provider bears at the moment, in (0, 1].
+    /// Current fraction of the declared rate, in (0, 1].
     pub fn share(&self) -> f64 {
         self.state().share
     }
@@ -65,7 +65,7 @@ impl Pace {
         loop {
             let told = self.told.notified();
             tokio::pin!(told);
-            // Registered before the look, so that nothing is missed between the two.
+            // Registered before the check, so that no notification is missed in between.
             told.as_mut().enable();
             match self.ask() {
                 Ok(sent) => return Permit { pace: self, sent },
@@ -75,7 +75,7 @@ impl Pace {
         }
     }
 
-    /// The time of sending; otherwise how long to wait, `None` until somebody comes back.
+    /// Time of sending, else the time to wait; `None` to wait until a request ends.
     fn ask(&self) -> Result<Duration, Option<Duration>> {
         let now = self.clock.now();
         let mut state = self.state();
@@ -127,7 +127,7 @@ impl Pace {
 }
 
 impl Permit<'_> {
-    /// Learns from the answer: its status, and the tokens that it says were used.
+    /// Adjusts the rate to an answer, by its status and the tokens that it reports.
     pub fn answered(&self, status: u16, body: &[u8]) {
         match status {
             429 | 529 => self.pace.too_many(self.sent),
@@ -149,8 +149,8 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// The tokens that an answer says it took, in whichever of the dialects' words; where it says none, as in most streams,
-/// a quarter of its bytes.
+/// Tokens reported by an answer, under the field names of any dialect; if it reports none, as in most streams, a
+/// quarter of its bytes.
 fn tokens(body: &[u8]) -> u64 {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
     let at = |pointer: &str| document.pointer(pointer).and_then(Value::as_u64);

@@ -1,11 +1,11 @@
-//! Keys that stand in the query of an address: what an agent sends there is recorded with the path.
+//! Finds keys in the query of an address: what an agent sends there is recorded with the path.
 //!
-//! Names differ from service to service (`key`, `code`, `sig`, `X-Amz-Signature`), so a value counts by its parameter's
-//! name or by its looks. What is taken for a key wrongly is replaced in the recording and in replay alike.
+//! Parameter names differ between services (`key`, `code`, `sig`, `X-Amz-Signature`), so a value is recognised by its
+//! parameter's name or by its form. A value wrongly taken for a key is replaced both in the recording and in replay.
 
 use percent_encoding::percent_decode_str;
 
-/// Words of a name, or whole names, that stand for a key.
+/// Parameter names, or words in them, that denote a key.
 const KEYS: [&str; 24] = [
     "key",
     "apikey",
@@ -32,12 +32,12 @@ const KEYS: [&str; 24] = [
     "sk",
     "access",
 ];
-/// Characters of a value that a name makes a key; shorter ones are words and numbers.
+/// Minimum length of a value that counts as a key by its name; shorter ones are words and numbers.
 const LEAST_NAMED: usize = 6;
-/// Letters and digits in a row that are a key by their looks; words and dates between hyphens are shorter.
+/// Minimum run of letters and digits that counts as a key by its form; words and dates between hyphens are shorter.
 const LEAST_UNNAMED: usize = 16;
 
-/// The keys in the query of `path`: a name for messages, and the value as it was before it was encoded.
+/// The keys in the query of `path`: a name for messages, and the decoded value.
 pub(super) fn query_keys(path: &str) -> impl Iterator<Item = (String, String)> {
     let query = path.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
@@ -52,7 +52,7 @@ pub(super) fn query_keys(path: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// By looks, or by the name where the value is no word: `token=customer` asks for something, `pin=123456` does not.
+/// By form, or by name if the value is not a word: `token=customer` is an ordinary parameter, `pin=123456` is not.
 fn is_key(name: &str, value: &str) -> bool {
     let has_digit = value.contains(|letter: char| letter.is_ascii_digit());
     let longest = value.split(|letter: char| !letter.is_ascii_alphanumeric()).max_by_key(|part| part.len());
@@ -61,7 +61,7 @@ fn is_key(name: &str, value: &str) -> bool {
         part.contains(|letter: char| letter.is_ascii_digit())
             && part.contains(|letter: char| letter.is_ascii_alphabetic())
     });
-    // `code` and the short names are words of other names too (`country_code`).
+    // `code` and the short names also occur in other names (`country_code`).
     let whole = KEYS.contains(&name);
     let in_part = name.split(['-', '_', '.']).any(|part| part.len() > 2 && part != "code" && KEYS.contains(&part));
     let no_word = (has_digit && value.chars().count() >= LEAST_NAMED) || longest.is_some();

@@ -1,4 +1,4 @@
-//! Passes requests on and keeps what came of them, redacted, for a cassette.
+//! Forwards requests and records the exchanges, redacted, for a cassette.
 
 use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError, links, sse};
 use crate::cassette::{self, Chunk, Exchange, Outcome, Redactor, Request, StoredRequest};
@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-/// A simulator's responses carry this header: what it says is no evidence about a provider.
+/// Header of a simulator's responses, which are not evidence about a provider.
 pub const SIMULATOR_HEADER: &str = "x-ragcheck-simulator";
-/// A failure that a simulator was told to show carries this header, and so does its recording: it is part of the case
-/// and no outage.
+/// Header of a failure that a simulator was asked to produce, also in its recording: it belongs to the case and is not
+/// an outage.
 pub(crate) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
 
 /// Records one lane. Exchanges are numbered when they are sent, so concurrency does not reorder the file.
@@ -32,17 +32,17 @@ struct Kept {
 }
 
 impl RecordTransport {
-    /// Records what goes through `inner`; `redactor` should know every key that is in use.
+    /// Records the traffic through `inner`; `redactor` should know every key in use.
     pub fn new(inner: Arc<dyn Transport>, clock: Arc<dyn Clock>, redactor: Arc<Redactor>) -> Self {
         Self { inner, clock, redactor: RwLock::new(redactor), kept: Mutex::default() }
     }
 
-    /// The redactor in use: what was given, and the keys that requests brought with them.
+    /// The redactor in use: the given one, extended by keys found in requests.
     pub fn redactor(&self) -> Arc<Redactor> {
         Arc::clone(&self.redactor.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Learns the keys of a request before anything of it is kept.
+    /// Adds the keys of a request to the redactor before anything of it is recorded.
     fn learn(&self, request: &HttpRequest) -> Arc<Redactor> {
         if request.headers.is_empty() {
             return self.redactor();
@@ -56,22 +56,22 @@ impl RecordTransport {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was recorded so far, in the order of sending.
+    /// The exchanges recorded so far, in the order of sending.
     pub fn finish(&self) -> Vec<Exchange> {
         let mut exchanges = self.kept().exchanges.clone();
         exchanges.sort_by_key(|exchange| exchange.ordinal);
         for (place, exchange) in exchanges.iter_mut().enumerate() {
-            // What was never sent leaves no gap behind: a gap in a file means that somebody deleted an exchange.
+            // A request that was not sent leaves no gap: a gap in a file means that an exchange was deleted.
             exchange.ordinal = u32::try_from(place).unwrap_or(u32::MAX);
         }
         exchanges
     }
 
-    /// Who answered, by service: `simulator`, or the name of `providers` and the model that was asked for.
+    /// Origin of the answers, by service: `simulator`, or the name in `providers` and the requested model.
     pub fn recorded_from(&self, providers: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let kept = self.kept();
         let mut names = BTreeMap::new();
-        // A request without a model, for the list of them, says least.
+        // A request without a model, such as one for the list of models, says least about the origin.
         let (unnamed, named): (Vec<_>, Vec<_>) =
             kept.exchanges.iter().partition(|exchange| exchange.drift.model.is_empty());
         for exchange in named.into_iter().chain(unnamed) {
@@ -86,14 +86,14 @@ impl RecordTransport {
         names
     }
 
-    /// Versions of the matching profiles that were used.
+    /// Versions of the matching profiles in use.
     pub fn profiles(&self) -> BTreeMap<String, u32> {
         let kept = self.kept();
         let used = kept.exchanges.iter().map(|exchange| exchange.profile.as_str());
         used.filter_map(|name| Some((name.to_owned(), *kept.profiles.get(name)?))).collect()
     }
 
-    /// Sends and records; whether it is beside an earlier one is recorded where the asker wants to know its place.
+    /// Sends and records; overlap with an earlier request is recorded if the caller asks for the position.
     async fn exchange(&self, request: HttpRequest, placed: bool) -> PlacedResult {
         if let Some(message) = links::broken(&request.body) {
             return (None, Err(TransportError::Invalid { message }));
@@ -143,7 +143,7 @@ impl RecordTransport {
             // Nothing was sent, so there is nothing to record.
             Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => None,
         };
-        // What is recorded is what the flow goes on with: whatever it makes of an echoed key would differ in replay.
+        // The flow continues with the recorded form: an echoed key would otherwise make replay differ.
         let kept = match &outcome {
             Some(Outcome::Response { body, rewritten: true, chunks, .. }) => Some((body.clone(), chunks.clone())),
             _ => None,
@@ -157,7 +157,7 @@ impl RecordTransport {
     }
 }
 
-/// What is kept of a response.
+/// The recorded form of a response.
 fn answered(response: &HttpResponse, redactor: &Redactor) -> Outcome {
     let redacted = redactor.redact_body(&response.body);
     Outcome::Response {
@@ -188,7 +188,8 @@ fn realigned(chunks: &[Chunk], before: &[u8], after: &[u8]) -> Vec<Chunk> {
     moved.collect()
 }
 
-/// An exchange on its way: dropped before it settled, it is recorded as abandoned, so that replay waits as long.
+/// An exchange in flight. If dropped before it completes, it is recorded as abandoned, so that replay waits equally
+/// long.
 struct Pending<'r> {
     recorder: &'r RecordTransport,
     exchange: Option<Exchange>,

@@ -1,4 +1,4 @@
-//! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. No socket is opened.
+//! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. Opens no socket.
 
 use super::{HttpRequest, HttpResponse, Miss, PlacedResult, RecordedPlace, Service, Transport, TransportError, links};
 use crate::cassette::{self, Cassette, Exchange, Keys, Outcome, Pool, Redactor, Request, Taken};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What an abandoned exchange takes beyond the time its caller had waited: longer than any time limit.
+/// Duration of an abandoned exchange beyond its recorded wait: longer than any time limit.
 const BEYOND: Duration = Duration::from_hours(24);
 
 /// Replays one lane, once.
@@ -16,7 +16,7 @@ pub struct ReplayTransport {
     cassette: Cassette,
     bursts: Vec<u32>,
     pool: Pool,
-    /// Those of each service's requests, which follow each other.
+    /// Keys that link successive requests of each service.
     keys: Mutex<BTreeMap<Service, Keys>>,
     clock: Arc<dyn Clock>,
     redactor: Redactor,
@@ -31,14 +31,14 @@ impl ReplayTransport {
         Self { cassette, bursts, pool, keys, clock, redactor: Redactor::default(), rerecord }
     }
 
-    /// With the secrets that were known while recording, where requests hold any.
+    /// Adds the secrets known during recording, in case requests contain any.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
         self
     }
 
-    /// The recorded exchanges that nobody asked for, a line each.
+    /// The recorded exchanges that were not requested, one line each.
     pub fn unused(&self) -> Vec<String> {
         let place = self.cassette.place();
         let left = self.pool.unused();
@@ -64,7 +64,7 @@ impl ReplayTransport {
         (place, self.answer(exchange).await)
     }
 
-    /// The exchange that answers a request, and where it stands.
+    /// The exchange that answers a request, and its index.
     fn find(&self, request: &HttpRequest) -> Result<(usize, &Exchange), TransportError> {
         if let Some(message) = links::broken(&request.body) {
             return Err(TransportError::Invalid { message });
@@ -92,7 +92,7 @@ impl ReplayTransport {
         Err(TransportError::Miss(Box::new(Miss { message, cause, detail })))
     }
 
-    /// What was recorded, after the recorded time.
+    /// Returns the recorded outcome after the recorded time.
     async fn answer(&self, exchange: &Exchange) -> Result<HttpResponse, TransportError> {
         match &exchange.outcome {
             Outcome::Response { status, headers, body, took, chunks, .. } => {

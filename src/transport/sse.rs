@@ -1,16 +1,16 @@
-//! Server-sent events, read as the bytes arrive (HTML Living Standard, section 9.2.6).
+//! Parses server-sent events as the bytes arrive (HTML Living Standard, section 9.2.6).
 //!
-//! [`Reader::push`] takes any cut of the stream and returns the events that it completes; how the bytes are cut never
-//! changes the events. Each event knows where its bytes were, so that a recording can keep them raw.
-//! Bytes that are not UTF-8 become U+FFFD; an event larger than [`LIMIT`] is an error, for the sender may be hostile.
+//! [`Reader::push`] accepts chunks of any size and returns the events that they complete; the size of chunks never
+//! changes the events. Each event has its byte range, so that a recording can keep the raw bytes. Bytes that are not
+//! UTF-8 become U+FFFD; an event larger than [`LIMIT`] is an error, because the sender may be hostile.
 
 use std::ops::Range;
 
-/// Bytes of one event that are read before the stream is refused.
+/// Maximum size of one event in bytes.
 pub const LIMIT: usize = 64 * 1024 * 1024;
 
-/// Whether a response is a stream: its headers, their names in lower case, say so, or its body begins as one. Servers
-/// forget the content type or give another, and no JSON document begins like an event.
+/// Whether a response is a stream, by its headers (names in lower case) or the beginning of its body. Servers omit the
+/// content type or send another, and no JSON document begins like an event.
 pub fn is_stream(headers: &[(String, String)], body: &[u8]) -> bool {
     let says = |value: &str| value.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
     headers.iter().any(|(name, value)| name == "content-type" && says(value)) || begins_as_stream(body)
@@ -24,35 +24,35 @@ fn begins_as_stream(body: &[u8]) -> bool {
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its name, where the sender gave one.
+    /// Its name, if any.
     pub name: Option<String>,
     /// Its data lines, joined by line feeds.
     pub data: String,
     /// The last id seen up to this event.
     pub id: Option<String>,
-    /// Where its lines were in the stream, the closing blank line included.
+    /// Byte range of its lines in the stream, including the closing blank line.
     pub bytes: Range<usize>,
 }
 
-/// An event grew beyond [`LIMIT`] without ending.
+/// An event exceeds [`LIMIT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a server-sent event that began at byte {start} is longer than {LIMIT} bytes; it is not read further")]
 pub struct TooLong {
-    /// Where the event began.
+    /// Offset at which the event begins.
     pub start: usize,
 }
 
-/// Reads a stream, however its bytes are cut.
+/// Parses a stream received in chunks of any size.
 #[derive(Debug, Default)]
 pub struct Reader {
     line: Vec<u8>,
-    /// Bytes of the stream read so far.
+    /// Number of bytes read so far.
     offset: usize,
-    /// Where the event that is being read began.
+    /// Offset at which the current event begins.
     start: usize,
-    /// The last byte was a carriage return: a line feed that follows belongs to it.
+    /// Whether the last byte was a carriage return: a following line feed belongs to it.
     after_return: bool,
-    /// The first line is behind us, and with it a byte order mark.
+    /// Whether the first line, with a possible byte order mark, has been read.
     begun: bool,
     name: Option<String>,
     data: Option<String>,
@@ -61,12 +61,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader at the start of a stream.
+    /// Creates a reader at the start of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The wait in milliseconds that the sender asked for before a reconnection.
+    /// The reconnection delay in milliseconds that the sender requested.
     pub fn retry(&self) -> Option<u64> {
         self.retry
     }
@@ -77,7 +77,7 @@ impl Reader {
         for &byte in bytes {
             self.offset += 1;
             if std::mem::take(&mut self.after_return) && byte == b'\n' {
-                // The other half of the line end that closed an event belongs to neither event.
+                // The second half of the line end that closed an event belongs to neither event.
                 if self.start + 1 == self.offset {
                     self.start = self.offset;
                 }
@@ -99,8 +99,8 @@ impl Reader {
         Ok(events)
     }
 
-    /// The event that the stream ended inside, its last line whole or not. The standard drops it: take it only from a
-    /// sender that is known to forget the last blank line.
+    /// The event in which the stream ended, with its last line complete or not. The standard drops it: use it only for
+    /// a sender that is known to omit the last blank line.
     pub fn finish(mut self) -> Option<Event> {
         if !self.line.is_empty() {
             self.end_line();
@@ -130,7 +130,7 @@ impl Reader {
             "event" => self.name = Some(value.to_owned()),
             "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
             "retry" => self.retry = value.parse().ok().or(self.retry),
-            // A line that starts with a colon is a comment; other fields are for readers of the future.
+            // A line that starts with a colon is a comment; other fields are reserved.
             _ => {}
         }
         None
@@ -145,7 +145,7 @@ impl Reader {
     }
 }
 
-/// All events of a whole stream, one that lacks only its closing blank line included.
+/// All events of a whole stream, including a last one without its closing blank line.
 pub fn read_all(stream: &[u8]) -> Result<Vec<Event>, TooLong> {
     let mut reader = Reader::new();
     let mut events = reader.push(stream)?;

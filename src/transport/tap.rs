@@ -1,24 +1,24 @@
-//! Keeps what passes to a service, so that a trace can be told from it. It changes nothing, until it is closed.
+//! Observes the traffic with a service, so that a trace can be built from it. It changes nothing until it is closed.
 //!
-//! What the asker hung up on is not kept: it was never answered. Exchanges that ran side by side arrive in an order of
-//! chance, and are given in that of the recording, so that a trace is the same whichever came first.
+//! A request that the sender abandoned is not kept, because it was never answered. Overlapping exchanges arrive in
+//! varying order and are returned in the order of the recording, so that the trace is always the same.
 
 use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError};
 use crate::platform::clock::BoxFuture;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// One request that passed, with what came back.
+/// One request with its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Passed {
-    /// What was asked.
+    /// The request.
     pub request: HttpRequest,
-    /// What came back.
+    /// Its result.
     pub result: Result<HttpResponse, TransportError>,
 }
 
 impl Passed {
-    /// How long it took; in replay, how long it took when it was recorded.
+    /// Duration; in replay, the recorded duration.
     pub(crate) fn took(&self) -> Duration {
         match &self.result {
             Ok(response) => response.took,
@@ -27,7 +27,7 @@ impl Passed {
     }
 }
 
-/// Who is answered.
+/// Which requests are forwarded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Door {
     #[default]
@@ -40,7 +40,7 @@ enum Door {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Counts beginnings and ends.
+    /// Counter of starts and ends.
     moment: u64,
     under_way: u32,
     door: Door,
@@ -49,7 +49,7 @@ struct Kept {
     secrets: Vec<(String, String)>,
 }
 
-/// An exchange, and when it was under way.
+/// An exchange, and the period in which it was in flight.
 #[derive(Debug)]
 struct Observed {
     began: u64,
@@ -59,18 +59,18 @@ struct Observed {
 }
 
 impl Observed {
-    /// Whether the recording has this one after `next`, and chance may have let it arrive before: they were sent at once
-    /// then, or overlap now.
+    /// Whether the recording places this exchange after `next` although it arrived first by chance: they were sent at
+    /// the same time then, or overlap now.
     fn changes_with(&self, next: &Self) -> bool {
         let places = self.place.zip(next.place).filter(|(one, next)| one.ordinal > next.ordinal);
         places.is_some_and(|(one, next_place)| one.burst == next_place.burst || next.began < self.ended)
     }
 }
 
-/// Exchanges in the order of sending, those of a burst in that of the recording.
+/// Exchanges in the order of sending; those of a burst in the order of the recording.
 fn in_recorded_order(mut passed: Vec<Observed>) -> Vec<Observed> {
     passed.sort_by_key(|one| one.began);
-    // Neighbours change places until none is left to change: what was sent after an answer stays behind it.
+    // Swaps neighbours until none is out of order: a request sent after an answer stays behind it.
     let mut settled = false;
     while !settled {
         settled = true;
@@ -84,13 +84,13 @@ fn in_recorded_order(mut passed: Vec<Observed>) -> Vec<Observed> {
     passed
 }
 
-/// Passes requests on and keeps them until [`Tap::take`].
+/// Forwards requests and keeps them until [`Tap::take`].
 pub(crate) struct Tap {
     inner: Arc<dyn Transport>,
     kept: Mutex<Kept>,
 }
 
-/// A request on its way: counted until it is dropped, answered or not.
+/// A request in flight: counted until it is dropped, answered or not.
 struct UnderWay<'t>(&'t Tap);
 
 impl Drop for UnderWay<'_> {
@@ -100,7 +100,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Tap {
-    /// A tap on the way to `inner`.
+    /// Creates a tap in front of `inner`.
     pub(crate) fn new(inner: Arc<dyn Transport>) -> Self {
         Self { inner, kept: Mutex::default() }
     }
@@ -109,35 +109,35 @@ impl Tap {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What passed since the last call, in the order of sending, what ran side by side in that of the recording.
+    /// Exchanges since the last call, in the order of sending; overlapping ones in the order of the recording.
     pub(crate) fn take(&self) -> Vec<Passed> {
         let passed = std::mem::take(&mut self.kept().passed);
         in_recorded_order(passed).into_iter().map(|one| one.passed).collect()
     }
 
-    /// Lets nothing pass any more: whoever still asks is told that the turn is over, and not to try again.
+    /// Refuses all further requests, with a response that says that the turn is over and must not be retried.
     pub(crate) fn close(&self) {
         self.kept().door = Door::Closed;
     }
 
-    /// Lets nothing pass that is asked from now on, and counts it, until [`Tap::open`].
+    /// Refuses and counts all requests from now until [`Tap::open`].
     pub(crate) fn end_turn(&self) {
         self.kept().door = Door::BetweenTurns;
     }
 
-    /// Lets requests pass again, and tells how many were refused since [`Tap::end_turn`].
+    /// Forwards requests again; returns the number refused since [`Tap::end_turn`].
     pub(crate) fn open(&self) -> u32 {
         let mut kept = self.kept();
         kept.door = Door::Open;
         std::mem::take(&mut kept.late)
     }
 
-    /// How many requests are not answered yet.
+    /// Number of requests in flight.
     pub(crate) fn under_way(&self) -> u32 {
         self.kept().under_way
     }
 
-    /// The keys that requests brought with them: a name for messages, and the value.
+    /// Keys found in requests: a name for messages, and the value.
     pub(crate) fn secrets(&self) -> Vec<(String, String)> {
         self.kept().secrets.clone()
     }

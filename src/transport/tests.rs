@@ -1,4 +1,4 @@
-//! Recording over a real socket, replaying without one: the same bytes, times and failures.
+//! Records over a real socket and replays without one: the same bytes, times and failures.
 
 use super::*;
 use crate::cassette::{self, Cassette, Header, Redactor};
@@ -41,7 +41,7 @@ fn recorder(inner: LiveTransport) -> RecordTransport {
     RecordTransport::new(Arc::new(inner), Arc::new(RealClock::start()), Arc::new(redactor))
 }
 
-/// Through the file and back, as a world does it.
+/// Writes and reads the cassette, as a trial does.
 fn replay(recorder: &RecordTransport) -> (ReplayTransport, VirtualClock, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let header = Header {
@@ -114,7 +114,7 @@ async fn what_was_recorded_over_a_socket_is_replayed_byte_for_byte() {
     assert!(!text.contains(KEY) && !text.contains("set-cookie"), "{text}");
     assert!(text.contains("model: \"openai m\""), "{text}");
     let mut total = Duration::ZERO;
-    // Across keys, the order is free.
+    // Between different keys, any order is allowed.
     for place in [3, 0, 2, 1] {
         let word = ["same", "same", "other", "last"][place];
         let replayed = block_on(&clock, replay.send(request(word))).expect("no deadlock").expect("a hit");

@@ -1,25 +1,25 @@
-//! What a turn may cost: tokens estimated before they are sent, used tokens counted after.
+//! Token budget of a turn: estimates before a request is sent, counts after its answer.
 
 use super::policy::{MOST_RETRIES, MOST_STEPS};
 use crate::provider::chat::{Message, ToolDefinition};
 use serde::{Deserialize, Serialize};
 
-/// The context window where a scenario declares none.
+/// Context window in tokens, if a scenario declares none.
 pub(super) const WINDOW: u64 = 32_000;
-/// Tokens of one session where a scenario declares no limit.
+/// Token limit of one session, if a scenario declares none.
 pub(super) const SESSION_LIMIT: u64 = 400_000;
-/// Tokens of an answer where the model's settings bound none.
+/// Tokens of an answer, if the model's settings set no limit.
 const OUTPUT: u64 = 1_024;
 /// Requests of the longest turn: a thought and an observation for each step, an analysis of each failure, one repeat
 /// with a shorter context, and the answer.
 const MOST_REQUESTS: u64 = 2 * MOST_STEPS as u64 + MOST_RETRIES as u64 + 3;
 
-/// Tokens of a text, for sure not less than dialects count for English: a token for each three bytes.
+/// Upper estimate of a text's tokens, never below what dialects count for English: one token per three bytes.
 pub(super) fn of_text(text: &str) -> u64 {
     (text.len() as u64).div_ceil(3)
 }
 
-/// Tokens of what the model is shown: texts and calls, and four for the frame of each message.
+/// Tokens of messages: texts and calls, and four for the frame of each message.
 pub(super) fn of_messages<'m>(messages: impl IntoIterator<Item = &'m Message>) -> u64 {
     let of_calls = |message: &Message| {
         message.calls.iter().map(|call| of_text(&call.name) + of_text(&call.arguments) + 4).sum::<u64>()
@@ -27,7 +27,7 @@ pub(super) fn of_messages<'m>(messages: impl IntoIterator<Item = &'m Message>) -
     messages.into_iter().map(|message| of_text(&message.content) + of_calls(message) + 4).sum()
 }
 
-/// Tokens of the tools on offer.
+/// Tokens of the tools offered.
 pub(super) fn of_tools(tools: &[ToolDefinition]) -> u64 {
     let of = |tool: &ToolDefinition| {
         of_text(&tool.name) + of_text(&tool.description) + of_text(&tool.parameters.to_string())
@@ -35,7 +35,7 @@ pub(super) fn of_tools(tools: &[ToolDefinition]) -> u64 {
     tools.iter().map(|tool| of(tool) + 4).sum()
 }
 
-/// Tokens, input and output apart.
+/// Input and output tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Usage {
@@ -44,59 +44,59 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Both together.
+    /// Input plus output tokens.
     pub(super) fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
 
-    /// With what one more request used.
+    /// Adds the usage of one more request.
     #[must_use]
     pub(super) fn and(self, input: u64, output: u64) -> Self {
         Self { input: self.input.saturating_add(input), output: self.output.saturating_add(output) }
     }
 }
 
-/// The bounds of a session.
+/// Token limits of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Budget {
     /// Tokens of the context window.
     pub(super) window: u64,
-    /// Tokens of the session.
+    /// Tokens per session.
     pub(super) limit: u64,
     /// The estimate above which the user is warned.
     pub(super) warn: Option<u64>,
-    /// Tokens of one completion at most.
+    /// Maximum tokens of one completion.
     pub(super) output: u64,
 }
 
 impl Budget {
-    /// The declared bounds, or the usual ones.
+    /// The declared limits, or the defaults.
     pub(super) fn new(window: Option<u64>, limit: Option<u64>, warn: Option<u64>, output: Option<u32>) -> Self {
         let output = output.map_or(OUTPUT, u64::from);
         Self { window: window.unwrap_or(WINDOW), limit: limit.unwrap_or(SESSION_LIMIT), warn, output }
     }
 
-    /// The most that a turn can cost: each request fills the window up to where it is compacted.
+    /// Upper limit of a turn's tokens: each request fills the window up to the compaction threshold.
     pub(super) fn most_of_turn(self) -> u64 {
         MOST_REQUESTS * (self.compacts_at() + self.output)
     }
 
-    /// The most that one more retry can cost: a thought, an observation and an analysis, each as long as `shown`.
+    /// Upper limit of one more retry: a thought, an observation and an analysis, each as long as `shown`.
     pub(super) fn of_retry(self, shown: u64) -> u64 {
         3 * (shown + self.output)
     }
 
-    /// Tokens from which the context is compacted: 80 % of the window.
+    /// Compaction threshold in tokens: 80 % of the window.
     pub(super) fn compacts_at(self) -> u64 {
         self.window * 4 / 5
     }
 
-    /// Whether a request of `shown` tokens may be sent after `used`.
+    /// Whether a request of `shown` tokens may be sent when `used` tokens are spent.
     pub(super) fn allows(self, used: Usage, shown: u64) -> bool {
         used.total() + shown + self.output <= self.limit && shown + self.output <= self.window
     }
 
-    /// Whether the user is warned of a turn before it begins.
+    /// Whether the user is warned of the cost before a turn begins.
     pub(super) fn warns(self) -> bool {
         self.warn.is_some_and(|warn| self.most_of_turn() > warn)
     }

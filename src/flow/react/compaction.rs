@@ -1,22 +1,22 @@
-//! Compaction: older turns of the history become one summary, in time and by enough, or it is said that it cannot be done.
+//! Compaction: replaces older turns of the history by one summary, or reports that this does not save enough.
 //!
-//! What must not be lost (decisions, preferences, reflections) stands in messages of its own and is not part of what is
-//! compacted. The summary is made of the turns' own first sentences, so that it says nothing that was not said.
+//! Decisions, preferences and reflections must not be lost: they are separate messages and are not compacted. The
+//! summary consists of the first sentences of each turn, so that it adds nothing.
 
 use super::budget;
 use crate::platform::secrets;
 use crate::provider::chat::{Message, Role};
 
-/// Share of the context by which a compaction makes it smaller at least: 1 / 5.
+/// Minimum saving of a compaction, as a fraction of the context: 1 / 5.
 pub(super) const SAVES: u64 = 5;
-/// Messages of the newest turns that stay as they are.
+/// Number of newest messages that stay unchanged.
 const NEWEST: usize = 2;
-/// Characters of one message that a summary keeps, the first time and where that is not enough.
+/// Characters of each message that a summary keeps: on the first attempt, and if that is not enough.
 const KEPT: [usize; 2] = [120, 40];
-/// How a summary begins: the next compaction takes it in again.
+/// First line of a summary, by which the next compaction includes it.
 const HEADING: &str = "Summary of the earlier conversation:";
 
-/// A history that became shorter, with the tokens of the whole context before and after.
+/// A shortened history, with the tokens of the whole context before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Compacted {
     pub(super) history: Vec<Message>,
@@ -24,7 +24,7 @@ pub(super) struct Compacted {
     pub(super) after: u64,
 }
 
-/// Why a context stays as it is.
+/// Reason why a context is not compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the context of {before} tokens cannot be made a fifth smaller: its shortest form has {after}")]
 pub(super) struct CannotCompact {
@@ -32,10 +32,10 @@ pub(super) struct CannotCompact {
     pub(super) after: u64,
 }
 
-/// The history, compacted, where `beside` is what the context holds beside it, in tokens.
+/// Compacts the history; `beside` is the number of tokens of the rest of the context.
 ///
 /// # Errors
-/// [`CannotCompact`] where no form of it makes the whole context a fifth smaller.
+/// [`CannotCompact`] if no form makes the whole context a fifth smaller.
 pub(super) fn compact(history: &[Message], beside: u64) -> Result<Compacted, CannotCompact> {
     let before = beside + budget::of_messages(history);
     let mut after = before;
@@ -144,7 +144,7 @@ mod tests {
                     prop_assert!(done.after * 5 <= done.before * 4);
                     prop_assert!(done.history.len() == 1 || done.history[1..] == history[history.len() - NEWEST..]);
                 }
-                // Nothing is a fifth smaller than nothing.
+                // An empty context cannot shrink.
                 Err(refused) => prop_assert!(refused.before == 0 || refused.after * 5 > refused.before * 4),
             }
         }

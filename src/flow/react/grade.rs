@@ -1,9 +1,9 @@
-//! Whether passages help: what the model says of them, read, and the words of the query where it says nothing usable.
+//! Relevance of passages: the model's grades, or the query's words if the model gives no usable grades.
 
 use super::memory::Document;
 use std::collections::BTreeSet;
 
-/// Share of a query's words that a passage must have to count as relevant where the model gave no grades.
+/// Fraction of a query's words that a passage must contain to count as relevant without grades by the model.
 const ENOUGH: f64 = 0.5;
 
 /// Grades of the passages of one search, in their order.
@@ -13,10 +13,10 @@ pub(super) struct Grades {
 }
 
 impl Grades {
-    /// From the numbers, from 1, of the relevant passages among `count`.
+    /// Grades from the numbers, from 1, of the relevant passages among `count`.
     ///
     /// # Errors
-    /// The first number that no passage has.
+    /// The first number without a passage.
     pub(super) fn of_numbers(numbers: &[u64], count: usize) -> Result<Self, u64> {
         let outside = |number: &&u64| **number == 0 || usize::try_from(**number).is_ok_and(|number| number > count);
         if let Some(wrong) = numbers.iter().find(outside) {
@@ -26,7 +26,8 @@ impl Grades {
         Ok(Self { relevant })
     }
 
-    /// By words: a passage is relevant that has at least half of the query's words of three letters and more.
+    /// Grades by words: a passage is relevant if it contains at least half of the query's words of three letters or
+    /// more.
     pub(super) fn by_words(query: &str, documents: &[Document]) -> Self {
         let wanted = words(query);
         let share = |document: &Document| {
@@ -36,12 +37,12 @@ impl Grades {
         Self { relevant: documents.iter().map(|document| !wanted.is_empty() && share(document) >= ENOUGH).collect() }
     }
 
-    /// How many passages are relevant.
+    /// Number of relevant passages.
     pub(super) fn count(&self) -> usize {
         self.relevant.iter().filter(|relevant| **relevant).count()
     }
 
-    /// Whether most of the passages do not help: the query is to be rewritten.
+    /// Whether most of the passages are irrelevant, so that the query should be rewritten.
     pub(super) fn mostly_irrelevant(&self) -> bool {
         self.count() * 2 < self.relevant.len()
     }
@@ -52,7 +53,7 @@ fn words(text: &str) -> BTreeSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// A query in the form in which two are compared: the same words in any order are the same search.
+/// A query in the form used for comparison: the same words in any order are the same search.
 pub(super) fn same_search(query: &str) -> BTreeSet<String> {
     query
         .split(|letter: char| !letter.is_alphanumeric())
@@ -61,8 +62,8 @@ pub(super) fn same_search(query: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The text without numbers in brackets that none of `count` sources has; a list loses its wrong numbers alone. What closes
-/// around a removed one is looked at again: `[9[7]]` leaves nothing.
+/// Removes numbers in brackets that are not among the `count` sources; a list loses only its wrong numbers. The text
+/// around a removed number is checked again: `[9[7]]` leaves nothing.
 pub(super) fn in_range(text: &str, count: usize) -> String {
     let mut kept = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -75,7 +76,7 @@ pub(super) fn in_range(text: &str, count: usize) -> String {
     kept
 }
 
-/// Where the list opens whose closing bracket comes next, and its numbers from 1 to `count`.
+/// Opening position of the list whose closing bracket comes next, and its numbers from 1 to `count`.
 fn list_at_the_end(text: &str, count: usize) -> Option<(usize, String)> {
     let is_of_list = |letter: char| letter.is_ascii_digit() || letter == ',' || letter.is_whitespace();
     let open = text.trim_end_matches(is_of_list).strip_suffix('[')?.len();
@@ -83,7 +84,7 @@ fn list_at_the_end(text: &str, count: usize) -> Option<(usize, String)> {
     if numbers.iter().any(|number| number.is_empty() || number.contains(char::is_whitespace)) {
         return None;
     }
-    // One of more digits than fit into a word is no source's.
+    // A number too long for a machine word belongs to no source.
     let is_sound = |number: &&&str| number.parse().is_ok_and(|number: usize| (1..=count).contains(&number));
     let sound: Vec<&str> = numbers.iter().filter(is_sound).copied().collect();
     Some((open, sound.join(", ")))

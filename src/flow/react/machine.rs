@@ -1,12 +1,12 @@
-//! The states of one turn, and what may lead from one to another: think and act, observe, reflect where something went
-//! wrong, answer. `policy` decides which event happens; its tests hold it to these rows.
+//! The states of one turn and their transitions: think and act, observe, reflect on a failure, answer. `policy` decides
+//! which event happens; its tests check it against these rows.
 
 use crate::flow::machine::{Table, on, stay, words};
 use State::{Answered, Answering, Failed, Observing, Reflecting, Thinking};
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// Where a turn stands.
+    /// States of a turn.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     enum State {
@@ -16,7 +16,7 @@ words! {
 }
 
 words! {
-    /// What moves a turn from state to state; `policy` decides which of them something that happened is.
+    /// Events that move a turn from state to state; `policy` chooses them.
     enum Event {
         ResultsFound = "results_found", NothingFound = "nothing_found", CallRefused = "call_refused",
         NoCall = "no_call", SearchFailed = "search_failed", Ready = "ready", GoalMet = "goal_met",
@@ -35,7 +35,7 @@ impl State {
     }
 }
 
-/// The states in which the model is asked.
+/// States in which the model is called.
 const ASKING: &[State] = &[Thinking, Observing, Reflecting, Answering];
 
 /// The machine of `react`.
@@ -50,11 +50,11 @@ pub(super) static MACHINE: Table<State, Event> = Table {
         on(Event::NoCall, &[Thinking], Reflecting),
         on(Event::SearchFailed, &[Thinking], Reflecting),
         on(Event::Ready, &[Thinking], Answering),
-        // What came of it.
+        // The result of the step.
         on(Event::GoalMet, &[Observing], Answering),
         on(Event::Incomplete, &[Observing], Thinking),
         on(Event::Irrelevant, &[Observing], Reflecting),
-        // What to do about a failure.
+        // The next step after a failure.
         on(Event::Retry, &[Reflecting], Thinking),
         on(Event::ChangeApproach, &[Reflecting], Thinking),
         on(Event::OwnKnowledge, &[Reflecting], Answering),

@@ -1,4 +1,4 @@
-//! What `react` keeps: for the session, and for the turn under way, from which a killed process goes on.
+//! State of `react`: for the session, and for the running turn, from which a restarted process continues.
 
 use super::NAME;
 use super::budget::Usage;
@@ -8,22 +8,22 @@ use crate::flow::FlowState;
 use crate::provider::chat::Message;
 use serde::{Deserialize, Serialize};
 
-/// Reflections and notes of one session; the oldest make room.
+/// Maximum number of reflections and of notes in one session; the oldest are removed.
 const MOST_KEPT: usize = 16;
 
 /// The session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::flow) struct Memory {
-    /// What was learned from failures, oldest first.
+    /// Lessons from failures, oldest first.
     pub(super) reflections: Vec<Reflection>,
-    /// What the user decided or wishes, oldest first.
+    /// Decisions and preferences of the user, oldest first.
     pub(super) notes: Vec<Note>,
-    /// Tokens of the session.
+    /// Tokens used by the session.
     pub(super) usage: Usage,
-    /// What was unavailable when it was last tried.
+    /// Services that were unavailable when last tried.
     pub(super) unavailable: Vec<String>,
-    /// The turn that is under way.
+    /// The running turn.
     pub(super) under_way: Option<TurnState>,
     /// The last turn that ended.
     pub(super) last: Option<Report>,
@@ -35,7 +35,7 @@ impl FlowState for Memory {
 }
 
 impl Memory {
-    /// Keeps a reflection, once.
+    /// Adds a reflection, unless it is already there.
     pub(super) fn reflect(&mut self, reflection: Reflection) {
         if !self.reflections.contains(&reflection) {
             self.reflections.push(reflection);
@@ -44,7 +44,7 @@ impl Memory {
         self.reflections.drain(..over);
     }
 
-    /// Keeps what the user said, once; whether it is new.
+    /// Adds a note on what the user said, unless it is already there; returns whether it is new.
     pub(super) fn note(&mut self, note: Note) -> bool {
         let new = !self.notes.contains(&note);
         if new {
@@ -56,19 +56,19 @@ impl Memory {
     }
 }
 
-/// What was learned from a failure.
+/// Lesson from a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reflection {
-    /// The failure's kind.
+    /// Kind of the failure.
     pub(super) trigger: String,
-    /// The approach that failed.
+    /// Approach that failed.
     pub(super) approach: String,
-    /// The analysis and the lesson.
+    /// Analysis and lesson.
     pub(super) text: String,
 }
 
-/// A sentence of the user that stays true.
+/// A statement of the user that stays valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Note {
@@ -85,7 +85,7 @@ pub(super) struct Document {
     pub(super) text: String,
 }
 
-/// What stays of a finished step.
+/// Record of a finished step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Finding {
@@ -96,7 +96,7 @@ pub(super) struct Finding {
     pub(super) useful: bool,
 }
 
-/// What the model says of results.
+/// The model's assessment of results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Assessment {
@@ -107,51 +107,51 @@ pub(super) struct Assessment {
     pub(super) summary: String,
 }
 
-/// The turn under way: what its tools see and change too.
+/// The running turn; its tools read and change it too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::flow) struct TurnState {
     pub(super) query: String,
     pub(super) progress: Progress,
-    /// Time and completions so far.
+    /// Time and number of completions so far.
     pub(super) elapsed_us: u64,
     pub(super) model_calls: u32,
-    /// Ids of calls that the flow gave itself.
+    /// Number of call ids that the flow assigned.
     pub(super) minted: u32,
     pub(super) style: Style,
-    /// Queries that were searched in this turn.
+    /// Queries searched in this turn.
     pub(super) queries: Vec<String>,
-    /// The call of this step and its result, as the model is shown them.
+    /// The call of this step and its result, as sent to the model.
     pub(super) exchange: Vec<Message>,
-    /// What the search of this step gave.
+    /// Passages found by the search of this step.
     pub(super) found: Vec<Document>,
     pub(super) assessment: Option<Assessment>,
     pub(super) analysis: Option<String>,
-    /// What failed last, in words.
+    /// Description of the last failure.
     pub(super) trouble: String,
     /// Outcomes of the finished steps.
     pub(super) findings: Vec<Finding>,
-    /// Sources that were graded relevant, in the order in which they were found.
+    /// Sources graded relevant, in the order in which they were found.
     pub(super) relevant: Vec<Document>,
-    /// What the user is told beside the answer: subject and words.
+    /// Notices shown with the answer: subject and text.
     pub(super) notices: Vec<(String, String)>,
     /// The answer's text.
     pub(super) answer: String,
-    /// Tokens of this turn.
+    /// Tokens used by this turn.
     pub(super) usage: Usage,
-    /// The most that it may cost, as estimated before it began.
+    /// Upper limit of its tokens, estimated before it began.
     pub(super) estimated: u64,
-    /// What broke it off, in words.
+    /// Description of what ended it early.
     pub(super) broken_off: String,
     /// How often the session was stored in this turn.
     #[serde(default)]
     pub(super) stored: u32,
-    /// Messages of the history that could not be made shorter: it is not tried again before there are more.
+    /// Number of messages in the history when compaction failed: it is retried only after there are more.
     #[serde(default)]
     pub(super) incompressible: Option<usize>,
 }
 
-/// A finished turn, for whoever shows it.
+/// Report on a finished turn, for display.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Report {
@@ -165,9 +165,9 @@ pub(super) struct Report {
     pub(super) tokens: Usage,
     pub(super) session_tokens: Usage,
     pub(super) estimated_tokens: u64,
-    /// What is unavailable.
+    /// Services that are unavailable.
     pub(super) unavailable: Vec<String>,
-    /// How often the session was stored: at the turn's beginning and at each of its changes, and no more.
+    /// How often the session was stored: once at the beginning of the turn and once for each change.
     #[serde(default)]
     pub(super) stored: u32,
 }

@@ -1,7 +1,8 @@
-//! `react`: reason, act, observe; reflect on what failed; answer from what was graded relevant, or say that it is not.
+//! `react`: reason, act, observe; reflect on failures; answer from passages graded relevant, or say that there are
+//! none.
 //!
-//! The loop below asks the model once for each state, and each event is a transition of `policy`. Every change is in the
-//! session's store before the next request, so that a turn goes on where a killed process left it.
+//! The loop below calls the model once per state, and each event is a transition of `policy`. Every change is saved in
+//! the session store before the next request, so that a restarted process continues the turn.
 
 mod budget;
 mod compaction;
@@ -89,7 +90,7 @@ impl Agent for React {
         }
     }
 
-    /// The turn of these words: the one that a killed process left, or the next one.
+    /// Begins a turn with these words: continues the one that a killed process left, or starts the next.
     fn begin<'a>(
         env: &'a AgentContext,
         conversation: &'a mut ConversationState,
@@ -123,7 +124,7 @@ impl Agent for React {
         Ok(turn)
     }
 
-    /// What was found so far is given, where something was.
+    /// Delivers partial results, if there are any.
     fn timed_out(turn: &mut Turn<'_, Self>, _: Duration) -> Ended<Self> {
         turn.take(Happened::TimedOut)?;
         Ok(turn.outcome())

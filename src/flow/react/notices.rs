@@ -1,32 +1,32 @@
-//! What the user is told of an answer that is less than it was to be: in the answer itself, whatever the model wrote.
+//! Notices for the user about a limited answer. They are added to the answer, whatever the model wrote.
 
 use super::policy::{MOST_RETRIES, MOST_STEPS, Stop};
 
-/// Something that an answer lacks.
+/// A limitation of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Notice {
     /// No document supports it.
     OwnKnowledge,
     /// The documents could not be searched.
     SearchUnavailable,
-    /// The model was shown less than the whole conversation.
+    /// Part of the conversation was left out of the model's context.
     ShorterContext,
     /// The turn stopped before its goal.
     Stopped(Stop),
-    /// What was found is given as it is, because no answer was written.
+    /// No answer was written, so the findings are delivered unedited.
     Partial,
-    /// The session's state was lost.
+    /// The state of the session was lost.
     FreshSession,
-    /// The session's state cannot be kept.
+    /// The state of the session cannot be stored.
     NotKept,
-    /// The turn may cost more than the user wants to be told of.
+    /// The turn may cost more than the user's warning threshold.
     Costs { most: u64, threshold: u64 },
-    /// The context could not be made shorter.
+    /// The context could not be compacted.
     FullContext,
 }
 
 impl Notice {
-    /// Its subject, in one word.
+    /// Subject, one word.
     pub(super) fn about(&self) -> &'static str {
         match self {
             Self::OwnKnowledge => "own_knowledge",
@@ -40,7 +40,7 @@ impl Notice {
         }
     }
 
-    /// Its words.
+    /// Text.
     pub(super) fn text(&self) -> String {
         match self {
             Self::OwnKnowledge => {

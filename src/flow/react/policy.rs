@@ -1,38 +1,38 @@
-//! The decisions of `react`, without any input or output: one [`Progress`] and what [`Happened`] give the next progress and
-//! the event of the machine.
+//! The decisions of `react`, as pure functions: one [`Progress`] and one [`Happened`] give the next progress and the
+//! event of the machine.
 //!
-//! A turn has at most [`MOST_STEPS`] steps, a step being one action; at most [`MOST_RETRIES`] of them answer a failure. The first failure
-//! of a kind is tried again with what was learned from it, the second of the same kind changes the approach.
+//! A turn has at most [`MOST_STEPS`] steps of one action each; at most [`MOST_RETRIES`] of them respond to a failure.
+//! The first failure of a kind is retried with the lesson from it; the second of the same kind changes the approach.
 
 use super::machine::{Event, State};
 use serde::{Deserialize, Serialize};
 
-/// Actions in one turn.
+/// Maximum number of actions in one turn.
 pub(super) const MOST_STEPS: u32 = 5;
-/// Actions of one turn that answer a failure.
+/// Maximum number of actions in one turn that respond to a failure.
 pub(super) const MOST_RETRIES: u32 = 3;
 
-/// A way to look for the answer. The first four differ in how the query is made.
+/// A way to find the answer. The first four differ in how the query is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Approach {
-    /// The words that the right passage would contain.
+    /// Words that the right passage would contain.
     Direct,
-    /// A wider subject.
+    /// A broader subject.
     Broader,
-    /// Other words for the same thing.
+    /// Synonyms.
     Synonyms,
-    /// Something that goes with it.
+    /// A related subject.
     Related,
-    /// No search: what the model knows, with a disclaimer.
+    /// No search: the model's own knowledge, with a disclaimer.
     OwnKnowledge,
 }
 
 impl Approach {
-    /// All of them, in the order in which they are tried.
+    /// All approaches, in the order in which they are tried.
     pub(super) const ALL: [Self; 5] = [Self::Direct, Self::Broader, Self::Synonyms, Self::Related, Self::OwnKnowledge];
 
-    /// As the tool's schema, prompts and the log write it.
+    /// Name in the tool's schema, prompts and the log.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -43,30 +43,30 @@ impl Approach {
         }
     }
 
-    /// The first that was not tried yet; the last where all were.
+    /// The first approach not tried yet; the last one if all were tried.
     fn after(tried: &[Self]) -> Self {
         Self::ALL.into_iter().find(|one| !tried.contains(one)).unwrap_or(Self::OwnKnowledge)
     }
 }
 
-/// Kinds of failures, as they are counted.
+/// Kinds of failure that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FailureKind {
-    /// Most of what was found does not help.
+    /// Most of the passages found are irrelevant.
     Irrelevant,
-    /// The search gave nothing.
+    /// The search found nothing.
     NothingFound,
-    /// The call was refused: an unknown tool, parameters that do not fit, or a search that was made before.
+    /// The call was refused: an unknown tool, invalid parameters, or a repeated search.
     CallRefused,
-    /// The model called nothing, although it had found nothing to answer from.
+    /// The model called no tool although it had found nothing to answer from.
     NoCall,
     /// The documents could not be searched.
     SearchFailed,
 }
 
 impl FailureKind {
-    /// As prompts and the log write it.
+    /// Name in prompts and the log.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Irrelevant => "irrelevant",
@@ -77,7 +77,7 @@ impl FailureKind {
         }
     }
 
-    /// The event that it is.
+    /// The event of this failure.
     fn event(self) -> Event {
         match self {
             Self::Irrelevant => Event::Irrelevant,
@@ -88,13 +88,13 @@ impl FailureKind {
         }
     }
 
-    /// Whether another query may help at once.
+    /// Whether a different query may help immediately.
     fn is_of_the_query(self) -> bool {
         matches!(self, Self::Irrelevant | Self::NothingFound)
     }
 }
 
-/// Why a turn was answered from less than it was to be, or ended without the goal.
+/// Reason why a turn was answered with limits, or ended without reaching its goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stop {
@@ -107,53 +107,53 @@ pub(super) enum Stop {
     Timeout,
 }
 
-/// Something that happens in a turn.
+/// An occurrence in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Happened {
-    /// The search gave passages.
+    /// The search found passages.
     Found,
     /// The action failed.
     Failed(FailureKind),
     /// The model says that it can answer.
     Ready,
-    /// The results were graded: what they add is enough, or not yet.
+    /// The results were graded; `goal_met` says whether they are sufficient.
     Observed { goal_met: bool },
-    /// The failure was analysed, by the model or, where it gave no analysis, by its kind.
+    /// The failure was analysed: by the model, or by its kind if the model gave no analysis.
     Reflected,
     /// The model gave no analysis of a failure.
     NoAnalysis,
-    /// The answer is there.
+    /// The model gave an answer.
     Answered,
     /// The model gave no answer.
     NoAnswer,
-    /// The model's service failed, all attempts over.
+    /// The model's service failed after all attempts.
     ModelFailed,
-    /// No request fits into the budget any more.
+    /// The budget allows no further request.
     BudgetUsedUp,
     /// The turn's time ran out.
     TimedOut,
 }
 
-/// How far one turn is.
+/// Progress of one turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Progress {
     pub(super) state: State,
     /// Actions so far.
     pub(super) steps: u32,
-    /// Of these, so many answer a failure.
+    /// How many of them respond to a failure.
     pub(super) retries: u32,
     /// Failures so far, in order.
     pub(super) failures: Vec<FailureKind>,
     /// The approach of the next action.
     pub(super) approach: Approach,
-    /// Approaches that were begun, in order.
+    /// Approaches tried, in order.
     pub(super) tried: Vec<Approach>,
-    /// Whether anything that helps was found: a partial result.
+    /// Whether anything relevant was found: a partial result.
     pub(super) has_findings: bool,
-    /// Whether the model is shown less than all, because it failed with all.
+    /// Whether the model is sent a shorter context because it failed with the full one.
     pub(super) short: bool,
-    /// Why the turn came to its answer.
+    /// Why the turn went to its answer.
     pub(super) stop: Option<Stop>,
 }
 
@@ -174,8 +174,8 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Takes in what happened, and gives the event that it is; `None` for what cannot happen in this state, which changes
-    /// nothing. Where the event leads, the machine says.
+    /// Updates progress from one occurrence; returns the event. `None` for an occurrence that is impossible in this
+    /// state and changes nothing. The machine defines the target of the event.
     pub(super) fn on(&mut self, happened: Happened) -> Option<Event> {
         Some(match (self.state, happened) {
             (State::Thinking, Happened::Found) => {
@@ -221,7 +221,7 @@ impl Progress {
         self.failures.iter().filter(|one| **one == kind).count()
     }
 
-    /// Whether the next request must name the search: the model was told twice, and called nothing or in vain.
+    /// Whether the next request must force the search: two reminders, for missing or refused calls, had no effect.
     pub(super) fn must_call(&self) -> bool {
         self.count(FailureKind::NoCall).max(self.count(FailureKind::CallRefused)) >= 2
     }
@@ -231,13 +231,13 @@ impl Progress {
         on
     }
 
-    /// The last partial result where there is one, else an error.
+    /// Ends with the last partial result if there is one, else with an error.
     fn breaks_off(&mut self, on: Event, why: Stop) -> Event {
         self.stop = Some(why);
         if self.has_findings { Event::PartialResult } else { on }
     }
 
-    /// What comes after a failure was analysed.
+    /// Next event after a failure was analysed.
     fn next_approach(&mut self) -> Event {
         let Some(kind) = self.failures.last().copied() else { return Event::Retry };
         if self.steps >= MOST_STEPS {
@@ -246,7 +246,7 @@ impl Progress {
         let again = self.count(kind) >= 2;
         let changed = again || kind.is_of_the_query();
         let next = match (kind, again) {
-            // A service that failed twice will not mend by other words.
+            // Other words do not repair a service that failed twice.
             (FailureKind::SearchFailed, true) => Approach::OwnKnowledge,
             _ if changed => Approach::after(&self.tried),
             _ => self.approach,
@@ -273,8 +273,8 @@ impl Progress {
     }
 }
 
-/// Optimal steps / steps taken, 0 to 1: the optimum is one step for each that added something to the answer, and at least
-/// one. A turn without a step took none too many.
+/// Optimal steps / steps taken, 0 to 1. The optimum is one step for each that contributed to the answer, and at least
+/// one. A turn without steps has efficiency 1.
 pub(super) fn efficiency(useful: u32, taken: u32) -> f64 {
     if taken == 0 { 1.0 } else { f64::from(useful.clamp(1, taken)) / f64::from(taken) }
 }
@@ -319,7 +319,7 @@ mod tests {
         to: State,
     }
 
-    /// Takes one thing in, as the frame does.
+    /// Applies one occurrence, as the frame does.
     fn step(progress: &mut Progress, happened: Happened) -> Option<Move> {
         let from = progress.state;
         let on = progress.on(happened)?;

@@ -1,4 +1,4 @@
-//! The prompts of `react`: sectioned files of `prompts/`, and the values that fill them in, each with its type.
+//! The prompts of `react`: files in `prompts/` with sections, and the typed values that fill them in.
 
 use super::budget::{Budget, Usage};
 use super::machine::State;
@@ -9,7 +9,7 @@ use super::tools::{ANALYSE, ASSESS, SEARCH};
 use crate::flow::template::Value;
 use crate::flow::{PromptText, Prompts};
 
-/// The system prompt of every request but the last.
+/// The system prompt of every request except the last.
 pub(super) const SYSTEM: &str = "system";
 /// The system prompt of the answer.
 pub(super) const ANSWER_SYSTEM: &str = "answer_system";
@@ -19,7 +19,7 @@ const REFLECTION: &str = "reflection";
 const NOTE: &str = "note";
 const SYNTHESIS: &str = "synthesis";
 
-/// All of them.
+/// All prompts.
 pub(super) static PROMPTS: [PromptText; 10] = [
     PromptText::fixed(SYSTEM, include_str!("prompts/system.md")).with_sections(&["Role", "Thinking", "Tools", "Rules"]),
     PromptText::fixed(ANSWER_SYSTEM, include_str!("prompts/answer_system.md"))
@@ -45,7 +45,7 @@ fn fill(prompts: &Prompts, name: &str, values: &[(&str, Value<'_>)]) -> String {
     prompts.fill(name, values).unwrap_or_default()
 }
 
-/// Where the turn stands and what it is for, at the beginning of each cycle.
+/// State and goal of the turn, sent at the beginning of each cycle.
 pub(super) fn grounding(
     prompts: &Prompts,
     state: &TurnState,
@@ -56,7 +56,7 @@ pub(super) fn grounding(
     let begins = u32::from(progress.state == State::Thinking);
     let step = (progress.steps + begins).min(MOST_STEPS).to_string();
     let retries = (MOST_RETRIES - progress.retries.min(MOST_RETRIES)).to_string();
-    // In thousands, so that a token more or less changes no message.
+    // In thousands, so that a difference of one token changes no message.
     let left = budget.limit.saturating_sub(used.total()) / 1_000;
     let findings: Vec<String> = state
         .findings
@@ -78,12 +78,12 @@ pub(super) fn grounding(
     )
 }
 
-/// What failed, with the request to analyse it.
+/// A failure, with the request to analyse it.
 pub(super) fn failure(prompts: &Prompts, kind: &str, trouble: &str) -> String {
     fill(prompts, FAILURE, &[("kind", Value::Text(kind)), ("trouble", Value::Text(trouble))])
 }
 
-/// A lesson, as every later step is shown it.
+/// A lesson, as sent in every later step.
 pub(super) fn reflection(prompts: &Prompts, reflection: &Reflection) -> String {
     let Reflection { trigger, approach, text } = reflection;
     fill(
@@ -93,7 +93,7 @@ pub(super) fn reflection(prompts: &Prompts, reflection: &Reflection) -> String {
     )
 }
 
-/// What the user decided or wishes, as every later request is shown it.
+/// A decision or preference of the user, as sent in every later request.
 pub(super) fn note(prompts: &Prompts, note: &Note) -> String {
     fill(prompts, NOTE, &[("kind", Value::Text(note.kind.name())), ("text", Value::Text(&note.text))])
 }

@@ -1,4 +1,4 @@
-//! What is written down of a turn of `react`: its log, its notices, its transitions, its state in the store, and how it ended.
+//! Records a turn of `react`: its log, notices, transitions, stored state and outcome.
 
 use super::React;
 use super::grade::in_range;
@@ -12,16 +12,16 @@ use crate::flow::{Abort, StoreError};
 use crate::trace::{Answer, Logged, SourceRef, TurnOutcome};
 use serde_json::json;
 
-/// What is said to be unavailable where the documents cannot be searched.
+/// Service named as unavailable when the documents cannot be searched.
 pub(super) const DOCUMENTS: &str = "document search";
 
 impl TurnState {
-    /// A turn that begins with these words.
+    /// Creates the state of a turn that begins with these words.
     pub(super) fn of(query: &str) -> Self {
         Self { query: query.to_owned(), ..Self::default() }
     }
 
-    /// The finished turn, for whoever shows it.
+    /// Report on the finished turn, for display.
     pub(super) fn report(&self, memory: &Memory) -> Report {
         let useful = self.findings.iter().filter(|finding| finding.useful).count();
         Report {
@@ -41,7 +41,7 @@ impl TurnState {
 }
 
 impl Turn<'_, React> {
-    /// Writes down everything that the model was shown and the turn knows, at the moment of an error.
+    /// Logs the messages sent to the model and the state of the turn at the time of an error.
     pub(super) fn log_failure(&self, kind: &str) {
         let progress = &self.own.progress;
         let step = if progress.state == State::Thinking { progress.steps + 1 } else { progress.steps };
@@ -66,7 +66,7 @@ impl Turn<'_, React> {
         self.log(Logged::Status { text: text.into(), tokens });
     }
 
-    /// Tells the user, once.
+    /// Adds a notice for the user, once.
     pub(super) fn notice(&mut self, notice: &Notice) {
         let told = (notice.about().to_owned(), notice.text());
         if !told.1.is_empty() && !self.own.notices.contains(&told) {
@@ -75,7 +75,7 @@ impl Turn<'_, React> {
         }
     }
 
-    /// Takes in what happened: the transition is recorded and the state stored, before anything else is done.
+    /// Handles one occurrence: records the transition and stores the state before anything else is done.
     pub(super) fn take(&mut self, happened: Happened) -> Result<(), Abort> {
         let Some(on) = self.own.progress.on(happened) else { return Ok(()) };
         self.happen(on);
@@ -104,15 +104,15 @@ impl Turn<'_, React> {
         self.persist()
     }
 
-    /// What was found, as it was noted, where no answer was written.
+    /// The findings as noted, if no answer was written.
     fn partial(&self) -> String {
         let useful = self.own.findings.iter().filter(|finding| finding.useful);
         let noted = useful.map(|finding| finding.summary.as_str()).collect::<Vec<_>>().join(" ");
-        // A number in a summary counts the passages of its own search, and stands for no source of the answer.
+        // A number in a summary counts the passages of that search and does not name a source of the answer.
         in_range(&noted, 0)
     }
 
-    /// Stores the session as it is now.
+    /// Stores the current session.
     pub(super) fn persist(&mut self) -> Result<(), Abort> {
         let state = self.own.progress.state.name();
         self.own.elapsed_us = u64::try_from(self.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -133,7 +133,7 @@ impl Turn<'_, React> {
         Ok(())
     }
 
-    /// What the user gets: the answer with its notices and sources, or an error.
+    /// The outcome for the user: the answer with its notices and sources, or an error.
     pub(super) fn outcome(&mut self) -> TurnOutcome {
         self.memory.last = Some(self.own.report(&self.memory));
         let notices: Vec<&str> = self.own.notices.iter().map(|(_, text)| text.as_str()).collect();

@@ -1,4 +1,4 @@
-//! One request of `react`: what the model is shown, what is left out where that is too long, and whether it may be sent.
+//! Builds one request of `react`: its messages, what is left out if they are too long, and whether it may be sent.
 
 use super::budget;
 use super::compaction;
@@ -15,7 +15,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 impl Turn<'_, React> {
-    /// Asks the model in the state that the turn is in; `None` where it did not come to that, or nothing came of it.
+    /// Calls the model in the current state; `None` if the request was not sent or failed.
     pub(super) async fn request(
         &mut self,
         tool_choice: ToolChoice,
@@ -64,8 +64,8 @@ impl Turn<'_, React> {
         }
     }
 
-    /// What the model is shown in this state: what stays of the session, the question, where the turn stands, and the
-    /// call and result that it is about. Finished steps are there as their summaries alone.
+    /// Sets the messages of this state: what is kept of the session, the question, the state of the turn, and the
+    /// current call with its result. Finished steps are included only as summaries.
     fn present(&mut self) {
         let env = self.env;
         let prompts = &env.settings.prompts;
@@ -89,7 +89,7 @@ impl Turn<'_, React> {
         self.show(prompt, !self.own.progress.short, messages);
     }
 
-    /// What must never be lost: the user's decisions and preferences, and the lessons of failures.
+    /// Messages that must never be lost: the user's decisions and preferences, and the lessons from failures.
     pub(super) fn kept(&self) -> Vec<Message> {
         let prompts = &self.env.settings.prompts;
         let notes = self.memory.notes.iter().map(|note| Message::text(Role::User, prompts::note(prompts, note)));
@@ -98,7 +98,7 @@ impl Turn<'_, React> {
         notes.chain(lessons).collect()
     }
 
-    /// The sources of the answer, as the result of one search; nothing where there are none.
+    /// The sources of the answer, as the result of one search; empty if there are none.
     fn relevant_passages(&self) -> Vec<Message> {
         if self.own.relevant.is_empty() {
             return Vec::new();
@@ -111,7 +111,7 @@ impl Turn<'_, React> {
         vec![asked, Message::tool_result("relevant", tools::for_model(&self.own.relevant))]
     }
 
-    /// Makes older turns of the history shorter, or says, once for each history, that it cannot be done.
+    /// Compacts older turns of the history, or reports once per history that it cannot.
     pub(super) fn compact(&mut self, offered: u64) {
         let history = &self.conversation.history;
         if self.own.incompressible == Some(history.len()) {

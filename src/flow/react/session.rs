@@ -1,23 +1,23 @@
-//! The session's way to its store: read at the beginning of a turn, written at every change, removed at the end.
+//! Stores the session: read at the beginning of a turn, written at every change, removed at the end.
 
 use super::memory::Memory;
 use crate::flow::{AgentContext, ConversationState, StateError};
 use crate::trace::{Logged, What};
 
-/// How a turn begins.
+/// Initial state of a turn.
 pub(super) enum Begins {
-    /// With what the conversation itself holds.
+    /// From the conversation.
     Usual(Memory),
-    /// With what the store holds.
+    /// From the store.
     Restored(Memory),
-    /// Anew, because what was stored cannot be used.
+    /// Empty, because the stored state cannot be used.
     Afresh(String),
 }
 
-/// The newest state of the session of `conversation`: that of the store, unless the conversation itself is newer.
+/// The newest state of the session of `conversation`: that of the store, unless the conversation is newer.
 ///
 /// # Errors
-/// When the conversation is another flow's.
+/// If the conversation belongs to another flow.
 pub(super) fn open(env: &AgentContext, conversation: &mut ConversationState) -> Result<Begins, StateError> {
     let text = match env.sessions.load(&conversation.session) {
         Ok(None) => return conversation.flow_state().map(Begins::Usual),
@@ -29,7 +29,7 @@ pub(super) fn open(env: &AgentContext, conversation: &mut ConversationState) -> 
         Err(why) => Ok(Begins::Afresh(why.to_string())),
         Ok((_, stored)) if stored.turns < conversation.turns => conversation.flow_state().map(Begins::Usual),
         Ok((memory, stored)) => {
-            // Who the conversation is with does not come from a store.
+            // The conversation's identity is not taken from a store.
             conversation.history = stored.history;
             conversation.turns = stored.turns;
             Ok(Begins::Restored(memory))
@@ -37,7 +37,7 @@ pub(super) fn open(env: &AgentContext, conversation: &mut ConversationState) -> 
     }
 }
 
-/// Removes the session from its store, where nothing reads it again.
+/// Removes the session from its store when it is no longer needed.
 pub(super) fn clear(env: &AgentContext, conversation: &ConversationState) {
     if conversation.turns > 0 && env.sessions.clear(&conversation.session).is_ok() {
         let turn = conversation.turns - 1;

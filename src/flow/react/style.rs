@@ -1,5 +1,5 @@
-//! How long an answer is to be, and what a user decided or wishes for later: read from the user's words, by rules for English and
-//! German. Questions in other languages are taken for short and direct ones; their wishes are the model's to heed.
+//! Finds the wanted length of an answer, and lasting decisions and preferences, in the user's words, by rules for
+//! English and German. Questions in other languages get short, direct answers; their preferences are left to the model.
 
 use crate::platform::secrets;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Style {
-    /// The fact that was asked for.
+    /// The requested fact.
     #[default]
     Concise,
     /// With reasons and conditions.
@@ -16,13 +16,13 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// As prompts and the log write it.
+    /// Name in prompts and the log.
     pub(super) fn name(self) -> &'static str {
         if self == Self::Concise { "concise" } else { "detailed" }
     }
 }
 
-/// What a user said that stays true in later turns.
+/// Kind of a user statement that stays valid in later turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum NoteKind {
@@ -31,7 +31,7 @@ pub(super) enum NoteKind {
 }
 
 impl NoteKind {
-    /// As prompts and the log write it.
+    /// Name in prompts and the log.
     pub(super) fn name(self) -> &'static str {
         if self == Self::Decision { "decision" } else { "preference" }
     }
@@ -127,7 +127,7 @@ const PREFERRED: [&str; 15] = [
     "nenne mich",
 ];
 
-/// Openings that say nothing; the sentence that begins so is left out where another one follows.
+/// Openings without content; a sentence that begins with one is removed if another follows.
 const FILLER: [&str; 24] = [
     "sure",
     "of course",
@@ -155,13 +155,13 @@ const FILLER: [&str; 24] = [
     "basierend auf",
 ];
 
-/// Lower case, one space between words, plain apostrophes.
+/// Lower case, single spaces, straight apostrophes.
 fn plain(text: &str) -> String {
     let text = text.to_lowercase().replace(['\u{2019}', '\u{2018}'], "'");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether `text` has one of `phrases` between ends of words.
+/// Whether `text` contains one of `phrases` at word boundaries.
 fn has(text: &str, phrases: &[&str]) -> bool {
     let ends = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
     phrases.iter().any(|phrase| {
@@ -170,7 +170,7 @@ fn has(text: &str, phrases: &[&str]) -> bool {
     })
 }
 
-/// What the user asks for outright; of both, the wish that stands last.
+/// The style that the user asks for explicitly; if both, the last one.
 fn wish(text: &str) -> Option<Style> {
     let last = |phrases: &[&str]| {
         let found = phrases.iter().filter(|phrase| has(text, &[phrase]));
@@ -182,8 +182,8 @@ fn wish(text: &str) -> Option<Style> {
     }
 }
 
-/// The style of the answer to `query` and why, after the preferences of earlier turns, the newest last: a wish in the
-/// question wins, then one that was made to last, then the way of asking.
+/// The style of the answer to `query` and the reason, given the preferences of earlier turns, newest last. A request in
+/// the question has priority, then a lasting preference, then the form of the question.
 pub(super) fn style<'p>(query: &str, preferences: impl DoubleEndedIterator<Item = &'p str>) -> (Style, &'static str) {
     let text = plain(query);
     if let Some(style) = wish(&text) {
@@ -199,12 +199,12 @@ pub(super) fn style<'p>(query: &str, preferences: impl DoubleEndedIterator<Item 
     }
 }
 
-/// The sentences of a text, with their ends.
+/// The sentences of a text, with their end marks.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(['.', '!', '?', '\n']).map(str::trim).filter(|sentence| !sentence.is_empty())
 }
 
-/// Decisions and preferences in what the user said: whole sentences.
+/// Decisions and preferences in the user's words: whole sentences.
 pub(super) fn notes(query: &str) -> Vec<(NoteKind, String)> {
     let kind = |sentence: &str| {
         let text = plain(sentence);
@@ -220,7 +220,7 @@ pub(super) fn notes(query: &str) -> Vec<(NoteKind, String)> {
     sentences(query).filter_map(kind).collect()
 }
 
-/// An answer without an opening that says nothing. A text of nothing else stays as it is.
+/// Removes an opening without content. A text that consists only of one stays unchanged.
 pub(super) fn without_filler(text: &str) -> &str {
     let mut rest = text.trim();
     loop {

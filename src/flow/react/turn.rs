@@ -1,4 +1,4 @@
-//! The four requests of `react`, each from what the model is shown to the event that comes of it.
+//! The four requests of `react`, each from its messages to the resulting event.
 
 use super::budget::{self, Budget};
 use super::grade::{Grades, in_range};
@@ -17,18 +17,19 @@ use crate::settings::Enforcement;
 use crate::trace::{Logged, ToolResult};
 use serde_json::Value;
 
-/// Sources of one answer.
+/// Maximum number of sources of one answer.
 const MOST_SOURCES: usize = 8;
 
 impl Turn<'_, React> {
-    /// The bounds on its tokens.
+    /// Limits on its tokens.
     pub(super) fn budget(&self) -> Budget {
         let settings = &self.env.settings;
         let limits = &settings.limits;
         Budget::new(limits.window, limits.tokens, limits.warn_tokens, settings.model.max_tokens)
     }
 
-    /// Before the first request: what the user's words say for later, how long the answer is to be, what it may cost.
+    /// Prepares the turn before the first request: lasting preferences in the user's words, length of the answer, cost
+    /// estimate.
     pub(super) fn prepare(&mut self) -> Result<(), Abort> {
         for (kind, text) in style::notes(&self.own.query) {
             let note = Note { kind, text };
@@ -50,7 +51,7 @@ impl Turn<'_, React> {
         self.persist()
     }
 
-    /// One step: the reasoning, and the search that it leads to.
+    /// One step: reasoning, and the search.
     pub(super) async fn think_and_act(&mut self) -> Result<(), Abort> {
         self.say_status("Thinking…", None);
         self.own.exchange.clear();
@@ -104,7 +105,7 @@ impl Turn<'_, React> {
         self.fail(FailureKind::SearchFailed, &format!("The documents could not be searched ({cause})."))
     }
 
-    /// What the results mean, and which of them help.
+    /// Assesses the results and names the relevant ones.
     pub(super) async fn observe(&mut self) -> Result<(), Abort> {
         self.say_status("Analysing the results…", None);
         self.own.assessment = None;
@@ -115,7 +116,7 @@ impl Turn<'_, React> {
         let query = self.own.queries.last().cloned().unwrap_or_default();
         let (grades, by, observation, said_met, summary) = match self.own.assessment.take() {
             Some(said) => {
-                // The tool has held the numbers against the passages.
+                // The tool has checked the numbers against the passages.
                 let grades = Grades::of_numbers(&said.relevant, self.own.found.len()).ok();
                 (grades, "model", said.observation, said.goal_met, said.summary)
             }
@@ -150,7 +151,7 @@ impl Turn<'_, React> {
         self.take(Happened::Observed { goal_met })
     }
 
-    /// Why the last action failed; what is learned stays for the session.
+    /// Analyses why the last action failed; the lesson is kept for the session.
     pub(super) async fn reflect(&mut self) -> Result<(), Abort> {
         self.say_status("Analysing what went wrong…", None);
         self.own.analysis = None;
@@ -181,7 +182,7 @@ impl Turn<'_, React> {
         Ok(())
     }
 
-    /// The answer, from the relevant passages or, where there are none, from what the model knows.
+    /// Answers from the relevant passages or, if there are none, from the model's own knowledge.
     pub(super) async fn answer(&mut self) -> Result<(), Abort> {
         self.say_status("Writing the answer…", None);
         let offered = self.offered(None);
@@ -194,7 +195,7 @@ impl Turn<'_, React> {
         self.take(Happened::Answered)
     }
 
-    /// Takes the calls of one completion to their ends: the first of `tool` runs, and no other.
+    /// Executes the calls of one completion: only the first call of `tool` runs.
     async fn run(&mut self, completion: &Completed, tool: &'static str) -> Result<End, Abort> {
         let before = self.messages().len() - 1;
         let mut first = None;

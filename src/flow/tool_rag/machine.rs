@@ -1,8 +1,9 @@
-//! The states of one turn, and what may lead from one to another.
+//! The states of one turn and their transitions.
 //!
-//! `knowledge_due` and `knowledge_reminded` last until the knowledge base was searched. `judging` is free: search more,
-//! go outside, or respond. An external answer makes keywords due. `response_reminded` means that the first response
-//! attempt is used up; while keywords are due it waits, and the event that ends the waiting says where it leads.
+//! `knowledge_due` and `knowledge_reminded` last until the knowledge base was searched. In `judging`, the model may
+//! search again, ask the external service, or respond. An external answer makes keywords due. `response_reminded` means
+//! that the first response attempt is used up; while keywords are due it waits, and the event that ends the wait
+//! determines its target.
 
 use crate::flow::machine::{Table, on, stay, words};
 use State::{
@@ -10,7 +11,7 @@ use State::{
 };
 
 words! {
-    /// Where a turn stands.
+    /// States of a turn.
     #[derive(Default)]
     enum State {
         #[default]
@@ -21,7 +22,7 @@ words! {
 }
 
 words! {
-    /// What happens in a turn.
+    /// Events of a turn.
     enum Event {
         KnowledgeFound = "knowledge_found", KnowledgeEmpty = "knowledge_empty", KnowledgeFailed = "knowledge_failed",
         KnowledgeMissing = "knowledge_missing", ParametersRefused = "parameters_refused",
@@ -59,12 +60,12 @@ pub(super) static MACHINE: Table<State, Event> = Table {
         on(Event::ParametersRefused, BEFORE, Failed),
         on(Event::ExternalAnswered, FREE, KeywordsDue),
         stay(Event::ExternalAnswered, WAITING),
-        // After the keywords were given up, further answers make none due.
+        // After keywords were given up, further answers do not make any due.
         stay(Event::ExternalAnsweredWithoutKeywords, FREE),
         stay(Event::ExternalFailed, AFTER),
         on(Event::KeywordsIndexed, WAITING, Judging),
         on(Event::KeywordsIndexedResponseReminded, WAITING, ResponseReminded),
-        // Keywords for one of several answers, or more keywords for an answer that has some.
+        // Keywords for one of several answers, or more keywords for the same answer.
         stay(Event::KeywordsAdded, AFTER),
         stay(Event::KeywordsFailed, AFTER),
         on(Event::KeywordsMissing, &[KeywordsDue], KeywordsReminded),

@@ -1,4 +1,4 @@
-//! What `tool-rag` keeps: from turn to turn, and within one.
+//! State of `tool-rag`, across turns and within one.
 
 use super::NAME;
 use super::policy::Progress;
@@ -8,28 +8,28 @@ use crate::trace::Answer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What a conversation was shown: it stays citable, and keywords may be kept for it, in later turns too.
+/// Results shown in a conversation: later turns may still cite them and store keywords for them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::flow) struct Memory {
     /// External answers received so far, in order; ids are `result-<n>`.
     pub(super) received: Vec<ExternalRecord>,
-    /// What may be cited.
+    /// Sources that may be cited.
     pub(super) citable: Citable,
 }
 
-/// What may be cited.
+/// Sources that may be cited.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Citable {
-    /// Whether the knowledge base gave a result in this conversation.
+    /// Whether the knowledge base returned a result in this conversation.
     pub(super) searched: bool,
-    /// Whether the external service gave an answer in this conversation; a learned entry is
-    /// internal by its id, and external by the URLs that its answer cites.
+    /// Whether the external service answered in this conversation. A learned entry is internal by its id, and external
+    /// by the URLs that its answer cites.
     pub(super) asked: bool,
-    /// Ids of all hits that this conversation was shown.
+    /// Ids of all hits shown in this conversation.
     pub(super) internal: BTreeSet<String>,
-    /// URLs of all citations that this conversation received, those of learned entries included.
+    /// URLs of all citations shown in this conversation, including those of learned entries.
     pub(super) external: BTreeSet<String>,
 }
 
@@ -38,7 +38,7 @@ impl FlowState for Memory {
     const VERSION: u32 = 1;
 }
 
-/// What is known of one turn; the tools see and change it.
+/// State of one turn; the tools read and change it.
 #[derive(Debug, Default)]
 pub(in crate::flow) struct TurnState {
     pub(super) progress: Progress,

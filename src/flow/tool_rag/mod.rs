@@ -1,8 +1,8 @@
-//! `tool-rag`: everything through tools. The knowledge base is searched for every query, external answers come only
-//! after its results were read and get keywords, and the user receives what the response tool delivers.
+//! `tool-rag`: every step is a tool call. The knowledge base is searched for every query, external answers are allowed
+//! only after its results were read and must get keywords, and the user receives the text of the response tool.
 //!
-//! The loop below is the whole flow. Its decisions are pure functions in `policy`, what each tool does is in `tools`, the
-//! states are in `machine`, the texts in `prompts`, what is kept in `memory`.
+//! The loop below is the whole flow. Its decisions are pure functions in `policy`; `tools` holds the tools, `machine`
+//! the states, `prompts` the texts, `memory` the stored state.
 
 mod machine;
 mod memory;
@@ -107,7 +107,7 @@ impl Agent for ToolRag {
 }
 
 impl Turn<'_, ToolRag> {
-    /// Takes one call to its end; `before` is how far the turn was when the model made it.
+    /// Executes one call; `before` is the progress of the turn when the model made it.
     async fn take(
         &mut self,
         completion: &Completed,
@@ -123,7 +123,7 @@ impl Turn<'_, ToolRag> {
             Some(Refusal::new("order", reason, guidance))
         };
         let executed = self.execute(&tools::TOOLS, (completion.ordinal, call), order).await?;
-        // An accepted response ends the turn: that transition is the loop's.
+        // An accepted response ends the turn; the loop makes that transition.
         if let Some(on) = policy::note(&mut self.own.progress, seen, &executed, alone) {
             self.happen(on);
         }
@@ -134,7 +134,7 @@ impl Turn<'_, ToolRag> {
         Ok(())
     }
 
-    /// Tells the model which step is missing. As a system message: no user can write one.
+    /// Sends feedback about the missing step, as a system message because users cannot write one.
     fn feed_back(&mut self, step: Step, cause: &'static str, reason: &str) {
         let (template, on) = match step {
             Step::Knowledge => (prompts::MISSING_CALL, Event::KnowledgeMissing),

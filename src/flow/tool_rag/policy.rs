@@ -1,4 +1,4 @@
-//! The decisions of `tool-rag`, without any input or output: how far a turn is, which calls may run, what comes next.
+//! The decisions of `tool-rag`, as pure functions: progress of a turn, calls that may run, and the next step.
 
 use super::machine::{Event, State};
 use super::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
@@ -16,7 +16,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// The word in traces and feedback.
+    /// Name in traces and feedback.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Knowledge => "knowledge_base",
@@ -25,7 +25,7 @@ impl Step {
         }
     }
 
-    /// The tool that the step needs.
+    /// Tool of the step.
     pub(super) fn tool(self) -> &'static str {
         match self {
             Self::Knowledge => KNOWLEDGE_BASE_SEARCH,
@@ -35,25 +35,25 @@ impl Step {
     }
 }
 
-/// How far one turn is.
+/// Progress of one turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) state: State,
-    /// External answers of this turn without keywords.
+    /// External answers of this turn that have no keywords yet.
     pub(super) keywords_due: Vec<String>,
     pub(super) keywords_given_up: bool,
     pub(super) response_reminded: bool,
-    /// External answers that the model has read, of all turns.
+    /// Whether the model has read all external answers, of every turn.
     pub(super) answers_read: bool,
 }
 
 impl Progress {
-    /// The knowledge base was searched, or failed when it was: the mandatory call was made.
+    /// Whether the mandatory search was made, successful or not.
     fn searched(&self) -> bool {
         !matches!(self.state, State::KnowledgeDue | State::KnowledgeReminded)
     }
 
-    /// The step that comes next, for a model that did something else.
+    /// The next step, for a model that did something else.
     pub(super) fn next_step(&self) -> Step {
         if !self.searched() {
             Step::Knowledge
@@ -64,7 +64,7 @@ impl Progress {
         }
     }
 
-    /// An external answer arrived; gives the event.
+    /// Handles an external answer; returns the event.
     fn external_arrived(&mut self, result: &str) -> Event {
         if self.keywords_given_up {
             return Event::ExternalAnsweredWithoutKeywords;
@@ -73,7 +73,7 @@ impl Progress {
         Event::ExternalAnswered
     }
 
-    /// Keywords for that answer were kept; gives the event.
+    /// Handles stored keywords for that answer; returns the event.
     fn indexed(&mut self, result: &str) -> Event {
         let were_due = !self.keywords_due.is_empty();
         self.keywords_due.retain(|due| due != result);
@@ -84,15 +84,15 @@ impl Progress {
         }
     }
 
-    /// No keywords will come any more; gives the event.
+    /// Gives up on missing keywords; returns the event.
     pub(super) fn give_up_keywords(&mut self) -> Event {
         self.keywords_due.clear();
         self.keywords_given_up = true;
         if self.response_reminded { Event::KeywordsGivenUpResponseReminded } else { Event::KeywordsGivenUp }
     }
 
-    /// What the next request says about tools; `last` when the turn's bound allows no further one, so that a model
-    /// which would search for ever is made to answer.
+    /// The tool choice of the next request. `last` is set when the turn allows no further one: it forces an answer from
+    /// a model that would search forever.
     pub(super) fn tool_choice(&self, enforcement: Enforcement, last: bool) -> ToolChoice {
         let step = self.next_step();
         let due = step != Step::Response || self.response_reminded || last;
@@ -101,7 +101,7 @@ impl Progress {
     }
 }
 
-/// Why a call may not run, given how far the turn was when the model made it; `None` when it may.
+/// Why a call may not run, by the progress of the turn when the model made it; `None` if it may.
 pub(super) fn out_of_order(before: &Progress, tool: &str, alone: bool) -> Option<&'static str> {
     match tool {
         PERPLEXITY_SEARCH if !before.searched() => {
@@ -118,26 +118,26 @@ pub(super) fn out_of_order(before: &Progress, tool: &str, alone: bool) -> Option
     }
 }
 
-/// What one completion came to.
+/// Outcome of one completion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// No tool was called; why the text counts as none.
+    /// Why the text counts as no call, if no tool was called.
     pub(super) free_text: Option<&'static str>,
-    /// The knowledge base was called, whatever came of it.
+    /// Whether the knowledge base was called, with any result.
     pub(super) knowledge_called: bool,
-    /// The knowledge base was called with refused parameters as often as it may be.
+    /// Whether the knowledge base was called with refused parameters as often as allowed.
     pub(super) knowledge_refused: bool,
-    /// Some call came out of order.
+    /// Whether a call was out of order.
     pub(super) out_of_order: bool,
-    /// A response came while keywords were due and nothing else stood against it.
+    /// Whether a response was refused only because keywords were due.
     pub(super) response_before_keywords: bool,
-    /// A response was refused: why.
+    /// Why a response was refused.
     pub(super) response_invalid: Option<&'static str>,
-    /// A response was accepted.
+    /// Whether a response was accepted.
     pub(super) answered: bool,
 }
 
-/// Takes in what came of one call, and gives the event that it is; `None` for an accepted response, which ends the turn.
+/// Updates progress from one executed call; returns the event, `None` for an accepted response, which ends the turn.
 pub(super) fn note(progress: &mut Progress, seen: &mut Seen, executed: &Executed, alone: bool) -> Option<Event> {
     let tool = executed.tool.unwrap_or_default();
     let on = match &executed.end {
@@ -178,28 +178,28 @@ pub(super) fn note(progress: &mut Progress, seen: &mut Seen, executed: &Executed
     on
 }
 
-/// Whether the keywords that are due will not come any more: the tool that keeps them takes no further calls.
+/// Whether missing keywords must be given up, because their tool accepts no further calls.
 pub(super) fn gives_up_keywords(progress: &Progress, executed: &Executed) -> bool {
     let ran = !matches!(executed.end, End::Unknown | End::OutOfOrder | End::UsedUp);
     ran && executed.tool == Some(INDEX_KEYWORDS) && executed.used_up && !progress.keywords_due.is_empty()
 }
 
-/// What happens after a completion.
+/// Next action after a completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The model reads its results and goes on.
+    /// Call the model again with the results.
     Ask,
-    /// The model is told which step is missing, and why it counts as missing: cause and reason.
+    /// Send feedback about a missing step, with cause and reason.
     FeedBack(Step, &'static str, String),
-    /// The user gets the answer.
+    /// Deliver the answer to the user.
     Deliver,
-    /// The step is missing for good.
+    /// Fail, because the step is missing after all attempts.
     Fail(Step),
-    /// The mandatory search was tried, and its parameters were refused for good.
+    /// Fail, because the parameters of the mandatory search were refused after all attempts.
     Refused,
 }
 
-/// Decides what comes after a completion; `after` is how far the turn is with its results.
+/// Decides what follows a completion; `after` is the progress of the turn with its results.
 pub(super) fn next(after: &Progress, seen: &Seen) -> Next {
     if !after.searched() {
         return match seen {
@@ -227,7 +227,7 @@ pub(super) fn next(after: &Progress, seen: &Seen) -> Next {
         Seen { free_text: Some(cause), .. } => {
             Some((*cause, "text outside a tool call does not reach the user".to_owned()))
         }
-        // The details stand in the tool's result: text that a model wrote has no place in a system message.
+        // Details are in the tool's result: text written by a model does not belong in a system message.
         Seen { response_invalid: Some(why), .. } => {
             Some(("invalid_arguments", format!("the call was refused ({why}), for the reason that its result gives")))
         }

@@ -1,4 +1,4 @@
-//! The prompts of `tool-rag`: files of `prompts/`.
+//! The prompts of `tool-rag`, read from `prompts/`.
 
 use super::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PERPLEXITY_SEARCH};
 use crate::flow::template::Value;
@@ -6,17 +6,17 @@ use crate::flow::{PromptText, Settings};
 
 /// The system prompt.
 pub(super) const SYSTEM: &str = "system";
-/// Feedback on a mandatory call that is missing.
+/// Feedback on a missing mandatory call.
 pub(super) const MISSING_CALL: &str = "missing_call";
-/// What is said of a call out of order.
+/// Error text of a call out of order.
 pub(super) const ORDER: &str = "order";
-/// Feedback on a response that is missing or invalid.
+/// Feedback on a missing or invalid response.
 pub(super) const RESPONSE_RETRY: &str = "response_retry";
 
-/// What feedback may speak of.
+/// Variables of feedback.
 const FEEDBACK: &[&str] = &["tool", "step", "reason"];
 
-/// All of them.
+/// All prompts.
 pub(super) static PROMPTS: [PromptText; 9] = [
     PromptText::fixed(SYSTEM, include_str!("prompts/system.md")),
     PromptText::plain(KNOWLEDGE_BASE_SEARCH, include_str!("prompts/knowledge_base_search.md")),
@@ -29,7 +29,7 @@ pub(super) static PROMPTS: [PromptText; 9] = [
     PromptText::template(RESPONSE_RETRY, include_str!("prompts/response_retry.txt"), FEEDBACK),
 ];
 
-/// One of the feedback texts, filled in.
+/// Fills in one of the feedback texts.
 pub(super) fn feedback(settings: &Settings, name: &str, tool: &str, step: &str, reason: &str) -> String {
     let values = [("tool", tool), ("step", step), ("reason", reason)].map(|(name, text)| (name, Value::Text(text)));
     settings.prompts.fill(name, &values).unwrap_or_else(|| reason.to_owned())

@@ -1,23 +1,23 @@
-//! From the text of a call to an object that fits the tool's schema, or to a reason why not.
+//! Parses the arguments of a call into an object that matches the tool's schema, or into a refusal.
 
 use super::{Declaration, Refusal};
 use crate::platform::secrets;
 use crate::settings::Violation;
 use serde_json::{Map, Value};
 
-/// Bytes of arguments that are looked at at all.
+/// Maximum size of arguments in bytes.
 const MAX_ARGUMENTS: usize = 64 * 1024;
 
-/// Arguments, read.
+/// Parsed arguments.
 #[derive(Debug)]
 pub(super) struct Arguments {
-    /// For the trace: the JSON value as sent, or the raw text when it is not JSON.
+    /// For the trace: the JSON value as sent, or the raw text if it is not JSON.
     pub(super) shown: Value,
     /// The object, or why there is none.
     pub(super) object: Result<Map<String, Value>, Refusal>,
 }
 
-/// Reads arguments as the model wrote them.
+/// Parses arguments as the model wrote them.
 pub(super) fn parse(raw: &str) -> Arguments {
     if raw.len() > MAX_ARGUMENTS {
         let reason = format!("the arguments have {} bytes, {MAX_ARGUMENTS} are allowed", raw.len());
@@ -58,14 +58,14 @@ fn not_an_object(what: &str) -> Refusal {
     Refusal::new("not_an_object", format!("the arguments are {what}, not an object"), guidance)
 }
 
-/// Refuses arguments that do not fit the tool's schema.
+/// Refuses arguments that do not match the tool's schema.
 pub(super) fn fit(tool: &Declaration, arguments: &Value) -> Result<(), Refusal> {
     let Some(schema) = tool.compiled() else {
         let guidance = "Go on without it.";
         return Err(Refusal::new("schema", format!("`{}` takes no calls: its schema is broken", tool.name), guidance));
     };
     let mut found = schema.violations(arguments);
-    // A wrong type explains more than a wrong length that follows from it.
+    // A type error explains more than the length error that follows from it.
     found.sort_by_key(|violation| violation.of_length);
     let Some(first) = found.first() else { return Ok(()) };
     let cause = if first.of_length { "length" } else { "schema" };
@@ -81,7 +81,7 @@ fn describe(violation: &Violation) -> String {
     }
 }
 
-/// The parameters of a tool in a line: `query (string, required), top_k (integer)`.
+/// The parameters of a tool on one line: `query (string, required), top_k (integer)`.
 fn parameters(tool: &Declaration) -> String {
     let schema = (tool.schema)();
     let required = |key: &String| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == key));

@@ -1,4 +1,4 @@
-//! One tool call from the model's words to its record: refused, out of order, or run.
+//! Executes one tool call, from the model's request to its record: refused, out of order, or run.
 
 use super::arguments::{self, Arguments};
 use super::{Declaration, Failure, Refusal, Scope, Sent, Tool, ToolError, error_for_model};
@@ -8,31 +8,31 @@ use crate::flow::turn::Turn;
 use crate::provider::chat::ToolCall;
 use crate::trace::{Rejection, Role, ToolOutcome, ToolResult, What};
 
-/// A call that came to its end.
+/// An executed call.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::flow) struct Executed {
-    /// The tool's name; `None` when no tool of that name is on offer.
+    /// The tool's name; `None` if no tool of that name is offered.
     pub(in crate::flow) tool: Option<&'static str>,
-    /// What came of it.
+    /// Outcome.
     pub(in crate::flow) end: End,
-    /// Whether no further call of the tool will run in this turn.
+    /// Whether the tool accepts no further call in this turn.
     pub(in crate::flow) used_up: bool,
 }
 
-/// What came of a call.
+/// Outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::flow) enum End {
-    /// No such tool is on offer.
+    /// No such tool is offered.
     Unknown,
-    /// The flow's policy does not let it run now.
+    /// The flow's policy does not allow it now.
     OutOfOrder,
-    /// The tool takes no further calls in this turn.
+    /// The tool accepts no further calls in this turn.
     UsedUp,
-    /// Its parameters were refused; why.
+    /// The parameters were refused, with the cause.
     Refused(&'static str),
-    /// It ran and failed; why.
+    /// The call ran and failed, with the cause.
     Failed(&'static str),
-    /// It ran and gave this.
+    /// The call ran and returned a result.
     Gave(ToolResult),
 }
 
@@ -49,15 +49,15 @@ impl Told {
         Self { outcome: ToolOutcome::Rejected(rejection(refusal)), message, sent: Sent::default() }
     }
 
-    /// In the words of the tool.
+    /// Formats the error message as the tool declares.
     fn worded(self, tool: &Declaration) -> Self {
         Self { message: (tool.error)(self.message), ..self }
     }
 }
 
 impl<A: Agent> Turn<'_, A> {
-    /// Takes one call of completion `completion` to its end: recorded, told to the model, its retries booked. `order`
-    /// says why the tool may not run now.
+    /// Executes one call of completion `completion`: records it, sends the result to the model, books retries. `order`
+    /// is the reason why the tool may not run now.
     pub(in crate::flow) async fn execute(
         &mut self,
         tools: &[&'static Tool<A>],
@@ -117,7 +117,7 @@ impl<A: Agent> Turn<'_, A> {
         Ok(Executed { tool: Some(name), end, used_up: self.used_up(name) })
     }
 
-    /// A run that failed: the model is told whether trying again may help.
+    /// A failed run: the message to the model says whether a retry may help.
     fn failed_call(&mut self, tool: &'static Declaration, failure: Failure) -> &'static str {
         let name = tool.name;
         let retryable = failure.transient && self.has_tries(name);
@@ -138,7 +138,7 @@ impl<A: Agent> Turn<'_, A> {
         self.book_transport(told.sent.service, &told.sent.attempts);
     }
 
-    /// Books the call as a retry where it is one. Responses are retried on the model account alone.
+    /// Books the call if it is a retry. Responses are retried only on the model account.
     fn book(&mut self, tool: &Declaration, end: &End) {
         let cause = match end {
             End::Refused(cause) | End::Failed(cause) => Some(*cause),
@@ -154,12 +154,12 @@ impl<A: Agent> Turn<'_, A> {
         }
     }
 
-    /// Whether a call of the tool that fails now may be tried again.
+    /// Whether the tool may be retried if the call fails now.
     fn has_tries(&self, name: &str) -> bool {
         self.retries.failures(name) < self.env.settings.limits.tool_retries
     }
 
-    /// Whether the tool takes no further calls in this turn.
+    /// Whether the tool accepts no further calls in this turn.
     fn used_up(&self, name: &str) -> bool {
         self.retries.failures(name) > self.env.settings.limits.tool_retries
     }

@@ -1,9 +1,9 @@
-//! A first guard against hostile parameters: injection into databases, shells, pages, templates and prompts.
+//! First guard against hostile parameters: injection into databases, shells, pages, templates and prompts.
 //!
-//! Text is brought into one form (see [`plain`]) and held against patterns by category; questions, prose and documents
-//! may hold code (see `prose`). The guard errs on the side of letting text pass: questions *about* attacks are ordinary
-//! questions. It is one layer; nothing behind it builds
-//! commands, queries or pages from these texts by pasting.
+//! Text is normalised (see [`plain`]) and matched against patterns by category; questions, prose and documents may
+//! contain code (see `prose`). In doubt the guard lets text pass, because questions *about* attacks are ordinary
+//! questions. It is one layer of defence: nothing after it builds commands, queries or pages by concatenating these
+//! texts.
 
 mod patterns;
 mod prose;
@@ -14,7 +14,7 @@ use regex::{RegexSet, RegexSetBuilder};
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 
-/// Characters of a text that are looked at.
+/// Number of characters of a text that are checked.
 const MAX_LOOK: usize = 8_000;
 
 struct Guard {
@@ -22,8 +22,8 @@ struct Guard {
     categories: Vec<&'static str>,
 }
 
-/// Compiled once a process. `None` would mean a pattern that does not compile (a test guards it): everything is refused
-/// then, nothing let through.
+/// Compiled once per process. `None` means that a pattern does not compile (a test checks them): everything is refused
+/// then.
 static GUARD: LazyLock<Option<Guard>> = LazyLock::new(|| {
     let all = patterns::ALL.iter().flat_map(|(category, rows)| rows.iter().map(move |row| (*category, ascii(row))));
     let (categories, rows): (Vec<&str>, Vec<String>) = all.unzip();
@@ -31,15 +31,15 @@ static GUARD: LazyLock<Option<Guard>> = LazyLock::new(|| {
     Some(Guard { set, categories })
 });
 
-/// Classes of ASCII alone: attacks are written in it, and the tables stay small.
+/// Restricts character classes to ASCII: attacks are written in it, and the tables stay small.
 fn ascii(pattern: &str) -> String {
     pattern.replace(r"\w", "[0-9a-z_]").replace(r"\d", "[0-9]").replace(r"\b", r"(?-u:\b)")
 }
 
-/// Refuses a hostile text, as it was sent.
+/// Refuses a hostile text, given as it was sent.
 ///
 /// # Errors
-/// Naming the category that it falls under.
+/// [`Refusal`] with the category of the attack.
 pub fn inspect(field: &str, raw: &str) -> Result<(), Refusal> {
     let Some(category) = category(raw) else { return Ok(()) };
     let reason = format!("`{field}` looks like an attack ({category})");
@@ -49,10 +49,10 @@ pub fn inspect(field: &str, raw: &str) -> Result<(), Refusal> {
     Err(Refusal::new("hostile", reason, guidance))
 }
 
-/// A text on one line of 1 to `most` characters that is no attack.
+/// Accepts text on one line of 1 to `most` characters that is not an attack.
 ///
 /// # Errors
-/// When nothing is left of it after sanitising, when it is too long, or when it is hostile.
+/// If the text is empty after sanitising, too long, or hostile.
 pub fn line(field: &str, raw: &str, most: usize) -> Result<String, Refusal> {
     let line = sanitise::line(raw);
     sanitise::length(field, &line, 1, most)?;
@@ -60,7 +60,7 @@ pub fn line(field: &str, raw: &str, most: usize) -> Result<String, Refusal> {
     Ok(line)
 }
 
-/// The category of a hostile text; `None` for one that may pass.
+/// The category of a hostile text; `None` for an acceptable one.
 pub fn category(raw: &str) -> Option<&'static str> {
     if raw.contains('\0') || raw.contains("%00") || raw.contains("\\x00") || raw.contains("\\u0000") {
         return Some("null byte");
@@ -68,13 +68,13 @@ pub fn category(raw: &str) -> Option<&'static str> {
     let text = plain(raw);
     let Some(guard) = GUARD.as_ref() else { return Some("unchecked") };
     let found = guard.set.matches(&text).iter().next().and_then(|first| guard.categories.get(first).copied())?;
-    // Patterns of overrides come first: code may be spoken about, instructions to the model may not.
+    // Prompt overrides are checked first: text may discuss code, but must not instruct the model.
     let may_pass = found != patterns::PROMPT_OVERRIDE && prose::may_hold_code(&text);
     (!may_pass).then_some(found)
 }
 
-/// One form for what can be written in many: percent and entity decoding (twice), NFKC, lower case, SQL comments and
-/// runs of spaces as one space. Line breaks stay.
+/// Normalises a text: percent and entity decoding (twice), NFKC, lower case, SQL comments and runs of spaces as one
+/// space. Line breaks stay.
 fn plain(raw: &str) -> String {
     let look: String = raw.chars().take(MAX_LOOK).collect();
     let decoded = entities(&percent(&entities(&percent(&look))));
@@ -103,7 +103,7 @@ fn plain(raw: &str) -> String {
     plain
 }
 
-/// Decodes `%41`; a percent sign without two hex digits stays.
+/// Decodes `%41`; keeps a percent sign without two hex digits.
 fn percent(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
@@ -114,7 +114,7 @@ fn percent(text: &str) -> String {
     while at < bytes.len() {
         let pair = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
         match pair.filter(|_| bytes[at] == b'%').and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
-            // Bytes that are no ASCII stay encoded: patterns know overlong forms by their digits.
+            // Bytes outside ASCII stay encoded: patterns recognise overlong forms by their digits.
             Some(byte) if byte.is_ascii() => {
                 decoded.push(byte);
                 at += 3;
@@ -128,7 +128,7 @@ fn percent(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// Decodes numeric character references and the named ones that attacks use.
+/// Decodes numeric character references and the named ones used in attacks.
 fn entities(text: &str) -> String {
     character_references::decoded(text, named)
 }

@@ -1,11 +1,11 @@
-//! What the tools of all flows share: how one is declared, checked, run, retried and recorded. Which tools there are,
-//! each flow's folder says.
+//! Shared machinery of all flows' tools: declaration, checks, execution, retries and recording. Each flow's folder
+//! lists its tools.
 //!
-//! A call comes as the model wrote it. `execution` takes it through the pipeline: is the tool on offer, may it run now
-//! (the flow's policy says), has it tries left, are the arguments JSON (`arguments`), do they fit the schema, and then
-//! the tool's own function, which sanitises texts (`sanitise`), holds them against the guard (`guard`) and does the work;
-//! what tools that search have in common is in `search`.
-//! What does not pass is a [`Refusal`] with a cause, a reason and guidance that a model can act on.
+//! A call arrives as the model wrote it. `execution` checks in turn whether the tool is offered, whether it may run now
+//! (the flow's policy decides), whether it has tries left, whether the arguments are JSON (`arguments`), and whether
+//! they match the schema. Then the tool's function sanitises texts (`sanitise`), checks them with the guard (`guard`)
+//! and does the work; `search` is shared by tools that search. A call that fails a check is a [`Refusal`] with a cause,
+//! a reason and guidance for the model.
 
 mod arguments;
 mod execution;
@@ -26,30 +26,30 @@ use crate::trace::{Role, ToolResult};
 use serde_json::{Map, Value};
 use std::sync::OnceLock;
 
-/// What a flow declares of a tool.
+/// Declaration of a tool.
 #[derive(Debug)]
 pub struct Declaration {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// The part that it plays.
+    /// Role.
     pub role: Role,
     /// JSON Schema of its arguments.
     pub schema: fn() -> Value,
-    /// Whether it is on offer beside these services.
+    /// Whether the tool is offered with these services.
     pub offered: fn(Services) -> bool,
-    /// What the model is told of a call that gave no result, made of what every tool says.
+    /// Completes the error message of a call without a result, given the fields of every tool error.
     pub error: fn(String) -> String,
-    /// Compiled once a process: schemas do not vary. `None` for one that does not compile.
+    /// Compiled once per process: schemas do not vary. `None` if the schema does not compile.
     compiled: OnceLock<Option<JsonSchema>>,
 }
 
 impl Declaration {
-    /// A tool that is always on offer.
+    /// A tool that is always offered.
     pub const fn new(name: &'static str, role: Role, schema: fn() -> Value) -> Self {
         Self { name, role, schema, offered: |_| true, error: |message| message, compiled: OnceLock::new() }
     }
 
-    /// A tool that is always on offer and words its failures in its own way.
+    /// A tool that is always offered and formats its own error messages.
     pub const fn with_error(
         name: &'static str,
         role: Role,
@@ -59,7 +59,7 @@ impl Declaration {
         Self { name, role, schema, offered: |_| true, error, compiled: OnceLock::new() }
     }
 
-    /// A tool that is on offer beside some services only.
+    /// A tool that is offered only with some services.
     pub const fn offered_with(
         name: &'static str,
         role: Role,
@@ -69,7 +69,7 @@ impl Declaration {
         Self { name, role, schema, offered, error: |message| message, compiled: OnceLock::new() }
     }
 
-    /// As the model is told about it, under this description.
+    /// Definition for the model, with this description.
     pub fn definition(&self, description: &str) -> ToolDefinition {
         let (name, description) = (self.name.to_owned(), description.trim().to_owned());
         ToolDefinition { name, description, parameters: (self.schema)() }
@@ -82,7 +82,7 @@ impl Declaration {
         properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
     }
 
-    /// Whether its schema can be used to check anything.
+    /// Whether its schema compiles.
     pub fn compiles(&self) -> bool {
         self.compiled().is_some()
     }
@@ -94,13 +94,13 @@ impl Declaration {
 
 /// A tool of the flow `A`.
 pub(in crate::flow) struct Tool<A: Agent> {
-    /// What is declared of it.
+    /// Its declaration.
     pub(in crate::flow) declaration: Declaration,
     /// Does the work; the arguments fit the schema.
     pub(in crate::flow) run: Run<A>,
 }
 
-/// What these tools declare, in their order.
+/// The declarations of these tools, in order.
 pub(in crate::flow) const fn declarations<A: Agent, const N: usize>(
     tools: &[&'static Tool<A>; N],
 ) -> [&'static Declaration; N] {
@@ -113,14 +113,14 @@ pub(in crate::flow) const fn declarations<A: Agent, const N: usize>(
     all
 }
 
-/// The work of a tool.
+/// Implementation of a tool.
 pub(in crate::flow) type Run<A> =
     for<'a> fn(&'a Map<String, Value>, Scope<'a, A>) -> BoxFuture<'a, Result<Output, ToolError>>;
 
-/// What a tool may see and change.
+/// State that a tool may read and change.
 pub(in crate::flow) struct Scope<'a, A: Agent> {
     pub(in crate::flow) env: &'a AgentContext,
-    /// The session that the conversation belongs to.
+    /// Session of the conversation.
     pub(in crate::flow) session: &'a str,
     /// The conversation's ordinal within the trial.
     pub(in crate::flow) conversation: u32,
@@ -128,56 +128,56 @@ pub(in crate::flow) struct Scope<'a, A: Agent> {
     pub(in crate::flow) turn: u32,
     /// The user's words in this turn.
     pub(in crate::flow) question: &'a str,
-    /// What outlives the turn.
+    /// State that outlives the turn.
     pub(in crate::flow) memory: &'a mut A::Memory,
-    /// What the flow knows of the turn.
+    /// State of the turn.
     pub(in crate::flow) own: &'a mut A::Own,
 }
 
-/// What a tool gave.
+/// Result of a tool.
 pub(in crate::flow) struct Output {
     /// For the trace.
     pub(in crate::flow) result: ToolResult,
-    /// For the model: the tool message.
+    /// Tool message for the model.
     pub(in crate::flow) told: String,
     pub(in crate::flow) sent: Sent,
 }
 
 impl Output {
-    /// A result without an exchange.
+    /// A result without an HTTP exchange.
     pub(in crate::flow) fn local(result: ToolResult, told: String) -> Self {
         Self { result, told, sent: Sent::default() }
     }
 }
 
-/// The HTTP attempts of a tool's request, and the service that they went to.
+/// The HTTP attempts of a tool's request, and their service.
 #[derive(Debug, Clone, Default)]
 pub(in crate::flow) struct Sent {
     pub(in crate::flow) service: &'static str,
     pub(in crate::flow) attempts: Vec<provider::Attempt>,
 }
 
-/// Why a tool gave nothing.
+/// Reason why a tool has no result.
 pub(in crate::flow) enum ToolError {
-    /// Its parameters are refused; it did not run.
+    /// The parameters are refused; the tool did not run.
     Refused(Refusal),
-    /// It ran and failed.
+    /// The tool ran and failed.
     Failed(Box<Failure>),
-    /// The trial cannot go on.
+    /// The trial cannot continue.
     Abort(Abort),
 }
 
 /// A failed run.
 pub(in crate::flow) struct Failure {
-    /// The cause on the retry account.
+    /// Cause on the retry account.
     pub(in crate::flow) cause: &'static str,
-    /// What happened, for the trace.
+    /// Description for the trace.
     pub(in crate::flow) message: String,
-    /// The cause, for the model.
+    /// Cause for the model.
     pub(in crate::flow) told: &'static str,
-    /// What happened, for the model: without the details of the machine.
+    /// Description for the model, without internal details.
     pub(in crate::flow) reason: String,
-    /// What the model should do while another try can help, and when none can.
+    /// Guidance for the model: while a retry can help, and when none can.
     pub(in crate::flow) guidance: [&'static str; 2],
     /// Whether the same call may succeed later.
     pub(in crate::flow) transient: bool,
@@ -185,7 +185,7 @@ pub(in crate::flow) struct Failure {
 }
 
 impl Failure {
-    /// A service that failed: `what` names it, as in "the external service".
+    /// A failed service; `what` names it, as in "the external service".
     pub(in crate::flow) fn of_service(
         what: &str,
         kind: provider::ErrorKind,
@@ -215,7 +215,7 @@ impl From<Refusal> for ToolError {
     }
 }
 
-/// Something of our own failed: told without the details of the machine.
+/// An internal failure, reported without internal details.
 impl From<KnowledgeError> for ToolError {
     fn from(error: KnowledgeError) -> Self {
         Self::Failed(Box::new(Failure {
@@ -231,7 +231,7 @@ impl From<KnowledgeError> for ToolError {
 }
 
 impl ToolError {
-    /// A search of a knowledge base that gave nothing; `attempts` are those that it took.
+    /// A failed search of a knowledge base; `attempts` are its HTTP attempts.
     pub(in crate::flow) fn of_search(error: SearchError, attempts: Vec<provider::Attempt>) -> Self {
         match error {
             SearchError::Local(error) => error.into(),
@@ -252,25 +252,25 @@ impl ToolError {
     }
 }
 
-/// Why a call is not executed, for the model.
+/// Reason for the model why a call is not executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// Machine-readable cause: `unknown_tool`, `not_json`, `double_encoded`, `not_an_object`, `schema`, `length`,
     /// `hostile`, `generic_keyword`, …
     pub cause: &'static str,
-    /// Why, in words.
+    /// Reason, in words.
     pub reason: String,
     /// What to do instead.
     pub guidance: String,
 }
 
 impl Refusal {
-    /// A refusal.
+    /// Creates a refusal.
     pub fn new(cause: &'static str, reason: impl Into<String>, guidance: impl Into<String>) -> Self {
         Self { cause, reason: reason.into(), guidance: guidance.into() }
     }
 
-    /// The refusal of a tool that is not among those on offer.
+    /// Refuses a tool that is not offered.
     pub fn unknown_tool<'n>(name: &str, offered: impl IntoIterator<Item = &'n str>) -> Self {
         let shown: String = name.chars().filter(|letter| !letter.is_control()).take(60).collect();
         let offered: Vec<&str> = offered.into_iter().collect();
@@ -278,13 +278,13 @@ impl Refusal {
         Self::new("unknown_tool", format!("there is no tool `{shown}`"), guidance)
     }
 
-    /// The tool message that tells it.
+    /// The tool message of this refusal.
     pub fn for_model(&self, retryable: bool) -> String {
         error_for_model(self.cause, &self.reason, &self.guidance, retryable)
     }
 }
 
-/// The tool message of a call that gave no result.
+/// The tool message of a call without a result.
 fn error_for_model(cause: &str, reason: &str, guidance: &str, retryable: bool) -> String {
     serde_json::json!({
         "error": {"cause": cause, "reason": reason, "guidance": guidance, "retryable": retryable}

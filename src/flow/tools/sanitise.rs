@@ -1,26 +1,26 @@
-//! Text as tools may have it: NFKC, no control or invisible characters, no white space around it.
+//! Sanitises text for tools: NFKC, no control or invisible characters, trimmed.
 
 use super::Refusal;
 use unicode_normalization::UnicodeNormalization;
 
-/// Characters that show nothing and can hide something: zero-width, direction marks, tags.
+/// Invisible characters that can hide content: zero-width, direction marks, tags.
 fn is_invisible(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Normalised text; line breaks and tabs stay, other control characters go.
+/// Normalises text; line breaks and tabs stay, other control characters are removed.
 pub(crate) fn text(raw: &str) -> String {
     if raw.bytes().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\n' | b'\t')) {
         return raw.trim().to_owned();
     }
     let stays = |letter: &char| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'));
-    // ASCII has one form only.
+    // ASCII is already normalised.
     let plain: String =
         if raw.is_ascii() { raw.chars().filter(stays).collect() } else { raw.nfkc().filter(stays).collect() };
     plain.trim().to_owned()
 }
 
-/// Normalised text on one line.
+/// Normalises text to one line.
 pub(crate) fn line(raw: &str) -> String {
     text(raw).split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,5 @@
-//! What every tool that searches a knowledge base does alike: the search with its attempts and its time, and how what it
-//! found is recorded.
+//! Shared parts of tools that search a knowledge base: the search with its attempts and time, and the record of its
+//! hits.
 
 use super::{Failure, Output, Sent, ToolError};
 use crate::flow::AgentContext;
@@ -8,20 +8,20 @@ use crate::provider::Attempt;
 use crate::trace::{Hit, SearchResult, ToolResult};
 use std::time::Duration;
 
-/// Characters of a passage that go to the trace; the whole passage stands in the run folder.
+/// Characters of a passage in the trace; the run folder holds the whole passage.
 pub(in crate::flow) const EXCERPT: usize = 160;
 
-/// A search that was made, and whose time is not booked yet.
+/// A finished search whose time has not been booked yet.
 pub(in crate::flow) struct Searched {
-    /// What was found, best first.
+    /// Passages found, best first.
     pub(in crate::flow) found: Result<Vec<Found>, ToolError>,
-    /// The exchanges that it took; none for a base that is searched in the process.
+    /// Exchanges of the search; empty for a base in this process.
     pub(in crate::flow) attempts: Vec<Attempt>,
-    /// When the work of this process began.
+    /// When the local work began.
     pub(in crate::flow) began: Duration,
 }
 
-/// Searches `base`, and leaves its time to be booked: for a tool that does more work by the same clock.
+/// Searches `base` and leaves booking its time to the caller, for a tool that does more local work.
 pub(in crate::flow) async fn search(
     env: &AgentContext,
     base: &dyn KnowledgeBase,
@@ -31,14 +31,14 @@ pub(in crate::flow) async fn search(
     let mut began = env.clock.now();
     let Search { result, attempts } = base.search(query, top_k).await;
     if !attempts.is_empty() {
-        // The time of an exchange is recorded with it, and is not ours.
+        // The time of an exchange is recorded with it, and is not local work.
         began = env.clock.now();
     }
     let found = result.map_err(|error| ToolError::of_search(error, attempts.clone()));
     Searched { found, attempts, began }
 }
 
-/// Passages of `base`, best first, and the exchanges that they took.
+/// Passages of `base`, best first, and the exchanges of the search.
 pub(in crate::flow) async fn passages(
     env: &AgentContext,
     base: &dyn KnowledgeBase,
@@ -50,7 +50,7 @@ pub(in crate::flow) async fn passages(
     Ok((found?, attempts))
 }
 
-/// The failure of a search where there is no base to search: `message` is for the record, `reason` for the model.
+/// Failure of a search without a base: `message` is for the record, `reason` for the model.
 pub(in crate::flow) fn no_base(message: &str, reason: &str) -> ToolError {
     ToolError::Failed(Box::new(Failure {
         cause: "tool_failed",
@@ -63,7 +63,7 @@ pub(in crate::flow) fn no_base(message: &str, reason: &str) -> ToolError {
     }))
 }
 
-/// A passage as the trace keeps it.
+/// A passage in the form of the trace.
 pub(in crate::flow) fn hit(found: &Found) -> Hit {
     Hit {
         id: found.passage.id.clone(),
@@ -74,7 +74,7 @@ pub(in crate::flow) fn hit(found: &Found) -> Hit {
     }
 }
 
-/// The output of a search that knows nothing learned: `told` is what the model reads.
+/// The output of a search without learned entries; `told` is the tool message.
 pub(in crate::flow) fn output(
     query: String,
     kb_id: String,
@@ -85,7 +85,7 @@ pub(in crate::flow) fn output(
     Output { result: result(query, kb_id, hits), told, sent: Sent { service: "knowledge", attempts } }
 }
 
-/// The result of a search that knows nothing learned.
+/// The result of a search without learned entries.
 pub(in crate::flow) fn result(query: String, kb_id: String, hits: Vec<Hit>) -> ToolResult {
     let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
     ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed: None })

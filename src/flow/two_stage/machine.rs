@@ -1,10 +1,10 @@
-//! The states of one turn, and what may lead from one to another: retrieve, answer, done. Nothing is tried twice.
+//! The states of one turn and their transitions: retrieve, answer, done. There are no retries.
 
 use crate::flow::machine::{Table, on, stay, words};
 use State::{Answered, Answering, Failed, Retrieving};
 
 words! {
-    /// Where a turn stands.
+    /// States of a turn.
     #[derive(Default)]
     enum State {
         #[default]
@@ -13,7 +13,7 @@ words! {
 }
 
 words! {
-    /// What happens in a turn.
+    /// Events of a turn.
     enum Event {
         UnknownTenant = "unknown_tenant", DocumentsFound = "documents_found", NothingFound = "nothing_found",
         CallRejected = "call_rejected", ExtraCall = "extra_call", NoCall = "no_call", QueryRefused = "query_refused",

@@ -1,4 +1,4 @@
-//! What `two-stage` keeps: the documents of the last turn, for whoever shows the answer, and what it knows of one turn.
+//! State of `two-stage`: the documents of the last turn, for display with the answer, and the state of one turn.
 
 use super::NAME;
 use super::policy::Progress;
@@ -7,14 +7,14 @@ use crate::knowledge::KnowledgeBase;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The documents of the last turn, in the order of their numbers; they are citable in that turn alone.
+/// The documents of the last turn, in the order of their numbers; only that turn may cite them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::flow) struct Memory {
     pub(super) documents: Vec<Document>,
 }
 
-/// One retrieved passage, as the user may see it.
+/// One retrieved passage, as shown to the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Document {
@@ -35,10 +35,10 @@ impl FlowState for Memory {
     const VERSION: u32 = 1;
 }
 
-/// What is known of one turn; the tool sees and changes it.
+/// State of one turn; the tool reads and changes it.
 #[derive(Default)]
 pub(in crate::flow) struct TurnState {
     pub(super) progress: Progress,
-    /// The tenant's knowledge base, with the name that it is declared by.
+    /// The tenant's knowledge base, under its declared name.
     pub(super) base: Option<(String, Arc<dyn KnowledgeBase>)>,
 }

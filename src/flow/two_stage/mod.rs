@@ -1,8 +1,8 @@
-//! `two-stage`: every answer is grounded in documents. Stage 1 is made to retrieve, stage 2 may call nothing and answers
-//! from what was retrieved, with the numbers of the documents in brackets.
+//! `two-stage`: every answer is grounded in documents. Stage 1 must retrieve; stage 2 may call no tool and answers from
+//! the retrieved documents, citing their numbers in brackets.
 //!
-//! There is no second try in it: a model that does not keep to its stage ends the turn with an error. Each knowledge
-//! base is a tenant's, and the model cannot name one.
+//! There are no retries: a model that violates its stage ends the turn with an error. Each knowledge base belongs to
+//! one tenant, and the model cannot choose one.
 
 mod machine;
 mod memory;
@@ -82,7 +82,7 @@ impl Agent for TwoStage {
 
     /// Two requests to the model.
     async fn converse(turn: &mut Turn<'_, Self>) -> Ended<Self> {
-        // What an earlier turn retrieved is not citable in this one.
+        // Documents of an earlier turn must not be cited in this one.
         turn.memory.documents.clear();
         let (name, base) = policy::base_of(&turn.env.knowledge, turn.conversation.tenant.as_deref())?;
         turn.own.base = Some((name.to_owned(), base.clone()));
@@ -132,21 +132,21 @@ impl Agent for TwoStage {
         reply
     }
 
-    /// Every document, in order: only so a number in the answer stands for the right one.
+    /// Every document, in order, so that a number in the answer refers to the right one.
     fn ids_in_history<'m>(memory: &'m Memory, outcome: &TurnOutcome) -> Option<Vec<&'m str>> {
         let answers = matches!(outcome, TurnOutcome::Answered(answer) if !answer.refused);
         Some(memory.documents.iter().filter(|_| answers).map(|document| document.id.as_str()).collect())
     }
 }
 
-/// A document as a source, with the number by which answers cite it.
+/// A document as a source, with the number that answers cite.
 fn source(number: u32, document: &memory::Document) -> SourceRef {
     let (kind, id, title) = ("internal".into(), document.id.clone(), document.title.clone());
     SourceRef { kind, id, title, number: Some(number) }
 }
 
 impl Turn<'_, TwoStage> {
-    /// Takes the calls of one completion to their ends: at most one of them retrieves.
+    /// Executes the calls of one completion: at most one retrieves.
     async fn take_all(&mut self, completion: &Completed) -> Result<(), Abort> {
         for call in &completion.calls {
             let progress = self.own.progress;
@@ -159,7 +159,7 @@ impl Turn<'_, TwoStage> {
         Ok(())
     }
 
-    /// The text, with the documents that it cites by number as its sources. A refusal has none.
+    /// Builds the answer: the text, with the documents that it cites by number as sources. A refusal has none.
     fn deliver(&mut self, on: Event, text: String, refused: bool) -> TurnOutcome {
         let cited = if refused { Vec::new() } else { numbers_of(&text) };
         let numbered = (1..).zip(&self.memory.documents).filter(|(number, _)| cited.contains(&(*number as usize)));

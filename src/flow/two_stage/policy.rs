@@ -1,5 +1,5 @@
-//! The decisions of `two-stage`, without any input or output: whose documents are searched, what each stage may call,
-//! what a completion comes to, and how a turn fails.
+//! The decisions of `two-stage`, as pure functions: which documents are searched, what each stage may call, the outcome
+//! of a completion, and how a turn fails.
 
 use super::machine::{Event, State};
 use super::tools::RETRIEVE_DOCUMENTS;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A turn that ends with an error.
 type Failure = frame::Failure<Event>;
 
-/// Characters of a tenant's name that an error repeats.
+/// Characters of a tenant's name that an error shows.
 const SHOWN: usize = 64;
 
 /// The two requests of a turn.
@@ -26,7 +26,7 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// What the request says about tools: the first must retrieve, the second may call none.
+    /// The tool choice of the request: the first must retrieve, the second may call no tool.
     pub(super) fn tool_choice(self) -> ToolChoice {
         match self {
             Self::Retrieval => ToolChoice::Named(RETRIEVE_DOCUMENTS.to_owned()),
@@ -35,27 +35,27 @@ impl Stage {
     }
 }
 
-/// How far one turn is.
+/// Progress of one turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Progress {
     pub(super) state: State,
-    /// The tool was called with parameters that were refused.
+    /// Whether the tool was called with refused parameters.
     pub(super) query_refused: bool,
-    /// The knowledge base failed.
+    /// Whether the knowledge base failed.
     pub(super) retrieval_failed: bool,
 }
 
 impl Progress {
-    /// Documents were retrieved, or there are none: stage 2 may begin.
+    /// Whether documents were retrieved, possibly none, so that stage 2 may begin.
     fn retrieved(self) -> bool {
         self.state == State::Answering
     }
 }
 
-/// The knowledge base of a tenant, with the name that it is declared by. Without a tenant, the only one.
+/// The knowledge base of a tenant, under its declared name. Without a tenant, the only one.
 ///
 /// # Errors
-/// For a name that no base has, and for no name where there are several.
+/// If no base has that name, or if no tenant is given and there are several bases.
 pub(super) fn base_of<'b>(
     bases: &'b KnowledgeBases,
     tenant: Option<&str>,
@@ -80,7 +80,7 @@ pub(super) fn out_of_order(progress: Progress, tool: &str) -> Option<Refusal> {
     progress.retrieved().then(|| Refusal::new("order", reason, format!("Answer without calling `{tool}` again.")))
 }
 
-/// Takes in what came of one call, and gives the event that it is; `None` for a failure, which ends the turn.
+/// Updates progress from one executed call; returns the event, `None` for a failure, which ends the turn.
 pub(super) fn note(progress: &mut Progress, executed: &Executed) -> Option<Event> {
     Some(match &executed.end {
         End::Gave(result) => {
@@ -103,7 +103,7 @@ pub(super) fn note(progress: &mut Progress, executed: &Executed) -> Option<Event
 /// Whether stage 2 may begin.
 ///
 /// # Errors
-/// Without a retrieval that gave a result, be it an empty one.
+/// If no retrieval returned a result (an empty one counts).
 pub(super) fn after_retrieval(progress: Progress) -> Result<(), Failure> {
     match progress {
         _ if progress.retrieved() => Ok(()),
@@ -122,18 +122,18 @@ pub(super) fn after_retrieval(progress: Progress) -> Result<(), Failure> {
     }
 }
 
-/// What the completion of stage 2 says.
+/// Outcome of stage 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
     Answer,
-    /// That the documents do not hold the answer, in the words that it was told to use.
+    /// The exact refusal text: the documents do not hold the answer.
     Refusal,
     Calls,
-    /// Nothing that could be delivered; why.
+    /// Nothing to deliver, with the reason.
     Nothing(&'static str),
 }
 
-/// Reads the completion of stage 2. A text that the bound on tokens cut off is delivered as far as it came.
+/// Reads the completion of stage 2. A text cut off by the token limit is delivered as it is.
 pub(super) fn said(completion: &Completed, refusal: &str) -> Said {
     let words = |text: &str| -> String {
         let text = text.replace('\u{2019}', "'").to_lowercase();

@@ -1,4 +1,4 @@
-//! The prompts of `two-stage`, by stage: files of `prompts/`.
+//! The prompts of `two-stage`, by stage, read from `prompts/`.
 
 use super::tools::RETRIEVE_DOCUMENTS;
 use crate::flow::PromptText;
@@ -7,10 +7,10 @@ use crate::flow::PromptText;
 pub(super) const RETRIEVAL_SYSTEM: &str = "retrieval_system";
 /// The system prompt of stage 2.
 pub(super) const ANSWER_SYSTEM: &str = "answer_system";
-/// What the model says when the documents do not hold the answer, word for word.
+/// The exact text with which the model refuses when the documents do not hold the answer.
 pub(super) const REFUSAL: &str = "refusal";
 
-/// All of them.
+/// All prompts.
 pub(super) static PROMPTS: [PromptText; 4] = [
     PromptText::fixed(RETRIEVAL_SYSTEM, include_str!("prompts/retrieval_system.md")),
     PromptText::fixed(ANSWER_SYSTEM, include_str!("prompts/answer_system.md")),

@@ -1,9 +1,9 @@
-//! Anthropic's Messages.
+//! Dialect of Anthropic's Messages API.
 //!
-//! A message on the wire is a list of blocks. An assistant's blocks are one neutral message; a user's are one for each
-//! tool result and one for the blocks between, all but the first joined to the first's envelope. Thinking blocks and
-//! their signatures, server tools and documents are kept in place. There is no sampling seed here, and a bound on
-//! output is obligatory: without one, [`MAX_TOKENS`] is sent.
+//! A message on the wire is a list of blocks. An assistant's blocks are one neutral message; a user's blocks are one
+//! message per tool result and one for the blocks in between, all but the first linked to the first's envelope.
+//! Thinking blocks with their signatures, server tools and documents are kept in place. There is no sampling seed, and
+//! a limit on output is required: without one, [`MAX_TOKENS`] is sent.
 
 use super::anthropic_messages_blocks as blocks;
 use super::anthropic_messages_stream::Assembler as Blocks;
@@ -21,12 +21,12 @@ use serde_json::{Map, Value, json};
 /// The dialect's name.
 pub(super) const NAME: &str = "anthropic-messages";
 
-/// Where it is asked, below the base URL.
+/// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/v1/messages";
 
 static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &["/metadata"] };
 
-/// Output tokens asked for where the request says nothing.
+/// Limit on output tokens if the request has none.
 pub const MAX_TOKENS: u32 = 4096;
 
 pub(super) const READER: Reader = Reader(NAME);
@@ -118,7 +118,7 @@ impl Dialect for AnthropicMessages {
     }
 }
 
-/// Reads a request's body.
+/// Decodes a request's body.
 fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let mut fields = READER.object("", body)?.clone();
     let mut messages = Vec::new();
@@ -160,7 +160,7 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     Ok(ChatRequest { passthrough: passthrough::keep(NAME, fields, Vec::new()), ..request })
 }
 
-/// Writes a request's body.
+/// Encodes a request's body.
 fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     let passthrough = passthrough::of(NAME, request.passthrough.as_ref());
     let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
@@ -195,7 +195,7 @@ fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
     Value::Object(TOOL.fill(tool, template))
 }
 
-/// Reads a whole response.
+/// Decodes a whole response.
 fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
     if let Some(reported) = super::error::reported(body) {
         return Err(reported);
@@ -234,13 +234,13 @@ fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
 fn usage(body: &Value) -> Usage {
     let Some(usage) = body.get("usage") else { return Usage::default() };
     let cached = tokens(usage, "/cache_read_input_tokens");
-    // Anthropic counts what it reads from and writes to its cache beside the input.
+    // Anthropic counts cache reads and writes separately from the input.
     let input = tokens(usage, "/input_tokens")
         .and_then(|input| plus(plus(Some(input), cached), tokens(usage, "/cache_creation_input_tokens")));
     Usage { input, cached, output: tokens(usage, "/output_tokens") }
 }
 
-/// Tools of the server have a dated type; ours have none, or `custom`.
+/// Server tools have a dated type; ours have none, or `custom`.
 fn is_function(tool: &Value) -> bool {
     tool.is_object() && tool.get("type").is_none_or(|kind| kind == "custom" || kind.is_null())
 }

@@ -1,4 +1,4 @@
-//! Messages of Anthropic's dialect as lists of blocks, read and written.
+//! Decodes and encodes messages of Anthropic's dialect as lists of blocks.
 
 use super::anthropic_messages::{NAME, READER};
 use super::document::WireError;
@@ -6,7 +6,7 @@ use super::passthrough::{self, Filled};
 use crate::provider::chat::{Message, Piece, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
-/// What is left of a content when its text and blocks are taken out: `""`, `[]` or as it was.
+/// The content without its text and blocks: `""`, `[]`, or unchanged.
 pub(super) fn emptied(content: &Value) -> Value {
     match content {
         Value::String(_) => Value::from(""),
@@ -117,7 +117,7 @@ pub(super) fn read_message(at: &str, wire: &Map<String, Value>, messages: &mut V
     Ok(())
 }
 
-/// The messages that are the request's system prompt, and those of the conversation.
+/// Splits the messages into the request's system prompt and the conversation.
 pub(super) fn split_system(messages: &[Message]) -> (&[Message], &[Message]) {
     let in_conversation = |message: &Message| {
         message.role != Role::System
@@ -146,7 +146,7 @@ pub(super) fn write_messages(messages: &[Message]) -> Value {
         let passthrough = passthrough::of(NAME, message.passthrough.as_ref());
         let envelope =
             passthrough.and_then(|passthrough| passthrough.fields.get("envelope")).and_then(passthrough::object);
-        // A later system message has no place of its own in most models: the user says it.
+        // Most models accept no later system message, so it is sent as a user message.
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
         let results_before = written.last().is_some_and(|last| {
             last["role"] == "user"
@@ -154,7 +154,7 @@ pub(super) fn write_messages(messages: &[Message]) -> Value {
                     .as_array()
                     .is_some_and(|blocks| blocks.last().is_some_and(|block| block["type"] == "tool_result"))
         });
-        // The results of one turn belong into one message.
+        // The results of one turn must be in one message.
         let joins = match passthrough {
             Some(_) => envelope.is_none() && written.last().is_some_and(|last| last["role"] == role),
             None => message.role == Role::Tool && results_before,

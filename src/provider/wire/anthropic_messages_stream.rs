@@ -1,15 +1,15 @@
-//! Events of a Messages stream, added up.
+//! Assembles the events of a Messages stream.
 //!
 //! Blocks are built by index from their start and their deltas: text, JSON of a tool's input, thinking, signatures,
-//! citations. A second `message_start` with another id starts the message over, as gateways that fall back to another
-//! upstream do; with the same id it is a repetition.
+//! citations. A second `message_start` with another id restarts the message, as gateways do when they fall back to
+//! another upstream; with the same id it is a repetition.
 
 use super::assembler::Assemble;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::mem::take;
 
-/// Adds events up to a message.
+/// Assembles events into a message.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     message: Map<String, Value>,
@@ -32,7 +32,7 @@ impl Assemble for Assembler {
                     && self.message.get("id").is_none_or(|id| *id != data["message"]["id"])
                 {
                     self.message.clone_from(message);
-                    // Replies to the server's own code come whole, without events for their blocks.
+                    // Replies to server tools arrive whole, without events for their blocks.
                     let whole = data["message"]["content"].as_array().into_iter().flatten().enumerate();
                     let whole = whole
                         .map(|(index, value)| (index as u64, Block { value: value.clone(), input: String::new() }));
@@ -64,7 +64,7 @@ impl Assemble for Assembler {
                 }
             }
             "message_stop" => self.stopped = true,
-            // Pings, ends of blocks, and events of the future.
+            // Pings, ends of blocks, and unknown events.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! Streams, added up to the document that an answer without streaming would have been.
+//! Assembles a stream into the document that a non-streamed answer would have been.
 
 use super::document::WireError;
 use super::error;
@@ -6,33 +6,34 @@ use crate::transport::sse::Event;
 use serde_json::Value;
 use std::fmt::Debug;
 
-/// How one dialect adds the events of a stream up.
+/// Assembles the events of a stream in one dialect.
 pub trait Assemble: Debug + Send {
-    /// Takes the next event's data.
+    /// Handles the next event's data.
     fn push(&mut self, data: &Value);
-    /// Takes the marker `[DONE]`, with which some dialects end.
+    /// Handles the end marker `[DONE]` of some dialects.
     fn done(&mut self) {}
-    /// Takes an event in which a content filter says that it stopped the answer; false where the dialect has none.
+    /// Handles an event in which a content filter reports that it stopped the answer; returns false if the dialect has
+    /// none.
     fn filtered(&mut self, _message: &str) -> bool {
         false
     }
-    /// Whether the stream said that it ended.
+    /// Whether the stream has signalled its end.
     fn complete(&self) -> bool;
     /// The document so far.
     fn document(&mut self) -> Value;
 }
 
-/// Adds the events of one stream up, whatever its dialect.
+/// Assembles the events of one stream in any dialect.
 #[derive(Debug)]
 pub struct Assembler(Box<dyn Assemble>);
 
 impl Assembler {
-    /// For a stream of the dialect that `events` adds up.
+    /// Creates an assembler for the dialect of `events`.
     pub fn of(events: impl Assemble + 'static) -> Self {
         Self(Box::new(events))
     }
 
-    /// Takes the next event.
+    /// Handles the next event.
     ///
     /// # Errors
     /// The error that the provider reports within the stream, or an event that is not JSON.
@@ -54,7 +55,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Whether the stream said that it ended; only such a stream may be recorded or believed.
+    /// Whether the stream has signalled its end; only then may it be used or recorded.
     pub fn complete(&self) -> bool {
         self.0.complete()
     }

@@ -1,10 +1,10 @@
-//! Ids for calls that have none on the wire: the name and a number that counts such calls of the conversation.
+//! Generates ids for calls without one on the wire: the name and a number that counts such calls in the conversation.
 //!
-//! They are never sent. A result that names only its function belongs to the oldest call of that name without a result.
+//! They are never sent. A result that only names its function answers the oldest unanswered call of that name.
 
 use crate::provider::chat::{ChatRequest, ToolCall};
 
-/// Generates ids while a conversation is read from its beginning.
+/// Generates ids while a conversation is decoded from its beginning.
 #[derive(Debug, Default)]
 pub(super) struct CallIds {
     count: usize,
@@ -12,7 +12,7 @@ pub(super) struct CallIds {
 }
 
 impl CallIds {
-    /// The id of the next call, of this name.
+    /// Generates the id of the next call of this name.
     pub(super) fn generate(&mut self, name: &str) -> String {
         let id = format!("{name}#{}", self.count);
         self.count += 1;
@@ -20,7 +20,7 @@ impl CallIds {
         id
     }
 
-    /// The id of the oldest call of that name without a result; the name where there is none.
+    /// The id of the oldest unanswered call of that name; the name itself if there is none.
     pub(super) fn answer(&mut self, name: &str) -> String {
         match self.open.iter().position(|(open, _)| open == name) {
             Some(place) => self.open.remove(place).1,
@@ -29,12 +29,12 @@ impl CallIds {
     }
 }
 
-/// The number in a call's id, when the id was generated here.
+/// The number in a call's id, if the id was generated here.
 pub(super) fn generated(call: &ToolCall) -> Option<usize> {
     call.id.strip_prefix(call.name.as_str())?.strip_prefix('#')?.parse().ok()
 }
 
-/// Numbers the generated ids of an answer as the next request of the conversation will number them.
+/// Numbers the generated ids of an answer as the next request of the conversation will.
 pub(crate) fn continue_ids(asked: &ChatRequest, calls: &mut [ToolCall]) {
     let before = asked.messages.iter().flat_map(|message| &message.calls).filter(|call| generated(call).is_some());
     let before = before.count();

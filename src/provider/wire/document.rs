@@ -1,44 +1,44 @@
-//! Reading JSON documents with messages that name the place.
+//! Reads JSON documents, with errors that name the position.
 
 use crate::provider::ErrorKind;
 use crate::provider::chat::ToolDefinition;
 use serde_json::{Map, Value};
 
-/// Why a document could not be translated.
+/// Reason why a document could not be translated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// It is not what the dialect says.
+    /// It does not match the dialect.
     #[error("{dialect}: {at} should be {expected}, but is {found}; is the provider's dialect set right?")]
     Shape {
-        /// The dialect that was read.
+        /// The dialect.
         dialect: &'static str,
-        /// JSON pointer of the place.
+        /// JSON pointer of the position.
         at: String,
-        /// What the dialect wants there.
+        /// Type that the dialect expects there.
         expected: &'static str,
-        /// What is there.
+        /// Type that was found.
         found: &'static str,
     },
     /// It is not JSON.
     #[error("not JSON: {message}")]
     NotJson {
-        /// What the parser says, and where.
+        /// Message of the parser, with the position.
         message: String,
     },
-    /// It is a stream whose last event is missing.
+    /// A stream without its last event.
     #[error("the stream ended before its last event")]
     Cut,
-    /// It is an answer in which the provider reports an error.
+    /// An answer in which the provider reports an error.
     #[error("the provider reports {}: {message}", kind.as_str())]
     Reported {
-        /// What it means.
+        /// Kind of the error.
         kind: ErrorKind,
-        /// The provider's words.
+        /// Message of the provider.
         message: String,
     },
 }
 
-/// What a value is, for messages.
+/// Type of a value, for messages.
 pub(super) fn kind_of(value: Option<&Value>) -> &'static str {
     match value {
         None => "missing",
@@ -51,45 +51,45 @@ pub(super) fn kind_of(value: Option<&Value>) -> &'static str {
     }
 }
 
-/// One dialect's reader: it names the dialect in every error.
+/// Reader of one dialect: it names the dialect in every error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader(pub &'static str);
 
 impl Reader {
-    /// The error that `at` is not `expected`.
+    /// Creates the error that `at` is not `expected`.
     pub(super) fn wrong(self, at: &str, expected: &'static str, found: Option<&Value>) -> WireError {
         WireError::Shape { dialect: self.0, at: at.to_owned(), expected, found: kind_of(found) }
     }
 
-    /// `value` as an object.
+    /// Reads `value` as an object.
     pub(super) fn object<'a>(self, at: &str, value: &'a Value) -> Result<&'a Map<String, Value>, WireError> {
         value.as_object().ok_or_else(|| self.wrong(at, "an object", Some(value)))
     }
 
-    /// The list at `key`.
+    /// Reads the list at `key`.
     pub(super) fn list<'a>(self, map: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, WireError> {
         let found = map.get(key);
         found.and_then(Value::as_array).ok_or_else(|| self.wrong(&format!("/{key}"), "a list", found))
     }
 
-    /// The string at `key`.
+    /// Reads the string at `key`.
     pub(super) fn string<'a>(self, map: &'a Map<String, Value>, key: &str) -> Result<&'a str, WireError> {
         let found = map.get(key);
         found.and_then(Value::as_str).ok_or_else(|| self.wrong(&format!("/{key}"), "a string", found))
     }
 }
 
-/// The string at `key`, empty where there is none.
+/// Reads the string at `key`; empty if there is none.
 pub(super) fn text<'a>(map: &'a Map<String, Value>, key: &str) -> &'a str {
     map.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A number of tokens; negative or fractional ones are no figure.
+/// Reads a number of tokens; negative and fractional ones count as missing.
 pub(super) fn tokens(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
 
-/// The sum of what is known of both; `None` where nothing is.
+/// Sum of the known numbers; `None` if neither is known.
 pub(super) fn plus(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.saturating_add(other)),
@@ -97,7 +97,7 @@ pub(super) fn plus(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     }
 }
 
-/// Writes `neutral` at `key` unless what stands there already reads as the same.
+/// Writes `neutral` at `key`, unless the existing value already decodes to the same.
 pub(super) fn put<T: PartialEq>(
     map: &mut Map<String, Value>,
     key: &str,
@@ -114,14 +114,14 @@ pub(super) fn put<T: PartialEq>(
     }
 }
 
-/// A number that fits into 32 bits.
+/// Reads a number that fits into 32 bits.
 pub(super) fn small(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|number| u32::try_from(number).ok())
 }
 
-/// Where a dialect keeps the parts of a function's definition.
+/// Positions of the parts of a function's definition in one dialect.
 pub(super) struct ToolShape {
-    /// Keys that the schema of the arguments may have; the first is ours.
+    /// Keys that may hold the schema of the arguments; the first is the one we write.
     pub parameters: &'static [&'static str],
 }
 
@@ -139,7 +139,7 @@ impl ToolShape {
         }
     }
 
-    /// The function without description and schema; the name stays, for tools are told apart by it.
+    /// The function without description and schema; the name stays, because it identifies the tool.
     pub(super) fn template(&self, function: &Map<String, Value>) -> Map<String, Value> {
         let mut template = function.clone();
         if let Some(Value::String(description)) = template.get_mut("description") {
@@ -151,10 +151,10 @@ impl ToolShape {
         template
     }
 
-    /// Puts a definition into what [`Self::template`] left, or into nothing.
+    /// Inserts a definition into the output of [`Self::template`], or into an empty object.
     pub(super) fn fill(&self, tool: &ToolDefinition, mut template: Map<String, Value>) -> Map<String, Value> {
         template.insert("name".to_owned(), Value::from(tool.name.as_str()));
-        // An empty description may have been null, or absent: what was left says which.
+        // An empty description may have been null or absent: the template shows which.
         if !tool.description.is_empty() {
             template.insert("description".to_owned(), Value::from(tool.description.as_str()));
         }

@@ -1,7 +1,7 @@
-//! Embeddings as OpenAI and compatible servers write them.
+//! Embeddings in the format of OpenAI and compatible servers.
 //!
-//! Vectors come in any order and are sorted by index. They may be packed in base64: little-endian 32-bit floats
-//! (OpenAI), or signed bytes (Perplexity, whose default it is).
+//! Vectors may arrive in any order and are sorted by index. They may be encoded in base64: little-endian 32-bit floats
+//! (OpenAI), or signed bytes (Perplexity's default).
 
 use super::document::{Reader, WireError, put, small, tokens};
 use crate::provider::chat::Usage;
@@ -19,13 +19,13 @@ pub struct EmbeddingRequest {
     pub model: String,
     /// The texts.
     pub inputs: Vec<String>,
-    /// Numbers a vector should have; `None` leaves it to the model.
+    /// Requested length of a vector; `None` leaves it to the model.
     pub dimensions: Option<u32>,
-    /// The rest of a document that was read, without model and texts.
+    /// The rest of a decoded document, without model and texts.
     pub passthrough: Map<String, Value>,
 }
 
-/// How vectors in strings are packed.
+/// Encoding of vectors in strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
     /// Little-endian 32-bit floats.
@@ -37,15 +37,15 @@ pub enum Packing {
 /// One response with embeddings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbeddingResponse {
-    /// The model that the provider says it used.
+    /// The model that the provider reports.
     pub model: String,
-    /// One vector for each text, in the order of the texts.
+    /// One vector per text, in the order of the texts.
     pub vectors: Vec<Vec<f32>>,
-    /// Tokens read.
+    /// Input tokens.
     pub usage: Usage,
 }
 
-/// Reads a request's body; token lists as input are no texts and an error.
+/// Decodes a request's body; input as token lists is an error.
 pub fn decode_request(body: &Value) -> Result<EmbeddingRequest, WireError> {
     let mut passthrough = READER.object("", body)?.clone();
     let model = READER.string(&passthrough, "model")?.to_owned();
@@ -68,7 +68,7 @@ pub fn decode_request(body: &Value) -> Result<EmbeddingRequest, WireError> {
     Ok(EmbeddingRequest { model, inputs, dimensions, passthrough })
 }
 
-/// Writes a request's body.
+/// Encodes a request's body.
 pub fn encode_request(request: &EmbeddingRequest) -> Value {
     let mut body = request.passthrough.clone();
     body.insert("model".to_owned(), Value::from(request.model.as_str()));
@@ -81,7 +81,7 @@ pub fn encode_request(request: &EmbeddingRequest) -> Value {
     Value::Object(body)
 }
 
-/// Reads a response.
+/// Decodes a response.
 pub fn decode_response(body: &Value, packing: Packing) -> Result<EmbeddingResponse, WireError> {
     if let Some(reported) = super::error::reported(body) {
         return Err(reported);
@@ -123,7 +123,7 @@ fn unpack(packed: &str, packing: Packing) -> Option<Vec<f32>> {
     }
 }
 
-/// RFC 4648 with the standard alphabet, padded or not.
+/// Decodes base64 by RFC 4648 with the standard alphabet, padded or not.
 fn base64(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut held, mut bits) = (0_u32, 0);

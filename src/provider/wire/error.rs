@@ -1,28 +1,28 @@
-//! What an error body means, in the words of all dialects.
+//! Interprets error bodies, with one vocabulary for all dialects.
 //!
-//! Providers say it in a code, a type, a status word, a list of details or only in the sentence; compatible servers
-//! mix their vocabularies. One table therefore reads them all. A quota is told from a rate limit by its code, by a
-//! violated quota per day, or by status 402: the sentence alone says "quota" for both. Each form that counts as an
-//! outage, with its source, is a row of docs/reference/outages.md.
+//! Providers report the kind of an error in a code, a type, a status word, a list of details or only in the message;
+//! compatible servers mix these. So one table covers them all. A quota is distinguished from a rate limit by its code,
+//! by a violated quota per day, or by status 402: the message alone says "quota" for both. Each form that counts as an
+//! outage is a row of docs/reference/outages.md, with its source.
 
 use super::document::WireError;
 use crate::platform::secrets;
 use crate::provider::ErrorKind;
 use serde_json::Value;
 
-/// Sorts an error by HTTP status and body; the body may be anything.
+/// Classifies an error by HTTP status and body; the body may be anything.
 pub fn error_kind(status: u16, body: &str) -> ErrorKind {
     let document: Value = serde_json::from_str(body).unwrap_or_else(|_| Value::from(body));
     kind(Some(status), &document)
 }
 
-/// The provider's sentence, or the beginning of what it sent instead.
+/// The provider's message, or the beginning of the body.
 pub fn error_message(body: &str) -> String {
     let document: Value = serde_json::from_str(body).unwrap_or(Value::Null);
     sentence(&document).map_or_else(|| secrets::beginning(body.trim(), 300), str::to_owned)
 }
 
-/// What a response means that is a success by its status and reports an error in its body; `None` for any other.
+/// Kind of the error that a body reports although the status is a success; `None` if it reports none.
 pub(crate) fn reported_kind(body: &[u8]) -> Option<ErrorKind> {
     /// Longer bodies are answers.
     const LONGEST: usize = 64 << 10;
@@ -37,16 +37,16 @@ pub(crate) fn reported_kind(body: &[u8]) -> Option<ErrorKind> {
     }
 }
 
-/// Words with which a service says that it broke off its own answer (`finish_reason` of chat, `status` of Responses).
+/// Values by which a service reports that it broke off its answer (`finish_reason` of chat, `status` of Responses).
 const BROKEN_OFF: [&str; 4] = ["error", "abort", "cancelled", INSUFFICIENT];
-/// DeepSeek's word for an answer that its overloaded servers broke off.
+/// DeepSeek's value for an answer that its overloaded servers broke off.
 const INSUFFICIENT: &str = "insufficient_system_resource";
-/// Words of Responses for an answer that is still to come.
+/// Values of Responses for an unfinished answer.
 const NOT_ENDED: [&str; 2] = ["queued", "in_progress"];
 
-/// The outage that an answer is which the service broke off, or has not finished although nobody asked it to work in the
-/// background: by its first choice's `finish_reason`, or its `status`. A request for `background` is told by the
-/// response, which repeats it.
+/// The outage, if the service broke off the answer, or left it unfinished without a request to work in the background:
+/// by its first choice's `finish_reason`, or its `status`. A request for `background` is recognised in the response,
+/// which repeats it.
 pub(super) fn broken_off(document: &Value) -> Option<WireError> {
     let choice = document.pointer("/choices/0");
     let finish = choice.and_then(|choice| choice.get("finish_reason")).and_then(Value::as_str);
@@ -74,7 +74,7 @@ pub(super) fn broken_off(document: &Value) -> Option<WireError> {
     })
 }
 
-/// The error that a document is, where it is one: an event in a stream, or a response that failed.
+/// The error in a document, if there is one: an event in a stream, or a failed response.
 pub(in crate::provider) fn reported(document: &Value) -> Option<WireError> {
     let is_error = match document.get("type").and_then(Value::as_str) {
         Some("error" | "response.failed") => true,
@@ -89,7 +89,7 @@ pub(in crate::provider) fn reported(document: &Value) -> Option<WireError> {
     })
 }
 
-/// The sentence of a content filter that stands in the place of an answer; `None` for any other document.
+/// Message of a content filter in place of an answer; `None` for any other document.
 pub(super) fn filtered(document: &Value) -> Option<String> {
     let error = document.get("error").filter(|error| error.is_object())?;
     let answered = ["choices", "candidates", "output", "content"].iter().any(|key| document.get(key).is_some());
@@ -99,14 +99,14 @@ pub(super) fn filtered(document: &Value) -> Option<String> {
     (found && !answered).then(|| sentence(document).unwrap_or("the content filter stopped the request").to_owned())
 }
 
-/// Parts of the codes by which services say that the request's content is not let through.
+/// Parts of codes by which services report that the request's content is not allowed.
 const MODERATED: [&str; 4] = ["content_filter", "content_policy", "responsibleaipolicyviolation", "moderation"];
-/// The same in sentences. "Flagged" alone is said of accounts as well.
+/// The same in messages. "Flagged" alone is also used for accounts.
 const MODERATION: [&str; 5] =
     ["input was flagged", "prompt was flagged", "content management policy", "content policy", "requires moderation"];
 
 fn error_of(document: &Value) -> &Value {
-    // Gemini's streams send errors in a list; Google's gateways too.
+    // Gemini's streams and Google's gateways send errors in a list.
     let document = document.get(0).unwrap_or(document);
     document.get("error").filter(|error| !error.is_null()).unwrap_or(document)
 }
@@ -116,7 +116,7 @@ fn sentence(document: &Value) -> Option<&str> {
     error.as_str().or_else(|| ["message", "detail"].iter().find_map(|key| error.get(key)?.as_str()))
 }
 
-/// The words by which providers name an error, in lower case, and its sentence.
+/// The codes and types of an error, in lower case, and its message.
 fn words(document: &Value) -> (Vec<String>, String) {
     let error = error_of(document);
     let mut words: Vec<String> =
@@ -135,7 +135,7 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
     let named = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
     let part = |names: &[&str]| words.iter().any(|word| names.iter().any(|name| word.contains(name)));
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| sentence.contains(phrase));
-    // OpenRouter gives the status as the code, also within a stream that began with 200.
+    // OpenRouter sends the status as the code, even within a stream that began with 200.
     let status = error_of(document)
         .get("code")
         .and_then(Value::as_u64)
@@ -143,7 +143,7 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         .filter(|code| (400..600).contains(code))
         .or(status);
 
-    // 412 is Fireworks' status for an account that is suspended.
+    // 412 is Fireworks' status for a suspended account.
     if matches!(status, Some(402 | 412))
         || part(&["insufficient_quota", "billing", "insufficient_balance", "perday", "insufficient_credits"])
         || says(&["credit balance is too low"])
@@ -162,7 +162,7 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
     {
         return ErrorKind::ContextLength;
     }
-    // A gateway that moderates answers 403 as for a key that may not: here the request's words are the reason.
+    // A moderating gateway answers 403, as for a missing permission: here the reason is the request's content.
     let flagged = error_of(document).pointer("/metadata/flagged_input").is_some();
     if status != Some(401) && (flagged || part(&MODERATED) || says(&MODERATION)) {
         return ErrorKind::BadRequest;
@@ -174,7 +174,7 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         "api_key_invalid",
         "unauthenticated",
         "permission_denied",
-        // Gemini's word, with status 400, for an account or a country that it does not serve.
+        // Gemini's value, with status 400, for an account or a country without service.
         "failed_precondition",
     ]) {
         return ErrorKind::Auth;
@@ -191,7 +191,7 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         Some(429) => ErrorKind::RateLimit,
         // 498 is Groq's status for a flexible tier without capacity.
         Some(498 | 503 | 529) => ErrorKind::Overloaded,
-        // What the service itself depends on failed.
+        // A dependency of the service failed.
         Some(424) => ErrorKind::Server,
         Some(400..=499) => ErrorKind::BadRequest,
         Some(500..) => ErrorKind::Server,

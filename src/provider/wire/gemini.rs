@@ -1,9 +1,9 @@
-//! Google's generateContent.
+//! Dialect of Google's generateContent.
 //!
-//! The model stands in the path, not in the body. Ids of calls are optional: a call without one gets an id from its
-//! name and its place, which is not sent. A result names its function, so writing one looks the name up among the calls
-//! before it. `STOP` together with a call means that the model waits for results. Thought signatures stay with their
-//! parts. Field names may be in either spelling (`functionCall`, `function_call`); each is written back as it was.
+//! The model is in the path, not in the body. Ids of calls are optional: a call without one gets an id from its name
+//! and position, which is not sent. A result names its function, so encoding one looks up the name in the earlier
+//! calls. `STOP` together with a call means that the model waits for results. Thought signatures stay with their parts.
+//! Field names may have either spelling (`functionCall`, `function_call`); each is written back unchanged.
 
 use super::Dialect;
 use super::assembler::{Assemble, Assembler};
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 /// The dialect's name.
 pub(super) const NAME: &str = "gemini";
 
-// The model stands in the path, which counts as a whole.
+// The model is in the path, which is compared whole.
 static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &["/labels"] };
 
 pub(super) const READER: Reader = Reader(NAME);
@@ -76,7 +76,7 @@ impl Dialect for Gemini {
         encode_request(request, tools)
     }
 
-    /// The path says it.
+    /// A stream is requested by the path.
     fn ask_for_stream(&self, _fields: &mut Map<String, Value>) {}
 
     fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
@@ -119,21 +119,21 @@ impl Dialect for Gemini {
     }
 }
 
-/// The model that a path names.
+/// The model in a path.
 fn model_of(path: &str) -> Option<&str> {
     Some(path.rsplit_once("/models/")?.1.split_once(':')?.0)
 }
 
-/// Reads a request's body; the model stays empty.
+/// Decodes a request's body; the model stays empty.
 fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     let mut fields = READER.object("", body)?.clone();
     let mut messages = Vec::new();
     let mut ids = CallIds::default();
-    // Some libraries write null where there is none.
+    // Some libraries write null if there is none.
     if let Some(key) = key_of(&fields, &SYSTEM).filter(|key| !fields[*key].is_null()) {
         let system = &mut fields[key];
         let wire = match &*system {
-            // The libraries accept a bare string.
+            // The libraries accept a plain string.
             Value::String(text) => json!({"parts": [{"text": text}]}),
             other => other.clone(),
         };
@@ -179,7 +179,7 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     Ok(ChatRequest { passthrough: passthrough::keep(NAME, fields, Vec::new()), ..request })
 }
 
-/// Writes a request's body; the model goes into the path.
+/// Encodes a request's body; the model goes into the path.
 fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     let passthrough = passthrough::of(NAME, request.passthrough.as_ref());
     let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
@@ -210,7 +210,7 @@ fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     Value::Object(body)
 }
 
-/// Reads a whole response.
+/// Decodes a whole response.
 fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
     if let Value::Array(chunks) = body {
         return decode_response(&assembled(chunks)?);
@@ -260,7 +260,7 @@ fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
     })
 }
 
-/// A stream that came as one JSON array, as it does without `alt=sse`.
+/// Assembles a stream sent as one JSON array, as it is without `alt=sse`.
 fn assembled(chunks: &[Value]) -> Result<Value, WireError> {
     let mut assembler = Chunks::default();
     for chunk in chunks {
@@ -275,7 +275,7 @@ fn assembled(chunks: &[Value]) -> Result<Value, WireError> {
 fn usage(body: &Value) -> Usage {
     let Some(usage) = body.get("usageMetadata") else { return Usage::default() };
     Usage {
-        // Results of Google's own tools are read besides the prompt.
+        // Results of Google's own tools are counted separately from the prompt.
         input: plus(tokens(usage, "/promptTokenCount"), tokens(usage, "/toolUsePromptTokenCount")),
         cached: tokens(usage, "/cachedContentTokenCount"),
         output: plus(tokens(usage, "/candidatesTokenCount"), tokens(usage, "/thoughtsTokenCount")),
@@ -318,7 +318,7 @@ fn write_config(body: &mut Map<String, Value>, request: &ChatRequest, ours: bool
     }
 }
 
-/// The tools as a list: one object alone is accepted too.
+/// The tools as a list: a single object is accepted too.
 fn tool_list(tools: Option<&Value>) -> Vec<&Value> {
     match tools {
         Some(Value::Array(tools)) => tools.iter().collect(),

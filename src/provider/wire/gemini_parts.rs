@@ -1,7 +1,7 @@
-//! Gemini's contents and their parts.
+//! Decodes and encodes Gemini's contents and their parts.
 //!
-//! A model's parts are one neutral message; a user's are one for each function response and one for the parts between,
-//! all but the first joined to the first's envelope.
+//! A model's parts are one neutral message; a user's parts are one message per function response and one for the parts
+//! in between, all but the first linked to the first's envelope.
 
 use super::call_ids::{CallIds, generated};
 use super::gemini::NAME;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 const CALL: [&str; 2] = ["functionCall", "function_call"];
 const RESPONSE: [&str; 2] = ["functionResponse", "function_response"];
 
-/// Whichever of two spellings an object uses.
+/// The spelling of a key that an object uses.
 pub(super) fn key_of(map: &Map<String, Value>, spellings: &[&'static str; 2]) -> Option<&'static str> {
     spellings.iter().find(|key| map.contains_key(**key)).copied()
 }
@@ -21,7 +21,7 @@ fn key_in(part: &Value, spellings: &[&'static str; 2]) -> Option<&'static str> {
     part.as_object().and_then(|part| key_of(part, spellings)).filter(|key| part[*key].is_object())
 }
 
-/// Reads one content as one or more messages.
+/// Decodes one content as one or more messages.
 pub(super) fn read_content(wire: &Map<String, Value>, role: Role, ids: &mut CallIds) -> Vec<Message> {
     let mut envelope = wire.clone();
     if let Some(Value::Array(parts)) = envelope.get_mut("parts") {
@@ -70,7 +70,7 @@ fn read_parts(parts: &[Value], role: Role, fields: Map<String, Value>, ids: &mut
             let mut wire = part.clone();
             for (word, hole) in [("id", json!("")), ("name", json!("")), ("args", json!({}))] {
                 if let Some(place) = wire[key].get_mut(word).filter(|place| !place.is_null() && **place != "") {
-                    // An id that is told stays marked, one that was generated is not written.
+                    // A given id is marked; a generated one is not written.
                     *place = if word == "id" { json!("*") } else { hole };
                 }
             }
@@ -103,7 +103,7 @@ fn read_response(part: &Value, mut fields: Map<String, Value>, ids: &mut CallIds
     Message { passthrough: passthrough::keep(NAME, fields, Vec::new()), ..Message::tool_result(answers, content) }
 }
 
-/// The text of a response that is nothing but a text.
+/// The text of a response that is only text.
 fn only_result(said: &Value) -> Option<&str> {
     said.as_object().filter(|said| said.len() == 1).and_then(|said| said.get("result")?.as_str())
 }
@@ -112,7 +112,7 @@ fn read_said(said: &Value) -> String {
     only_result(said).map_or_else(|| said.to_string(), str::to_owned)
 }
 
-/// The system instruction, of all leading system messages.
+/// The system instruction, from all leading system messages.
 pub(super) fn write_system(messages: &[Message]) -> Option<Value> {
     let first = messages.first()?;
     let envelope = passthrough::of(NAME, first.passthrough.as_ref())
@@ -126,7 +126,7 @@ pub(super) fn write_system(messages: &[Message]) -> Option<Value> {
     Some(system)
 }
 
-/// The conversation.
+/// Encodes the conversation.
 pub(super) fn write_contents(messages: &[Message]) -> Value {
     let mut written: Vec<Value> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
@@ -135,7 +135,7 @@ pub(super) fn write_contents(messages: &[Message]) -> Value {
             passthrough.and_then(|passthrough| passthrough.fields.get("envelope")).and_then(passthrough::object);
         let role = if message.role == Role::Assistant { "model" } else { "user" };
         let after_result = index.checked_sub(1).is_some_and(|before| messages[before].role == Role::Tool);
-        // The results of one turn belong into one content.
+        // The results of one turn must be in one content.
         let joins = match passthrough {
             Some(_) => {
                 envelope.is_none() && written.last().is_some_and(|last| last["role"] != "model" || role == "model")
@@ -190,7 +190,8 @@ fn write_parts(message: &Message) -> Vec<Value> {
 
 fn write_response(message: &Message, before: &[Message]) -> Value {
     let answers = message.answers.as_deref().unwrap_or_default();
-    // Only what is read again as the same text is an object: spaces and the order of fields are the tool's words too.
+    // Parsed as an object only if it would be encoded to the same text: spaces and field order belong to the tool's
+    // text.
     let object = || match serde_json::from_str(&message.content) {
         Ok(said @ Value::Object(_)) if read_said(&said) == message.content => said,
         _ => json!({"result": message.content}),
@@ -217,7 +218,7 @@ fn write_response(message: &Message, before: &[Message]) -> Value {
     let called = calls.find(|(_, call)| call.id == answers);
     let name = called.map_or(answers, |(_, call)| call.name.as_str());
     let mut response = json!({"name": name, "response": object()});
-    // An id that was generated here is not Google's to know.
+    // An id generated here is not sent to Google.
     let ours = called.is_some_and(|(said, call)| said.passthrough.is_some() && generated(call).is_some());
     if !ours {
         response["id"] = Value::from(answers);

@@ -1,18 +1,18 @@
-//! Chunks of a Gemini stream, added up.
+//! Assembles the chunks of a Gemini stream.
 //!
-//! Parts follow each other; running text and running thoughts are joined. A function call may come in pieces
-//! (`partialArgs` with a JSON path each, `willContinue` until it is whole).
+//! Parts are appended; consecutive text and consecutive thoughts are joined. A function call may arrive in pieces
+//! (`partialArgs` with a JSON path each, `willContinue` until it is complete).
 
 use super::assembler::Assemble;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::mem::take;
 
-/// Deepest place, and longest list, that a path of a partial argument may ask for.
+/// Maximum depth and list length in a path of a partial argument.
 const DEEPEST: usize = 32;
 const LONGEST: usize = 4096;
 
-/// Adds chunks up to a response.
+/// Assembles chunks into a response.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     fields: Map<String, Value>,
@@ -24,7 +24,7 @@ struct Candidate {
     fields: Map<String, Value>,
     content: Map<String, Value>,
     parts: Vec<Value>,
-    /// The last part is a call that is not whole yet.
+    /// Whether the last part is an incomplete call.
     open: bool,
 }
 
@@ -38,7 +38,7 @@ impl Assemble for Assembler {
                         self.candidates.entry(index).or_default().push(candidate);
                     }
                 }
-                // Only a chunk without a total adds to the figures before it.
+                // Only a chunk without a total adds to the earlier numbers.
                 ("usageMetadata", Value::Object(more)) if !more.contains_key("totalTokenCount") => {
                     if let Value::Object(usage) = self.fields.entry(key.clone()).or_insert_with(|| json!({})) {
                         usage.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
@@ -93,7 +93,7 @@ impl Candidate {
             (Some(Value::Object(last)), Some(text))
                 if last.get("text").is_some()
                     && last.get("thought") == part.get("thought")
-                    // A signature belongs to one part: nothing is added behind it.
+                    // A signature belongs to one part: nothing is appended to it.
                     && last.get("thoughtSignature").is_none() =>
             {
                 if text.is_empty()
@@ -138,7 +138,7 @@ impl Candidate {
     }
 }
 
-/// Puts one partial argument at its path; strings at the same path are appended.
+/// Sets one partial argument at its path; strings at the same path are appended.
 fn set(args: &mut Value, piece: &Value) {
     let Some(steps) = piece["jsonPath"].as_str().and_then(steps) else { return };
     let mut place = args;
@@ -180,7 +180,7 @@ enum Step {
     Index(usize),
 }
 
-/// The steps of a path such as `$.recipe.steps[2]` or `$['a b']`; `None` for anything else.
+/// Splits a path such as `$.recipe.steps[2]` or `$['a b']`; `None` for anything else.
 fn steps(path: &str) -> Option<Vec<Step>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();

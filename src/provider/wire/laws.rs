@@ -1,4 +1,4 @@
-//! What holds for every dialect: what was written is read, what was read is written, and unknown fields survive.
+//! Properties of every dialect: decoding and encoding are inverse, and unknown fields survive.
 
 use super::{Assembler, WireError, anthropic_messages, by_name, dialects, gemini, openai_chat, openai_responses};
 use crate::provider::ErrorKind;
@@ -7,13 +7,13 @@ use crate::transport::sse;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// What the laws are tried on, one for each dialect.
+/// Inputs of these tests for one dialect.
 pub struct Example {
-    /// A request as the dialect's users send it, with what only that dialect has.
+    /// A typical request, with the features that only this dialect has.
     pub request: Value,
-    /// An answer: the same words, call and usage in every dialect.
+    /// An answer: the same text, call and usage in every dialect.
     pub whole: Value,
-    /// The same answer in pieces, as the events of a stream.
+    /// The same answer as the events of a stream.
     pub events: Vec<Value>,
 }
 
@@ -123,14 +123,14 @@ fn a_reply_goes_back_with_its_signature_and_only_to_its_own_dialect() {
     let request = plain(vec![reply.to_message(), Message::tool_result(reply.calls[0].id.clone(), "done")]);
     let written = gemini::DIALECT.encode_request(&request)["contents"].take();
     assert_eq!(written[0], body["candidates"][0]["content"]);
-    // The id was generated here: Google, which gave none, is sent none.
+    // The id was generated here: Google sent none and receives none.
     assert_eq!(written[1]["parts"][0], json!({"functionResponse": {"name": "f", "response": {"result": "done"}}}));
     for other in dialects().filter(|dialect| *dialect != gemini::DIALECT) {
         assert!(!other.encode_request(&request).to_string().contains("secret-of-google"));
     }
 }
 
-/// A completion with this message.
+/// Creates a completion with this message.
 fn answer(message: Value, usage: Value) -> ChatResponse {
     let body = json!({"model": "m", "choices": [{"finish_reason": "stop", "message": message}], "usage": usage});
     openai_chat::DIALECT.decode_response(&body).expect("decodes")
@@ -177,7 +177,7 @@ fn plain(messages: Vec<Message>) -> ChatRequest {
     }
 }
 
-/// Conversations as flows make them: turns of a user, calls with results, an answer.
+/// Conversations in the form that flows produce: user turns, calls with results, an answer.
 fn conversation() -> impl Strategy<Value = Vec<Message>> {
     let text = "[a-zäß🦀\"\\\\ {}\n]{1,12}";
     let turn = (text, proptest::collection::vec((text, text), 0..3), "[a-z ]{0,6}", text);
@@ -207,7 +207,7 @@ fn words(request: &ChatRequest) -> Vec<Message> {
     request.messages.iter().map(|message| Message { passthrough: None, ..message.clone() }).collect()
 }
 
-/// Puts `extra` under a name of its own into the `place`-th object of `value`; schemas and arguments are not ours.
+/// Adds `extra` under a new name to the `place`-th object of `value`; skips schemas and arguments.
 fn inject(value: &mut Value, place: &mut usize, extra: &Value) -> bool {
     match value {
         Value::Object(map) => {
@@ -262,7 +262,7 @@ proptest! {
     }
 }
 
-/// JSON made of the words that dialects look for, in any order.
+/// JSON made of the keys and values that dialects look for, in any order.
 fn rubbish() -> impl Strategy<Value = Value> {
     let keys = [
         "choices",

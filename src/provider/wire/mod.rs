@@ -1,14 +1,15 @@
 //! The wire formats of chat models, as pure translation: no I/O, no waiting, no retry.
 //!
-//! One file a [`Dialect`], and all have one shape: what the dialect declares of itself (name, authentication, paths, what
-//! does not count when requests are compared), `decode_request`, `encode_request`, `decode_response`, `Assembler`.
-//! Decoding takes out the neutral words and keeps the rest ([`crate::provider::chat::Passthrough`]) around the places where they stood;
-//! encoding puts the words back. So a document that was read is written again as it was, and a document whose words
-//! were changed in between differs in these words only. What is kept goes back to its own dialect and to no other.
+//! Each file is one [`Dialect`], and all have the same shape: its declarations (name, authentication, paths, members
+//! ignored when requests are compared), `decode_request`, `encode_request`, `decode_response`, `Assembler`. Decoding
+//! extracts the neutral fields and keeps the rest ([`crate::provider::chat::Passthrough`]) with the positions of what
+//! was extracted; encoding puts the fields back. So a decoded document is encoded unchanged, and a document with
+//! changed fields differs only in these. What is kept is sent back only in its own dialect.
 //!
-//! `passthrough` fills the places again, `document` reads JSON with messages for people, `error` sorts error bodies,
-//! `assembler` adds streams up, `route` tells the dialect of an address, `perplexity` reads answers of a search service,
-//! `embeddings` stands apart because its words are vectors, `nuclia_ask` because it has a question and no conversation.
+//! `passthrough` restores the positions, `document` reads JSON with readable errors, `error` classifies error bodies,
+//! `assembler` assembles streams, `route` finds the dialect of an address, `perplexity` decodes answers of a search
+//! service, `embeddings` is separate because its results are vectors, `nuclia_ask` because it has a question and no
+//! conversation.
 
 pub(crate) mod assembler;
 mod call_ids;
@@ -62,7 +63,7 @@ macro_rules! dialects {
     };
 }
 
-// In the order of reports; the first is what is assumed of a model's answer whose request names no dialect.
+// In the order of reports; the first is assumed for a model's answer whose request names no dialect.
 dialects! {
     openai_chat,
     openai_responses,
@@ -72,72 +73,72 @@ dialects! {
     perplexity_sonar,
 }
 
-/// Members that vary from call to call and say nothing about what is asked, as most dialects call them.
+/// Members that vary between calls and do not affect the answer, under the names that most dialects use.
 const UNCOMPARED: &[&str] =
     &["/user", "/metadata", "/safety_identifier", "/prompt_cache_key", "/stream_options/include_obfuscation"];
 
 /// A wire format.
 pub trait Dialect: Send + Sync {
-    /// The name used in `ragcheck.yaml`, cassettes and messages.
+    /// Name in `ragcheck.yaml`, cassettes and messages.
     fn name(&self) -> &'static str;
-    /// What it is, in a sentence that says which base URL it goes with.
+    /// Description in one sentence, with its base URL.
     fn about(&self) -> &'static str;
     /// How its requests are compared.
     fn profile(&self) -> &'static Profile;
-    /// How its own servers take a key.
+    /// How its servers expect the key.
     fn auth(&self) -> Auth {
         Auth::Bearer
     }
-    /// Headers that go with every request, with or without a key.
+    /// Headers sent with every request, with or without a key.
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
-    /// Whether it is that of a search service, which a scenario may name as its `search`.
+    /// Whether it is the dialect of a search service, so that a scenario may name it as its `search`.
     fn searches(&self) -> bool {
         false
     }
-    /// Whether the proxy takes it from agents that run elsewhere when they ask their model.
+    /// Whether the proxy accepts it for model requests of external agents.
     fn proxied(&self) -> bool {
         false
     }
-    /// Whether its service is gone: it is read in old recordings, and no provider can declare it.
+    /// Whether its service was shut down: it is decoded in old recordings, and no provider can declare it.
     fn retired(&self) -> bool {
         false
     }
     /// The path below the base URL that the provider's own client libraries use.
     fn path(&self, model: &str, stream: bool) -> String;
-    /// The one host that speaks it at paths which elsewhere belong to other dialects.
+    /// The only host that uses it at paths which belong to other dialects elsewhere.
     fn own_host(&self) -> Option<&'static str> {
         None
     }
-    /// The part of an address's path that our own requests have, where the address speaks this dialect.
+    /// The part of an address's path that our own requests use, if the address belongs to this dialect.
     fn endpoint<'a>(&self, host: &str, path: &'a str) -> Option<&'a str>;
-    /// Reads the body of a request that was sent to `path`.
+    /// Decodes the body of a request sent to `path`.
     ///
     /// # Errors
-    /// [`WireError`] with the member that is not what the dialect says.
+    /// [`WireError`] with the member that does not match the dialect.
     fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError>;
-    /// Writes a request's body; `tools` is what an earlier body has under that name, with the same definitions. To write
-    /// them is half of the work, and they are the same in every request of a conversation.
+    /// Encodes a request's body; `tools` is that member from an earlier body with the same definitions. Encoding them
+    /// is half of the work, and they are the same in every request of a conversation.
     fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value;
-    /// Writes a request's body.
+    /// Encodes a request's body.
     fn encode_request(&self, request: &ChatRequest) -> Value {
         self.encode_again(request, None)
     }
-    /// Asks for a stream in the body of a request.
+    /// Requests a stream in the body.
     fn ask_for_stream(&self, fields: &mut Map<String, Value>) {
         fields.insert("stream".to_owned(), json!(true));
     }
-    /// Changes a request's body to what a server takes that departs from the dialect in ways which only it knows.
+    /// Adapts a request's body to a server, for quirks specific to this dialect.
     fn apply_quirks(&self, _quirks: &Quirks, _fields: &mut Map<String, Value>) {}
-    /// Reads a whole response, one that an [`Assembler`] put together included.
+    /// Decodes a whole response, including one from an [`Assembler`].
     ///
     /// # Errors
-    /// [`WireError`] with the error that the response reports, or the member that is not what the dialect says.
+    /// [`WireError`] with the error that the response reports, or the member that does not match the dialect.
     fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError>;
-    /// An assembler for one stream.
+    /// Creates an assembler for one stream.
     fn assembler(&self) -> Assembler;
-    /// A request with all that only this dialect has, and an answer whole and in pieces: what [`laws`] are tried on.
+    /// A request with all features of this dialect, and an answer, whole and streamed: the inputs of [`laws`].
     #[cfg(test)]
     fn example(&self) -> laws::Example;
 }
@@ -156,12 +157,12 @@ impl fmt::Debug for dyn Dialect {
     }
 }
 
-/// `end`, where it is how `path` ends.
+/// `end`, if `path` ends with it.
 fn ending<'a>(path: &'a str, end: &str) -> Option<&'a str> {
     path.ends_with(end).then(|| &path[path.len() - end.len()..])
 }
 
-/// Every dialect, in the order of reports.
+/// All dialects, in the order of reports.
 pub fn dialects() -> impl Iterator<Item = &'static dyn Dialect> {
     DIALECTS.iter().map(|(_, dialect)| *dialect)
 }
@@ -171,13 +172,13 @@ pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
     dialects().find(|dialect| dialect.name() == name)
 }
 
-/// The matching profile of that name, where this build knows it.
+/// The matching profile of that name, if this build has it.
 pub(crate) fn known_profile(name: &str) -> Option<&'static Profile> {
     let of_service = || super::json_service::profile_of_service(name);
     by_name(name).map(Dialect::profile).or_else(of_service).or((name == Profile::EXACT.name).then_some(&Profile::EXACT))
 }
 
-/// What the dialects that a provider can declare say of themselves.
+/// Declarations of the dialects that a provider can use.
 pub(crate) fn entries() -> Vec<DialectEntry> {
     let declarable = dialects().filter(|dialect| !dialect.retired());
     declarable

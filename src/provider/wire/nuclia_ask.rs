@@ -1,8 +1,9 @@
-//! Nuclia's ask call: one question, an answer with the passages it rests on, and which words of it rest on which.
+//! Nuclia's ask call: one question, an answer with its passages, and citations that link the answer's words to
+//! passages.
 //!
-//! It stands apart from the dialects of chat models, because what it carries is a question with a filter, not a
-//! conversation with tools. An answer comes as one JSON object, or in items, a line of JSON each; items of unknown types
-//! are skipped and named. Positions are counted in characters (code points) of the answer, pages from 0.
+//! It is not a chat dialect, because it carries a question with a filter, not a conversation with tools. An answer is
+//! one JSON object, or items, one JSON object per line; items of unknown types are skipped and listed. Positions are
+//! counted in characters (code points) of the answer, pages from 0.
 
 use super::document::{Reader, WireError, text, tokens};
 use super::nuclia_ask_answer::{assembled, citations, paragraphs};
@@ -19,18 +20,18 @@ pub(crate) const NAME: &str = "nuclia-ask";
 /// How its requests are compared: everything counts.
 pub(crate) static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &[] };
 
-/// The header of a request that wants one JSON object.
+/// Header of a request for one JSON object.
 pub(crate) const SYNCHRONOUS: (&str, &str) = ("x-synchronous", "true");
 
-/// The response header with the id of the exchange, where an answer comes in pieces.
+/// Response header with the id of the exchange, if an answer is streamed.
 pub(crate) const LEARNING_ID_HEADER: &str = "nuclia-learning-id";
 
-/// The content type of an answer in pieces.
+/// Content type of a streamed answer.
 pub(crate) const CONTENT_TYPE: &str = "application/x-ndjson";
 
 pub(super) const READER: Reader = Reader(NAME);
 
-/// Parts of the service's resources that are asked for: file names stand among the values.
+/// Requested parts of the service's resources; `values` includes file names.
 const SHOWN: [&str; 2] = ["basic", "values"];
 
 /// One question.
@@ -38,26 +39,26 @@ const SHOWN: [&str; 2] = ["basic", "values"];
 pub struct AskRequest {
     /// The question.
     pub query: String,
-    /// Passages that the answer may rest on, at most.
+    /// Maximum number of passages for the answer.
     pub top_k: u32,
-    /// Which resources may be used.
+    /// Filter for resources.
     pub filter_expression: Option<Value>,
     /// For the service's audit log.
     pub audit_metadata: BTreeMap<String, String>,
 }
 
-/// How the service says that it went.
+/// Status that the service reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskStatus {
     /// There is an answer.
     Success,
     /// The service failed.
     Error,
-    /// Nothing in the knowledge box fits the question.
+    /// Nothing in the knowledge box matches the question.
     NoContext,
-    /// The search found nothing at all.
+    /// The search found nothing.
     NoRetrievalData,
-    /// A word that this build does not know.
+    /// A status that this build does not know.
     Other(String),
 }
 
@@ -73,70 +74,70 @@ impl AskStatus {
     }
 }
 
-/// A passage that an answer may rest on.
+/// A passage that may support an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paragraph {
     /// Its id: `resource/field type/field/start-end`.
     pub id: String,
-    /// The resource that it is of.
+    /// Id of its resource.
     pub resource: String,
     /// Its field in the resource: `type/field`.
     pub field: String,
-    /// The resource's title.
+    /// Title of its resource.
     pub title: String,
-    /// The name of the file in that field; `None` where the field is no file, or where the service does not say.
+    /// File name of that field; `None` if the field is not a file, or if the service does not report it.
     pub file: Option<String>,
-    /// Its page, from 0, where the service says.
+    /// Page, from 0, if the service reports it.
     pub page: Option<u64>,
     /// Its text.
     pub text: String,
-    /// How well it fits, in the service's own scale.
+    /// Relevance, on the service's scale.
     pub score: f64,
 }
 
-/// The words of an answer that rest on one passage.
+/// The parts of an answer that one passage supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskCitation {
     /// The passage's id.
     pub paragraph: String,
-    /// Where the words stand: first character and the one behind the last, in code points.
+    /// Ranges in the answer: first character and the one after the last, in code points.
     pub spans: Vec<(u64, u64)>,
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskAnswer {
-    /// The text, without any markers.
+    /// The text, without markers.
     pub text: String,
-    /// How it went.
+    /// Status.
     pub status: AskStatus,
-    /// The service's words on that, where it gives some.
+    /// The service's message about the status, if any.
     pub details: Option<String>,
-    /// The service's id of the exchange, where it tells one.
+    /// The service's id of the exchange, if it reports one.
     pub learning_id: Option<String>,
-    /// The passages that were found, best first.
+    /// The passages found, best first.
     pub paragraphs: Vec<Paragraph>,
-    /// What rests on what, in the service's order.
+    /// The citations, in the service's order.
     pub citations: Vec<AskCitation>,
     /// Tokens used.
     pub usage: Usage,
-    /// Types of items that this build does not know, in order, each once.
+    /// Item types that this build does not know, in order, each once.
     pub skipped: Vec<String>,
 }
 
-/// The path of the call below the base URL.
+/// Path of the call below the base URL.
 pub(crate) fn path(kb_id: &str) -> String {
     format!("/kb/{kb_id}/ask")
 }
 
-/// The path of a file below the base URL. A name is one part of it, whatever it holds.
+/// Path of a file below the base URL. Each name is encoded as one segment.
 pub(crate) fn download_path(kb_id: &str, resource: &str, field: &str) -> String {
     const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
     let [resource, field] = [resource, field].map(|part| utf8_percent_encode(part, PLAIN).to_string());
     format!("/kb/{kb_id}/resource/{resource}/file/{field}/download/field")
 }
 
-/// Writes a request's body.
+/// Encodes a request's body.
 pub(crate) fn encode_request(request: &AskRequest) -> Value {
     let mut body = json!({"query": request.query, "citations": true, "top_k": request.top_k, "show": SHOWN});
     if let Some(filter) = &request.filter_expression {
@@ -148,10 +149,10 @@ pub(crate) fn encode_request(request: &AskRequest) -> Value {
     body
 }
 
-/// Reads a request's body.
+/// Decodes a request's body.
 ///
 /// # Errors
-/// [`WireError`] with the member that is not what the dialect says.
+/// [`WireError`] with the member that does not match the dialect.
 pub(crate) fn decode_request(body: &Value) -> Result<AskRequest, WireError> {
     let document = READER.object("", body)?;
     let query = READER.string(document, "query")?.to_owned();
@@ -171,11 +172,11 @@ pub(crate) fn decode_request(body: &Value) -> Result<AskRequest, WireError> {
     Ok(AskRequest { query, top_k, filter_expression, audit_metadata })
 }
 
-/// Reads an answer in either form.
+/// Decodes an answer in either form.
 ///
 /// # Errors
-/// [`WireError::Reported`] where the service says that it failed, [`WireError::Cut`] for items without the last one, and
-/// the member that is not what the dialect says for anything else.
+/// [`WireError::Reported`] if the service reports a failure, [`WireError::Cut`] if the last item is missing, else the
+/// member that does not match the dialect.
 pub(crate) fn decode_response(body: &[u8]) -> Result<AskAnswer, WireError> {
     let (document, skipped) = match serde_json::from_slice::<Value>(body) {
         Ok(document) if document.get("item").is_none() => (document, Vec::new()),
@@ -207,7 +208,7 @@ pub(crate) fn decode_response(body: &[u8]) -> Result<AskAnswer, WireError> {
     })
 }
 
-/// Whether nothing is missing from an answer in pieces.
+/// Whether a streamed answer is complete.
 pub(crate) fn is_whole(body: &[u8]) -> bool {
     !matches!(assembled(body), Err(WireError::Cut))
 }
@@ -217,7 +218,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An answer as one object, as the service writes it.
+    /// An answer as one object, in the service's format.
     fn whole() -> Value {
         json!({
             "answer": "The coil has 38 to 46 ohms.", "status": "success", "learning_id": "ab12", "error_details": null,
@@ -233,7 +234,7 @@ mod tests {
         })
     }
 
-    /// The same in items, with one that no version of the service is known to send.
+    /// The same answer in items, with one of an unknown type.
     fn items() -> String {
         let whole = whole();
         let items = [

@@ -1,18 +1,18 @@
-//! The parts of an answer of Nuclia's ask call: items put together, passages, citations.
+//! Assembles and decodes the parts of an answer of Nuclia's ask call: items, passages, citations.
 
 use super::document::{WireError, text};
 use super::nuclia_ask::{AskCitation, Paragraph, READER};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// The one object that items add up to, and the types that are not known.
+/// Assembles items into one object; also returns the unknown item types.
 pub(super) fn assembled(body: &[u8]) -> Result<(Value, Vec<String>), WireError> {
     let (mut document, mut answer, mut skipped) = (Map::new(), String::new(), BTreeSet::new());
     let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).collect();
     for (number, line) in lines.iter().enumerate() {
         let line: Value = match serde_json::from_slice(line) {
             Ok(line) => line,
-            // The last line of a stream that was cut off.
+            // The truncated last line of a stream that was cut off.
             Err(error) if error.is_eof() && number + 1 == lines.len() => return Err(WireError::Cut),
             Err(error) => return Err(WireError::NotJson { message: format!("line {}: {error}", number + 1) }),
         };
@@ -35,7 +35,7 @@ pub(super) fn assembled(body: &[u8]) -> Result<(Value, Vec<String>), WireError> 
                 document.insert("status".into(), json!("error"));
                 put(&mut document, "error_details", item.get("error"));
             }
-            // What an answer may also have, and what nothing here needs.
+            // Optional items that are not needed here.
             "answer_json" | "footnote_citations" | "relations" | "prequeries" | "reasoning" | "debug" => {}
             "" => return Err(READER.wrong(&format!("line {}: /item/type", number + 1), "a string", item.get("type"))),
             unknown => _ = skipped.insert(unknown.to_owned()),
@@ -54,7 +54,7 @@ fn put(document: &mut Map<String, Value>, name: &str, value: Option<&Value>) {
     }
 }
 
-/// The passages of a search's result, best first.
+/// The passages in a search result, best first.
 pub(super) fn paragraphs(results: Option<&Value>) -> Result<Vec<Paragraph>, WireError> {
     let mut found = Vec::new();
     let Some(results) = results.filter(|results| !results.is_null()) else { return Ok(found) };
@@ -91,7 +91,7 @@ pub(super) fn paragraphs(results: Option<&Value>) -> Result<Vec<Paragraph>, Wire
     Ok(found)
 }
 
-/// Which characters of the answer rest on which passages.
+/// The ranges of the answer and the passages that support them.
 pub(super) fn citations(told: Option<&Value>) -> Result<Vec<AskCitation>, WireError> {
     let Some(told) = told.filter(|told| !told.is_null()) else { return Ok(Vec::new()) };
     let citation = |(paragraph, spans): (&String, &Value)| {

@@ -1,8 +1,8 @@
-//! OpenAI Chat Completions, as its own server and the compatible ones write it.
+//! Dialect of OpenAI Chat Completions, for OpenAI and compatible servers.
 //!
-//! Departures that are read without being asked for: content as a list of parts, arguments as an object, usage below
-//! `x_groq`, cached tokens under four names, reasoning that `completion_tokens` leaves out, calls without an
-//! index, requests whose model stands in the path and answers of a content filter (Azure), the words before tools (`legacy`).
+//! These deviations are always accepted: content as a list of parts, arguments as an object, usage below `x_groq`,
+//! cached tokens under four names, reasoning that `completion_tokens` omits, calls without an index, requests with the
+//! model in the path and answers of a content filter (Azure), and the format before tools (`legacy`).
 
 use super::assembler::Assembler;
 use super::call_ids::CallIds;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// The dialect's name.
 const NAME: &str = "openai-chat";
 
-/// Where it is asked, below the base URL.
+/// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/chat/completions";
 
 static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };
@@ -120,7 +120,7 @@ impl Dialect for OpenAiChat {
     }
 }
 
-/// The deployment that an Azure path names.
+/// The deployment in an Azure path.
 fn deployment(path: &str) -> Option<&str> {
     let name = path.split_once("/deployments/")?.1.split(['/', '?']).next()?;
     Some(name).filter(|name| !name.is_empty())
@@ -130,7 +130,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
     let reader = Reader(dialect);
     let mut fields = reader.object("", body)?.clone();
     let model = match fields.get("model") {
-        // Azure names the model in the path alone.
+        // Azure names the model only in the path.
         None | Some(Value::Null) => String::new(),
         Some(_) => reader.string(&fields, "model")?.to_owned(),
     };
@@ -172,7 +172,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
 pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option<Value>) -> Value {
     let passthrough = passthrough::of(dialect, request.passthrough.as_ref());
     let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
-    // What was read without a model has it in its path.
+    // A request decoded without a model has it in its path.
     if passthrough.is_none() || body.get("model").is_some_and(Value::is_string) {
         body.insert("model".to_owned(), Value::from(request.model.as_str()));
     }
@@ -188,7 +188,7 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
             body.insert("tool_choice".to_owned(), write_choice(&request.tool_choice));
         }
     }
-    // Servers refuse the flag in a request without tools.
+    // Servers reject the flag in a request without tools.
     let parallel = request.parallel_calls.filter(|_| passthrough.is_some() || !request.tools.is_empty());
     put(&mut body, "parallel_tool_calls", parallel.as_ref(), Value::as_bool, |flag| json!(flag));
     put(&mut body, "temperature", request.temperature.as_ref(), Value::as_f64, |number| json!(number));
@@ -222,12 +222,12 @@ fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
 pub(super) fn read_choice(value: &Value) -> Option<ToolChoice> {
     match value.as_str() {
         Some("auto") => Some(ToolChoice::Auto),
-        // Mistral's word.
+        // `any` is Mistral's value.
         Some("required" | "any") => Some(ToolChoice::Required),
         Some("none") => Some(ToolChoice::None),
         Some(_) => None,
         None => {
-            // A named function, or a list of those allowed with a mode of its own.
+            // A named function, or a list of allowed ones with its own mode.
             let name = value.pointer("/function/name").and_then(Value::as_str);
             name.map(|name| ToolChoice::Named(name.to_owned()))
                 .or_else(|| read_choice(value.pointer("/allowed_tools/mode")?))
@@ -274,7 +274,7 @@ fn read_message(reader: Reader, at: &str, wire: &Map<String, Value>, ids: &mut C
     Ok(Message { role, content, calls, answers, passthrough: passthrough::keep(reader.0, fields, pieces) })
 }
 
-/// The text of a content, and its pieces where it is a list.
+/// The text of a content, and its pieces if it is a list.
 pub(super) fn read_content(content: Option<&Value>) -> (String, Vec<Piece>) {
     match content {
         Some(Value::String(content)) => (content.clone(), Vec::new()),

@@ -1,4 +1,4 @@
-//! Answers of Chat Completions: text, calls, what goes back with them, why they ended and what they cost.
+//! Decodes answers of Chat Completions: text, calls, parts to send back, finish reason and usage.
 
 use super::call_ids::CallIds;
 use super::document::{Reader, WireError, text, tokens};
@@ -9,10 +9,10 @@ use crate::provider::chat::{ChatResponse, Finish, Passthrough, Piece, Usage};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// What servers want back beside text and calls: reasoning that a signature protects.
+/// Members that servers want back in addition to text and calls: signed reasoning.
 const SENT_BACK: [&str; 3] = ["reasoning_details", "reasoning_content", "thinking_blocks"];
 
-/// Reads a whole response.
+/// Decodes a whole response.
 pub(super) fn read(dialect: &'static str, body: &Value) -> Result<ChatResponse, WireError> {
     if let Some(message) = super::error::filtered(body) {
         return Ok(ChatResponse {
@@ -36,7 +36,7 @@ pub(super) fn read(dialect: &'static str, body: &Value) -> Result<ChatResponse, 
     let none = Map::new();
     let message = match choice.get("message") {
         Some(Value::Object(message)) => message,
-        // Azure's filter leaves nothing of an answer that it stopped.
+        // Azure's filter removes the whole answer that it stopped.
         None | Some(Value::Null) if filtered => &none,
         other => return Err(reader.wrong("/choices/0/message", "an object", other)),
     };
@@ -56,7 +56,7 @@ pub(super) fn read(dialect: &'static str, body: &Value) -> Result<ChatResponse, 
     })
 }
 
-/// What a content filter says that it found.
+/// Categories that a content filter reports.
 fn filtered_for(choice: &Value) -> String {
     let results = choice.get("content_filter_results").and_then(Value::as_object).into_iter().flatten();
     let found: Vec<&str> =
@@ -68,7 +68,7 @@ fn filtered_for(choice: &Value) -> String {
     }
 }
 
-/// What goes back with the reply: signed reasoning, a list of parts, and what a call carries beside its words.
+/// Parts to send back: signed reasoning, a list of parts, and additional members of a call.
 fn sent_back(dialect: &str, message: &Map<String, Value>, pieces: Vec<Piece>) -> Option<Arc<Passthrough>> {
     let mut fields = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);
     let list = message.get("content").is_some_and(Value::is_array);
@@ -82,7 +82,7 @@ fn sent_back(dialect: &str, message: &Map<String, Value>, pieces: Vec<Piece>) ->
     };
     fields.insert("content".to_owned(), content);
     for key in SENT_BACK {
-        // DeepSeek wants its reasoning back between a call and its result, and refuses it in a finished turn.
+        // DeepSeek wants its reasoning back between a call and its result, and rejects it in a finished turn.
         let wanted = key != "reasoning_content" || pieces.iter().any(|piece| matches!(piece, Piece::Call { .. }));
         if let Some(value) = message.get(key).filter(|value| wanted && !value.is_null()) {
             fields.insert(key.to_owned(), value.clone());
@@ -96,7 +96,7 @@ fn sent_back(dialect: &str, message: &Map<String, Value>, pieces: Vec<Piece>) ->
     }
     let pieces = pieces.into_iter().map(|piece| match piece {
         Piece::Call { mut wire } => {
-            // The index is a word of streams; servers reject it in a request.
+            // The index is used only in streams; servers reject it in a request.
             wire.as_object_mut().map(|call| call.shift_remove("index"));
             Piece::Call { wire }
         }
@@ -123,7 +123,7 @@ fn usage(body: &Value) -> Usage {
     let input = tokens(usage, "/prompt_tokens");
     let output = tokens(usage, "/completion_tokens");
     let reasoning = tokens(usage, "/completion_tokens_details/reasoning_tokens").unwrap_or(0);
-    // xAI counts reasoning beside the completion; only the total shows it.
+    // xAI counts reasoning separately from the completion; only the total includes it.
     let apart = tokens(usage, "/total_tokens").zip(input).zip(output).is_some_and(|((total, input), output)| {
         reasoning > 0 && input.checked_add(output).and_then(|sum| sum.checked_add(reasoning)) == Some(total)
     });

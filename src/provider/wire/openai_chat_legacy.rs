@@ -1,6 +1,8 @@
-//! Chat Completions as it was before tools: `functions`, one `function_call` a message, results of the role `function`.
+//! The format of Chat Completions before tools: `functions`, one `function_call` per message, results with the role
+//! `function`.
 //!
-//! A legacy call has no id, see [`super::call_ids`]. What was read so is written so; results of a legacy call too.
+//! A legacy call has no id, see [`super::call_ids`]. A document decoded from this format, including results of legacy
+//! calls, is encoded in it.
 
 use super::call_ids::CallIds;
 use super::document::ToolShape;
@@ -12,7 +14,7 @@ use std::collections::BTreeMap;
 const CALL: &str = "function_call";
 const FUNCTIONS: &str = "functions";
 
-/// The legacy call of a message, where it has one and no call by today's words.
+/// The legacy call of a message, if it has one and no current call.
 pub(super) fn read_call(
     message: &Map<String, Value>,
     calls: &mut Vec<ToolCall>,
@@ -37,12 +39,12 @@ pub(super) fn read_call(
     calls.push(ToolCall { id: ids.generate(&word("name")), name: word("name"), arguments });
 }
 
-/// Whether the place of a call is a legacy one.
+/// Whether the position of a call is a legacy one.
 pub(super) fn is_place(template: &Value) -> bool {
     template.get(CALL).is_some_and(Value::is_object)
 }
 
-/// Puts the call into a message whose place for it is a legacy one.
+/// Inserts the call into a message with a legacy position for it.
 pub(super) fn write_call(message: &mut Map<String, Value>, call: &ToolCall, template: &Value) {
     let mut wire = template[CALL].clone();
     let arguments = match wire.get("arguments") {
@@ -57,21 +59,21 @@ pub(super) fn write_call(message: &mut Map<String, Value>, call: &ToolCall, temp
     message.insert(CALL.to_owned(), wire);
 }
 
-/// Takes the legacy call out of a message's fields; its place among them stays.
+/// Removes the legacy call from a message's fields and keeps its position.
 pub(super) fn blank_call(fields: &mut Map<String, Value>) {
     if let Some(Value::Object(call)) = fields.get_mut(CALL) {
         call.clear();
     }
 }
 
-/// Removes the place of a legacy call that the message no longer makes.
+/// Removes the position of a legacy call that the message no longer has.
 pub(super) fn drop_blank(message: &mut Map<String, Value>) {
     if message.get(CALL).is_some_and(|call| *call == json!({})) {
         message.shift_remove(CALL);
     }
 }
 
-/// Names of legacy calls by their ids, for the results that were not read from the wire.
+/// Names of legacy calls by id, for results that were not decoded from the wire.
 pub(super) fn names<'m>(dialect: &str, messages: &'m [Message]) -> BTreeMap<&'m str, &'m str> {
     let legacy = messages.iter().filter(|message| {
         passthrough::of(dialect, message.passthrough.as_ref()).is_some_and(|passthrough| {
@@ -81,13 +83,13 @@ pub(super) fn names<'m>(dialect: &str, messages: &'m [Message]) -> BTreeMap<&'m 
     legacy.flat_map(|message| &message.calls).map(|call| (call.id.as_str(), call.name.as_str())).collect()
 }
 
-/// The functions that a request offers.
+/// The functions offered by a request.
 pub(super) fn read_functions(fields: &Map<String, Value>, shape: &ToolShape) -> Vec<ToolDefinition> {
     let functions = fields.get(FUNCTIONS).and_then(Value::as_array).into_iter().flatten();
     functions.filter_map(|function| Some(shape.read(function.as_object()?))).collect()
 }
 
-/// Takes descriptions and schemas out of the functions.
+/// Removes descriptions and schemas from the functions.
 pub(super) fn blank_functions(fields: &mut Map<String, Value>, shape: &ToolShape) {
     for function in fields.get_mut(FUNCTIONS).and_then(Value::as_array_mut).into_iter().flatten() {
         if let Value::Object(function) = function {
@@ -96,7 +98,7 @@ pub(super) fn blank_functions(fields: &mut Map<String, Value>, shape: &ToolShape
     }
 }
 
-/// The choice by its old name.
+/// The tool choice by its legacy name.
 pub(super) fn read_choice(fields: &Map<String, Value>) -> Option<ToolChoice> {
     match fields.get(CALL)? {
         Value::String(word) if word == "auto" => Some(ToolChoice::Auto),
@@ -105,7 +107,8 @@ pub(super) fn read_choice(fields: &Map<String, Value>) -> Option<ToolChoice> {
     }
 }
 
-/// Writes functions and choice by their old names, into a body that was read with them; false for any other body.
+/// Writes functions and choice by their legacy names, into a body that was decoded with them; returns false for any
+/// other body.
 pub(super) fn write_functions(
     body: &mut Map<String, Value>,
     tools: &[ToolDefinition],
@@ -125,7 +128,7 @@ pub(super) fn write_functions(
     if read_choice(body).unwrap_or(ToolChoice::Auto) != *choice {
         let written = match (choice, tools) {
             (ToolChoice::Named(name), _) => json!({"name": name}),
-            // There was no word for "any of them"; of one function it is its name.
+            // The legacy format cannot require an arbitrary function; a single one is named instead.
             (ToolChoice::Required, [only]) => json!({"name": only.name}),
             (ToolChoice::None, _) => json!("none"),
             (ToolChoice::Auto | ToolChoice::Required, _) => json!("auto"),
@@ -135,7 +138,7 @@ pub(super) fn write_functions(
     true
 }
 
-/// Adds a piece of a streamed legacy call to what came before it.
+/// Appends a piece of a streamed legacy call.
 pub(super) fn add(message: &mut Map<String, Value>, delta: &Value) {
     let Value::Object(delta) = delta else { return };
     let call = message.entry(CALL).or_insert(Value::Null);

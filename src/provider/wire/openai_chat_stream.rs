@@ -1,8 +1,8 @@
-//! Chunks of a Chat Completions stream, added up.
+//! Assembles the chunks of a Chat Completions stream.
 //!
-//! Strings of a delta are appended, lists of calls and of reasoning are joined by index, the last word of everything
-//! else counts. Servers leave indices out, repeat names, send empty choices first and usage last, or a cumulative
-//! `message` beside each delta (Perplexity's Sonar), which is not counted twice.
+//! Strings of a delta are appended, lists of calls and of reasoning are joined by index, and the last value of any
+//! other member counts. Servers omit indices, repeat names, send empty choices first and usage last, or send a
+//! cumulative `message` with each delta (Perplexity's Sonar), which is not counted twice.
 
 use super::assembler::Assemble;
 use super::document::text;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::mem::take;
 
-/// Adds chunks up to a completion.
+/// Assembles chunks into a completion.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     fields: Map<String, Value>,
@@ -152,7 +152,7 @@ fn add_calls(sum: &mut Value, more: &Value) {
             None if id.is_empty() && !named => calls.len().checked_sub(1),
             None => calls.iter().rposition(|call| !id.is_empty() && call.get("id").is_some_and(|known| known == id)),
         };
-        // Some servers number every call 0: a new id with a name begins a new call.
+        // Some servers number every call 0: a new id with a name starts a new call.
         let place = place.filter(|place| {
             let known = calls[*place].get("id").and_then(Value::as_str).unwrap_or_default();
             !named || id.is_empty() || known.is_empty() || known == id
@@ -193,7 +193,7 @@ fn add_details(sum: &mut Value, more: &Value) {
     for delta in more {
         let same =
             |detail: &Value| detail.get("index") == delta.get("index") && detail.get("type") == delta.get("type");
-        // Only running text is continued; encrypted pieces come whole.
+        // Only running text is appended; encrypted pieces arrive whole.
         let running = delta.get("text").is_some() || delta.get("summary").is_some() || delta.get("signature").is_some();
         match details.iter().rposition(same).filter(|_| running && delta.get("index").is_some()) {
             Some(place) => {
@@ -211,7 +211,7 @@ fn add_details(sum: &mut Value, more: &Value) {
     }
 }
 
-/// Content that is a list, such as Mistral's thinking followed by a string.
+/// Appends content that is a list, such as Mistral's thinking followed by a string.
 fn add_parts(sum: &mut Value, more: &Value) {
     let parts = |value: &Value| match value {
         Value::Array(parts) => parts.clone(),

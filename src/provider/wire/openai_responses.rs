@@ -1,8 +1,8 @@
-//! OpenAI's Responses, and what is compatible with it.
+//! Dialect of OpenAI's Responses API and compatible servers.
 //!
-//! The conversation is a flat list of items. Items of the model in a row (messages, calls, reasoning, its own searches)
-//! are one neutral message; calls and their results are linked by `call_id`. Items that nobody here knows stay where
-//! they were. There is no sampling seed here.
+//! The conversation is a flat list of items. Consecutive items of the model (messages, calls, reasoning, its own
+//! searches) are one neutral message; calls and their results are linked by `call_id`. Unknown items stay in place.
+//! There is no sampling seed.
 
 use super::assembler::Assembler;
 use super::document::{Reader, ToolShape, WireError, put, small, text, tokens};
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 /// The dialect's name.
 const NAME: &str = "openai-responses";
 
-/// Where it is asked, below the base URL.
+/// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/responses";
 
 static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };
@@ -110,7 +110,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
     match fields.get("input") {
         Some(Value::String(said)) => messages.push(Message::text(Role::User, said.clone())),
         Some(Value::Array(listed)) => messages.extend(items::read(reader, listed)?),
-        // A prompt template or a stored conversation may stand for the input.
+        // A prompt template or a stored conversation may replace the input.
         None if fields.contains_key("prompt") || fields.contains_key("conversation") => {}
         other => return Err(reader.wrong("/input", "a string or a list", other)),
     }
@@ -147,7 +147,7 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
     if !request.model.is_empty() || body.contains_key("model") {
         body.insert("model".to_owned(), Value::from(request.model.as_str()));
     }
-    // A leading system message is the instructions, unless it was read as an item.
+    // A leading system message becomes the instructions, unless it was decoded from an item.
     let mut messages = &request.messages[..];
     let instructions = messages
         .first()
@@ -203,7 +203,7 @@ fn read_choice(value: &Value) -> Option<ToolChoice> {
         Some("none") => Some(ToolChoice::None),
         Some(_) => None,
         None if value.get("type")? == "function" => Some(ToolChoice::Named(value.get("name")?.as_str()?.to_owned())),
-        // A list of those allowed has a mode of its own; a tool of the server has no neutral word.
+        // A list of allowed tools has its own mode; a server tool has no neutral form.
         None => read_choice(value.get("mode")?),
     }
 }

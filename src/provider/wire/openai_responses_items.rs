@@ -1,13 +1,13 @@
-//! The items of Responses: their grouping into messages and back.
+//! Groups the items of Responses into messages and back.
 //!
-//! An item with text is kept with the length of each text in the text's place, for a message may have several parts.
+//! An item with text is kept with the length of each text in its place, because a message may have several parts.
 
 use super::document::{Reader, WireError};
 use super::passthrough::{self, Filled};
 use crate::provider::chat::{Message, Piece, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
-/// Reads a request's items.
+/// Decodes a request's items.
 pub(super) fn read(reader: Reader, items: &[Value]) -> Result<Vec<Message>, WireError> {
     let mut messages: Vec<Turn> = Vec::new();
     for (index, item) in items.iter().enumerate() {
@@ -36,14 +36,14 @@ pub(super) fn read(reader: Reader, items: &[Value]) -> Result<Vec<Message>, Wire
     Ok(messages.into_iter().map(|turn| turn.close(reader.0)).collect())
 }
 
-/// Reads a response's items as one message of the model.
+/// Decodes a response's items as one message of the model.
 pub(super) fn read_turn(dialect: &str, items: &[Value]) -> Message {
     let mut turn = Turn::new(Role::Assistant);
     items.iter().filter(|item| item.is_object()).for_each(|item| turn.add(item));
     turn.close(dialect)
 }
 
-/// Writes messages as items.
+/// Encodes messages as items.
 pub(super) fn write(dialect: &str, messages: &[Message]) -> Value {
     messages.iter().flat_map(|message| write_message(dialect, message)).collect()
 }
@@ -56,7 +56,7 @@ fn kind(item: &Value) -> &str {
     }
 }
 
-/// The message that an item belongs to: the model's items in a row are one message.
+/// The message of an item: consecutive items of the model are one message.
 fn turn(messages: &mut Vec<Turn>, role: Role) -> &mut Turn {
     let joins = role == Role::Assistant && messages.last().is_some_and(|last| last.message.role == Role::Assistant);
     if !joins {
@@ -112,7 +112,7 @@ impl Turn {
     }
 }
 
-/// Takes the texts out of a content and leaves their lengths.
+/// Removes the texts from a content and leaves their lengths.
 fn take_texts(content: Option<&mut Value>) -> String {
     match content {
         Some(Value::Array(parts)) => {
@@ -135,7 +135,7 @@ fn take_texts(content: Option<&mut Value>) -> String {
     }
 }
 
-/// Puts a text back into a content that [`take_texts`] left; one of another length goes into the first place.
+/// Restores a text in a content from [`take_texts`]; a text of another length goes into the first position.
 fn put_texts(content: &mut Value, said: &str) {
     if content.is_u64() {
         *content = Value::from(said);

@@ -1,15 +1,15 @@
-//! Events of a Responses stream, added up.
+//! Assembles the events of a Responses stream.
 //!
-//! Items are built by `output_index` (ids may change from event to event) from their start and their deltas; a finished
-//! item replaces what was built. The last event repeats the whole response; where its output is empty, as gateways
-//! leave it, the items seen stand in. Perplexity's Agent API uses the same events with some of its own.
+//! Items are built by `output_index` (ids may change between events) from their start and their deltas; a finished item
+//! replaces the built one. The last event repeats the whole response; if its output is empty, as some gateways leave
+//! it, the items received are used. Perplexity's Agent API uses the same events and adds some.
 
 use super::assembler::Assemble;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::mem::take;
 
-/// Adds events up to a response.
+/// Assembles events into a response.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     response: Map<String, Value>,
@@ -74,7 +74,7 @@ impl Assembler {
         add(self.place(index, list, data["content_index"].as_u64()), key, more);
     }
 
-    /// The part `part` of the item's list; parts follow each other, so one that is far ahead is the next.
+    /// The part `part` of the item's list; parts are consecutive, so an index far ahead means the next one.
     fn place(&mut self, index: u64, list: &str, part: Option<u64>) -> &mut Value {
         let item = self.items.entry(index).or_insert_with(|| json!({}));
         if !item[list].is_array() {

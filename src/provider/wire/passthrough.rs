@@ -1,25 +1,24 @@
-//! Puts neutral words back into the places that [`Passthrough`] left for them.
+//! Restores neutral fields in the positions kept by [`Passthrough`].
 //!
-//! The law: fill(words, kept) gives the original pieces when the words are the original ones. When they were changed,
-//! the pieces that are neither text nor call stay, the new text takes the place of the first old one, and calls take
-//! the places of calls in order.
+//! Invariant: with the original text and calls, `fill` returns the original pieces. If they were changed, the pieces
+//! that are neither text nor call stay, the new text replaces the first old one, and calls replace calls in order.
 
 use crate::provider::chat::{Message, Passthrough, Piece, ToolCall, ToolDefinition};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// A piece of content with its words.
+/// A piece of content with its text or call.
 #[derive(Debug, PartialEq)]
 pub(super) enum Filled<'a> {
-    /// Text, and what surrounds it.
+    /// Text, and the rest of its piece.
     Text(&'a str, Option<&'a Value>),
-    /// A call, and what surrounds it.
+    /// A call, and the rest of its piece.
     Call(&'a ToolCall, Option<&'a Value>),
     /// Verbatim.
     Other(&'a Value),
 }
 
-/// What `dialect` kept; another dialect's is no concern of its.
+/// The parts kept for `dialect`; those of other dialects are ignored.
 pub(super) fn of<'a>(dialect: &str, passthrough: Option<&'a Arc<Passthrough>>) -> Option<&'a Passthrough> {
     passthrough.map(|passthrough| &**passthrough).filter(|passthrough| passthrough.dialect == dialect)
 }
@@ -29,7 +28,7 @@ pub(super) fn keep(dialect: &str, fields: Map<String, Value>, pieces: Vec<Piece>
     Some(Arc::new(Passthrough { dialect: dialect.to_owned(), fields, pieces }))
 }
 
-/// The message's text and calls in their pieces.
+/// Puts the message's text and calls back into their pieces.
 pub(super) fn fill<'a>(message: &'a Message, passthrough: Option<&'a Passthrough>) -> Vec<Filled<'a>> {
     let pieces = passthrough.map_or(&[][..], |passthrough| &passthrough.pieces[..]);
     let mut texts = cut(&message.content, pieces);
@@ -50,12 +49,12 @@ pub(super) fn fill<'a>(message: &'a Message, passthrough: Option<&'a Passthrough
     filled
 }
 
-/// What surrounds words is an object; anything else was not written here and is left out.
+/// The rest of a piece is an object; anything else was not written here and is dropped.
 pub(super) fn object(wire: &Value) -> Option<&Value> {
     Some(wire).filter(|wire| wire.is_object())
 }
 
-/// The text cut as the pieces say; whole where it is no longer as long as they say.
+/// The text split by the pieces; whole if its length has changed.
 fn cut<'a>(content: &'a str, pieces: &[Piece]) -> std::vec::IntoIter<&'a str> {
     let lengths: Vec<usize> = pieces
         .iter()
@@ -67,7 +66,7 @@ fn cut<'a>(content: &'a str, pieces: &[Piece]) -> std::vec::IntoIter<&'a str> {
     split(content, &lengths).unwrap_or_else(|| vec![content]).into_iter()
 }
 
-/// `content` in parts of these lengths; `None` where they do not add up to it or would cut a character.
+/// Splits `content` into these lengths; `None` if the total differs or a character would be split.
 pub(super) fn split<'a>(content: &'a str, lengths: &[usize]) -> Option<Vec<&'a str>> {
     let mut rest = content;
     let mut parts = Vec::with_capacity(lengths.len());
@@ -79,8 +78,8 @@ pub(super) fn split<'a>(content: &'a str, lengths: &[usize]) -> Option<Vec<&'a s
     rest.is_empty().then_some(parts).filter(|parts| !parts.is_empty())
 }
 
-/// Writes a body's `tools` where they are one list: `ready`, what an earlier body had for the same definitions, or each
-/// in the place of its template, see [`place_tools`].
+/// Writes a body's `tools` if they are one list: `ready`, from an earlier body with the same definitions, or each tool
+/// in its template, see [`place_tools`].
 pub(super) fn write_tools(
     body: &mut Map<String, Value>,
     ready: Option<Value>,
@@ -98,8 +97,8 @@ pub(super) fn write_tools(
     }
 }
 
-/// The tools in the places of their templates, by name; those without a template follow, templates without a tool go.
-/// `name` reads the name of a template that is a function, and anything else stays where it is.
+/// Puts the tools into their templates, by name; tools without a template follow, and templates without a tool are
+/// removed. `name` reads the name of a template that is a function; anything else stays in place.
 pub(super) fn place_tools(
     templates: Vec<Value>,
     tools: &[ToolDefinition],
@@ -122,7 +121,7 @@ pub(super) fn place_tools(
     written
 }
 
-/// The call's arguments as an object, for dialects that send one; what is no JSON object is wrapped, not lost.
+/// The call's arguments as an object, for dialects that require one; anything else is wrapped, not lost.
 pub(super) fn arguments_object(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),

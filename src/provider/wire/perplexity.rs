@@ -1,4 +1,4 @@
-//! Answers of a search service with what they cite, in either of Perplexity's dialects.
+//! Decodes answers of a search service with their citations, in either of Perplexity's dialects.
 
 use super::document::{Reader, WireError};
 use super::{perplexity_agent, perplexity_sonar};
@@ -6,10 +6,10 @@ use crate::provider::{Citation, SearchAnswer};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Reads either shape as a search service's answer, with what it cites, without repeats.
+/// Decodes either format as a search service's answer, with its citations, without duplicates.
 ///
-/// `[n]` in the text means the result with id n of the Agent API, so results come in the order of their ids, and what
-/// only annotations name behind them; in the chat shape it counts `citations`, to which `search_results` adds words.
+/// `[n]` in the text is the result with id n of the Agent API, so results are sorted by id, followed by those that only
+/// annotations name; in the chat format it counts `citations`, and `search_results` adds texts to them.
 pub(crate) fn decode_answer(body: &Value) -> Result<SearchAnswer, WireError> {
     let sonar = body.get("choices").is_some();
     let response = if sonar {
@@ -34,7 +34,7 @@ pub(crate) fn decode_answer(body: &Value) -> Result<SearchAnswer, WireError> {
     Ok(SearchAnswer { text: response.content, citations: sources.list, model: response.model, usage: response.usage })
 }
 
-/// Reads what the search endpoint gives: results without an answer. `None` when it is something else.
+/// Decodes the search endpoint's results, which have no answer. `None` for anything else.
 pub(crate) fn decode_results(body: &Value) -> Option<SearchAnswer> {
     if body.get("output").is_some() || body.get("choices").is_some() {
         return None;
@@ -49,7 +49,7 @@ pub(crate) fn decode_results(body: &Value) -> Option<SearchAnswer> {
     })
 }
 
-/// Citations without repeats of an address, in order of appearance; a later title or snippet fills an empty one.
+/// Citations with unique addresses, in order of appearance; a later title or snippet fills an empty one.
 #[derive(Default)]
 struct Sources {
     list: Vec<Citation>,

@@ -1,7 +1,8 @@
-//! Perplexity's Agent API: a search service, or a chat model; the base URL is `https://api.perplexity.ai`.
+//! Dialect of Perplexity's Agent API, for a search service or a chat model; the base URL is
+//! `https://api.perplexity.ai`.
 //!
-//! It has the items of Responses, a model or a chain of models or a preset, and items of its own that are kept and not
-//! read: the answer is the text of its messages.
+//! It uses the items of Responses, with a model, a chain of models or a preset. Its additional items are kept but not
+//! decoded: the answer is the text of its messages.
 
 use super::assembler::Assembler;
 use super::document::WireError;
@@ -15,10 +16,10 @@ use serde_json::Value;
 /// The dialect's name.
 pub(super) const NAME: &str = "perplexity-agent";
 
-/// Where it is asked, below the base URL.
+/// Path of its endpoint, below the base URL.
 pub const ENDPOINT: &str = "/v1/agent";
 
-/// The host that answers to paths of OpenAI in this dialect.
+/// The host that uses this dialect at OpenAI's paths.
 pub(super) const HOST: &str = "api.perplexity.ai";
 
 /// How its requests are compared.

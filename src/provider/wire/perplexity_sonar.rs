@@ -1,6 +1,6 @@
-//! Perplexity's chat API, retired on 27 September 2026: read for old recordings and compatible gateways.
+//! Dialect of Perplexity's chat API, retired on 27 September 2026: decoded for old recordings and compatible gateways.
 //!
-//! It has the shape of Chat Completions with `citations` and `search_results` beside the choices; its streams repeat
+//! It has the format of Chat Completions with `citations` and `search_results` beside the choices; its streams repeat
 //! the whole message in each chunk.
 
 use super::assembler::Assembler;
@@ -17,7 +17,7 @@ use serde_json::Value;
 /// The dialect's name.
 const NAME: &str = "perplexity-sonar";
 
-/// Where it was asked, below the base URL.
+/// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/chat/completions";
 
 static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };

@@ -1,12 +1,12 @@
-//! Which dialect an address speaks: for traffic that others recorded, where the address is all that tells.
+//! Finds the dialect of an address: for imported traffic, where only the address shows it.
 
 use super::{Dialect, dialects};
 
-/// Parameters of an address that carry a key.
+/// Query parameters that carry a key.
 const KEYS: [&str; 3] = ["key", "api_key", "api-key"];
 
-/// The dialect of an address, and the path below the base URL as our own requests have it, its query without keys.
-/// `None` when it is none that is known here.
+/// The dialect of an address, and the path below the base URL in the form of our own requests, with keys removed from
+/// its query. `None` if no dialect matches.
 pub(crate) fn route(url: &str) -> Option<(&'static dyn Dialect, String)> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (host, rest) = rest.split_at(rest.find('/')?);

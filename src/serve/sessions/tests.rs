@@ -1,4 +1,4 @@
-//! Sessions over processes, tenants, time and hostile ids.
+//! Sessions across processes, tenants, time and hostile ids.
 
 use super::*;
 use crate::flow::SessionStore as _;

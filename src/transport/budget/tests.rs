@@ -1,4 +1,4 @@
-//! Bounds on calls, money and time, met and passed.
+//! Limits on requests, money and time, reached and not reached.
 
 use super::*;
 use crate::cassette::Profile;
@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Takes a second for each request, and knows how many were there at the same time.
+/// Takes a second per request and counts concurrent requests.
 struct Slow {
     clock: VirtualClock,
     inside: AtomicU64,
@@ -27,7 +27,7 @@ impl Transport for Slow {
     }
 }
 
-/// Answers after a second; what an answer costs is its body.
+/// Answers after a second; the body of an answer is its cost.
 struct Till {
     clock: VirtualClock,
     body: &'static str,
@@ -45,7 +45,7 @@ impl Transport for Till {
     }
 }
 
-/// Quotes this much for each request.
+/// Quotes this amount for each request.
 struct Quotes(Option<f64>);
 
 impl Tariff for Quotes {
@@ -58,7 +58,8 @@ impl Tariff for Quotes {
     }
 }
 
-/// Sends so many requests at once within 1 dollar: the budget, what was sent, and how many were answered.
+/// Sends that many requests at once with a budget of 1 dollar; returns the budget, the requests sent, and the number
+/// answered.
 fn spent(requests: usize, quote: Option<f64>, body: &'static str) -> (Arc<Budget>, u64, usize) {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let till = Arc::new(Till { clock: clock.clone(), body, sent: AtomicU64::new(0) });
@@ -75,7 +76,7 @@ fn spent(requests: usize, quote: Option<f64>, body: &'static str) -> (Arc<Budget
         let answer = limited.send(request(Service::Model)).await;
         answered.fetch_add(u64::from(answer.is_ok()), Ordering::SeqCst);
     }));
-    // Those that may not be sent wait for somebody to drop them.
+    // Requests that may not be sent wait to be dropped.
     let _ = block_on(&clock, all);
     (budget, till.sent.load(Ordering::SeqCst), answered.load(Ordering::SeqCst) as usize)
 }

@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// Searches that find nothing, each by the approach that it is told to take, with their analyses.
+/// Searches without results, each by its required approach, with their analyses.
 fn in_vain() -> Vec<Says> {
     let approaches = ["direct", "broader", "synonyms", "related"];
     let one = |approach: &&str| [search("zeppelin", approach), analysis("Other words.")];
     let mut says: Vec<Says> = approaches.iter().flat_map(one).collect();
-    // The same word again is refused, so each search has its own.
+    // A repeated query is refused, so each search has a different word.
     for (at, word) in [(2, "airship"), (4, "balloon"), (6, "dirigible")] {
         says[at] = search(word, approaches[at / 2]);
     }

@@ -1,5 +1,5 @@
-//! What is kept: a killed turn goes on where it was, a session is read back, a broken store begins anew, and what a long
-//! conversation may lose and what not.
+//! Stored state: a killed turn continues, a session is read back, a broken store starts afresh, and a long conversation
+//! loses only what it may.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn a_session_that_was_killed_after_any_change_goes_on_where_it_was_and_comes_to_
         let asked = memory.under_way.as_ref().expect("a turn under way").model_calls as usize;
         let store = Arc::new(Recording::default());
         store.save("main", state, text).expect("is saved");
-        // Another process: nothing of the conversation but what is stored.
+        // A new process: only the stored part of the conversation remains.
         let play = Play { store, conversation, ..Play::default() };
         let played = play.of(whole()[asked..].to_vec(), &[QUESTION]);
         assert_eq!(played.outcomes(), undisturbed.outcomes(), "killed after change {at}, in {state}");
@@ -127,7 +127,7 @@ fn a_history_that_could_not_be_made_shorter_is_not_tried_again_before_it_has_gro
         first.into_iter().chain(steps).chain(last).collect()
     };
     let mut went_on = 0;
-    // The question fills the window from its first or from a later request on, and the history is short.
+    // The question fills the window at the first or a later request, and the history is short.
     for length in (9_000..18_000).step_by(300) {
         let question = "w ".repeat(length / 2);
         let limits = Limits { model_calls: 30, window: Some(8_000), ..Limits::default() };

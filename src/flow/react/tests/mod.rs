@@ -1,5 +1,5 @@
-//! Scripted models drive whole conversations through the real flow, on the virtual clock; every run is also held against
-//! the state machine.
+//! Runs whole conversations with scripted models through the real flow on the virtual clock, and checks every run
+//! against the state machine.
 
 mod ends;
 mod kept;
@@ -50,7 +50,7 @@ fn whole() -> Vec<Says> {
     ]
 }
 
-/// A base that fails so many times.
+/// A base that fails a given number of times.
 struct Failing(Mutex<u32>, Arc<dyn KnowledgeBase>);
 
 impl KnowledgeBase for Failing {
@@ -73,7 +73,7 @@ impl KnowledgeBase for Failing {
     }
 }
 
-/// A store that keeps everything that was ever saved, with its state.
+/// A store that keeps everything ever saved, with its state.
 #[derive(Debug, Default)]
 struct Recording {
     saved: Mutex<Vec<(String, String)>>,
@@ -128,7 +128,7 @@ impl Default for Play {
     }
 }
 
-/// What came of a conversation.
+/// Result of a conversation.
 struct Played {
     events: Vec<Recorded>,
     requests: Vec<ChatRequest>,
@@ -207,7 +207,7 @@ impl Played {
         self.moves().iter().filter(|moved| moved.on == on).count()
     }
 
-    /// Everything that the model was shown in one request.
+    /// All messages sent to the model in one request.
     fn shown(&self, request: usize) -> String {
         let messages = self.requests[request].messages.iter();
         messages.map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n")

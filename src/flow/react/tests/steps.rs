@@ -1,4 +1,4 @@
-//! One step after the other: what is logged before and after a search, and what each request shows.
+//! Steps of a turn: the log before and after a search, and the messages of each request.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! Models that do anything at any time: whatever they do, each turn ends once, keeps to the machine, takes five steps at
-//! most, cites what was graded relevant alone, and every change is stored.
+//! Random model behaviour: every turn ends once, follows the state machine, takes at most five steps, cites only
+//! passages graded relevant, and stores every change.
 
 use super::*;
 use rand::rngs::ChaCha8Rng;

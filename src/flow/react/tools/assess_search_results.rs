@@ -1,5 +1,5 @@
-//! `assess_search_results {observation, relevant, goal_met, summary}`: what the passages of this step mean for the goal, which
-//! of them help, and what stays of the step.
+//! `assess_search_results {observation, relevant, goal_met, summary}`: what the passages of this step mean for the
+//! goal, which of them are relevant, and a summary of the step.
 
 use super::ASSESS;
 use crate::flow::react::grade::Grades;

@@ -1,4 +1,4 @@
-//! The tools of `react`, a file each; each belongs to one state of a turn.
+//! The tools of `react`, one file each; each belongs to one state of a turn.
 
 mod assess_search_results;
 mod record_failure_analysis;
@@ -11,12 +11,12 @@ use crate::flow::tools::Tool;
 
 /// Searches the documents: the action of a step.
 pub(crate) const SEARCH: &str = "search_documents_for_facts";
-/// Says what the results mean, and which of them help.
+/// Assesses the results and names the relevant ones.
 pub(crate) const ASSESS: &str = "assess_search_results";
-/// Says why an action failed.
+/// Explains why an action failed.
 pub(crate) const ANALYSE: &str = "record_failure_analysis";
 
-/// All of them.
+/// All tools.
 pub(super) static TOOLS: [&Tool<React>; 3] =
     [&search_documents_for_facts::TOOL, &assess_search_results::TOOL, &record_failure_analysis::TOOL];
 

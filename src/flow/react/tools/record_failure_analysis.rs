@@ -1,4 +1,4 @@
-//! `record_failure_analysis {cause, lesson}`: why the last action failed, and what the next one does otherwise.
+//! `record_failure_analysis {cause, lesson}`: why the last action failed, and what the next one does differently.
 
 use super::ANALYSE;
 use crate::flow::react::React;

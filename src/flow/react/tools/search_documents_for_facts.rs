@@ -1,7 +1,7 @@
-//! `search_documents_for_facts {reasoning, query, approach}`: the five passages that fit best, numbered from 1.
+//! `search_documents_for_facts {reasoning, query, approach}`: the five best passages, numbered from 1.
 //!
-//! The reasoning comes first, so that it is written before the query. The approach is the one that the step is told to
-//! take, and no search is made twice in a turn.
+//! The reasoning is the first argument, so that the model writes it before the query. The approach must be the one
+//! required for the step, and no search is repeated within a turn.
 
 use super::SEARCH;
 use crate::flow::react::React;
@@ -21,7 +21,7 @@ pub(in crate::flow::react) static TOOL: Tool<React> = Tool {
 /// Passages of one search.
 const TOP_K: usize = 5;
 const MAX_QUERY: usize = 300;
-/// Share of the best score below which a passage is left out: what is far behind the best is not worth a grade.
+/// Fraction of the best score below which a passage is dropped: it is not worth grading.
 const TAIL: f64 = 0.5;
 
 /// JSON Schema of the arguments.
@@ -77,7 +77,7 @@ fn document(found: Found) -> Document {
     Document { id: found.passage.id, title: found.passage.title, text: found.passage.text }
 }
 
-/// Passages as the model reads them, numbered from 1. As JSON, so that no text can pass for the next passage.
+/// Passages in the tool message, numbered from 1. They are JSON, so that no text can pose as the next passage.
 pub(in crate::flow::react) fn for_model(documents: &[Document]) -> String {
     let chunks: Vec<Value> = (1..)
         .zip(documents)

@@ -1,4 +1,4 @@
-//! Conversations that go well: knowledge base alone, both sources, several turns, several conversations.
+//! Conversations without mistakes: knowledge base alone, both sources, several turns, several conversations.
 
 use super::*;
 use crate::flow::digest;
@@ -75,7 +75,7 @@ fn two_conversations_at_once_that_index_the_same_keyword_merge_it() {
     let one =
         || vec![search("tariff"), outside("tariff 2026"), keywords(&GOOD_KEYWORDS), responds(both_without_internal())];
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
-    // Both ask at the same moments, so the script serves them in turn.
+    // Both call at the same times, so the script alternates between them.
     let model = one().into_iter().zip(one()).flat_map(|(a, b)| [a, b]).collect();
     let (_, env) = play(model).environment(&clock);
     let (mut a, mut b) = (ConversationState::new(0, "a"), ConversationState::new(1, "b"));

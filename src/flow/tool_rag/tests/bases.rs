@@ -1,4 +1,4 @@
-//! Several knowledge bases, and one behind a server: chosen by `kb_id`, asked through the trial's transport.
+//! Several knowledge bases, chosen by `kb_id`, and one behind a server, called through the trial's transport.
 
 use super::*;
 use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBase, Search};
@@ -15,7 +15,7 @@ fn search_in(kb_id: &str) -> Says {
     calls([(KNOWLEDGE_BASE_SEARCH, json!({"query": "battery warranty", "kb_id": kb_id}))])
 }
 
-/// The ids that the searches showed, one list a call that ran.
+/// The ids returned by each search that ran.
 fn found(played: &Played) -> Vec<Vec<&str>> {
     let hits =
         |called: &'_ ToolCalled| matches!(called.outcome, ToolOutcome::Ok(_)) && called.tool == KNOWLEDGE_BASE_SEARCH;
@@ -49,7 +49,7 @@ fn an_unknown_knowledge_base_is_refused_and_the_model_is_told_which_there_are() 
     assert_eq!(booked, [(Account::Tool, true)]);
 }
 
-/// A base behind a server that is asked through the trial's transport.
+/// A base behind a server that is called through the trial's transport.
 struct Remote(Access);
 
 impl KnowledgeBase for Remote {
@@ -83,7 +83,7 @@ impl KnowledgeBase for Remote {
     }
 }
 
-/// Answers with these statuses, one after the other; with none left, no recording holds the request.
+/// Returns these statuses in order; after the last, the request is not in the recording.
 struct Server(VirtualClock, Mutex<VecDeque<u16>>);
 
 impl Transport for Server {
@@ -102,7 +102,7 @@ impl Transport for Server {
     }
 }
 
-/// An environment whose only base is behind a server that answers so, and its clock.
+/// A context whose only base is behind a server that returns these statuses, and its clock.
 fn remote(model: Vec<Says>, statuses: &[u16]) -> (AgentContext, VirtualClock) {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let server = Server(clock.clone(), Mutex::new(statuses.iter().copied().collect()));

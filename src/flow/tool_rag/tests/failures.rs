@@ -1,4 +1,4 @@
-//! Services that fail, bounds that are reached, and a recording that does not fit.
+//! Services that fail, limits that are reached, and a recording that does not match.
 
 use super::*;
 use crate::settings::TimeSpan;

@@ -1,4 +1,4 @@
-//! What outlives a turn: a conversation that is stored and restored between turns, and what an observer saw of one.
+//! State that outlives a turn: a conversation stored and restored between turns, and the notifications of an observer.
 
 use super::*;
 use crate::flow::{CONVERSATION_VERSION, Observer, StateError, Status};
@@ -16,7 +16,7 @@ fn two_turns() -> Vec<Says> {
     ]
 }
 
-/// Two turns of one conversation, stored in between by `pass`.
+/// Plays two turns of one conversation, stored in between by `pass`.
 fn lead(pass: impl Fn(ConversationState) -> ConversationState) -> (Vec<ChatRequest>, Vec<Event>) {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let (model, env) = play(two_turns()).environment(&clock);
@@ -46,7 +46,7 @@ fn what_an_earlier_turn_received_stays_citable() {
         |event| matches!(&event.what, What::TurnEnded(ended) if matches!(ended.outcome, TurnOutcome::Answered(_))),
     );
     assert_eq!(answers.count(), 2);
-    // Without what was kept, the page that the second answer cites was never shown.
+    // Without the stored state, the page that the second answer cites was never shown.
     let (_, events) = lead(|conversation| {
         let mut forgotten = ConversationState::new(0, "main");
         (forgotten.turns, forgotten.history) = (conversation.turns, conversation.history);

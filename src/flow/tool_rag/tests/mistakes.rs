@@ -1,4 +1,4 @@
-//! A model that makes mistakes: mandatory calls missing, calls out of order, parameters refused.
+//! A model that makes mistakes: missing mandatory calls, calls out of order, refused parameters.
 
 use super::*;
 

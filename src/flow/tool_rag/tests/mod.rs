@@ -1,7 +1,7 @@
-//! Scripted models and services drive whole conversations through the real flow, on the virtual clock.
+//! Runs whole conversations with scripted models and services through the real flow on the virtual clock.
 //!
-//! Every run is also held against the state machine, and every request against the invariant that each tool result
-//! answers a call.
+//! Every run is checked against the state machine, and every request against the rule that each tool result answers a
+//! call.
 
 /// Compares what a trial did, in numbered lines, with the snapshot of the test's name under `snapshots/`.
 macro_rules! assert_story {
@@ -47,7 +47,7 @@ enum Says {
     Fails(ErrorKind),
     /// Completes only after this many seconds.
     Late(u64),
-    /// One attempt answered 503, the next one says this.
+    /// One attempt returns HTTP 503, the next one says this.
     AfterOneRetry(Box<Says>),
 }
 
@@ -187,7 +187,7 @@ impl Stages for FiveMillis {
     }
 }
 
-/// What is played, and how it is set up.
+/// A conversation to play, and its setup.
 struct Play {
     model: Vec<Says>,
     service: Vec<Result<(), ErrorKind>>,
@@ -204,7 +204,7 @@ fn play(model: Vec<Says>) -> Play {
     Play { model, service: Vec::new(), enforcement, limits, withhold_history: false, external: true, knowledge }
 }
 
-/// What came of it.
+/// Result of a played conversation.
 struct Played {
     events: Vec<Event>,
     requests: Vec<ChatRequest>,
@@ -280,7 +280,7 @@ impl Play {
 }
 
 impl Played {
-    /// What holds for every run.
+    /// Checks invariants of every run.
     fn check(&self) {
         let departures = ToolRag.machine().departures(&trace(self.events.clone()));
         assert!(departures.is_empty(), "{departures:?}\n{}", self.story());
@@ -329,7 +329,7 @@ impl Played {
             .collect()
     }
 
-    /// Kinds of how the turns ended: `answered`, or the kind of the failure.
+    /// How each turn ended: `answered`, or the kind of the failure.
     fn ends(&self) -> Vec<&str> {
         self.events
             .iter()

@@ -1,4 +1,4 @@
-//! Models that do anything at any time: whatever they do, the turn ends once and keeps to the machine.
+//! Random model behaviour: every turn ends once and follows the state machine.
 
 use super::*;
 use rand::rngs::ChaCha8Rng;
@@ -48,7 +48,7 @@ fn whatever_a_model_does_the_turn_ends_once_and_keeps_to_the_machine() {
             _ => None,
         }));
     }
-    // Most of the machine is real: what was never taken needs a failing model, a failing disk, or two answers at once.
+    // Most of the machine is reached: the rest needs a failing model, a failing disk, or two answers at once.
     let declared = ToolRag.machine().transitions.len();
     assert!(taken.len() * 2 > declared, "{} of {declared}", taken.len());
 }

@@ -1,7 +1,7 @@
 //! `generate_response {answer, sources, confidence_score?, used_internal_kb, used_external_kb}`: the only way to answer.
 //!
-//! Flags and sources must agree with what was called: nothing may be cited that was not shown, and every number in the
-//! answer stands for one of its sources.
+//! Flags and sources must match the calls made: only shown sources may be cited, and every number in the answer refers
+//! to one of its sources.
 
 use super::GENERATE_RESPONSE;
 use crate::flow::tool_rag::{ToolRag, memory::Citable};
@@ -20,17 +20,17 @@ pub(super) static TOOL: Tool<ToolRag> = Tool {
 const MAX_ANSWER: usize = 20_000;
 const MAX_SOURCES: usize = 40;
 
-/// Where a source comes from.
+/// Origin of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SourceKind {
-    /// The knowledge base, learned entries included.
+    /// The knowledge base, including learned entries.
     Internal,
     /// The external service.
     External,
 }
 
 impl SourceKind {
-    /// The word used in calls and traces.
+    /// Name in calls and traces.
     fn as_str(self) -> &'static str {
         match self {
             Self::Internal => "internal",
@@ -39,14 +39,14 @@ impl SourceKind {
     }
 }
 
-/// One source that an answer names.
+/// A source of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Source {
-    /// Where it comes from.
+    /// Origin.
     kind: SourceKind,
     /// Chunk id, learned entry id, or URL.
     id: String,
-    /// Title, empty when none is given.
+    /// Title, empty if none is given.
     title: String,
 }
 
@@ -55,7 +55,7 @@ struct Source {
 struct GenerateResponse {
     /// The answer.
     answer: String,
-    /// The sources, in order, without repeats.
+    /// The sources, in order, without duplicates.
     sources: Vec<Source>,
     /// Confidence, 0 to 1.
     confidence: Option<f64>,
@@ -100,7 +100,7 @@ fn schema() -> Value {
 
 impl GenerateResponse {
     fn from_arguments(object: &Map<String, Value>) -> Result<Self, Refusal> {
-        // An answer may speak of anything, so the guard does not look at it; what shows it escapes it.
+        // An answer may mention anything, so the guard does not check it; it is escaped when displayed.
         let answer = sanitise::text(object.get("answer").and_then(Value::as_str).unwrap_or_default());
         sanitise::length("answer", &answer, 1, MAX_ANSWER)?;
         let mut sources: Vec<Source> = Vec::new();
@@ -123,10 +123,10 @@ impl GenerateResponse {
     }
 }
 
-/// Refuses an answer whose flags or sources do not agree with what was shown.
+/// Checks that the flags and sources of an answer match what was shown.
 ///
 /// # Errors
-/// The first disagreement.
+/// The first mismatch.
 fn agrees(call: &GenerateResponse, citable: &Citable) -> Result<(), Refusal> {
     for source in &call.sources {
         let (known, guidance) = match source.kind {

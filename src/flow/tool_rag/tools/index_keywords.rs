@@ -1,9 +1,10 @@
-//! `index_keywords {keywords, query, perplexity_result_id}`: keeps an external answer under words that find it again.
+//! `index_keywords {keywords, query, perplexity_result_id}`: stores an external answer under keywords for later
+//! searches.
 //!
-//! Three to ten keywords of 2 to 50 characters. Each says something about a subject (no stop words, no words that fit
-//! any text, none that stand in much of the knowledge base), is a term and not a sentence, and shares a concept with
-//! the answer that it indexes: a word in any form or spelling, an abbreviation, a compound. One in three may be another
-//! word for the subject, where no document holds it. Keywords that differ in case, spaces or a plural count once.
+//! Three to ten keywords of 2 to 50 characters. Each names a subject (no stop words, no generic words, none that occurs
+//! in much of the knowledge base), is a term and not a sentence, and shares a concept with the answer: a word in any
+//! form or spelling, an abbreviation, a compound. One in three may be a synonym that occurs in no document. Keywords
+//! that differ only in case, spaces or plural count once.
 
 use super::INDEX_KEYWORDS;
 use crate::flow::tool_rag::ToolRag;
@@ -25,14 +26,14 @@ const SHORTEST: usize = 2;
 const LONGEST: usize = 50;
 const MAX_QUERY: usize = 1_000;
 
-/// Words of a keyword at most; a longer one is a sentence, which no later question repeats.
+/// Maximum number of words of a keyword; a longer one is a sentence, which no later question repeats.
 const MOST_WORDS: usize = 5;
-/// A keyword that stands in more of the passages than this finds everything.
+/// Fraction of passages above which a keyword is too common.
 const COMMON: f64 = 0.25;
-/// Of the keywords of one call, this share at most may be other words for the subject, which share none with the answer.
+/// Maximum fraction of a call's keywords that may be synonyms, which share no word with the answer.
 const SYNONYMS: f64 = 0.34;
 
-/// Words that would fit any text, sorted; a keyword made of these and stop words alone finds everything.
+/// Generic words, sorted; a keyword of only these and stop words would match everything.
 const GENERIC: &[&str] = &[
     "answer",
     "answers",
@@ -129,7 +130,7 @@ const GENERIC: &[&str] = &[
 struct IndexKeywords {
     /// The keywords, normalised.
     keywords: Vec<String>,
-    /// The query that they belong to.
+    /// The query that the keywords belong to.
     query: String,
     /// The external answer that they describe.
     result: String,
@@ -153,7 +154,7 @@ fn schema() -> Value {
     })
 }
 
-/// Whether a normalised keyword says nothing about any subject.
+/// Whether a normalised keyword is too generic to name a subject.
 pub fn is_generic(keyword: &str) -> bool {
     tokenize::words(keyword)
         .iter()
@@ -214,10 +215,10 @@ fn checked_keywords<'a>(given: impl Iterator<Item = &'a str>, query: &str) -> Re
     Ok(keywords)
 }
 
-/// Refuses keywords that stand in much of the knowledge base, or that have nothing to do with the answer.
+/// Refuses keywords that occur in much of the knowledge base or are unrelated to the answer.
 ///
 /// # Errors
-/// The first keyword that does not fit, and why.
+/// The first unsuitable keyword, and why.
 fn fits(call: &IndexKeywords, record: &ExternalRecord, bases: &KnowledgeBases) -> Result<(), Refusal> {
     let titles = record.citations.iter().map(|(title, _)| title.as_str());
     let about = [record.answer.as_str(), &record.query, &record.question, &call.query].into_iter().chain(titles);
@@ -233,7 +234,7 @@ fn fits(call: &IndexKeywords, record: &ExternalRecord, bases: &KnowledgeBases) -
             let guidance = "Replace it by a term that tells this answer from others, or narrow it by a second word.";
             return Err(Refusal::new("generic_keyword", reason, guidance));
         }
-        // What the documents speak of is another subject of theirs; a word that they do not know may be a synonym.
+        // A word that the documents use names one of their subjects; a word that they lack may be a synonym.
         let is_synonym = few && share == Some(0.0);
         if foreign.contains(&keyword) && !is_synonym {
             let reason = format!("the keyword \"{}\" shares no word with the answer or its question", shown(keyword));
@@ -248,7 +249,7 @@ fn shown(keyword: &str) -> String {
     secrets::beginning(keyword, LONGEST)
 }
 
-/// Keeps the answer under the keywords.
+/// Stores the answer under the keywords.
 async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Result<Output, ToolError> {
     let call = IndexKeywords::from_arguments(arguments)?;
     let (env, received) = (scope.env, &scope.memory.received);

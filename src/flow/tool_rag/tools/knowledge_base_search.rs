@@ -1,4 +1,4 @@
-//! `knowledge_base_search {query, kb_id, top_k}`: passages, and what was learned, in one list.
+//! `knowledge_base_search {query, kb_id, top_k}`: passages and learned entries, in one list.
 
 use super::KNOWLEDGE_BASE_SEARCH;
 use crate::flow::tool_rag::ToolRag;
@@ -22,11 +22,11 @@ const DEFAULT_TOP_K: u64 = 5;
 /// The parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct KnowledgeBaseSearch {
-    /// What to look for.
+    /// Query.
     query: String,
-    /// Which knowledge base.
+    /// Knowledge base.
     kb_id: String,
-    /// How many results at most, 1 to 20.
+    /// Maximum number of results, 1 to 20.
     top_k: usize,
 }
 
@@ -52,33 +52,33 @@ impl KnowledgeBaseSearch {
         let text = |key: &str| object.get(key).and_then(Value::as_str);
         let query = guard::line("query", text("query").unwrap_or_default(), MAX_QUERY)?;
         let kb_id = guard::line("kb_id", text("kb_id").unwrap_or(DEFAULT_KB), 64)?;
-        // An integer in JSON Schema may be written 5.0.
+        // JSON Schema allows an integer to be written as 5.0.
         let top_k = object.get("top_k").and_then(Value::as_f64).map_or(DEFAULT_TOP_K, |number| number as u64);
         Ok(Self { query, kb_id, top_k: top_k.clamp(1, MAX_TOP_K) as usize })
     }
 }
 
-/// One thing that was found.
+/// One hit.
 #[derive(Debug, Clone, PartialEq)]
 struct FoundHit {
     /// The passage's id, or the learned entry's.
     id: String,
-    /// The document's title, or the query that the entry was learned from.
+    /// Title of the document, or the query from which the entry was learned.
     title: String,
     /// The text.
     text: String,
-    /// The raw score of its index; a learned entry's is its number of matched keywords.
+    /// Raw score of its index; for a learned entry, the number of matched keywords.
     raw_score: f64,
-    /// The learned entry behind it, where there is one.
+    /// The learned entry, if the hit is one.
     learned: Option<LearnedHit>,
 }
 
-/// What one search found.
+/// Hits of one search.
 #[derive(Debug, Clone, PartialEq)]
 struct SearchHits {
-    /// What the model is shown, best first.
+    /// Hits shown to the model, best first.
     hits: Vec<FoundHit>,
-    /// Ids of what the same search gives without what was learned.
+    /// Ids that the same search returns without learned entries.
     without_learned: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
     let learned = || found.hits.iter().filter_map(|hit| hit.learned.as_ref());
     citable.external.extend(learned().flat_map(|learned| learned.record.citations.iter().map(|(_, url)| url.clone())));
     let used = learned().flat_map(|learned| &learned.keywords);
-    // Counting uses is housekeeping: a search that worked does not fail by it.
+    // A failure to count uses must not fail the search.
     let _ = env.keywords.note_use(used, env.clock.wall());
     let told = for_model(&call, &found);
     let hits = found.hits.into_iter().map(hit).collect();
@@ -117,8 +117,8 @@ fn hit(found: FoundHit) -> Hit {
     Hit { id: found.id, title: found.title, raw_score: found.raw_score, excerpt, learned }
 }
 
-/// Learned entries stand first and take at most half of the places (rounded up): they matched whole keywords, and the
-/// documents still show.
+/// Learned entries come first and take at most half of the places (rounded up): they matched whole keywords, and
+/// documents still have room.
 fn combined(call: &KnowledgeBaseSearch, found: Vec<Found>, learned: Vec<LearnedHit>) -> SearchHits {
     let without_learned = found.iter().map(|hit| hit.passage.id.clone()).collect();
     let places = call.top_k.div_ceil(2);
@@ -144,7 +144,7 @@ fn from_learned(hit: LearnedHit) -> FoundHit {
     }
 }
 
-/// Refuses a knowledge base that there is none of that name, and lists those that there are.
+/// Refuses an unknown knowledge base and lists the known ones.
 fn unknown_base(known: &KnowledgeBases) -> Refusal {
     let names: Vec<String> = known.names().into_iter().map(|name| format!("`{name}`")).collect();
     let guidance = match names.as_slice() {
@@ -155,7 +155,7 @@ fn unknown_base(known: &KnowledgeBases) -> Refusal {
     Refusal::new("unknown_kb", "there is no knowledge base of that name", guidance)
 }
 
-/// A chunk as the model reads it.
+/// A chunk in the tool message.
 #[derive(Serialize)]
 struct Chunk<'a> {
     id: &'a str,
@@ -182,8 +182,7 @@ struct Told<'a> {
     note: Option<&'static str>,
 }
 
-/// The tool message: chunks with ids and a score that depends on rank alone, so that an unrelated new document changes
-/// no message.
+/// The tool message: chunks with ids and a score by rank only, so that adding an unrelated document changes no message.
 fn for_model(call: &KnowledgeBaseSearch, found: &SearchHits) -> String {
     let nothing = "Nothing was found. Other words may help; otherwise the knowledge base has no answer.";
     let told = Told {

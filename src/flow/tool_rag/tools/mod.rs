@@ -1,4 +1,4 @@
-//! The tools of `tool-rag`, a file each: parameters, schema, rules and work.
+//! The tools of `tool-rag`, one file each: parameters, schema, rules and implementation.
 
 mod generate_response;
 pub mod index_keywords;
@@ -12,11 +12,11 @@ use crate::flow::tools::Tool;
 pub(crate) const KNOWLEDGE_BASE_SEARCH: &str = "knowledge_base_search";
 /// Asks the external search service.
 pub(crate) const PERPLEXITY_SEARCH: &str = "perplexity_search";
-/// Keeps an external answer under keywords.
+/// Stores an external answer under keywords.
 pub(crate) const INDEX_KEYWORDS: &str = "index_keywords";
 /// Answers the user.
 pub(crate) const GENERATE_RESPONSE: &str = "generate_response";
 
-/// All of them, in the order in which they are offered.
+/// All tools, in the order in which they are offered.
 pub(super) static TOOLS: [&Tool<ToolRag>; 4] =
     [&knowledge_base_search::TOOL, &perplexity_search::TOOL, &index_keywords::TOOL, &generate_response::TOOL];

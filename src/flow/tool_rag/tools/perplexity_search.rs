@@ -1,4 +1,4 @@
-//! `perplexity_search {query, context?}`: an answer from outside, with citations.
+//! `perplexity_search {query, context?}`: an external answer with citations.
 
 use super::PERPLEXITY_SEARCH;
 use crate::flow::Abort;
@@ -15,7 +15,7 @@ pub(super) static TOOL: Tool<ToolRag> = Tool {
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
 
-/// What the model should do when the service failed: while another try can help, and when none can.
+/// Guidance for the model after a failure: while a retry can help, and when none can.
 const GUIDANCE: [&str; 2] = [
     "Try once more, or answer from the knowledge base alone and say what is missing.",
     "Answer from the knowledge base alone and say what is missing.",
@@ -27,9 +27,9 @@ const MAX_CONTEXT: usize = 4_000;
 /// The parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PerplexitySearch {
-    /// What to ask.
+    /// Query.
     query: String,
-    /// What is known already.
+    /// What is already known.
     context: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl PerplexitySearch {
     }
 }
 
-/// Asks the service; its answer may be cited, and waits for keywords.
+/// Asks the service. Its answer may be cited and requires keywords.
 async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Result<Output, ToolError> {
     let call = PerplexitySearch::from_arguments(arguments)?;
     let env = scope.env;

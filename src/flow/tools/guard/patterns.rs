@@ -1,6 +1,6 @@
-//! The guard's patterns by category, on text in its plain form: decoded, lower case, single spaces.
+//! The guard's patterns by category, for normalised text: decoded, lower case, single spaces.
 
-/// The category of instructions to the model.
+/// Category of instructions to the model.
 pub(super) const PROMPT_OVERRIDE: &str = "prompt override";
 
 /// A category and its patterns; the first that matches names the category.

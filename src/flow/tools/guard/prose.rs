@@ -1,29 +1,29 @@
-//! Text that speaks about code, quotes it, or is a document that holds it: such text is full of what attacks are made
-//! of, and is none.
+//! Recognises harmless text with code: questions about code, prose that quotes it, and documents. Such text contains
+//! the elements of attacks without being one.
 //!
-//! Payloads are short and have few words between their signs. So a question, a passage of prose, a page of lines and
-//! a boolean search may hold code, unless it is a payload that works as it stands ([`PAYLOADS`]). Rules and bounds were
-//! chosen so that the collected attacks of the corpus suite lose no more than what its patterns gained by it.
+//! Payloads are short and have few words between their signs. So a question, prose, a page of lines and a boolean
+//! search may contain code, unless it contains a working payload ([`PAYLOADS`]). Rules and thresholds were chosen so
+//! that detection of the attacks in the corpus suite loses no more than its patterns gained by it.
 
 use crate::knowledge::tokenize::is_stop_word;
 use regex::{Regex, RegexSet};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// How questions and requests for an explanation begin, sorted.
+/// Openings of questions and requests for an explanation, sorted.
 const OPENINGS: &[&str] = &[
     "are", "can", "compare", "could", "describe", "did", "do", "does", "explain", "has", "have", "how", "is", "may",
     "must", "should", "solve", "was", "were", "what", "when", "where", "which", "who", "whose", "why", "would",
 ];
 
-/// Stop words that are words of SQL too, sorted: they make no prose.
+/// Stop words that are also SQL keywords, sorted: they do not count as prose.
 const OF_SQL: &[&str] = &["and", "as", "between", "by", "from", "having", "in", "like", "not", "or", "select", "union"];
 
-/// Words that no boolean search holds, sorted.
+/// Words that do not occur in boolean searches, sorted.
 const NO_TERMS: &[&str] =
     &["benchmark", "false", "having", "like", "null", "select", "sleep", "true", "union", "waitfor", "xor"];
 
-/// What is an attack wherever it stands.
+/// Patterns of attacks in any context.
 const PAYLOADS: [&str; 10] = [
     r"\$\{jndi:",
     r"<script[^>]*>[^<]{0,40}\b(alert|prompt|confirm|eval|fetch|document)\b",
@@ -37,7 +37,7 @@ const PAYLOADS: [&str; 10] = [
     r"169\.254\.169\.254",
 ];
 
-/// `None` would mean a pattern that does not compile (a test guards it): no text is prose then.
+/// `None` means that a pattern does not compile (a test checks them): no text counts as prose then.
 static COMPILED: LazyLock<Option<(RegexSet, Regex)>> = LazyLock::new(|| {
     let term = r#"("[a-z][a-z -]{2,}"|[a-z]{3,})"#;
     let search = format!(r"^[( ]*{term}[) ]*( (and not|and|or|not) [( ]*{term}[) ]*)+$");
@@ -45,7 +45,7 @@ static COMPILED: LazyLock<Option<(RegexSet, Regex)>> = LazyLock::new(|| {
     Some((RegexSet::new(ascii).ok()?, Regex::new(&search).ok()?))
 });
 
-/// Whether `text`, in its plain form, may hold code.
+/// Whether a normalised text may contain code.
 pub(super) fn may_hold_code(text: &str) -> bool {
     let Some((payloads, search)) = COMPILED.as_ref() else { return false };
     if payloads.is_match(text) {
@@ -71,7 +71,7 @@ fn is_question(text: &str, words: &[&str], asks: bool) -> bool {
     asks && ((words.len() >= 4 && small.len() >= 2) || (words.len() >= 3 && !small.is_empty() && ends))
 }
 
-/// Fifty words or more, at least one in seven of them small ones of at least six kinds.
+/// Fifty words or more; at least one in seven is a short function word, of at least six different ones.
 fn is_prose(words: &[&str]) -> bool {
     let small = words.iter().filter(|word| is_stop_word(word) && OF_SQL.binary_search(word).is_err());
     let (count, kinds) = (small.clone().count(), small.collect::<BTreeSet<_>>().len());

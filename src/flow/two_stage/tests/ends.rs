@@ -3,7 +3,7 @@
 use super::*;
 use std::collections::BTreeSet;
 
-/// Every way in which a turn ends: the tenant, the script, and what comes of it.
+/// Every way in which a turn ends: the tenant, the script, and the expected end.
 fn ways() -> Vec<(&'static str, Vec<Says>, &'static str)> {
     let twice = Says::Calls(vec![
         (RETRIEVE_DOCUMENTS, json!({"query": "warranty"})),

@@ -1,5 +1,5 @@
-//! Scripted models drive whole conversations through the real flow, on the virtual clock; every run is also held against
-//! the state machine.
+//! Runs whole conversations with scripted models through the real flow on the virtual clock, and checks every run
+//! against the state machine.
 
 mod ends;
 mod stages;
@@ -58,7 +58,7 @@ fn bases() -> KnowledgeBases {
     KnowledgeBases::new(vec![base("north", "24"), base("south", "60"), broken])
 }
 
-/// What came of a conversation.
+/// Result of a conversation.
 struct Played {
     events: Vec<Event>,
     requests: Vec<ChatRequest>,

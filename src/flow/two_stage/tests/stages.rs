@@ -1,4 +1,4 @@
-//! What the two requests of a turn show and allow, and what the user gets.
+//! The messages and tools of a turn's two requests, and the answer to the user.
 
 use super::*;
 

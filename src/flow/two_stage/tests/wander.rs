@@ -1,5 +1,5 @@
-//! Models that do anything at any time: whatever they do, each turn ends once, keeps to the machine, asks the model twice at
-//! most, and shows nothing of another tenant.
+//! Random model behaviour: every turn ends once, follows the state machine, calls the model at most twice, and shows no
+//! data of another tenant.
 
 use super::*;
 use rand::rngs::ChaCha8Rng;

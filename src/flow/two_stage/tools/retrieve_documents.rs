@@ -1,6 +1,6 @@
-//! `retrieve_documents {query}`: the five passages of the tenant's documents that fit best, numbered from 1.
+//! `retrieve_documents {query}`: the five best passages of the tenant's documents, numbered from 1.
 //!
-//! The model names no knowledge base: there is no way from one tenant to another.
+//! The model cannot name a knowledge base, so one tenant's documents are not reachable from another.
 
 use super::RETRIEVE_DOCUMENTS;
 use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError, guard, search};
@@ -51,14 +51,14 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, TwoStage>) -> Resu
     Ok(search::output(query, name, hits, told, attempts))
 }
 
-/// The score depends on rank alone, 1 for the first, so that an unrelated new document changes no message.
+/// The score depends only on rank, 1 for the first, so that adding an unrelated document changes no message.
 fn document(rank: u32, found: Found) -> Document {
     let filename = found.passage.file();
     let score = (100.0 / f64::from(rank)).round() / 100.0;
     Document { id: found.passage.id, filename, title: found.passage.title, text: found.passage.text, score }
 }
 
-/// A document as the model reads it. As JSON, so that no text can pass for the next document.
+/// A document in the tool message. It is JSON, so that no text can pose as the next document.
 #[derive(Serialize)]
 struct Chunk<'a> {
     number: u32,
