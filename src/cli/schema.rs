@@ -9,6 +9,7 @@ use crate::simulator;
 use serde_json::Value;
 
 /// The documents that have a schema, as file stems below `schema/`.
+#[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
 pub const DOCUMENTS: [&str; 5] = ["scenario", "criteria", "project", "rubric", "behaviour"];
 
 /// The schema of a document, as text that ends with a line break; `None` for an unknown document.

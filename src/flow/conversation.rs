@@ -145,6 +145,7 @@ impl ConversationState {
 
     /// The same, of a user of whom tools know this.
     #[must_use]
+    #[cfg(test)]
     pub fn knowing(self, tool_context: Map<String, Value>) -> Self {
         Self { tool_context, ..self }
     }

@@ -40,10 +40,6 @@ impl KnowledgeBase for Slow {
     fn hash(&self) -> String {
         "slow".into()
     }
-
-    fn id(&self) -> &'static str {
-        "slow"
-    }
 }
 
 /// One turn: what the base does, and what the model says. Gives the record and how many requests the model had.

@@ -420,6 +420,7 @@ fn mistake(plan: &Plan, scenario: Option<usize>, written: &Criterion, problem: S
 ///
 /// # Errors
 /// When a criterion cannot be understood, a trace cannot be read, or a trace does not belong to the plan.
+#[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
 pub fn evaluate(
     plan: &Plan,
     traces: impl Iterator<Item = Result<Trace, TraceError>>,

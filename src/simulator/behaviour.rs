@@ -32,23 +32,23 @@ pub struct Behaviour {
     pub seed: u64,
     /// Whether latencies are waited out.
     #[serde(default)]
-    pub pace: Pace,
+    pub(crate) pace: Pace,
     /// Names of the tools where the agent calls them otherwise, by their role (`knowledge`, `external`, `index`, `respond`).
     #[serde(default)]
     pub tools: Aliases,
     /// The chat model.
-    pub model: ModelBehaviour,
+    pub(crate) model: ModelBehaviour,
     /// The search service.
-    pub search: SearchBehaviour,
+    pub(crate) search: SearchBehaviour,
     /// A judge of answers, where there is one.
     #[serde(default)]
-    pub judge: Option<JudgeBehaviour>,
+    pub(crate) judge: Option<JudgeBehaviour>,
     /// A model for embeddings, where there is one.
     #[serde(default)]
-    pub embeddings: Option<EmbeddingsBehaviour>,
+    pub(crate) embeddings: Option<EmbeddingsBehaviour>,
     /// A managed retrieval service, where there is one.
     #[serde(default)]
-    pub managed: Option<ManagedBehaviour>,
+    pub(crate) managed: Option<ManagedBehaviour>,
 }
 
 /// The simulated model for embeddings: texts with the same words are near to each other.

@@ -27,7 +27,7 @@ pub enum BehaviourError {
 
 /// One mistake in a behaviour file.
 #[derive(Debug)]
-pub(crate) struct BehaviourMistake {
+pub struct BehaviourMistake {
     /// Where, when it is about one place.
     pub place: Option<Place>,
     /// What is wrong.
@@ -36,7 +36,7 @@ pub(crate) struct BehaviourMistake {
 
 /// What is wrong in a behaviour file.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BehaviourProblem {
+pub enum BehaviourProblem {
     /// It is not what a behaviour file looks like.
     #[error("{0}")]
     Shape(String),
@@ -55,7 +55,7 @@ fn listed(path: &Path, mistakes: &[BehaviourMistake]) -> String {
 
 /// What is wrong with a declared value.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(crate) enum ValueError {
+pub enum ValueError {
     /// The name cannot be one.
     #[error("name `{0}`: use lower-case letters, digits and hyphens")]
     Name(String),

@@ -56,6 +56,7 @@ impl Pace {
     }
 
     /// The share of the declared pace that the provider bears at the moment, in (0, 1].
+    #[cfg(test)]
     pub fn share(&self) -> f64 {
         self.state().share
     }

@@ -57,6 +57,7 @@ impl PausableClock {
     }
 
     /// How long the trial was held back so far.
+    #[cfg(test)]
     pub fn held(&self) -> Duration {
         self.base.now().saturating_sub(self.now())
     }

@@ -32,6 +32,7 @@ impl std::fmt::Debug for OwnKey {
 
 impl OwnKey {
     /// The key of these bytes.
+    #[cfg(test)]
     pub(crate) fn of(bytes: [u8; LENGTH]) -> Self {
         Self(bytes)
     }

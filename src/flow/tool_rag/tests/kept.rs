@@ -1,7 +1,8 @@
 //! What outlives a turn: a conversation that is stored and restored between turns, and what an observer saw of one.
 
 use super::*;
-use crate::flow::{CONVERSATION_VERSION, Observer, StateError, Status};
+use crate::flow::conversation::CONVERSATION_VERSION;
+use crate::flow::{Observer, StateError, Status};
 
 fn two_turns() -> Vec<Says> {
     let later = json!({"answer": "As I said.", "used_internal_kb": false, "used_external_kb": true,
