@@ -46,11 +46,6 @@ impl LocalTimes {
     pub(crate) fn stages(&self) -> BTreeMap<String, Vec<Duration>> {
         self.lock().iter().map(|(name, times)| (name.clone(), times.iter().copied().collect())).collect()
     }
-
-    /// Durations collected, or those left in replay.
-    pub(crate) fn into_stages(self) -> BTreeMap<String, Vec<Duration>> {
-        self.stages()
-    }
 }
 
 #[cfg(test)]
@@ -63,7 +58,7 @@ mod tests {
         assert_eq!(recording.take("knowledge"), None);
         recording.note("knowledge", Duration::from_micros(3));
         recording.note("knowledge", Duration::from_micros(5));
-        let replaying = LocalTimes::replaying(recording.into_stages());
+        let replaying = LocalTimes::replaying(recording.stages());
         replaying.note("knowledge", Duration::from_secs(9));
         let times: Vec<u128> =
             (0..3).filter_map(|_| replaying.take("knowledge")).map(|time| time.as_micros()).collect();

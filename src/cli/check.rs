@@ -40,6 +40,7 @@ impl Checked {
 }
 
 /// Checks the scenarios at `paths`, the criteria and the project file. `cassettes` overrides the project's folder.
+#[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
 pub fn check(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, cassettes: Option<&Path>) -> Checked {
     checked(root, paths, criteria, cassettes).0
 }

@@ -9,6 +9,7 @@ use crate::simulator;
 use serde_json::Value;
 
 /// Documents with a schema, as file stems below `schema/`.
+#[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
 pub const DOCUMENTS: [&str; 5] = ["scenario", "criteria", "project", "rubric", "behaviour"];
 
 /// Schema of a document, ending with a newline; `None` for an unknown document.

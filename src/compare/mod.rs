@@ -33,13 +33,8 @@ pub(crate) use comparison::{COMPARISON_VERSION, Comparison, Finding, LIVE_REPETI
 pub(crate) use differences::{Difference, PromptChange};
 pub(crate) use error::CompareError;
 pub(crate) use flips::{Flip, PairedCase};
-pub(crate) use summary::{
-    BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome,
-};
-pub(crate) use usage::Usage;
-pub(crate) use variants::{
-    Beside, Cell, Figure, InCase, Unit, VARIANTS_VERSION, Variant, Variants, compare_pair, compare_variants,
-};
+pub(crate) use summary::{CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary};
+pub(crate) use variants::{Beside, Cell, Figure, InCase, Unit, Variant, Variants, compare_pair, compare_variants};
 
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@
 use super::{ConversationState, MemoryStore, Observer, SessionStore, Settings, Status};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
 use crate::platform::clock::{BoxFuture, Clock};
-use crate::provider::{Access, Attempt, ChatModel, ManagedRetrieval, Refusals, SearchService};
+use crate::provider::{Attempt, ChatModel, ManagedRetrieval, Refusals, SearchService};
 use crate::trace::{Event, TurnOutcome, What};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,8 +39,6 @@ pub struct AgentContext {
     pub stages: Arc<dyn Stages>,
     /// The settings.
     pub settings: Arc<Settings>,
-    /// Access to services that a flow calls in their own dialect; `None` when there are none.
-    pub access: Option<Access>,
     /// The managed retrieval service, for flows that ask one.
     pub managed_retrieval: Option<ManagedRetrieval>,
     /// Stores sessions while a turn is running.
@@ -69,7 +67,7 @@ impl AgentContext {
         settings: Arc<Settings>,
     ) -> Self {
         let started = clock.now();
-        let (access, managed_retrieval, observer, record) = (None, None, None, Mutex::default());
+        let (managed_retrieval, observer, record) = (None, None, Mutex::default());
         let refusals = None;
         let sessions = Arc::new(MemoryStore::default());
         Self {
@@ -80,7 +78,6 @@ impl AgentContext {
             clock,
             stages,
             settings,
-            access,
             managed_retrieval,
             sessions,
             refusals,
@@ -88,12 +85,6 @@ impl AgentContext {
             started,
             record,
         }
-    }
-
-    /// Adds access to services that a flow calls in their own dialect.
-    #[must_use]
-    pub fn with_access(self, access: Access) -> Self {
-        Self { access: Some(access), ..self }
     }
 
     /// Adds the record of requests that services refused.
@@ -156,11 +147,6 @@ impl AgentContext {
         ordinal
     }
 
-    /// Copies the events so far.
-    pub fn events(&self) -> Vec<Event> {
-        self.record().events.clone()
-    }
-
     /// Adds the body of the reply to the end of the conversation's newest turn.
     pub fn replied(&self, conversation: u32, body: impl FnOnce(&TurnOutcome) -> Value) {
         let mut record = self.record();
@@ -175,11 +161,6 @@ impl AgentContext {
     /// Takes the events out of the context.
     pub fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut self.record().events)
-    }
-
-    /// Time since the context was made, in microseconds.
-    pub fn elapsed_us(&self) -> u64 {
-        micros(self.clock.now().saturating_sub(self.started))
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {

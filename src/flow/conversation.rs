@@ -145,6 +145,7 @@ impl ConversationState {
 
     /// Sets the data about the user that is passed to tools.
     #[must_use]
+    #[cfg(test)]
     pub fn knowing(self, tool_context: Map<String, Value>) -> Self {
         Self { tool_context, ..self }
     }

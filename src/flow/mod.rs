@@ -49,7 +49,7 @@ mod retrieve_then_read;
 mod scripted;
 
 pub(crate) use context::{AgentContext, Stages};
-pub(crate) use conversation::{CONVERSATION_VERSION, ConversationState, FlowState, StateError};
+pub(crate) use conversation::{ConversationState, FlowState, StateError};
 pub(crate) use history::digest;
 pub(crate) use observer::{Observer, Status};
 pub(crate) use prompts::{PromptError, PromptText, Prompts};

@@ -40,10 +40,6 @@ impl KnowledgeBase for Slow {
     fn hash(&self) -> String {
         "slow".into()
     }
-
-    fn id(&self) -> &'static str {
-        "slow"
-    }
 }
 
 /// Plays one turn with that base and that model. Returns the events and the number of requests to the model.

@@ -422,6 +422,7 @@ fn mistake(plan: &Plan, scenario: Option<usize>, written: &Criterion, problem: S
 ///
 /// # Errors
 /// If a criterion is invalid, a trace cannot be read, or a trace does not belong to the plan.
+#[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
 pub fn evaluate(
     plan: &Plan,
     traces: impl Iterator<Item = Result<Trace, TraceError>>,

@@ -46,12 +46,14 @@ mod tests;
 pub(crate) use cause::{Cause, reason};
 pub(crate) use draws::{Draws, Redrawn};
 pub(crate) use error::EvaluationError;
-pub use evaluator::{Evaluator, evaluate};
+pub use evaluator::Evaluator;
+#[cfg(not(front_door_only))]
+pub use evaluator::evaluate;
 pub(crate) use examine::{Examined, Examiner};
 pub(crate) use grades::ItemGrades;
-pub(crate) use latency::{Edge, FirstToken, Latency, Quantile};
-pub(crate) use results::{TrialResults, TrialRows};
-pub(crate) use row::{LaneRow, TrialRow};
+pub(crate) use latency::{Edge, Latency, Quantile};
+pub(crate) use results::TrialResults;
+pub(crate) use row::TrialRow;
 pub(crate) use spending::{Spending, Spent};
 pub(crate) use stopped::{Sequential, Stopped};
 pub(crate) use unshown::Unshown;

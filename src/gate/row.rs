@@ -11,7 +11,6 @@ use std::fmt;
 
 /// Result of one trial: see [`TrialResult`] for the fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "they are those of TrialResult")]
 pub struct TrialRow<'a> {
     pub id: Cow<'a, str>,
     pub scenario: &'a str,
@@ -43,7 +42,6 @@ pub struct TrialRow<'a> {
 
 /// Borrowed view of a [`Lane`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "they are those of Lane")]
 pub struct LaneRow<'a> {
     pub flow: &'a str,
     pub variant: &'a str,

@@ -20,5 +20,5 @@ pub(crate) use csv::write_csv;
 pub(crate) use grade::{Graded, Grader};
 pub(crate) use reply::ItemGrade;
 pub(crate) use table::table;
-pub(crate) use tally::{Beside, Row, Tally};
-pub(crate) use tasks::{Content, GradingTask, Scope, tasks};
+pub(crate) use tally::Tally;
+pub(crate) use tasks::{GradingTask, Scope, tasks};

@@ -79,7 +79,7 @@ impl Point {
 
 /// Conditions that two comparable points share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Conditions {
+pub struct Conditions {
     /// `REPLAYED` for a recording, which keeps its recorded times, or `LIVE`.
     pub mode: String,
     /// The requested models.
@@ -94,7 +94,7 @@ pub(crate) struct Conditions {
 
 /// One criterion's rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Rate {
+pub struct Rate {
     /// The criterion's id, `scenario/id` for a scenario's own gate.
     pub key: String,
     /// Its metric.
@@ -109,7 +109,7 @@ pub(crate) struct Rate {
 
 /// The times of turns, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Times {
+pub struct Times {
     /// Number of turns that ended.
     pub n: u64,
     /// Median, nearest rank.

@@ -78,8 +78,6 @@ pub trait KnowledgeBase: Send + Sync {
     /// What a recording pins: a hash of everything that can be found; of a base behind a server, of what the server
     /// says of it, once it was asked, and of its declaration before.
     fn hash(&self) -> String;
-    /// The name that it is known by.
-    fn id(&self) -> &str;
 }
 
 /// A knowledge base as declared: shared by trials, each of which opens it for itself.
@@ -123,11 +121,6 @@ impl KnowledgeBases {
     /// Bases with their names, in the order of their declaration.
     pub fn new(bases: Vec<(String, Arc<dyn KnowledgeBase>)>) -> Self {
         Self { bases }
-    }
-
-    /// One base under its own name.
-    pub fn one(base: Arc<dyn KnowledgeBase>) -> Self {
-        Self { bases: vec![(base.id().to_owned(), base)] }
     }
 
     /// Notes from now on what searches of these bases find.
@@ -201,7 +194,8 @@ mod tests {
     }
 
     fn chosen(bases: &KnowledgeBases, kb_id: &str) -> Option<String> {
-        bases.get(kb_id).map(|base| base.id().to_owned())
+        let found = bases.get(kb_id)?;
+        bases.bases.iter().find(|(_, base)| Arc::ptr_eq(base, found)).map(|(name, _)| name.clone())
     }
 
     #[test]
@@ -220,7 +214,7 @@ mod tests {
     #[test]
     fn one_base_pins_its_own_hash_and_several_pin_names_and_hashes() {
         let one = base("north", "a");
-        assert_eq!(KnowledgeBases::one(Arc::clone(&one)).hash(), one.hash());
+        assert_eq!(KnowledgeBases::new(vec![("north".to_owned(), Arc::clone(&one))]).hash(), one.hash());
         let hash = |a: &str, b: &str| KnowledgeBases::new(vec![named("north", a), named("south", b)]).hash();
         assert_eq!(hash("a", "b"), hash("a", "b"));
         assert_ne!(hash("a", "b"), hash("a", "c"));

@@ -64,6 +64,7 @@ impl Embedded {
     ///
     /// # Errors
     /// When the index cannot be built.
+    #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
     pub fn open(corpus: Corpus, cache: Option<&Path>) -> Result<Self, KnowledgeError> {
         Self::open_in(Language::English, corpus, cache)
     }
@@ -230,10 +231,6 @@ impl KnowledgeBase for Embedded {
             Language::English => self.corpus.hash.clone(),
             other => format!("{}-{other}", self.corpus.hash),
         }
-    }
-
-    fn id(&self) -> &str {
-        &self.corpus.id
     }
 }
 

@@ -65,8 +65,4 @@ impl KnowledgeBase for Noting {
     fn hash(&self) -> String {
         self.base.hash()
     }
-
-    fn id(&self) -> &str {
-        self.base.id()
-    }
 }

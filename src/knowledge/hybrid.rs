@@ -220,10 +220,6 @@ impl KnowledgeBase for Opened {
             }
         }
     }
-
-    fn id(&self) -> &str {
-        &self.shared.id
-    }
 }
 
 #[cfg(test)]

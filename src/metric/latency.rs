@@ -4,7 +4,7 @@
 //! limit; leaving it out would make failing fast look quick.
 
 use super::catalogue::Registered;
-use super::{Measure, Metric, Mode, Observation, Outcome, TrialView};
+use super::{Metric, Mode, Observation, Outcome, TrialView};
 use crate::settings::catalogue::MetricEntry;
 use crate::trace::TurnOutcome;
 
@@ -51,10 +51,6 @@ pub(super) struct Latency {
 }
 
 impl Metric for Latency {
-    fn measure(&self) -> Measure {
-        Measure::Time
-    }
-
     fn quantile(&self) -> f64 {
         self.quantile
     }

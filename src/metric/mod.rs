@@ -212,16 +212,6 @@ pub enum Outcome {
     Never,
 }
 
-/// Kind of a metric's observations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Measure {
-    /// Successes and failures.
-    Rate,
-    /// Times; a target `<= 10s` on `latency_p95` is the claim P(T < 10 s) >= 0.95.
-    Time,
-}
-
 impl Observation {
     /// A successful unit.
     pub(crate) fn success(unit: impl Into<String>) -> Self {
@@ -241,10 +231,6 @@ impl Observation {
 
 /// A metric with its parameters set.
 pub trait Metric: Send + Sync {
-    /// Whether the metric is a rate or a time.
-    fn measure(&self) -> Measure {
-        Measure::Rate
-    }
     /// For [`Measure::Time`], the share that must stay below the target: 0.95 for a p95.
     fn quantile(&self) -> f64 {
         0.95

@@ -6,8 +6,8 @@
 use super::{Seen, TrialView};
 use crate::plan::ResolvedCase;
 use crate::trace::{
-    Answer, EXTERNAL, ExternalResult, FedBack, IndexResult, ModelCalled, Retried, SearchResult, ToolCalled,
-    ToolOutcome, ToolResult, Trace, TurnEnded, TurnOutcome, What,
+    Answer, EXTERNAL, ExternalResult, IndexResult, ModelCalled, Retried, SearchResult, ToolCalled, ToolOutcome,
+    ToolResult, Trace, TurnEnded, TurnOutcome, What,
 };
 use std::collections::BTreeMap;
 
@@ -88,11 +88,6 @@ impl<'a> TurnView<'a> {
     /// Completions of the model, in order.
     pub fn models(&self) -> impl Iterator<Item = &'a ModelCalled> {
         self.events.iter().filter_map(|what| if let What::ModelCalled(call) = what { Some(call) } else { None })
-    }
-
-    /// Feedback of the controller to the model, in order.
-    pub fn feedback(&self) -> impl Iterator<Item = &'a FedBack> {
-        self.events.iter().filter_map(|what| if let What::FedBack(told) = what { Some(told) } else { None })
     }
 
     /// Retries, in order.

@@ -8,7 +8,7 @@ mod stored;
 mod trials;
 
 pub use build::{Selection, build, trial_seed};
-pub(crate) use case::{ONLY, ResolvedCase};
+pub(crate) use case::ResolvedCase;
 pub(crate) use difference::differences;
 pub(crate) use order::interleaved;
 pub(crate) use trials::{Planned, Trials};

@@ -236,6 +236,7 @@ pub struct ChatResponse {
 
 impl ChatResponse {
     /// Converts the reply into the next message of the conversation, with all that its dialect wants back.
+    #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
     pub fn to_message(&self) -> Message {
         Message {
             role: Role::Assistant,

@@ -61,13 +61,6 @@ impl ChatClient {
         self
     }
 
-    /// Sets known secrets, which are redacted in the service's error messages.
-    #[must_use]
-    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
-        self.redactor = redactor;
-        self
-    }
-
     fn request(&self, request: &ChatRequest) -> HttpRequest {
         let body = Arc::new(encode(self.dialect, &self.quirks, self.streaming, request, self.written(request)));
         *self.last() = Some(Last { tools: Arc::clone(&request.tools), body: Arc::clone(&body) });

@@ -31,7 +31,9 @@ pub(crate) use perplexity_agent::PerplexityAgent;
 pub(crate) use refusals::Refusals;
 pub use retry::{Failure, RetryPolicy};
 pub(crate) use stream::ended_by;
-pub(crate) use wire::nuclia_ask::{AskAnswer, AskCitation, AskRequest, AskStatus, Paragraph};
+#[cfg(test)]
+pub(crate) use wire::nuclia_ask::AskCitation;
+pub(crate) use wire::nuclia_ask::{AskAnswer, AskRequest, AskStatus, Paragraph};
 
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::provider::chat::{ChatRequest, ChatResponse, Usage};

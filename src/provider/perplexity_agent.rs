@@ -31,13 +31,6 @@ impl PerplexityAgent {
     pub fn new(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Self {
         Self { transport, clock, policy, redactor: Redactor::default(), calls: AtomicU64::new(0) }
     }
-
-    /// Sets known secrets, which are redacted in the service's error messages.
-    #[must_use]
-    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
-        self.redactor = redactor;
-        self
-    }
 }
 
 impl SearchService for PerplexityAgent {

@@ -30,7 +30,7 @@ pub(crate) use self::searchable::Searchable;
 pub(crate) use self::terminal::terminal;
 pub use self::timelines::Beside;
 pub use self::timelines::TimelineBuilder;
-pub(crate) use self::timelines::{BUDGET, Room, Timelines};
+pub(crate) use self::timelines::{Room, Timelines};
 
 use crate::compare::Comparison;
 use crate::gate::Evaluation;

@@ -42,8 +42,6 @@ pub struct Loaded {
     pub ratings: Option<BTreeMap<String, bool>>,
     /// Measured agreement of grades with people, when the project names a file.
     pub agreement: Option<MeasuredAgreement>,
-    /// Notes; none is an error.
-    pub notes: Vec<Diagnostic>,
 }
 
 /// One scenario with the files read for it.
@@ -117,7 +115,7 @@ pub(crate) fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, c
         .sort_by(|one, other| (&one.file, one.place, one.severity).cmp(&(&other.file, other.place, other.severity)));
     diagnostics.dedup();
     let clean = diagnostics.iter().all(|diagnostic| diagnostic.severity == Severity::Note);
-    let loaded = loaded.filter(|_| clean).map(|loaded| Loaded { notes: diagnostics.clone(), ..loaded });
+    let loaded = loaded.filter(|_| clean);
     Examined { loaded, diagnostics, files: work.files }
 }
 
@@ -304,7 +302,6 @@ impl<'a> Work<'a> {
             criteria_file,
             ratings,
             agreement,
-            notes: Vec::new(),
         })
     }
 

@@ -44,21 +44,25 @@ pub(crate) mod schema;
 mod shape;
 mod tables;
 
-pub(crate) use check_criteria::{CriterionError, ReadCriterion};
-pub(crate) use diagnostic::{Diagnostic, Place, Severity};
+pub(crate) use check_criteria::ReadCriterion;
+#[cfg(test)]
+pub(crate) use diagnostic::Place;
+pub(crate) use diagnostic::{Diagnostic, Severity};
 pub(crate) use files::find_root;
-pub(crate) use grammar::{MetricCall, Target, parse_floor, parse_metric, parse_target};
+pub(crate) use grammar::{Target, parse_target};
 pub(crate) use knowledge::KnowledgeNames;
+#[cfg(test)]
+pub(crate) use load::CasePlace;
 pub use load::Loaded;
 pub use load::load;
-pub(crate) use load::{CasePlace, Examined, LoadedScenario, examine, load_project, load_rubric};
+pub(crate) use load::{LoadedScenario, examine, load_project, load_rubric};
 pub(crate) use resolve::resolve_metric;
 
 pub(crate) use criteria::{Criteria, Criterion, GateKind};
 pub use document::Case;
 pub use document::SequenceStep;
-pub(crate) use document::{Conversation, KeywordIndexState, Scenario, Turn, Variant};
+pub(crate) use document::{Conversation, KeywordIndexState, Scenario, Turn};
 pub(crate) use expect::{CallExpectation, CallPattern, Expectation};
 pub(crate) use project::Project;
 pub(crate) use repair::mistakes_of_shape;
-pub(crate) use rubric::{Rubric, RubricEvidence, RubricItem};
+pub(crate) use rubric::{Rubric, RubricEvidence};

@@ -35,8 +35,7 @@ mod status;
 mod under_way;
 
 pub(crate) use routes::routes;
-pub(crate) use service::{Service, ServiceError, ServiceOptions};
-pub(crate) use sessions::SessionError;
+pub(crate) use service::{Service, ServiceOptions};
 
 use std::future::{Future, IntoFuture};
 use std::net::SocketAddr;

@@ -24,16 +24,15 @@ mod optional;
 pub(crate) mod price;
 mod provider;
 
-pub(crate) use duration::{AgeLimit, DurationError, TimeSpan, parse_age, parse_duration, print_duration};
+pub(crate) use duration::{AgeLimit, TimeSpan, parse_age, parse_duration, print_duration};
 pub(crate) use expression::{expression, expression_work};
 pub(crate) use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
 pub use knowledge::KnowledgeBaseSettings;
-pub(crate) use knowledge::{AddressError, EmbeddingSettings, Forget, KeywordIndexSettings, ServerAddress};
+pub(crate) use knowledge::{EmbeddingSettings, Forget, KeywordIndexSettings, ServerAddress};
 pub(crate) use language::Language;
-pub(crate) use managed::{
-    AuditMetadata, ManagedRetrievalSettings, ParameterType, PromptRephrasing, QUERY, TemplateParameter, TemplatePiece,
-    placeholders, template_pieces,
-};
+#[cfg(test)]
+pub(crate) use managed::TemplateParameter;
+pub(crate) use managed::{ManagedRetrievalSettings, QUERY, TemplatePiece, placeholders, template_pieces};
 pub(crate) use model::{Enforcement, Limits, ModelSettings, SearchSettings};
 pub(crate) use optional::OptionalService;
 pub use provider::Auth;

@@ -32,23 +32,23 @@ pub struct Behaviour {
     pub seed: u64,
     /// Whether latencies are slept.
     #[serde(default)]
-    pub pace: Pace,
+    pub(crate) pace: Pace,
     /// Names of tools that the agent calls differently, by role (`knowledge`, `external`, `index`, `respond`).
     #[serde(default)]
     pub tools: Aliases,
     /// The chat model.
-    pub model: ModelBehaviour,
+    pub(crate) model: ModelBehaviour,
     /// The search service.
-    pub search: SearchBehaviour,
+    pub(crate) search: SearchBehaviour,
     /// A judge of answers.
     #[serde(default)]
-    pub judge: Option<JudgeBehaviour>,
+    pub(crate) judge: Option<JudgeBehaviour>,
     /// An embeddings model.
     #[serde(default)]
-    pub embeddings: Option<EmbeddingsBehaviour>,
+    pub(crate) embeddings: Option<EmbeddingsBehaviour>,
     /// A managed retrieval service.
     #[serde(default)]
-    pub managed: Option<ManagedBehaviour>,
+    pub(crate) managed: Option<ManagedBehaviour>,
 }
 
 /// The simulated embeddings model: texts that share words are similar.

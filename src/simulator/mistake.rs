@@ -27,7 +27,7 @@ pub enum BehaviourError {
 
 /// One mistake in a behaviour file.
 #[derive(Debug)]
-pub(crate) struct BehaviourMistake {
+pub struct BehaviourMistake {
     /// Position, if it concerns one.
     pub place: Option<Place>,
     /// Description.
@@ -36,7 +36,7 @@ pub(crate) struct BehaviourMistake {
 
 /// Kind of a mistake in a behaviour file.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BehaviourProblem {
+pub enum BehaviourProblem {
     /// It does not have the structure of a behaviour file.
     #[error("{0}")]
     Shape(String),
@@ -55,7 +55,7 @@ fn listed(path: &Path, mistakes: &[BehaviourMistake]) -> String {
 
 /// Kind of an invalid value.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(crate) enum ValueError {
+pub enum ValueError {
     /// The name is not allowed.
     #[error("name `{0}`: use lower-case letters, digits and hyphens")]
     Name(String),

@@ -26,11 +26,10 @@ mod stream;
 mod wire;
 
 pub use behaviour::Behaviour;
-pub(crate) use behaviour::{Pace, schema};
+pub(crate) use behaviour::schema;
 pub use load::load;
 pub use mistake::BehaviourError;
-pub(crate) use mistake::{BehaviourMistake, BehaviourProblem, ValueError};
-pub(crate) use server::{FAULT_HEADER, LATENCY_HEADER, NAME_HEADER, SEED_HEADER, serve};
+pub(crate) use server::serve;
 
 #[cfg(test)]
 mod tests;

@@ -286,7 +286,7 @@ async fn post(
     fault: &str,
     body: &Value,
 ) -> (u16, reqwest::header::HeaderMap, Value) {
-    let request = client.post(url).header(super::FAULT_HEADER, fault).body(body.to_string());
+    let request = client.post(url).header(super::server::FAULT_HEADER, fault).body(body.to_string());
     let response = request.send().await.expect("a response");
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let text = response.text().await.expect("a body");
@@ -305,8 +305,8 @@ async fn both_dialects_answer_over_loopback_with_their_headers_and_failures() {
         let body = json!({"model": "m", "messages": [{"role": "user", "content": PUMP}], "tools": functions});
         let chat = format!("http://{address}/v1/chat/completions");
         let (status, headers, reply) = post(&client, chat.clone(), "plain", &body).await;
-        assert_eq!((status, &headers[super::NAME_HEADER]), (200, &"garden".parse().expect("header")));
-        let latency: u64 = headers[super::LATENCY_HEADER].to_str().expect("text").parse().expect("number");
+        assert_eq!((status, &headers[super::server::NAME_HEADER]), (200, &"garden".parse().expect("header")));
+        let latency: u64 = headers[super::server::LATENCY_HEADER].to_str().expect("text").parse().expect("number");
         assert!(latency > 100_000, "{latency} us");
         assert_eq!(reply["choices"][0]["finish_reason"], "tool_calls");
         let call = &reply["choices"][0]["message"]["tool_calls"][0]["function"];

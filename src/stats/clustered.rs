@@ -1,7 +1,5 @@
 //! Units that come in clusters: what a rate says about clusters not seen yet.
 
-use super::student::critical;
-
 /// A rate over clusters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Clustered {
@@ -15,16 +13,6 @@ pub(crate) struct Clustered {
     pub standard_error: f64,
     /// Units that would carry as much information if each came from a cluster of its own.
     pub effective_n: f64,
-}
-
-impl Clustered {
-    /// Two-sided 95 % interval of the rate over clusters not seen yet, by Student's t with one degree of freedom less
-    /// than clusters; of no width when all clusters are alike, where the bounds of [`super::rate`] with
-    /// `effective_n` are the ones to show.
-    pub(crate) fn interval(&self) -> (f64, f64) {
-        let half = critical(self.clusters as f64 - 1.0, 0.05) * self.standard_error;
-        ((self.rate - half).max(0.0), (self.rate + half).min(1.0))
-    }
 }
 
 /// Clustered figures of `(successes, units)` for each cluster; `None` with fewer than two clusters that have units.
@@ -59,9 +47,6 @@ mod tests {
         assert_eq!(found.clusters, 6);
         assert!((found.standard_error - 0.123_603).abs() < 1e-6, "{found:?}");
         assert!((found.plain_error - 0.112_834).abs() < 1e-6 && (found.rate - 0.8333).abs() < 5e-5, "{found:?}");
-        // t with 5 degrees of freedom: 2.570582 standard errors each way, cut at 1.
-        let (low, high) = found.interval();
-        assert!((low - (20.0 / 24.0 - 2.570_582 * 0.123_603)).abs() < 1e-5 && high >= 1.0, "{low} {high}");
         assert!((found.effective_n - 9.0909).abs() < 1e-4, "{found:?}");
         let (low, high) = wilson(found.effective_n * 20.0 / 24.0, found.effective_n);
         assert!((low - 0.5084).abs() < 1e-4 && (high - 0.9603).abs() < 1e-4, "{low} {high}");

@@ -9,14 +9,12 @@
 pub(crate) mod agreement;
 mod beta;
 pub(crate) mod betting;
-pub(crate) mod bootstrap;
 pub(crate) mod change_points;
 mod clustered;
 pub(crate) mod clusters;
 #[cfg(test)]
 mod coverage;
 pub(crate) mod critical_path;
-pub(crate) mod effect;
 #[cfg(test)]
 mod error_rates;
 mod least_favourable;
@@ -24,7 +22,8 @@ pub(crate) mod operating;
 mod paired;
 pub(crate) mod paired_shift;
 pub(crate) mod percent;
-pub(crate) mod permutation;
+#[cfg(test)]
+mod permutation;
 pub(crate) mod population;
 pub(crate) mod power;
 pub(crate) mod prediction_powered;
@@ -37,10 +36,11 @@ pub(crate) mod signed_rank;
 pub(crate) mod stopping;
 mod student;
 
-pub(crate) use clustered::{Clustered, clustered};
+pub(crate) use clustered::clustered;
 pub(crate) use clusters::Clusters;
-pub(crate) use paired::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels, mcnemar_exact};
-pub(crate) use rate::{lower_bound, upper_bound};
+pub(crate) use paired::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels};
+#[cfg(test)]
+pub(crate) use rate::lower_bound;
 pub(crate) use repeats::{pass_all_of, pass_any_of};
 pub(crate) use sample::Sample;
 

@@ -155,7 +155,7 @@ fn draw(differences: &[f64], seed: u64) -> Subsets {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{mcnemar_exact, permutation::sign_flip};
+    use super::super::{paired::mcnemar_exact, permutation::sign_flip};
     use super::*;
     use proptest::prelude::*;
 

@@ -16,6 +16,7 @@ pub(crate) enum Weight {
     /// None: human ratings alone.
     Nothing,
     /// Full weight: the first form of the estimate.
+    #[cfg(test)]
     Full,
     /// As much as makes the interval shortest, by the judge's covariance with people.
     Tuned,
@@ -47,6 +48,7 @@ pub(crate) fn estimate(rated: &[(f64, f64)], judged: &[f64], weight: Weight) -> 
     }
     let weight = match weight {
         Weight::Nothing => 0.0,
+        #[cfg(test)]
         Weight::Full => 1.0,
         Weight::Tuned => tuned(rated, judged),
     };

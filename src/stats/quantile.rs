@@ -17,6 +17,7 @@ pub(crate) fn rank(n: u64, q: f64) -> Option<u64> {
 
 /// Ranks, from 1, of the order statistics that bound the `q`-quantile of `n` values from below and from above, each
 /// one-sided with 95 %; `None` where `n` is too small for a bound on that side.
+#[cfg(test)]
 pub(crate) fn bound_ranks(n: u64, q: f64) -> (Option<u64>, Option<u64>) {
     ranks_at(n, q, ALPHA)
 }
@@ -49,6 +50,7 @@ pub(crate) struct Bounded {
 
 /// The quantiles [`SHOWN`] of `sorted` (ascending, timeouts as `u64::MAX` and not left out) with their bounds; empty
 /// without values.
+#[cfg(test)]
 pub(crate) fn bounded(sorted: &[u64]) -> Vec<Bounded> {
     SHOWN.into_iter().filter_map(|q| bounded_at(sorted, q, ALPHA)).collect()
 }

@@ -21,6 +21,7 @@ pub(crate) fn lower_bound(s: u64, n: u64) -> f64 {
 }
 
 /// Exact one-sided 95 % upper bound on the rate behind `s` of `n`.
+#[cfg(test)]
 pub(crate) fn upper_bound(s: u64, n: u64) -> f64 {
     upper_bound_at(s as f64, n as f64, ALPHA)
 }

@@ -76,11 +76,6 @@ impl Mixture {
         self.ln_against(s, f) >= -self.alpha_fail.ln()
     }
 
-    /// The rate that is claimed.
-    pub(crate) fn target(&self) -> f64 {
-        self.target
-    }
-
     /// The rate above which it passes: the target less the margin.
     pub(crate) fn boundary(&self) -> f64 {
         self.boundary
@@ -96,6 +91,7 @@ fn mixture(s: f64, f: f64, prior: f64, m: f64) -> f64 {
 
 /// The rates that `s` successes and `f` failures leave at level `1 - alpha`, whatever rule stopped them: those against
 /// which the untruncated mixture stays below `1/alpha` (Robbins 1970, Krichevsky and Trofimov 1981), by bisection.
+#[cfg(test)]
 pub(crate) fn interval_at_stopping(s: u64, f: u64, alpha: f64) -> (f64, f64) {
     let (s, f) = (s as f64, f as f64);
     let inside = |m: f64| mixture(s, f, PRIOR, m) < -alpha.ln();

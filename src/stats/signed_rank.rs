@@ -12,6 +12,7 @@ const EXACT_UP_TO: usize = 150;
 const PAIRED_UP_TO: usize = 1_000;
 
 /// The result of a signed-rank test.
+#[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SignedRank {
     /// The smaller of the sums of positive and of negative ranks.
@@ -35,6 +36,7 @@ pub(crate) struct Location {
 
 /// Wilcoxon's two-sided signed-rank test (1945; oracle `scipy.stats.wilcoxon`): zeros are left out, ties get their
 /// mean rank and are enumerated as such; `None` when no difference is left, or one is not finite.
+#[cfg(test)]
 pub(crate) fn wilcoxon(differences: &[f64]) -> Option<SignedRank> {
     if differences.iter().any(|value| !value.is_finite()) {
         return None;
@@ -148,6 +150,7 @@ fn thin(values: &[f64]) -> Vec<f64> {
 }
 
 /// Twice the rank of each value, ties sharing their mean rank: whole numbers.
+#[cfg(test)]
 fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|left, right| values[*left].total_cmp(&values[*right]));

@@ -30,7 +30,7 @@ pub(crate) mod state_machine;
 pub(crate) mod text;
 mod trajectory;
 
-pub(crate) use agreement::{AGREEMENT, Agreement, AgreementError, ErrorsByCase, MeasuredAgreement};
+pub(crate) use agreement::{AGREEMENT, Agreement, MeasuredAgreement};
 pub use event::*;
 pub use folder::*;
 pub(crate) use grade::*;

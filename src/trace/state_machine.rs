@@ -4,7 +4,9 @@
 
 use crate::trace::{Trace, What};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+#[cfg(test)]
+use std::collections::BTreeSet;
 
 /// A flow's states and transitions, for one turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +52,7 @@ impl Machine {
     }
 
     /// State and event pairs with more than one next state: empty for a deterministic machine.
+    #[cfg(test)]
     pub fn ambiguous(&self) -> Vec<(String, String)> {
         let mut targets: BTreeMap<(&String, &String), BTreeSet<&String>> = BTreeMap::new();
         for row in &self.transitions {

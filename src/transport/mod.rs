@@ -16,15 +16,15 @@ mod tests;
 
 pub use budget::Budget;
 pub use budget::LimitTransport;
-pub(crate) use budget::{Tariff, TrialUnderWay};
+pub(crate) use budget::Tariff;
 pub(crate) use links::broken as broken_conversation;
 pub use live::LiveTransport;
 pub use live::Target;
 pub(crate) use live::{LiveError, REDIRECT_HEADER};
 pub use pace::Pace;
-pub(crate) use pace::Permit;
 pub(crate) use record::DECLARED_FAULT_HEADER;
 pub use record::RecordTransport;
+#[cfg(not(front_door_only))]
 pub use record::SIMULATOR_HEADER;
 pub use replay::ReplayTransport;
 pub(crate) use tap::{Passed, Tap};

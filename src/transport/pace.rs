@@ -56,6 +56,7 @@ impl Pace {
     }
 
     /// Current fraction of the declared rate, in (0, 1].
+    #[cfg(test)]
     pub fn share(&self) -> f64 {
         self.state().share
     }

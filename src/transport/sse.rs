@@ -57,18 +57,12 @@ pub struct Reader {
     name: Option<String>,
     data: Option<String>,
     id: Option<String>,
-    retry: Option<u64>,
 }
 
 impl Reader {
     /// Creates a reader at the start of a stream.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// The reconnection delay in milliseconds that the sender requested.
-    pub fn retry(&self) -> Option<u64> {
-        self.retry
     }
 
     /// Reads the next bytes and returns the events that end in them.
@@ -129,7 +123,6 @@ impl Reader {
             },
             "event" => self.name = Some(value.to_owned()),
             "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
-            "retry" => self.retry = value.parse().ok().or(self.retry),
             // A line that starts with a colon is a comment; other fields are reserved.
             _ => {}
         }
@@ -221,13 +214,6 @@ mod tests {
             assert_eq!(alone.len(), 1);
             assert_eq!((&alone[0].name, &alone[0].data), (&event.name, &event.data));
         }
-    }
-
-    #[test]
-    fn a_wait_that_is_no_number_is_ignored() {
-        let mut reader = Reader::new();
-        reader.push(b"retry: 300\nretry: soon\n").expect("short");
-        assert_eq!(reader.retry(), Some(300));
     }
 
     proptest! {

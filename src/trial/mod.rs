@@ -31,11 +31,11 @@ mod stages;
 pub(crate) mod trust;
 
 pub(crate) use cost::Spending;
-pub(crate) use drift::{Part, Standing};
+pub(crate) use drift::Part;
 pub(crate) use knowledge::{knowledge_access, without_services};
 pub(crate) use live::stopping_design;
 pub(crate) use model::ModelAccess;
-pub(crate) use recording::{Recorder, RecordingError, Subject, Written};
+pub(crate) use recording::{Recorder, RecordingError, Subject};
 pub(crate) use resend::{Resend, ResendError, documents};
 pub(crate) use services::{Variables, read_variables};
 pub(crate) use serving::name_models;

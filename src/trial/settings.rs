@@ -95,7 +95,7 @@ pub(super) fn environment(
         Some(managed) => context.with_managed_retrieval(managed),
         None => context,
     };
-    Ok(context.with_access(access).with_refusals(refusals))
+    Ok(context.with_refusals(refusals))
 }
 
 /// Sampling seed derived from the trial's name alone, so that no other seed of a run changes a recording.

@@ -49,10 +49,6 @@ impl KnowledgeBase for OpenShelf {
     fn hash(&self) -> String {
         "shelf-1".into()
     }
-
-    fn id(&self) -> &'static str {
-        "shelf"
-    }
 }
 
 fn decode(response: &HttpResponse) -> Result<Vec<Found>, Failure> {

@@ -83,6 +83,7 @@ impl Declaration {
     }
 
     /// Whether its schema compiles.
+    #[cfg(test)]
     pub fn compiles(&self) -> bool {
         self.compiled().is_some()
     }

@@ -74,6 +74,7 @@ impl<'a> Row<'a> {
 pub(super) type Neighbour = (Passage, f64);
 
 /// Every body that is sent to Qdrant for this passage, by the name of its schema in Qdrant's OpenAPI document.
+#[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
 pub fn qdrant_bodies(row: &Row<'_>) -> Vec<(&'static str, Value)> {
     qdrant::bodies(row)
 }

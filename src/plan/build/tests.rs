@@ -28,7 +28,6 @@ fn loaded() -> Loaded {
         criteria_file: String::new(),
         ratings: None,
         agreement: None,
-        notes: Vec::new(),
     }
 }
 

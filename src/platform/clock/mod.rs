@@ -16,9 +16,7 @@ use std::time::Duration;
 
 pub(crate) use fixed::FixedClock;
 pub use pausable::PausableClock;
-pub(crate) use pausable::Phase;
 pub use real::RealClock;
-pub(crate) use simulated::Deadlock;
 pub use simulated::VirtualClock;
 pub use simulated::block_on;
 

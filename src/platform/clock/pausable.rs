@@ -57,6 +57,7 @@ impl PausableClock {
     }
 
     /// Total time paused so far.
+    #[cfg(test)]
     pub fn held(&self) -> Duration {
         self.base.now().saturating_sub(self.now())
     }

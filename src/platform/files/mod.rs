@@ -22,7 +22,7 @@ mod tests;
 
 pub(crate) use error::{FileError, is_full_disk};
 pub(crate) use lock::{LockError, ProjectLock};
-pub(crate) use own_key::{KeyedHash, OwnKey};
+pub(crate) use own_key::OwnKey;
 #[cfg(unix)]
 pub(crate) use program::link;
 pub(crate) use program::{

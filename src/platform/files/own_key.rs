@@ -32,6 +32,7 @@ impl std::fmt::Debug for OwnKey {
 
 impl OwnKey {
     /// Key from raw bytes.
+    #[cfg(test)]
     pub(crate) fn of(bytes: [u8; LENGTH]) -> Self {
         Self(bytes)
     }

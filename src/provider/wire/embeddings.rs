@@ -31,6 +31,7 @@ pub enum Packing {
     /// Little-endian 32-bit floats.
     Floats,
     /// Signed bytes.
+    #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
     SignedBytes,
 }
 

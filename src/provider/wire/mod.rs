@@ -122,6 +122,7 @@ pub trait Dialect: Send + Sync {
     /// is half of the work, and they are the same in every request of a conversation.
     fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value;
     /// Encodes a request's body.
+    #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
     fn encode_request(&self, request: &ChatRequest) -> Value {
         self.encode_again(request, None)
     }

@@ -24,7 +24,7 @@ pub use builder::EvaluatedRun;
 pub use builder::EvaluationBuilder;
 pub(crate) use builder::{Prepared, Preparer};
 pub(crate) use deciding::Deciding;
-pub(crate) use estimate::{Estimate, Money, Requests, Visible, estimate, turns};
+pub(crate) use estimate::{Estimate, Money, Requests, estimate, turns};
 pub(crate) use prospect::{Prospect, prospects};
 pub(crate) use runs::{beside_history, renew_runs_page, runs, write_page_of, write_runs_page};
 pub use score::score;

@@ -27,12 +27,12 @@ mod writable;
 
 pub(crate) use diff::{DiffError, ServiceDiff, diff};
 pub(crate) use files::{CassetteFile, cassettes};
-pub(crate) use import::{CaseNames, Import, ImportError, import, import_files, is_name};
+pub(crate) use import::{CaseNames, Import, import, import_files, is_name};
 pub(crate) use lock::lock;
 pub(crate) use refresh::{Refresh, RefreshCost, refresh};
-pub(crate) use rekey::{RekeyError, rekey};
+pub(crate) use rekey::rekey;
 pub(crate) use scan::{known_secrets, scan, scan_files};
-pub(crate) use staleness::{Ages, Stale, broken, lane_file, notes, stale, unrecorded};
+pub(crate) use staleness::{Ages, broken, lane_file, notes, unrecorded};
 pub(crate) use writable::{Unwritable, writable, writable_folders};
 
 use std::io;

@@ -83,6 +83,7 @@ impl Proxy {
     }
 
     /// Where it listens.
+    #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -62,11 +62,6 @@ impl Kept {
         self.lines.len()
     }
 
-    /// Whether there are no trials.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
     /// Whether the trial is among them.
     pub(crate) fn has(&self, trial: &str) -> bool {
         self.lines.contains_key(trial)

@@ -160,5 +160,5 @@ fn the_end_of_a_session_removes_it_from_the_store() {
     assert!(played.store.load("main").expect("loads").is_some());
     FLOW.session_ended(&env, &played.conversation);
     assert_eq!(played.store.load("main"), Ok(None));
-    assert!(matches!(env.events()[0].what, What::Logged(Logged::Cleared)));
+    assert!(matches!(env.take_events()[0].what, What::Logged(Logged::Cleared)));
 }

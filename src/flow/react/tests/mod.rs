@@ -67,10 +67,6 @@ impl KnowledgeBase for Failing {
     fn hash(&self) -> String {
         "failing".into()
     }
-
-    fn id(&self) -> &'static str {
-        "failing"
-    }
 }
 
 /// A store that keeps everything ever saved, with its state.

@@ -77,10 +77,6 @@ impl KnowledgeBase for Remote {
     fn hash(&self) -> String {
         "remote".into()
     }
-
-    fn id(&self) -> &'static str {
-        "far"
-    }
 }
 
 /// Returns these statuses in order; after the last, the request is not in the recording.
@@ -108,7 +104,7 @@ fn remote(model: Vec<Says>, statuses: &[u16]) -> (AgentContext, VirtualClock) {
     let server = Server(clock.clone(), Mutex::new(statuses.iter().copied().collect()));
     let policy = RetryPolicy { attempts: 2, ..RetryPolicy::default() };
     let access = Access { transport: Arc::new(server), clock: Arc::new(clock.clone()), policy };
-    let knowledge = KnowledgeBases::one(Arc::new(Remote(access)));
+    let knowledge = KnowledgeBases::new(vec![("far".to_owned(), Arc::new(Remote(access)))]);
     let (_, env) = Play { knowledge, ..play(model) }.environment(&clock);
     (env, clock)
 }

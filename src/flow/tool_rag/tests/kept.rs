@@ -1,7 +1,8 @@
 //! State that outlives a turn: a conversation stored and restored between turns, and the notifications of an observer.
 
 use super::*;
-use crate::flow::{CONVERSATION_VERSION, Observer, StateError, Status};
+use crate::flow::conversation::CONVERSATION_VERSION;
+use crate::flow::{Observer, StateError, Status};
 
 fn two_turns() -> Vec<Says> {
     let later = json!({"answer": "As I said.", "used_internal_kb": false, "used_external_kb": true,

@@ -200,7 +200,7 @@ struct Play {
 
 fn play(model: Vec<Says>) -> Play {
     let (enforcement, limits) = (Enforcement::Feedback, Limits::default());
-    let knowledge = KnowledgeBases::one(Arc::new(knowledge()));
+    let knowledge = KnowledgeBases::new(vec![("desk".to_owned(), Arc::new(knowledge()))]);
     Play { model, service: Vec::new(), enforcement, limits, withhold_history: false, external: true, knowledge }
 }
 

@@ -347,7 +347,7 @@ mod tests {
         let text = |n: usize| if n < holding { "tomato seeds" } else { "frost fleece" };
         let passage = |n: usize| Passage { id: format!("doc#{n}"), title: "Doc".into(), text: text(n).into() };
         let corpus = Corpus::of("desk", (0..40).map(passage).collect());
-        KnowledgeBases::one(Arc::new(Embedded::open(corpus, None).expect("opens")))
+        KnowledgeBases::new(vec![("desk".to_owned(), Arc::new(Embedded::open(corpus, None).expect("opens")))])
     }
 
     #[test]

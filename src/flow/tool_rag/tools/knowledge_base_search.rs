@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn an_unknown_knowledge_base_is_refused_with_the_names_of_those_that_there_are() {
-        let refusal = unknown_base(&KnowledgeBases::one(Arc::new(base("desk"))));
+        let refusal = unknown_base(&KnowledgeBases::new(vec![("desk".to_owned(), Arc::new(base("desk")))]));
         assert_eq!(
             (refusal.cause, refusal.guidance.as_str()),
             ("unknown_kb", "Leave `kb_id` out, or use `default_kb`.")

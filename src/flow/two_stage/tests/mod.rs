@@ -38,10 +38,6 @@ impl KnowledgeBase for Broken {
     fn hash(&self) -> String {
         "broken".into()
     }
-
-    fn id(&self) -> &'static str {
-        "broken"
-    }
 }
 
 fn bases() -> KnowledgeBases {
