@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The matching profile of embeddings as OpenAI writes them: everything counts but who asks.
-pub(super) static EMBEDDINGS: Profile = Profile { name: embeddings::NAME, version: 1, drop: &["/user"] };
+pub(crate) static EMBEDDINGS: Profile = Profile { name: embeddings::NAME, version: 1, drop: &["/user"] };
 
 /// The matching profile of that name, of services without a dialect of chat or search.
 pub(super) fn profile_of_service(name: &str) -> Option<&'static Profile> {
