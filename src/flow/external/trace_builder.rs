@@ -416,9 +416,8 @@ impl<'a> TraceBuilder<'a> {
         let took: Duration = attempts.iter().map(|one| one.took).sum();
         let at = self.at;
         self.at += took;
-        let searches = |role| move |call: &Waiting| self.role(&call.tool) == role;
-        let place = self.waiting.iter().position(searches(trace::Role::Knowledge));
-        let place = place.or_else(|| self.waiting.iter().position(searches(trace::Role::None)));
+        let of_role = |role| self.waiting.iter().position(|call| self.role(&call.tool) == role);
+        let place = of_role(trace::Role::Knowledge).or_else(|| of_role(trace::Role::None));
         if let Some(call) = place.and_then(|place| self.waiting.get_mut(place)) {
             call.attempts.extend(attempts);
             return;
