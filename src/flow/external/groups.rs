@@ -35,8 +35,7 @@ pub(super) fn grouped(passed: Vec<Passed>, words: &dyn Words) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for one in passed {
         let again = groups.last_mut().filter(|group| {
-            let same =
-                |last: &Passed| asks(&last.request) == asks(&one.request);
+            let same = |last: &Passed| asks(&last.request) == asks(&one.request);
             group.passed.last().is_some_and(|last| same(last) && failed(last))
         });
         if let Some(group) = again {

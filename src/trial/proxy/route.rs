@@ -213,7 +213,11 @@ mod tests {
         ] {
             let found = route("POST", path, None).expect(path);
             assert_eq!((found.service, found.api, found.path.as_str()), (service, api, below), "{path}");
-            assert_eq!(route("GET", path, None).map(|found| found.api).filter(|api| *api != Api::Exact), None, "{path}");
+            assert_eq!(
+                route("GET", path, None).map(|found| found.api).filter(|api| *api != Api::Exact),
+                None,
+                "{path}"
+            );
         }
         assert_eq!(Api::Embeddings.profile().name, "openai-embeddings");
     }
@@ -221,7 +225,8 @@ mod tests {
     #[test]
     fn a_client_is_told_by_its_headers_or_its_path() {
         let none = HeaderMap::new();
-        let with = |name: &'static str| HeaderMap::from_iter([(name.parse().expect("a name"), "x".parse().expect("text"))]);
+        let with =
+            |name: &'static str| HeaderMap::from_iter([(name.parse().expect("a name"), "x".parse().expect("text"))]);
         for (path, headers, dialect) in [
             ("/model/v1/chat/completions", &none, openai_chat::DIALECT),
             ("/model/v1/audio/speech", &none, openai_chat::DIALECT),
