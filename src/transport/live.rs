@@ -200,7 +200,7 @@ impl LiveTransport {
 
 /// The address of a path below a base URL; where both have the version, it stands there once. Clients of Anthropic write
 /// it in the path, and an endpoint that speaks OpenAI's dialects as well has it in its base URL.
-fn address(base_url: &str, path: &str) -> String {
+pub(super) fn address(base_url: &str, path: &str) -> String {
     let base = base_url.trim_end_matches('/');
     let path = if base.ends_with("/v1") && path.starts_with("/v1/") { &path["/v1".len()..] } else { path };
     format!("{base}{path}")

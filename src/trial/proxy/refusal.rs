@@ -34,3 +34,25 @@ pub(super) fn failed(dialect: &dyn Dialect, error: &TransportError) -> Response 
     };
     refusal(dialect, status, code, &message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::wire::{dialects, error_message};
+
+    #[test]
+    fn every_dialect_says_the_sentence_where_its_clients_read_it() {
+        for dialect in dialects() {
+            for status in [400, 403, 404, 413, 502, 504] {
+                let body = dialect.encode_error(status, "ragcheck_x", "ragcheck: why").to_string();
+                assert_eq!(error_message(&body), "ragcheck: why", "{}", dialect.name());
+                assert!(body.contains("ragcheck_x"), "{body}");
+            }
+        }
+        assert_eq!(refusal(openai_responses(), StatusCode::NOT_FOUND, "c", "m").headers()["x-should-retry"], "false");
+    }
+
+    fn openai_responses() -> &'static dyn Dialect {
+        crate::provider::wire::openai_responses::DIALECT
+    }
+}
