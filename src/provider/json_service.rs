@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Matching profile of OpenAI-compatible embeddings: everything counts except the user field.
-pub(super) static EMBEDDINGS: Profile = Profile { name: embeddings::NAME, version: 1, drop: &["/user"] };
+pub(crate) static EMBEDDINGS: Profile = Profile { name: embeddings::NAME, version: 1, drop: &["/user"] };
 
 /// The matching profile of that name, for services without a chat or search dialect.
 pub(super) fn profile_of_service(name: &str) -> Option<&'static Profile> {

@@ -3,14 +3,14 @@
 //! The agent does its own retries, so every exchange is one attempt here, successful or not.
 
 use super::chat_client;
-use super::failure::unreadable;
+use super::failure::{failure, malformed, unreadable};
 use super::perplexity_agent as client;
 use super::retry::Failure;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
 use super::{Attempt, ErrorKind, SearchAnswer, stream};
 use crate::cassette::{Profile, Redactor};
 use crate::provider::chat::{ChatRequest, ChatResponse, Role};
-use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, TransportError, sse};
+use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, sse};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(crate) struct Observed<T> {
 
 /// Whether a dialect can decode a request; one that is only compared exactly is not decoded.
 pub(crate) fn is_read(request: &HttpRequest) -> bool {
-    wire::by_name(request.profile.name).is_some()
+    embeds(request) || wire::by_name(request.profile.name).is_some()
 }
 
 /// Decodes a request to a model; `None` if it does not match its dialect.
@@ -33,7 +33,37 @@ pub(crate) fn asked(request: &HttpRequest) -> Option<ChatRequest> {
     wire::by_name(request.profile.name)?.decode_request(&request.path, &request.body).ok()
 }
 
-/// The question in a request to a search service: its last user message.
+/// Whether a request asks for vectors.
+pub(crate) fn embeds(request: &HttpRequest) -> bool {
+    request.service == Service::Embeddings
+}
+
+/// The text of a request for one vector; empty for several, and for token ids, which nobody reads.
+pub(crate) fn embedded_text(request: &HttpRequest) -> String {
+    let input = request.body.get("input");
+    let one = input.and_then(|input| input.as_str().or_else(|| input.as_array()?.first()?.as_str()));
+    let several = input.and_then(Value::as_array).is_some_and(|texts| texts.len() > 1);
+    one.filter(|_| !several).unwrap_or_default().to_owned()
+}
+
+/// Vectors: only whether they came is of interest.
+pub(crate) fn vectors(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<()> {
+    let redactor = Redactor::default();
+    read(request, result, |response| {
+        if !(200..300).contains(&response.status) {
+            return Err(failure(response, &redactor));
+        }
+        let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+        if let Some(reported) = wire::reported(&body) {
+            return Err(unreadable(response, &reported, &redactor));
+        }
+        // How the vectors are packed is between the agent and its provider.
+        let listed = body.get("data").is_some_and(Value::is_array);
+        if listed { Ok(()) } else { Err(malformed(response, "the answer has no list of vectors", &redactor)) }
+    })
+}
+
+/// The words of a request to a search service: the last thing that the user says in it.
 pub(crate) fn question(request: &HttpRequest) -> String {
     let words = request.body.get("query").and_then(Value::as_str).map(str::to_owned);
     let said = || {
@@ -51,7 +81,7 @@ pub(crate) fn completion(
     let dialect = wire::by_name(request.profile.name).unwrap_or(openai_chat::DIALECT);
     let mut heard = read(request, result, |response| {
         let redactor = Redactor::default();
-        chat_client::decode(dialect, &in_background(request, response), &redactor)
+        chat_client::decode(dialect, &in_events(&in_background(request, response)), &redactor)
     });
     if let (Ok(response), Ok(_)) = (result, &heard.result) {
         heard.attempt.first_token = stream::first_token(dialect, response);
@@ -109,6 +139,18 @@ fn in_background<'r>(request: &HttpRequest, response: &'r HttpResponse) -> Cow<'
     }
 }
 
+/// The response with its chunks as events, where they are the elements of one JSON list: Gemini's streams are unless
+/// `alt=sse` stands in the address.
+fn in_events(response: &HttpResponse) -> Cow<'_, HttpResponse> {
+    let good = (200..300).contains(&response.status) && response.body.trim_ascii_start().first() == Some(&b'[');
+    let Some(Value::Array(chunks)) = good.then(|| serde_json::from_slice(&response.body).ok()).flatten() else {
+        return Cow::Borrowed(response);
+    };
+    let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
+    Cow::Owned(HttpResponse { body: body.into(), headers, chunks: Vec::new(), ..response.clone() })
+}
+
 fn read<T>(
     request: &HttpRequest,
     answer: &Result<HttpResponse, TransportError>,
@@ -141,7 +183,6 @@ fn read<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::Service;
     use serde_json::json;
     use std::time::Duration;
 

@@ -8,6 +8,10 @@ use std::collections::BTreeSet;
 
 /// Describes the violation of the invariant; `None` if there is none or the body holds no conversation.
 pub(crate) fn broken(body: &Value) -> Option<String> {
+    let kept = |name: &&str| body.get(name).is_some_and(|value| !value.is_null());
+    if ["previous_response_id", "conversation"].iter().any(|name| kept(name)) {
+        return None;
+    }
     let list = |key: &str| body.get(key).and_then(Value::as_array);
     let mut calls = BTreeSet::new();
     for (place, message) in list("messages").or_else(|| list("input"))?.iter().enumerate() {
@@ -16,6 +20,9 @@ pub(crate) fn broken(body: &Value) -> Option<String> {
             calls.extend(text(call, "id"));
         }
         calls.extend(blocks().filter(|block| is(block, "tool_use")).filter_map(|block| text(block, "id")));
+        if is(message, "item_reference") {
+            return None;
+        }
         if is(message, "function_call") {
             calls.extend(text(message, "call_id"));
         }
@@ -69,5 +76,19 @@ mod tests {
             assert!(words.starts_with("message 0 answers the call \"a\""), "{words}");
         }
         assert_eq!(broken(&json!({"input": "no messages"})), None);
+        assert_eq!(broken(&json!({"input": [[101, 7], [9]]})), None, "token ids");
+    }
+
+    #[test]
+    fn a_call_that_the_service_keeps_may_be_answered() {
+        let answer = json!({"type": "function_call_output", "call_id": "a", "output": "x"});
+        for body in [
+            json!({"previous_response_id": "resp_1", "input": [answer]}),
+            json!({"conversation": {"id": "conv_1"}, "input": [answer]}),
+            json!({"input": [{"type": "item_reference", "id": "fc_1"}, answer]}),
+        ] {
+            assert_eq!(broken(&body), None, "{body}");
+        }
+        assert!(broken(&json!({"previous_response_id": null, "input": [answer]})).is_some());
     }
 }

@@ -147,7 +147,7 @@ impl LiveTransport {
             return Err(TransportError::Invalid { message });
         };
         let start = self.clock.now();
-        let url = format!("{}{}", target.base_url.trim_end_matches('/'), request.path);
+        let url = address(&target.base_url, &request.path);
         let method = reqwest::Method::from_bytes(request.method.as_bytes()).unwrap_or(reqwest::Method::POST);
         let direct = request.service == Service::Agent || loopback::is_loopback_url(&target.base_url);
         let client = if direct { &self.direct } else { &self.client };
@@ -167,7 +167,8 @@ impl LiveTransport {
             secret.set_sensitive(true);
             call = call.header(target.auth.header(), secret);
         }
-        for (name, value) in target.headers {
+        let sent = |name: &str| request.headers.iter().any(|(own, _)| own == name);
+        for (name, value) in target.headers.iter().filter(|(name, _)| !sent(name)) {
             call = call.header(*name, *value);
         }
         for (name, value) in self.headers.iter().filter(|_| target.trial_header) {
@@ -197,7 +198,15 @@ impl LiveTransport {
     }
 }
 
-/// Whether a response is a stream without its end, which must not be used or recorded.
+/// The address of a path below a base URL; where both have the version, it stands there once. Clients of Anthropic write
+/// it in the path, and an endpoint that speaks OpenAI's dialects as well has it in its base URL.
+pub(super) fn address(base_url: &str, path: &str) -> String {
+    let base = base_url.trim_end_matches('/');
+    let path = if base.ends_with("/v1") && path.starts_with("/v1/") { &path["/v1".len()..] } else { path };
+    format!("{base}{path}")
+}
+
+/// Whether a response is a stream that lacks its end: it must be neither believed nor recorded.
 fn is_cut(response: &HttpResponse, end: &StreamEnd) -> bool {
     let lines = |value: &str| value.trim_start().to_ascii_lowercase().starts_with("application/x-ndjson");
     let lines = response.header("content-type").is_some_and(lines);

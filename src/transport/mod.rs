@@ -126,12 +126,16 @@ pub struct HttpRequest {
     pub headers: Vec<(String, String)>,
 }
 
+/// Headers of an agent that say which version of an API is meant: no secrets, and words that answers may hold.
+const VERSION_HEADERS: [&str; 3] = ["anthropic-version", "anthropic-beta", "openai-beta"];
+
 impl HttpRequest {
     /// The values of [`HttpRequest::headers`] and the keys in the query, as pairs for a redactor: a name for messages,
     /// and the value.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         let value = |value: &str| value.strip_prefix("Bearer ").unwrap_or(value).trim().to_owned();
-        let headers = self.headers.iter().map(move |(name, text)| (format!("agent's {name}"), value(text)));
+        let secret = self.headers.iter().filter(|(name, _)| !VERSION_HEADERS.contains(&name.as_str()));
+        let headers = secret.map(move |(name, text)| (format!("agent's {name}"), value(text)));
         headers.chain(query_keys::query_keys(&self.path))
     }
 }

@@ -200,3 +200,23 @@ fn a_request_that_answers_no_call_is_refused_before_it_is_matched() {
     let result = block_on(&clock, replay.send(bad)).expect("no deadlock");
     assert!(matches!(result, Err(TransportError::Invalid { message }) if message.contains("\"a\"")));
 }
+
+#[test]
+fn a_version_that_base_url_and_path_share_stands_in_the_address_once() {
+    for (base, path, expected) in [
+        ("https://api.anthropic.com", "/v1/messages", "https://api.anthropic.com/v1/messages"),
+        ("http://gateway/v1/", "/v1/messages?beta=true", "http://gateway/v1/messages?beta=true"),
+        ("http://gateway/v1", "/responses", "http://gateway/v1/responses"),
+        ("http://gateway/v1", "/v10/messages", "http://gateway/v1/v10/messages"),
+    ] {
+        assert_eq!(live::address(base, path), expected);
+    }
+}
+
+#[test]
+fn versions_of_an_api_are_no_secrets() {
+    let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let headers = vec![header("anthropic-version", "2023-06-01"), header("x-api-key", "sk-1")];
+    let secrets: Vec<_> = HttpRequest { headers, ..request("q") }.secrets().collect();
+    assert_eq!(secrets, [header("agent's x-api-key", "sk-1")]);
+}

@@ -63,7 +63,10 @@ impl TrialRunner {
                 Service::Embeddings => spending.embedding_calls += 1,
                 _ => spending.model_calls += 1,
             }
-            let Some(model) = self.model_of(trial, service) else { continue };
+            let embedded = || Some(format!("{}/{}", self.declared(trial)?.model.provider, exchange.drift.model));
+            let named = self.model_of(trial, service);
+            let own = named.is_none() && service == Service::Embeddings && Self::is_external(trial);
+            let Some(model) = named.or_else(|| embedded().filter(|_| own)) else { continue };
             match (self.loaded.project.prices.get(&model), tokens(exchange)) {
                 (None, _) => {
                     spending.unpriced.insert(model);
@@ -121,11 +124,19 @@ impl TrialRunner {
             model: price(Service::Model),
             search: price(Service::Search),
             embeddings: self.setup(trial).and_then(|setup| self.dearest(setup.asked.embeddings())),
+            by_model: self.prices_by_model(trial),
         })
     }
 
-    /// The most expensive of these models, because a request does not say which one it is for; `None` if any has no
-    /// price.
+    /// The prices of the provider that an agent asks which runs elsewhere, by model: which one embeds, it says itself.
+    fn prices_by_model(&self, trial: &PlannedTrial) -> BTreeMap<String, Price> {
+        let declared = self.declared(trial).filter(|_| Self::is_external(trial));
+        let Some(provider) = declared.map(|declared| declared.model.provider.as_str()) else { return BTreeMap::new() };
+        let own = |name: &str| Some(name.strip_prefix(provider)?.strip_prefix('/')?.to_owned());
+        self.loaded.project.prices.iter().filter_map(|(name, price)| Some((own(name)?, *price))).collect()
+    }
+
+    /// The dearest of these models, `None` where one has no price: a request does not tell which of them it is for.
     fn dearest(&self, models: &BTreeSet<String>) -> Option<Price> {
         let prices = models.iter().map(|model| self.loaded.project.prices.get(model).copied());
         let prices = prices.collect::<Option<Vec<Price>>>()?;
@@ -165,6 +176,15 @@ struct Prices {
     model: Option<Price>,
     search: Option<Price>,
     embeddings: Option<Price>,
+    /// Of an agent that runs elsewhere: prices of embeddings, by model.
+    by_model: BTreeMap<String, Price>,
+}
+
+impl Prices {
+    /// The price of vectors; `body` is a request or an answer, which names its model.
+    fn of_vectors(&self, body: &Value) -> Option<Price> {
+        self.embeddings.or_else(|| self.by_model.get(body.get("model")?.as_str()?).copied())
+    }
 }
 
 impl Tariff for Prices {
@@ -174,12 +194,12 @@ impl Tariff for Prices {
         let tokens = |added: u64, output: u64| Tokens { input: Some(sent + added), cached: None, output: Some(output) };
         match request.service {
             // Listing models costs nothing.
-            Service::Model | Service::Search if request.method == "GET" => Some(0.0),
+            Service::Model | Service::Search if is_free(request) => Some(0.0),
             Service::Search => self.search?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
             // A knowledge server has no price, and a managed service has none per token.
             Service::Knowledge | Service::ManagedRetrieval => Some(0.0),
             // Embeddings have no output tokens.
-            Service::Embeddings => self.embeddings?.of(tokens(0, 0)),
+            Service::Embeddings => self.of_vectors(&request.body)?.of(tokens(0, 0)),
             _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
             _ => self.model?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
         }
@@ -194,7 +214,10 @@ impl Tariff for Prices {
         }
         let price = match service {
             Service::Search => self.search,
-            Service::Embeddings => return self.embeddings?.of(tokens_read(&response.body)?),
+            Service::Embeddings => {
+                let body: Value = serde_json::from_slice(&response.body).ok()?;
+                return self.of_vectors(&body)?.of(tokens_read(&response.body)?);
+            }
             _ => self.model,
         };
         let stream = sse::is_stream(&response.headers, &response.body);
@@ -202,7 +225,13 @@ impl Tariff for Prices {
     }
 }
 
-/// Maximum completion tokens that a request sets, in any dialect.
+/// Whether a request of the agent's asks for no completion: for a list of models, or how many tokens a text has.
+fn is_free(request: &HttpRequest) -> bool {
+    let path = request.path.split('?').next().unwrap_or_default();
+    request.method == "GET" || path.ends_with("/count_tokens") || path.ends_with(":countTokens")
+}
+
+/// The bound on the tokens of a completion that a request has, in any dialect.
 fn most_tokens(body: &Value) -> Option<u64> {
     let bound = |fields: &Value| {
         let names = ["max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens"];
@@ -281,6 +310,18 @@ mod tests {
         let untold = answer(json!({"data": []}));
         assert_eq!(prices.cost(Service::Embeddings, "openai-embeddings", &untold), None);
         assert_eq!(Prices::default().quote(&asked), None, "without a price nothing bounds it");
+    }
+
+    #[test]
+    fn an_embedding_of_a_foreign_agent_is_priced_by_the_model_that_it_names_and_counting_is_free() {
+        let prices = Prices { by_model: BTreeMap::from([("small".to_owned(), DEAR)]), ..Prices::default() };
+        let body = |model: &str| json!({"input": [[101, 7]], "model": model});
+        let asked = |model| prices.quote(&request(Service::Embeddings, "/embeddings", body(model)));
+        assert_eq!((asked("small"), asked("large")), (Some(body("small").to_string().len() as f64), None));
+        for path in ["/v1/messages/count_tokens", "/models/g:countTokens?x=1"] {
+            assert_eq!(Prices::default().quote(&request(Service::Model, path, json!({}))), Some(0.0), "{path}");
+        }
+        assert_eq!(Prices::default().quote(&request(Service::Model, "/v1/messages", json!({}))), None);
     }
 
     #[test]

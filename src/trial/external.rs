@@ -145,7 +145,9 @@ impl Work<'_> {
         let LiveAccess { clock, transport } = self.access()?;
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), BTreeMap::new()));
         let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(&vars)));
-        let subject = self.runner.subject(self.plan, self.trial, &self.outside.declared);
+        let mut subject = self.runner.subject(self.plan, self.trial, &self.outside.declared);
+        let provider = self.outside.declared.model.provider.clone();
+        subject.providers.insert(Service::Embeddings.as_str().to_owned(), provider);
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.runner.redactor()));
         let tap = Arc::new(Tap::new(recorder.transport()));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));

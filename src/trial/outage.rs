@@ -93,8 +93,10 @@ impl TrialRunner {
     fn host(&self, trial: &PlannedTrial, service: Service) -> Option<String> {
         let declared = self.declared(trial)?;
         let asked = || Some(host_of(self.setup(trial)?.asked.base_url(service)?).to_owned());
+        // An agent that runs elsewhere asks for vectors where it asks its model.
+        let service_or_model = if service == Service::Embeddings { Service::Model } else { service };
         let provider =
-            || Some(self.loaded.project.providers.get(*providers(declared).get(&service)?)?.base_url.as_str());
+            || Some(self.loaded.project.providers.get(*providers(declared).get(&service_or_model)?)?.base_url.as_str());
         asked().or_else(|| Some(host_of(provider()?).to_owned()))
     }
 }

@@ -65,12 +65,18 @@ impl TrialRunner {
             let key = key(name, provider, &self.variables, keys)?;
             Ok((service, target(provider, dialect(name, provider)?, key, *declared.limits.request)))
         });
-        targets.collect()
+        let mut targets: BTreeMap<Service, Target> = targets.collect::<Result<_, SetupError>>()?;
+        if let Some(model) = targets.get(&Service::Model).filter(|_| keys == Keys::TheAgents) {
+            // An agent asks for vectors where it asks its model: one client does both.
+            targets.insert(Service::Embeddings, model.clone());
+        }
+        Ok(targets)
     }
 
     /// Rate limits of a variant's services; services of one provider share one.
     pub(super) fn paces(&self, declared: &VariantSettings) -> BTreeMap<Service, Arc<Pace>> {
-        let services = providers(declared).into_iter();
+        let vectors = (Service::Embeddings, declared.model.provider.as_str());
+        let services = providers(declared).into_iter().chain([vectors]);
         services.filter_map(|(service, name)| Some((service, Arc::clone(self.paces.get(name)?)))).collect()
     }
 

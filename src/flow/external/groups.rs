@@ -2,6 +2,7 @@
 
 use super::Words;
 use crate::transport::{HttpRequest, Passed, Service};
+use serde_json::Value;
 
 /// Exchanges of one request: the first, and its repeats after a failure.
 pub(super) struct Group {
@@ -34,8 +35,7 @@ pub(super) fn grouped(passed: Vec<Passed>, words: &dyn Words) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for one in passed {
         let again = groups.last_mut().filter(|group| {
-            let same =
-                |last: &Passed| last.request.service == one.request.service && last.request.body == one.request.body;
+            let same = |last: &Passed| asks(&last.request) == asks(&one.request);
             group.passed.last().is_some_and(|last| same(last) && failed(last))
         });
         if let Some(group) = again {
@@ -46,6 +46,11 @@ pub(super) fn grouped(passed: Vec<Passed>, words: &dyn Words) -> Vec<Group> {
         }
     }
     groups
+}
+
+/// What a request asks, by its service; Gemini's model stands in the path.
+fn asks(request: &HttpRequest) -> (Service, &str, &Value) {
+    (request.service, &request.path, &request.body)
 }
 
 fn failed(passed: &Passed) -> bool {

@@ -16,8 +16,8 @@ use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
-    self, ExternalResult, FedBack, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult, TurnOutcome,
-    What,
+    self, ExternalResult, FedBack, FlowSearch, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult,
+    TurnOutcome, What,
 };
 use crate::transport::{Miss, Passed, Service, TransportError};
 use serde_json::Value;
@@ -29,7 +29,10 @@ const STATE: &str = "unknown";
 /// Reason for an outcome that the traffic does not show.
 const UNSEEN: &str = "no later message of the agent's shows a result of this call, so whether it ran cannot be told";
 
-/// Builds the trace of one turn.
+/// The same of vectors that the agent asked for by itself.
+const UNSEEN_VECTORS: &str = "the agent asked for vectors by itself, and what it found with them is not shown";
+
+/// One turn in the telling.
 pub(super) struct TraceBuilder<'a> {
     roles: &'a Roles,
     words: &'a dyn Words,
@@ -54,7 +57,9 @@ pub(super) struct TraceBuilder<'a> {
     pub(super) sources: Option<&'a str>,
     /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
     told: Vec<String>,
-    /// Whether some retrieval of this turn is not visible.
+    /// Whether the last request for vectors that was told failed.
+    without_vectors: bool,
+    /// Whether something of what the agent retrieved in this turn is not shown.
     pub(super) hidden_retrieval: bool,
 }
 
@@ -89,6 +94,7 @@ impl<'a> TraceBuilder<'a> {
             offered: None,
             sources: None,
             told: Vec::new(),
+            without_vectors: false,
             hidden_retrieval: false,
         }
     }
@@ -111,6 +117,7 @@ impl<'a> TraceBuilder<'a> {
         for group in grouped(in_order(answered.collect()), self.words) {
             match group.request.service {
                 Service::Model => self.model(&group),
+                Service::Embeddings => self.embedding(&group),
                 _ => self.search(&group),
             }
         }
@@ -323,7 +330,10 @@ impl<'a> TraceBuilder<'a> {
             attempts: attempts_of(&call.attempts),
         };
         self.events.push((call.at, What::ToolCalled(called)));
-        self.transport("search", &call.attempts);
+        let (vectors, search): (Vec<Attempt>, Vec<Attempt>) =
+            call.attempts.into_iter().partition(|one| one.service == Service::Embeddings);
+        self.transport("embeddings", &vectors);
+        self.transport("search", &search);
         let booked = if unseen {
             self.retries.unseen(&tool);
             None
@@ -395,6 +405,38 @@ impl<'a> TraceBuilder<'a> {
             (None, Ok(_)) => return,
         };
         self.called(call, outcome);
+    }
+
+    /// Vectors are asked for within a search that the model wants, or by the agent itself. What it does with the latter is
+    /// not shown: only that they did not come, or came after all, is told.
+    fn embedding(&mut self, group: &Group) {
+        let heard: Vec<_> = group.passed.iter().map(|one| observed::vectors(&group.request, &one.result)).collect();
+        let Some(last) = heard.last() else { return };
+        let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();
+        let took: Duration = attempts.iter().map(|one| one.took).sum();
+        let at = self.at;
+        self.at += took;
+        let of_role = |role| self.waiting.iter().position(|call| self.role(&call.tool) == role);
+        let place = of_role(trace::Role::Knowledge).or_else(|| of_role(trace::Role::None));
+        if let Some(call) = place.and_then(|place| self.waiting.get_mut(place)) {
+            call.attempts.extend(attempts);
+            return;
+        }
+        let failed = attempts.iter().any(|one| one.cause.is_some());
+        if !failed && !self.without_vectors {
+            return;
+        }
+        self.without_vectors = last.result.is_err();
+        let outcome = match &last.result {
+            Ok(()) => ToolOutcome::Unseen { reason: UNSEEN_VECTORS.to_owned() },
+            Err(failure) => {
+                ToolOutcome::Failed { message: failure.message.clone(), retryable: failure.kind.is_transient() }
+            }
+        };
+        let query = observed::embedded_text(&group.request);
+        let search = FlowSearch { query, outcome, took_us: micros(took), attempts: attempts_of(&attempts) };
+        self.events.push((at, What::Searched(search)));
+        self.transport("embeddings", &attempts);
     }
 
     fn transport(&mut self, target: &str, attempts: &[Attempt]) {

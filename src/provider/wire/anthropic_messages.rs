@@ -59,6 +59,10 @@ impl Dialect for AnthropicMessages {
         &[("anthropic-version", "2023-06-01")]
     }
 
+    fn proxied(&self) -> bool {
+        true
+    }
+
     fn path(&self, _model: &str, _stream: bool) -> String {
         ENDPOINT.to_owned()
     }
@@ -77,6 +81,20 @@ impl Dialect for AnthropicMessages {
 
     fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
         decode_response(body)
+    }
+
+    fn encode_error(&self, status: u16, code: &str, message: &str) -> Value {
+        let kind = match status {
+            401 => "authentication_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            413 => "request_too_large",
+            429 => "rate_limit_error",
+            504 => "timeout_error",
+            500.. => "api_error",
+            _ => "invalid_request_error",
+        };
+        json!({"type": "error", "error": {"type": kind, "message": message, "code": code}})
     }
 
     fn assembler(&self) -> Assembler {

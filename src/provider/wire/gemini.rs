@@ -55,6 +55,10 @@ impl Dialect for Gemini {
         Auth::XGoogApiKey
     }
 
+    fn proxied(&self) -> bool {
+        true
+    }
+
     fn path(&self, model: &str, stream: bool) -> String {
         let model = model.strip_prefix("models/").unwrap_or(model);
         let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
@@ -76,11 +80,29 @@ impl Dialect for Gemini {
         encode_request(request, tools)
     }
 
+    fn asks_for_stream(&self, path: &str, _body: &Value) -> bool {
+        path.split('?').next().is_some_and(|path| path.ends_with(":streamGenerateContent"))
+    }
+
     /// A stream is requested by the path.
     fn ask_for_stream(&self, _fields: &mut Map<String, Value>) {}
 
     fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError> {
         decode_response(body)
+    }
+
+    fn encode_error(&self, status: u16, code: &str, message: &str) -> Value {
+        let word = match status {
+            401 => "UNAUTHENTICATED",
+            403 => "PERMISSION_DENIED",
+            404 => "NOT_FOUND",
+            429 => "RESOURCE_EXHAUSTED",
+            504 => "DEADLINE_EXCEEDED",
+            500.. => "UNAVAILABLE",
+            _ => "INVALID_ARGUMENT",
+        };
+        let info = json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": code, "domain": "ragcheck"});
+        json!({"error": {"code": status, "message": message, "status": word, "details": [info]}})
     }
 
     fn assembler(&self) -> Assembler {

@@ -126,7 +126,11 @@ pub trait Dialect: Send + Sync {
     fn encode_request(&self, request: &ChatRequest) -> Value {
         self.encode_again(request, None)
     }
-    /// Requests a stream in the body.
+    /// Whether a request asks for its answer in pieces.
+    fn asks_for_stream(&self, _path: &str, body: &Value) -> bool {
+        body.get("stream") == Some(&Value::Bool(true))
+    }
+    /// Asks for a stream in the body of a request.
     fn ask_for_stream(&self, fields: &mut Map<String, Value>) {
         fields.insert("stream".to_owned(), json!(true));
     }
@@ -137,7 +141,12 @@ pub trait Dialect: Send + Sync {
     /// # Errors
     /// [`WireError`] with the error that the response reports, or the member that does not match the dialect.
     fn decode_response(&self, body: &Value) -> Result<ChatResponse, WireError>;
-    /// Creates an assembler for one stream.
+    /// Writes the body of an error of our own, for a client of this dialect: an HTTP status, a machine-readable code and a
+    /// sentence.
+    fn encode_error(&self, _status: u16, code: &str, message: &str) -> Value {
+        json!({"error": {"message": message, "type": code, "param": null, "code": code}})
+    }
+    /// An assembler for one stream.
     fn assembler(&self) -> Assembler;
     /// A request with all features of this dialect, and an answer, whole and streamed: the inputs of [`laws`].
     #[cfg(test)]

@@ -43,6 +43,10 @@ impl Dialect for OpenAiResponses {
         &PROFILE
     }
 
+    fn proxied(&self) -> bool {
+        true
+    }
+
     fn path(&self, _model: &str, _stream: bool) -> String {
         ENDPOINT.to_owned()
     }

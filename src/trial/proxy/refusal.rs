@@ -1,17 +1,16 @@
 //! What stands in the way of an answer, as the services themselves write errors.
 //!
-//! OpenAI and Perplexity share one shape. A request that no repetition can help says `x-should-retry: false`: clients
+//! Each dialect writes its own shape, so that a client shows the sentence. A request that no repetition can help says `x-should-retry: false`: clients
 //! obey it where they would try again and bury the message under time.
 
+use crate::provider::wire::Dialect;
 use crate::transport::TransportError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
 
-/// A status, a machine-readable code and a sentence.
-pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
-    let body =
-        json!({"error": {"message": format!("ragcheck: {message}"), "type": code, "param": Value::Null, "code": code}});
+/// A status, a machine-readable code and a sentence, as a client of `dialect` reads them.
+pub(super) fn refusal(dialect: &dyn Dialect, status: StatusCode, code: &str, message: &str) -> Response {
+    let body = dialect.encode_error(status.as_u16(), code, &format!("ragcheck: {message}"));
     let mut response = (status, body.to_string()).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -22,7 +21,7 @@ pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Response
 }
 
 /// A request that came to nothing.
-pub(super) fn failed(error: &TransportError) -> Response {
+pub(super) fn failed(dialect: &dyn Dialect, error: &TransportError) -> Response {
     let (status, code, message) = match error {
         TransportError::Miss(miss) => {
             let lines: Vec<&str> =
@@ -33,5 +32,27 @@ pub(super) fn failed(error: &TransportError) -> Response {
         TransportError::Connection { .. } => (StatusCode::BAD_GATEWAY, "ragcheck_connection", error.to_string()),
         TransportError::Timeout { .. } => (StatusCode::GATEWAY_TIMEOUT, "ragcheck_timeout", error.to_string()),
     };
-    refusal(status, code, &message)
+    refusal(dialect, status, code, &message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::wire::{dialects, error_message};
+
+    #[test]
+    fn every_dialect_says_the_sentence_where_its_clients_read_it() {
+        for dialect in dialects() {
+            for status in [400, 403, 404, 413, 502, 504] {
+                let body = dialect.encode_error(status, "ragcheck_x", "ragcheck: why").to_string();
+                assert_eq!(error_message(&body), "ragcheck: why", "{}", dialect.name());
+                assert!(body.contains("ragcheck_x"), "{body}");
+            }
+        }
+        assert_eq!(refusal(openai_responses(), StatusCode::NOT_FOUND, "c", "m").headers()["x-should-retry"], "false");
+    }
+
+    fn openai_responses() -> &'static dyn Dialect {
+        crate::provider::wire::openai_responses::DIALECT
+    }
 }

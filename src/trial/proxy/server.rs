@@ -2,9 +2,9 @@
 
 use super::admission::{Refusal, Refused, admit, read_body};
 use super::refusal::{failed, refusal};
-use super::route::Route;
+use super::route::{Api, Route, client_dialect};
 use crate::provider::ended_by;
-use crate::transport::{HttpRequest, HttpResponse, Profile, Transport};
+use crate::transport::{HttpRequest, HttpResponse, Transport};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -12,9 +12,19 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Request headers that go on to a live service: keys, and what says whose they are.
-const PASSED_ON: [&str; 7] =
-    ["authorization", "x-api-key", "api-key", "x-goog-api-key", "openai-organization", "openai-project", "openai-beta"];
+/// Request headers that go on to a live service: keys, what says whose they are, and which version of an API is meant.
+const PASSED_ON: [&str; 10] = [
+    "authorization",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "x-goog-user-project",
+    "openai-organization",
+    "openai-project",
+    "openai-beta",
+    "anthropic-version",
+    "anthropic-beta",
+];
 /// Response headers that are about the connection to the service, or about a body that is not passed on as it came.
 const LEFT_OUT: [&str; 8] = [
     "connection",
@@ -158,6 +168,7 @@ fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
 async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let hosts = lock(&slot).hosts();
+    let client = client_dialect(head.uri.path(), &head.headers);
     let read = match admit(&head, &hosts) {
         Ok(route) => read_body(body).await.map(|body| (route, body)),
         Err(refused) => Err(refused),
@@ -168,28 +179,31 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
             let refused = Refused::new(&head, why);
             let message = refused.to_string();
             lock(&slot).note(refused);
-            return refusal(status, code, &message);
+            return refusal(client, status, code, &message);
         }
     };
     let Some(transport) = lock(&slot).transport() else {
         let message = "no trial is running that this request could belong to";
-        return refusal(StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);
+        return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);
     };
     match transport.send(asked(route, body, &head.headers)).await {
         Ok(response) => relayed(response),
-        Err(error) => failed(&error),
+        Err(error) => failed(client, &error),
     }
 }
 
 fn asked(route: Route, body: Value, headers: &HeaderMap) -> HttpRequest {
-    let streamed = body.get("stream").and_then(Value::as_bool) == Some(true);
+    let stream = match route.api {
+        Api::Dialect(dialect) if dialect.asks_for_stream(&route.path, &body) => Some(ended_by(dialect)),
+        _ => None,
+    };
     let kept =
         PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), headers.get(*name)?.to_str().ok()?.to_owned())));
     HttpRequest {
         service: route.service,
-        profile: route.dialect.map_or(&Profile::EXACT, |dialect| dialect.profile()),
+        profile: route.api.profile(),
         method: route.method,
-        stream: route.dialect.filter(|_| streamed).map(ended_by),
+        stream,
         path: route.path,
         body: body.into(),
         headers: kept.collect(),

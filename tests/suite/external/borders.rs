@@ -5,11 +5,11 @@ use super::desk::{Desk, Kind, plain};
 /// What is asked, as it is named, and the words that tell it.
 const REFUSED: [(Kind, &str); 6] = [
     (
-        Kind::Responses,
-        "your agent asked POST /model/v1/responses, which is not served; served: POST /model/v1/chat/completions",
+        Kind::Assistants,
+        "your agent asked POST /model/v1/assistants, which is not served; served: POST /model/v1/chat/completions",
     ),
-    (Kind::Messages, "your agent asked POST /model/v1/messages, which is not served"),
-    (Kind::Embeddings, "your agent asked POST /model/v1/embeddings, which is not served"),
+    (Kind::Batches, "your agent asked POST /model/v1/messages/batches, which is not served"),
+    (Kind::Embed, "your agent asked POST /model/v1beta/models/g:embedContent, which is not served"),
     (Kind::Origin, "your agent asked POST /model/v1/chat/completions, with an `Origin` header"),
     (Kind::Host, "your agent asked POST /model/v1/chat/completions, and requests to the host name `llm-gateway:9321`"),
     (Kind::NotJson, "your agent asked POST /model/v1/chat/completions, whose body is not JSON"),
@@ -29,8 +29,8 @@ fn what_the_proxy_refuses_makes_the_trial_an_error_that_names_the_request_and_no
 fn a_refusal_in_replay_is_an_error_too_whatever_else_went_wrong() {
     let mut desk = Desk::set(Kind::Chat, "", "");
     desk.passes_recorded_and_replayed();
-    desk.becomes(Kind::Responses);
-    desk.is_an_error(&desk.run("replay"), "your agent asked POST /model/v1/responses, which is not served");
+    desk.becomes(Kind::Assistants);
+    desk.is_an_error(&desk.run("replay"), "your agent asked POST /model/v1/assistants, which is not served");
     // Beside a completion that is answered, without the query that may hold a key.
     desk.becomes(Kind::Speech);
     let outcome = desk.run("replay");

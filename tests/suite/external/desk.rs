@@ -1,6 +1,7 @@
 //! Small agents as people write them, and a provider with declared behaviour: what each asks is its kind.
 
 use super::super::project::{Outcome, Project};
+use super::apis::{self, Asks};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -26,9 +27,12 @@ pub enum Kind {
     NotJson,
     /// A path that is not served beside a completion; sorry where that is not answered.
     Speech,
-    Responses,
-    Messages,
-    Embeddings,
+    /// A search and an answer by another API than Chat Completions.
+    Api(Asks),
+    /// Paths of other APIs that are not served.
+    Batches,
+    Assistants,
+    Embed,
     /// Nothing.
     Nothing,
     /// A completion, of the provider itself.
@@ -45,6 +49,8 @@ struct Inside {
     proxy: SocketAddr,
     provider: SocketAddr,
     modes: Mutex<Vec<String>>,
+    /// What the agent was answered last, where it asks by another API.
+    heard: Mutex<String>,
 }
 
 /// An agent, its provider, and a project that tests it.
@@ -61,7 +67,13 @@ impl Desk {
     pub fn set(kind: Kind, more: &str, lines: &str) -> Self {
         let (provider, provider_at) = served(Router::new().fallback(provide));
         let proxy = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-        let inside = Arc::new(Inside { kind: Mutex::new(kind), proxy, provider: provider_at, modes: Mutex::default() });
+        let inside = Arc::new(Inside {
+            kind: Mutex::new(kind),
+            proxy,
+            provider: provider_at,
+            modes: Mutex::default(),
+            heard: Mutex::default(),
+        });
         let (agent, agent_at) = served(Router::new().fallback(reply).with_state(Arc::clone(&inside)));
         let project = Project::shipped();
         // Of its own, without the shipped criteria.
@@ -98,6 +110,11 @@ impl Desk {
     /// The modes that the agent was told since it was last asked for them, turn by turn.
     pub fn modes(&self) -> Vec<String> {
         std::mem::take(&mut *self.inside.modes.lock().expect("modes"))
+    }
+
+    /// What the agent was answered last, where it asks by another API.
+    pub fn heard(&self) -> String {
+        self.inside.heard.lock().expect("words").clone()
     }
 
     /// The only trial: its verdict, and its error.
@@ -156,7 +173,10 @@ fn served(routes: Router) -> (Runtime, SocketAddr) {
 }
 
 /// The provider: it searches where it must, and answers else.
-async fn provide(method: Method, uri: Uri, body: Bytes) -> Response {
+async fn provide(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    if let Some(answer) = apis::provide(&uri, &headers, &body) {
+        return answer;
+    }
     if method == Method::GET && uri.path() == "/v1/models" {
         return axum::Json(json!({"object": "list", "data": [{"id": "fake-1", "object": "model"}]})).into_response();
     }
@@ -203,9 +223,14 @@ async fn reply(State(inside): State<Arc<Inside>>, uri: Uri, headers: HeaderMap, 
             let _ = post(format!("{model}/audio/speech?voice=s3cret")).send().await;
             post(completions)
         }
-        Kind::Responses => post(format!("{model}/responses")),
-        Kind::Messages => post(format!("{model}/messages")),
-        Kind::Embeddings => post(format!("{model}/embeddings")),
+        Kind::Api(asks) => {
+            let (answer, heard) = apis::answer(&client, inside.proxy, asks, question).await;
+            *inside.heard.lock().expect("words") = heard;
+            return axum::Json(json!({ "answer": answer })).into_response();
+        }
+        Kind::Batches => post(format!("{model}/messages/batches")),
+        Kind::Assistants => post(format!("{model}/assistants")),
+        Kind::Embed => post(format!("http://{}/model/v1beta/models/g:embedContent", inside.proxy)),
         Kind::Beside => post(format!("http://{}/v1/chat/completions", inside.provider)),
         Kind::Nothing => return axum::Json(json!({"answer": "For the helmet please call the desk."})).into_response(),
         Kind::TwoStage | Kind::Silent => return two_stages(&client, &completions, question, kind).await,

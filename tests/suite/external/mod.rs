@@ -1,6 +1,7 @@
 //! An agent that runs elsewhere: recorded against a simulator, the simulator stopped, replayed to the same bytes.
 
 mod agent;
+mod apis;
 mod borders;
 mod desk;
 #[cfg(unix)]
