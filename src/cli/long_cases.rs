@@ -51,7 +51,7 @@ fn longest(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<(Strin
         return None;
     }
     let mut sizes: BTreeMap<(usize, usize), (u64, u64)> = BTreeMap::new();
-    for trial in plan.trials.iter() {
+    for trial in &plan.trials {
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
         let flow = written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow || trial.lane.flow == EXTERNAL);
         let mine = of.is_none_or(|at| at == trial.scenario) && flow && trial.lane.arm == metric.arm();

@@ -73,13 +73,16 @@ fn words(us: u64) -> String {
     seconds(us).map_or_else(|| "no answer".to_owned(), |seconds| format!("{seconds:.2} s"))
 }
 
+/// The times of a case under both settings.
+type Times = (Vec<u64>, Vec<u64>);
+
 impl Tail {
-    fn side(&self, of: fn(&(Vec<u64>, Vec<u64>)) -> &Vec<u64>) -> Vec<(u64, u32)> {
+    fn side(&self, of: fn(&Times) -> &Vec<u64>) -> Vec<(u64, u32)> {
         let each = (0..).zip(&self.cases);
         each.flat_map(|(number, case)| of(case).iter().map(move |us| (*us, number))).collect()
     }
 
-    fn bounded(&self, of: fn(&(Vec<u64>, Vec<u64>)) -> &Vec<u64>) -> Option<Bounded> {
+    fn bounded(&self, of: fn(&Times) -> &Vec<u64>) -> Option<Bounded> {
         quantile_in_clusters(self.side(of), Q, ALPHA / 4.0)
     }
 

@@ -47,7 +47,7 @@ fn judge(turn: &TurnView<'_>, trace: &Trace) -> Held {
     let searches_alone = !offered.is_empty() && offered.iter().all(|tool| trace.role(tool) == Role::Knowledge);
     let forced = choice.strip_prefix("named ").or_else(|| choice.strip_prefix("required "));
     let by_name = forced.is_some_and(|tool| trace.role(tool) == Role::Knowledge);
-    if !by_name && !(choice == "required" && searches_alone) {
+    if !(by_name || choice == "required" && searches_alone) {
         return Err(Seen::new(format!("the first request left the call open (tool_choice {})", quote(choice, 80))));
     }
     let of_first = || turn.calls().filter(|call| call.call == first.call && trace.role(&call.tool) == Role::Knowledge);

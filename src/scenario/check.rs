@@ -320,7 +320,7 @@ impl Checker<'_> {
 
     /// Whether a flow of the scenario declares a criterion of that id, which another criteria file may omit.
     fn is_of_a_flow(&self, id: &str) -> bool {
-        let flows = self.scenario.flows().into_iter().filter_map(|name| self.around.catalogues.flow(name));
+        let flows = self.scenario.flows().filter_map(|name| self.around.catalogues.flow(name));
         let declared = flows.map(|flow| yaml::read::<Criteria>(flow.criteria).unwrap_or_default());
         declared.flat_map(|declared| declared.criteria).any(|row| row.id == id)
     }

@@ -253,7 +253,9 @@ mod tests {
     fn the_bet_on_means_agrees_with_the_vectors_and_counts_a_conversation_once() {
         let of = |counts: &[(u64, u64, u64)]| {
             let mut clusters = Clusters::default();
-            counts.iter().for_each(|(good, n, times)| clusters.add_many(*good, *n, *times));
+            for (good, n, times) in counts {
+                clusters.add_many(*good, *n, *times);
+            }
             lower_at(Stakes::Means, &clusters, 0.05)
         };
         for (found, expected) in [

@@ -192,9 +192,8 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         // 498 is Groq's status for a flexible tier without capacity.
         Some(498 | 503 | 529) => ErrorKind::Overloaded,
         // A dependency of the service failed.
-        Some(424) => ErrorKind::Server,
+        Some(424 | 500..) => ErrorKind::Server,
         Some(400..=499) => ErrorKind::BadRequest,
-        Some(500..) => ErrorKind::Server,
         _ if part(&["invalid_", "not_found", "unsupported", "content_filter"]) => ErrorKind::BadRequest,
         _ => ErrorKind::Server,
     }

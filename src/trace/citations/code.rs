@@ -70,7 +70,7 @@ pub(super) fn is_index_or_list(before: &str, numbers: &[usize], after: &str) -> 
     if let Some(index) = before.strip_suffix(']') {
         // Of `x[1][2]` the second is an index where the first is one; of `so[1][2]` both cite.
         let open = index.rfind('[').unwrap_or_default();
-        let first: Option<Vec<usize>> = super::numbers(&index[open..].trim_start_matches('['));
+        let first: Option<Vec<usize>> = super::numbers(index[open..].trim_start_matches('['));
         return first.is_some_and(|first| is_index_or_list(&before[..open], &first, ""));
     }
     let given = before.trim_end_matches([' ', '\t']);

@@ -73,7 +73,6 @@ fn overlooked(object: &Map<String, Value>) -> Result<(), MessageError> {
     const KNOWN: [&str; 6] =
         ["tool_calls", "tool_call_id", "tool_call_ids", "function_call", "tool_choice", "invalid_tool_calls"];
     let empty = |value: &Value| match value {
-        Value::Null => true,
         Value::Array(list) => list.is_empty(),
         Value::Object(map) => map.is_empty(),
         Value::String(text) => text.is_empty(),
