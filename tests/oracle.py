@@ -481,6 +481,63 @@ def citation_range(trial):
     return units
 
 
+def later_completions(turn, at):
+    return [what["model_called"] for what in turn.events[at + 1:] if "model_called" in what]
+
+
+def lessons_shown(trial):
+    return [
+        all(note.get("shown") in call["shown"] for call in later_completions(turn, at))
+        for turn in trial.turns.values()
+        for at, note in logged(turn, "reflection")
+    ]
+
+
+def compaction_savings(trial):
+    return [
+        note["after"] <= 0.8 * note["before"] for turn in trial.turns.values() for _, note in logged(turn, "compacted") if note["done"]
+    ]
+
+
+def managed(trial, part):
+    """What the managed retrieval gave, call by call, where it has this part."""
+    for turn in trial.turns.values():
+        for call in trial.calls(turn, "knowledge"):
+            result = (given(call, "search") or {}).get("managed", {})
+            if result.get(part):
+                yield turn, result
+
+
+def artifact_versions(trial):
+    units, seen = [], {}
+    for turn, result in managed(trial, "artifact"):
+        name = turn.conversation, result["artifact"]["filename"]
+        seen[name] = seen.get(name, 0) + 1
+        units.append(result["artifact"]["version"] == seen[name])
+    return units
+
+
+def artifact_answers(trial):
+    units = []
+    for turn in trial.turns.values():
+        made = [result["artifact"]["content"].strip() for of, result in managed(trial, "artifact") if of is turn]
+        if made and turn.answer():
+            units.append(any(content in turn.answer()["text"] for content in made))
+    return units
+
+
+def citation_numbering(trial):
+    units = []
+    for _, result in managed(trial, "artifact"):
+        sources = result.get("sources", [])
+        if sources:
+            pages = {(source["source"], source["id"]) for source in sources}
+            listed = re.findall(r"^(\d+)\. ", result["artifact"]["content"].rpartition("## Sources")[2], re.M)
+            numbered = [source["number"] for source in sources]
+            units.append(numbered == list(range(1, len(pages) + 1)) and list(map(int, listed)) == numbered)
+    return units
+
+
 # Which metrics are known: the function, what a rate counts where nothing is written, and whether a success is a violation.
 
 METRICS = {
@@ -503,6 +560,11 @@ METRICS = {
     "forced_retrieval_rate": (forced_retrieval_rate, "conversation", False),
     "forbidden_call_rate": (forbidden_call_rate, "unit", True),
     "citation_range": (citation_range, "conversation", False),
+    "lessons_shown": (lessons_shown, "conversation", False),
+    "compaction_savings": (compaction_savings, "conversation", False),
+    "artifact_versions": (artifact_versions, "conversation", False),
+    "artifact_answers": (artifact_answers, "conversation", False),
+    "citation_numbering": (citation_numbering, "conversation", False),
 }
 
 

@@ -8,20 +8,15 @@ use std::process::Command;
 /// Metrics that `tests/oracle.py` does not know yet. Take one out when it learns it; what is added here is unmeasured.
 const UNKNOWN: &[&str] = &[
     "approach_changes",
-    "artifact_answers",
-    "artifact_versions",
     "case_pass_rate",
-    "citation_numbering",
     "citation_provenance",
     "cited_answer_rate",
     "compaction_keeps",
-    "compaction_savings",
     "declared_refusal_rate",
     "degradation_notices",
     "failure_contexts",
     "gateway_links",
     "irrelevant_citation_rate",
-    "lessons_shown",
     "marker_placement",
     "required_parameters",
     "satisfaction",
@@ -29,7 +24,7 @@ const UNKNOWN: &[&str] = &[
 ];
 
 /// Rows that it recomputed when this was written.
-const KNOWN_ROWS: usize = 32;
+const KNOWN_ROWS: usize = 37;
 
 const ORACLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle.py");
 
