@@ -2,7 +2,7 @@
 
     python3 tests/oracle.py RUN_FOLDER
 
-Written from docs/why/verdicts.md and the words of `ragcheck explain`, not from the Rust code, and with the standard library alone. A row is
+Written from docs/why/verdicts.md and the words of `ragcheck explain`, not from the Rust code, with the standard library alone. A row is
 recomputed whole (n, successes, clusters, left out, observed, both shares, both bounds, verdict) or not at all: rows of a metric
 that is not in METRICS are named and counted, never passed over. Exits with 1 where any row disagrees.
 """
@@ -538,6 +538,27 @@ def citation_numbering(trial):
     return units
 
 
+def failure_contexts(trial):
+    """The log of a failure holds the messages and the state of the last completion before it."""
+    units = []
+    for turn in trial.turns.values():
+        for at, note in logged(turn, "failure"):
+            before = [what["model_called"] for what in turn.events[:at] if "model_called" in what]
+            context = note.get("context") or {}
+            shown = before[-1]["shown"] if before else [None]  # what the model then answered may follow
+            units.append(context.get("shown", [])[: len(shown)] == shown and context.get("state") == before[-1]["state"])
+    return units
+
+
+def gateway_links(trial):
+    units = []
+    for _, result in managed(trial, "artifact"):
+        if result.get("sources"):
+            links = re.findall(r"\]\(([^)]*)\)", result["artifact"]["content"]) + [source["link"] for source in result["sources"]]
+            units.append(all(re.fullmatch(r"/gateway/download/[^?#]+(#page=\d+)?", link) for link in links))
+    return units
+
+
 # Which metrics are known: the function, what a rate counts where nothing is written, and whether a success is a violation.
 
 METRICS = {
@@ -560,6 +581,8 @@ METRICS = {
     "forced_retrieval_rate": (forced_retrieval_rate, "conversation", False),
     "forbidden_call_rate": (forbidden_call_rate, "unit", True),
     "citation_range": (citation_range, "conversation", False),
+    "failure_contexts": (failure_contexts, "conversation", False),
+    "gateway_links": (gateway_links, "conversation", False),
     "lessons_shown": (lessons_shown, "conversation", False),
     "compaction_savings": (compaction_savings, "conversation", False),
     "artifact_versions": (artifact_versions, "conversation", False),
