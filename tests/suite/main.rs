@@ -44,6 +44,7 @@ mod mutations;
 mod no_network;
 mod not_measured;
 mod old_runs;
+mod oracle;
 mod orders;
 mod outage_matrix;
 mod outages;
