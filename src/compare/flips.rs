@@ -75,7 +75,8 @@ pub(super) fn paired(pairs: &[Pair<'_>]) -> Vec<PairedCase> {
 /// A flip is a case with every repetition passed on one side and none on the other. Anything between can be chance
 /// for a case that passes nine times in ten: it is a change, reported with both shares.
 pub(super) fn flips(pairs: &[Pair<'_>]) -> (Vec<Flip>, Vec<Flip>) {
-    let (mut flips, mut changes): (Vec<(f64, Flip)>, Vec<(f64, Flip)>) = (Vec::new(), Vec::new());
+    let mut flips: Vec<(f64, Flip)> = Vec::new();
+    let mut changes: Vec<(f64, Flip)> = Vec::new();
     for pair in pairs {
         for (a, b) in &pair.rows {
             let paired = a.paired(b, CASES);

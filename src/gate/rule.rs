@@ -194,7 +194,7 @@ mod tests {
         let rated = |times: u64| Agreement { neither: times, ..Agreement::default() };
         let (once, often) = (bound(&[rated(1); 30]), bound(&[rated(10); 30]));
         assert!((once - often).abs() < 1e-12, "ten ratings of each of 30 cases: {once} {often}");
-        assert!(bound(&[rated(1); 300]) > once + 0.001);
+        assert!(bound(&vec![rated(1); 300]) > once + 0.001);
     }
 
     #[test]

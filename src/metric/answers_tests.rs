@@ -94,6 +94,7 @@ fn valves(story: Story, excerpt: &str) -> Story {
 
 #[test]
 fn an_answer_that_names_both_sources_uses_both_in_its_text() {
+    const OTHER: &str = "Returned goods are refunded within fourteen days.";
     const BOTH: [(&str, &str); 2] = [("internal", "doc#1"), ("external", "https://example.org/a")];
     const FITS: &str = "The roof valve opens by twelve degrees, wide enough at noon.";
     let found = |excerpt: &'static str, text: &'static str, sources: &'static [(&str, &str)]| {
@@ -115,7 +116,6 @@ fn an_answer_that_names_both_sources_uses_both_in_its_text() {
     assert_eq!(found(FITS, "The roof valve opens by twelve degrees.", &BOTH), inside);
     assert_eq!(found(FITS, "Nobody knows.", &BOTH), ["turn 1: names both sources, and its text uses neither"]);
     assert_eq!(found(FITS, "Forty crowns.", &BOTH[1..]), ["turn 1: cites no internal source"]);
-    const OTHER: &str = "Returned goods are refunded within fourteen days.";
     assert!(found(OTHER, "Forty crowns.", &BOTH[1..]).is_empty(), "a passage on another subject is no evidence");
     assert_eq!(
         found(OTHER, "Forty crowns since February.", &BOTH),

@@ -43,7 +43,7 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let mut told = BTreeSet::new();
     // Criteria that the selected trials cannot answer are named in the last line.
     let part = view.plan.part.is_some();
-    for row in unmet.filter(|row| row.required || !selected && !(part && row.not_asked)) {
+    for row in unmet.filter(|row| row.required || !(selected || part && row.not_asked)) {
         // Trials that could not be run are shown once, with their cause.
         let untried = row.verdict == Verdict::Error && row.errors > 0 && !evaluation.errors.is_empty();
         if !untried {

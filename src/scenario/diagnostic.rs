@@ -196,7 +196,7 @@ impl Mistake {
 
     /// Makes it a note.
     #[must_use]
-    pub(crate) fn as_note(mut self) -> Self {
+    pub(crate) fn into_note(mut self) -> Self {
         self.severity = Severity::Note;
         self
     }

@@ -343,7 +343,7 @@ impl<'a> Work<'a> {
                 let at = row.as_ref().map_or(flows, |row| row.key("id"));
                 mistakes.push(
                     Mistake::at(at, "many-excluded", message)
-                        .as_note()
+                        .into_note()
                         .help("a figure that leaves so much out says little: see `excluded_from` in the scenarios"),
                 );
             }

@@ -73,6 +73,7 @@ impl Language {
     }
 
     /// Whether it is the default.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
     pub fn is_english(&self) -> bool {
         *self == Self::English
     }

@@ -180,7 +180,7 @@ impl ManagedRetrievalSettings {
     }
 
     /// The value of a parameter in a conversation's context, if it has the right type; otherwise its default.
-    pub fn value_of<'v>(&self, parameter: &'v TemplateParameter, context: &'v Value) -> Option<&'v Value> {
+    pub fn value_of<'v>(parameter: &'v TemplateParameter, context: &'v Value) -> Option<&'v Value> {
         let path = parameter.from.as_deref().unwrap_or(&parameter.name);
         let found = path.split('.').try_fold(context, |value, name| value.get(name));
         found.filter(|value| parameter.kind.fits(value)).or(parameter.default.as_ref())
@@ -189,7 +189,7 @@ impl ManagedRetrievalSettings {
     /// Required parameters that a conversation's context lacks.
     pub fn missing(&self, context: &Value) -> Vec<&str> {
         let required = self.template_parameters.iter().filter(|parameter| parameter.required);
-        let missing = required.filter(|parameter| self.value_of(parameter, context).is_none());
+        let missing = required.filter(|parameter| Self::value_of(parameter, context).is_none());
         missing.map(|parameter| parameter.name.as_str()).collect()
     }
 }

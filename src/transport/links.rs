@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// Describes the violation of the invariant; `None` if there is none or the body holds no conversation.
 pub(crate) fn broken(body: &Value) -> Option<String> {
     let kept = |name: &&str| body.get(name).is_some_and(|value| !value.is_null());
-    if ["previous_response_id", "conversation"].iter().any(|name| kept(name)) {
+    if ["previous_response_id", "conversation"].iter().any(kept) {
         return None;
     }
     let list = |key: &str| body.get(key).and_then(Value::as_array);

@@ -305,12 +305,9 @@ impl<'a> TraceBuilder<'a> {
         let tool = call.tool.clone();
         let (role, unseen) = (self.role(&tool), outcome.is_unseen());
         let responds = role == trace::Role::Respond;
-        let readable = match (&outcome, role) {
-            (ToolOutcome::Ok(ToolResult::Other(_)) | ToolOutcome::Unseen { .. }, trace::Role::Knowledge) => false,
-            (ToolOutcome::Unseen { .. } | ToolOutcome::Ok(ToolResult::Other(_)), trace::Role::External) => false,
-            _ => true,
-        };
-        self.hidden_retrieval |= !readable;
+        let retrieves = matches!(role, trace::Role::Knowledge | trace::Role::External);
+        let hidden = matches!(&outcome, ToolOutcome::Ok(ToolResult::Other(_)) | ToolOutcome::Unseen { .. });
+        self.hidden_retrieval |= retrieves && hidden;
         if worked {
             if responds {
                 self.response = Some(call.arguments.clone());

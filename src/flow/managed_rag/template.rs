@@ -61,7 +61,7 @@ impl Values<'_> {
         if name == QUERY {
             return Some(Value::from(self.query));
         }
-        self.settings.value_of(self.settings.parameter(name)?, self.context).cloned()
+        ManagedRetrievalSettings::value_of(self.settings.parameter(name)?, self.context).cloned()
     }
 
     /// Fills in a template; adds the names of unknown values to `unknown`.

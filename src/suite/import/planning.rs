@@ -129,10 +129,13 @@ fn placed(records: &[Record], inputs: &[Option<String>], places: &[usize]) -> Re
     let mut highest: BTreeMap<String, u32> = BTreeMap::new();
     let mut placed = Vec::with_capacity(records.len());
     for ((ordinal, record), input) in places.iter().copied().zip(records).zip(inputs) {
-        let case = record.task.as_deref().map(plain).unwrap_or_else(|| {
-            let same = input.as_deref().map(|input| *first.entry(input).or_insert(ordinal));
-            format!("conversation-{}", same.unwrap_or(ordinal))
-        });
+        let case = record.task.as_deref().map_or_else(
+            || {
+                let same = input.as_deref().map(|input| *first.entry(input).or_insert(ordinal));
+                format!("conversation-{}", same.unwrap_or(ordinal))
+            },
+            plain,
+        );
         let highest = highest.entry(case.clone()).or_default();
         let repetition = record.trial.map_or(*highest + 1, |trial| trial + shift);
         *highest = repetition.max(*highest);
