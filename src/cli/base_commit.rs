@@ -37,16 +37,21 @@ pub(super) fn base_commit(named: &str, loaded: &Loaded) -> Result<BaseCommit, Pr
     Ok(BaseCommit { name: hash.chars().take(SHOWN).collect(), same })
 }
 
-fn unknown(named: &str, why: &str) -> Problem {
-    let (named, why) = (quote(named, 80), quote(why, 300));
+fn unknown(named: &str, why: &GitError) -> Problem {
+    let (named, why) = (quote(named, 80), quote(&why.0, 300));
     Problem::Words(format!(
         "--base-commit {named}: git cannot tell what the recordings were there: {why}; in a shallow checkout fetch it first, \
          `git fetch --depth 1 origin COMMIT`, or check out with `fetch-depth: 2` and name HEAD^1"
     ))
 }
 
-/// Standard output of git, or why it failed.
-fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
+/// What git says when it fails.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct GitError(String);
+
+/// Standard output of git.
+fn git(folder: &Path, arguments: &[&str]) -> Result<String, GitError> {
     let mut command = Command::new("git");
     command.current_dir(folder).stdin(Stdio::null());
     for setting in SETTINGS {
@@ -54,9 +59,9 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     }
     command.args(["--no-pager", "--literal-pathspecs"]).args(arguments);
     command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("GIT_TERMINAL_PROMPT", "0");
-    let output = command.output().map_err(|why| format!("git cannot be run: {why}"))?;
+    let output = command.output().map_err(|why| GitError(format!("git cannot be run: {why}")))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    Err(GitError(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }

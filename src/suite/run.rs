@@ -2,6 +2,7 @@
 
 use super::first_replay::ForeignTools;
 use super::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, draws, environment, failed_trials};
+use crate::cassette::CassetteError;
 use crate::gate::Evaluation;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::{self, Plan, Selection};
@@ -111,7 +112,7 @@ impl Suite {
                 let made = preparer.prepare(&again);
                 let verdict = made.verdict().unwrap_or(run::UNJUDGED);
                 if record {
-                    runner.note_run_again(&again, verdict).map_err(io::Error::other)?;
+                    runner.note_run_again(&again, verdict).map_err(unnoted)?;
                 }
                 if let Some(last) = trial.finished.trace.evidence.run_again.last_mut() {
                     verdict.clone_into(last);
@@ -119,7 +120,7 @@ impl Suite {
                 trial.made = preparer.prepare(&trial.finished.trace);
                 writing.run_again(&made.line)?;
             } else if let Some(verdict) = trial.made.verdict().filter(|_| record && completed) {
-                runner.note_verdict(&trial.finished.trace, verdict).map_err(io::Error::other)?;
+                runner.note_verdict(&trial.finished.trace, verdict).map_err(unnoted)?;
                 // A replay of the recording has the same note.
                 trial.finished.trace.evidence.noted_verdict = Some(verdict.to_owned());
                 trial.made = preparer.prepare(&trial.finished.trace);
@@ -438,4 +439,13 @@ fn add_point(
             Err(error) => HistoryPoint::Failed(error),
         },
     }
+}
+
+/// A note that could not be written, with the kind of its cause, so that a full disk is recognised.
+fn unnoted(error: CassetteError) -> io::Error {
+    let kind = match &error {
+        CassetteError::Write { error, .. } => error.kind(),
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error)
 }

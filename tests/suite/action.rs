@@ -68,8 +68,12 @@ fn the_action_says_what_regressed_where_it_stands() {
     let summary = fs::read_to_string(workspace.join("summary")).expect("the summary");
     assert!(summary.contains("| **REGRESSED** | questions/deposit | 2 |"), "{summary}");
     assert!(!summary.contains("<b>") && !summary.contains(" @all") && !summary.contains("[x](y)"), "{summary}");
-    let show = "```sh\nragcheck run --only questions/deposit\nragcheck show questions/deposit/tool-rag.s";
-    assert!(summary.contains(show), "the commands that reproduce it: {summary}");
+    for command in [
+        "```sh\nragcheck run scenarios/questions.yaml --only questions/deposit\n",
+        "ragcheck show questions/deposit/tool-rag.s",
+    ] {
+        assert!(summary.contains(command), "the commands that reproduce and show it: {summary}");
+    }
     let outputs = fs::read_to_string(workspace.join("output")).expect("the outputs");
     let codes: Vec<&str> = outputs.lines().filter(|line| line.starts_with("exit-code=")).collect();
     assert_eq!(codes, ["exit-code=0", "exit-code=1"], "{outputs}");

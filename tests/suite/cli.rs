@@ -147,7 +147,9 @@ fn check_finds_the_shipped_project_sound() {
     let (project, _) = whole();
     let outcome = project.run(&["check"]);
     outcome.expect_code(0);
-    assert!(outcome.stdout.starts_with("0 errors, 0 notes"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("0 errors, 4 notes"), "{}", outcome.stdout);
+    let keys = outcome.stdout.matches("live and recording runs of scenarios/managed-rag").count();
+    assert_eq!(keys, 4, "each note names a key that live runs lack: {}", outcome.stdout);
 }
 
 #[test]

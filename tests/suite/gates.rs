@@ -112,9 +112,16 @@ fn check_tells_of_one_long_case_that_takes_most_of_what_a_rate_per_query_can_sho
         "about: Queries.\ncriteria:\n  - {id: SEARCH, metric: mandatory_call_rate(knowledge), target: '>= 90%', kind: confidence}\n",
     );
     let cases = |turns: u32| {
-        let one: String = (0..60).map(|case| format!("  - {{case: c{case}, ask: 'Question {case}?'}}\n")).collect();
+        let one: String = (0..60)
+            .map(|case| {
+                format!("  - {{case: c{case}, ask: 'Question {case}?', expect: {{answer: {{contains: [five]}}}}}}\n")
+            })
+            .collect();
         let asks: Vec<String> = (0..turns).map(|turn| format!("{{ask: 'And {turn}?'}}")).collect();
-        let long = format!("  - {{case: long, turns: [{}]}}\n", asks.join(", "));
+        let long = format!(
+            "  - {{case: long, turns: [{}], expect: {{calls: [{{never: perplexity_search}}]}}}}\n",
+            asks.join(", ")
+        );
         let head =
             "scenario: long\nflow: tool-rag\nknowledge: fernlight\nmodel: {provider: simulator, name: any}\ncases:\n";
         project.write("scenarios/long.yaml", &format!("{head}{one}{long}"));

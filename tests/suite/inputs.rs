@@ -44,7 +44,7 @@ fn a_recorded_lane_is_listed_as_such_and_the_others_are_noted_with_their_command
     assert!(text.contains("1 of 4 lanes of `one-turn` have no recording"), "{text}");
     assert!(text.contains("ragcheck run scenarios/sound.yaml --mode record --only sound/one-turn"), "{text}");
     assert!(text.contains("8 of 8 lanes of `remembers` have no recording"), "{text}");
-    assert!(text.ends_with("0 errors, 4 notes in 3 files\n"), "{text}");
+    assert!(text.ends_with("0 errors, 6 notes in 3 files\n"), "{text}");
 
     let loaded = scenario::load(&root(), &[], None, &ragcheck::internals::catalogues()).expect("a sound project");
     let selection = Selection { only: vec!["one-turn".into()], ..Selection::default() };

