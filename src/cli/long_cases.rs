@@ -29,7 +29,7 @@ pub(super) fn long_cases(loaded: &Loaded) -> Vec<Diagnostic> {
             None => (loaded.project.criteria.as_deref().unwrap_or("ragcheck.yaml"), written.id.clone()),
         };
         let message = format!(
-            "{key} counts queries, and the case `{id}` with its {turns} takes most of what they can show: without a failure at \
+            "{key} counts queries, and the case `{id}` with its {turns} turns takes most of what they can show: without a failure at \
              least {}, and {} without this case",
             at_least(with),
             at_least(without)

@@ -129,7 +129,7 @@ fn check_tells_of_one_long_case_that_takes_most_of_what_a_rate_per_query_can_sho
     };
     let told = cases(12);
     let all = format!("{}{}", told.stdout, told.stderr);
-    assert!(all.contains("the case `long` with its 12 takes most of what they can show"), "{all}");
+    assert!(all.contains("the case `long` with its 12 turns takes most of what they can show"), "{all}");
     assert!(all.contains("at least 82.7 %, and 95.1 % without this case"), "{all}");
     assert!(!cases(2).stdout.contains("takes most"), "two turns among sixty take little");
     project.edit("long.yaml", "kind: confidence", "kind: confidence, per: conversation");
