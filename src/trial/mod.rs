@@ -310,7 +310,9 @@ fn setups(
         let declared = variant.settings.clone().ok_or_else(unknown)?;
         let setup = if variant.flow == EXTERNAL {
             let agent = scenario.agent.as_ref().ok_or_else(|| wrong("`target` is missing".into()))?;
-            Setup::Agent(Box::new(ExternalSetup::of(agent, &variant.name, declared).map_err(|why| wrong(why.to_string()))?))
+            Setup::Agent(Box::new(
+                ExternalSetup::of(agent, &variant.name, declared).map_err(|why| wrong(why.to_string()))?,
+            ))
         } else {
             let flow = flow::by_name(&variant.flow)
                 .ok_or_else(|| SetupError::Flow { file: scenario.file.clone(), flow: variant.flow.clone() })?;

@@ -117,10 +117,12 @@ impl Agents {
         };
         let found = if wanted.fresh || wanted.setup.restarts { None } else { self.take(&kind) };
         let worker = match found {
-            Some(worker) => worker,
+            Some(worker) => {
+                worker.process.begin_trial();
+                worker
+            }
             None => self.start(kind, &wanted).await?,
         };
-        worker.process.begin_trial();
         Ok(Lease { proxy: Arc::clone(&worker.proxy), worker: Some(worker), idle })
     }
 

@@ -79,11 +79,13 @@ impl Process {
         })?;
         let output = Output::default();
         let mut lines = None;
-        if let (Some(stdin), None, Some(stdout)) = (child.stdin.take(), start.http, child.stdout.take()) {
-            lines =
-                Some(Arc::new(LineTransport::new(Pipes::new(stdin, stdout), output.clone(), Arc::clone(start.clock))));
-        } else if let Some(stdout) = child.stdout.take() {
-            tokio::spawn(output.clone().read(stdout));
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(stdin), Some(stdout)) => {
+                let pipes = Pipes::new(stdin, stdout);
+                lines = Some(Arc::new(LineTransport::new(pipes, output.clone(), Arc::clone(start.clock))));
+            }
+            (None, Some(stdout)) => drop(tokio::spawn(output.clone().read(stdout))),
+            _ => {}
         }
         if let Some(stderr) = child.stderr.take() {
             tokio::spawn(output.clone().read(stderr));
