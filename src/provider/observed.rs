@@ -25,7 +25,7 @@ pub(crate) struct Observed<T> {
 
 /// Whether a dialect can decode a request; one that is only compared exactly is not decoded.
 pub(crate) fn is_read(request: &HttpRequest) -> bool {
-    embeds(request) || wire::by_name(request.profile.name).is_some()
+    embeds(request) || is_declared(request) || wire::by_name(request.profile.name).is_some()
 }
 
 /// Decodes a request to a model; `None` if it does not match its dialect.
@@ -36,6 +36,19 @@ pub(crate) fn asked(request: &HttpRequest) -> Option<ChatRequest> {
 /// Whether a request asks for vectors.
 pub(crate) fn embeds(request: &HttpRequest) -> bool {
     request.service == Service::Embeddings
+}
+
+/// Whether a request is to a service that the scenario declares.
+pub(crate) fn is_declared(request: &HttpRequest) -> bool {
+    matches!(request.service, Service::Declared(_))
+}
+
+/// An answer of a declared service. No answer, 429 and 5xx are failures; any other status is an answer, 404 too.
+pub(crate) fn declared_answer(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<()> {
+    read(request, result, |response| match response.status {
+        429 | 500.. => Err(failure(response, &Redactor::default())),
+        _ => Ok(()),
+    })
 }
 
 /// The text of a request for one vector; empty for several, and for token ids, which nobody reads.

@@ -150,7 +150,7 @@ impl TrialRunner {
             Service::Model => Some(declared.model.price_name()),
             Service::Search => declared.search.as_ref().map(SearchSettings::price_name),
             Service::Embeddings => self.setup(trial)?.asked.embeddings().first().cloned(),
-            Service::Knowledge | Service::ManagedRetrieval | Service::Agent => None,
+            _ => None,
         }
     }
 }
@@ -197,7 +197,7 @@ impl Tariff for Prices {
             Service::Model | Service::Search if is_free(request) => Some(0.0),
             Service::Search => self.search?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
             // A knowledge server has no price, and a managed service has none per token.
-            Service::Knowledge | Service::ManagedRetrieval => Some(0.0),
+            Service::Knowledge | Service::ManagedRetrieval | Service::Declared(_) => Some(0.0),
             // Embeddings have no output tokens.
             Service::Embeddings => self.of_vectors(&request.body)?.of(tokens(0, 0)),
             _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
@@ -206,7 +206,9 @@ impl Tariff for Prices {
     }
 
     fn cost(&self, service: Service, profile: &str, response: &HttpResponse) -> Option<f64> {
-        if response.status >= 400 || matches!(service, Service::Knowledge | Service::ManagedRetrieval) {
+        if response.status >= 400
+            || matches!(service, Service::Knowledge | Service::ManagedRetrieval | Service::Declared(_))
+        {
             return Some(0.0);
         }
         if profile == Profile::EXACT.name && matches!(service, Service::Model | Service::Search) {

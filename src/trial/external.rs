@@ -149,6 +149,8 @@ impl Work<'_> {
         let mut subject = self.runner.subject(self.plan, self.trial, &self.outside.declared);
         let provider = self.outside.declared.model.provider.clone();
         subject.providers.insert(Service::Embeddings.as_str().to_owned(), provider);
+        let declared = self.outside.services.iter().map(|(service, url)| (service.as_str().to_owned(), url.clone()));
+        subject.providers.extend(declared);
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.runner.redactor()));
         let tap = Arc::new(Tap::new(recorder.transport()));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
@@ -217,7 +219,12 @@ impl Work<'_> {
     fn access(&self) -> Result<LiveAccess, Box<TrialError>> {
         let (runner, declared) = (self.runner, &self.outside.declared);
         let provider = |why: SetupError| error(TrialErrorKind::Provider, &why.to_string(), Vec::new());
-        let targets = runner.targets(declared, Keys::TheAgents).map_err(provider)?;
+        let mut targets = runner.targets(declared, Keys::TheAgents).map_err(provider)?;
+        targets.extend(self.outside.services.iter().map(|(service, base_url)| {
+            let timeout = *declared.limits.request;
+            let (base_url, auth) = (base_url.clone(), Auth::Bearer);
+            (*service, Address { base_url, key: None, auth, headers: &[], timeout, trial_header: false })
+        }));
         let live = LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| provider(why.into()))?;
         let (paces, tariff) = (runner.paces(declared), runner.tariff(self.trial));
         Ok(LiveAccess::new(&live, (self.trial.seed, self.case.fault.as_deref()), paces, &runner.budget, tariff))
@@ -262,7 +269,8 @@ impl Work<'_> {
             Some(lines) => lines,
             None => self.to_agent(&settings.target.endpoint, doing, &clock)?,
         };
-        let serving: Serving = lease.proxy.serve(way, &self.outside.hosts);
+        let mounts = setup.services.keys().copied().collect();
+        let serving: Serving = lease.proxy.serve(way, &setup.hosts, mounts);
         let mut session = Session {
             settings,
             trial: &self.trial.id,

@@ -6,6 +6,7 @@ use crate::flow::external::{AnswerAt, Endpoint, Pace, Settings, Target, Words};
 use crate::plan::VariantSettings;
 use crate::scenario::external::{ExternalAgent, OPENAI_SHAPE, PORT};
 use crate::settings::expression;
+use crate::transport::Service;
 use crate::trial::proxy::{Pattern, Vars};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -70,6 +71,10 @@ pub(super) struct ExternalSetup {
     pub(super) proxy: SocketAddr,
     /// Host names the agent uses for the proxy, besides those of this machine.
     pub(super) hosts: Vec<String>,
+    /// Declared services, and their base URLs.
+    pub(super) services: BTreeMap<Service, String>,
+    /// Variables in which a process finds a declared service, and the service's name.
+    pub(super) base_urls: Vec<(String, String)>,
     /// Paths that the proxy may refuse without ending the trial.
     pub(super) may_refuse: Vec<String>,
     /// Patterns of the values that the agent generates per run.
@@ -122,6 +127,12 @@ impl ExternalSetup {
             reset: agent.reset.as_ref().map(|reset| reset.http.clone()),
             ready: target.ready.clone(),
             restarts: target.restart.is_some(),
+            services: agent.services.iter().map(|(name, one)| (Service::declared(name), one.http.clone())).collect(),
+            base_urls: agent
+                .services
+                .iter()
+                .flat_map(|(name, one)| one.env.iter().map(|variable| (variable.clone(), name.clone())))
+                .collect(),
             hosts: agent.proxy_hosts.clone(),
             may_refuse: target.may_refuse.clone(),
             proxy: agent.proxy.parse().map_err(AgentError::Proxy)?,

@@ -167,12 +167,15 @@ fn asked<'t>(trace: &Trace, what: &'t What) -> Vec<(Service, &'t Attempt, &'t st
     }
 }
 
-/// Last attempts of a search by service: `own`, and embeddings.
+/// Last attempts of a search by service: `own`, embeddings, and declared services.
 fn by_service(own: Service, attempts: &[Attempt]) -> Vec<(Service, &Attempt, &str)> {
-    let embeds = |attempt: &&Attempt| attempt.service.as_deref() == Some(Service::Embeddings.as_str());
-    let embedded = attempts.iter().rfind(embeds).map(|last| (Service::Embeddings, last, ""));
-    let asked = attempts.iter().rfind(|attempt| !embeds(attempt)).map(|last| (own, last, ""));
-    embedded.into_iter().chain(asked).collect()
+    let service = |attempt: &Attempt| match attempt.service.as_deref() {
+        None => own,
+        Some(name) if name == Service::Embeddings.as_str() => Service::Embeddings,
+        Some(name) => Service::declared(name),
+    };
+    let last: BTreeMap<Service, &Attempt> = attempts.iter().map(|attempt| (service(attempt), attempt)).collect();
+    last.into_iter().map(|(service, last)| (service, last, "")).collect()
 }
 
 /// Service that a tool calls.

@@ -142,7 +142,16 @@ impl Agents {
         let start = Start {
             command: &wanted.setup.command,
             folder: wanted.folder,
-            environment: environment::of(proxy.address(), wanted.doing).chain(wanted.setup.env.clone()).collect(),
+            environment: environment::of(proxy.address(), wanted.doing)
+                .chain(
+                    wanted
+                        .setup
+                        .base_urls
+                        .iter()
+                        .map(|(variable, name)| (variable.clone(), format!("http://{}/{name}", proxy.address()))),
+                )
+                .chain(wanted.setup.env.clone())
+                .collect(),
             http: wanted.setup.http.as_deref(),
             ready: wanted.setup.ready.as_deref(),
             clock: wanted.clock,
