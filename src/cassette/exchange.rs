@@ -1,10 +1,13 @@
 //! Plain data of a cassette.
 
 use super::drift::Drift;
+use super::layout::Layout;
 use super::stopping::StoppingDesign;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Header of a lane's recording.
@@ -116,6 +119,8 @@ pub struct StoredRequest {
     pub path: String,
     /// The body, redacted and without dropped members.
     pub body: Value,
+    /// Positions of its parts, for writing; [`Layout::NONE`] after loading.
+    pub(crate) layout: &'static Layout,
     /// Why the body may be incomplete: a blob or an earlier exchange that it builds on is missing.
     pub problem: Option<String>,
 }
@@ -182,7 +187,15 @@ pub struct Cassette {
     /// The digest in the file's last line, if any.
     pub(super) recorded: Option<String>,
     /// The file it was loaded from, for messages and for reading the requests.
-    pub(super) source: Option<super::store::Source>,
+    pub(super) source: Option<Source>,
+}
+
+/// Source file of a cassette; its text is kept because a miss reads the requests from it.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub path: PathBuf,
+    pub text: Arc<str>,
+    pub blobs: PathBuf,
 }
 
 impl Cassette {

@@ -4,9 +4,11 @@
 //! `parsed_body` that some projects store in place of the bytes. Interactions that cannot be imported are reported with
 //! the reason, and so are losses (the format has no timings, and some bodies differ from what was sent).
 
-use super::canonical::{Profile, Request, key, stored_body};
+use super::canonical::{Request, stored_body};
 use super::drift::drift;
 use super::exchange::{Exchange, Outcome, StoredRequest};
+use super::keys::key;
+use super::layout::Profile;
 use super::unpack::{UnpackError, unpack};
 use super::{base64, word_diff::printable};
 use crate::platform::secrets::Redactor;
@@ -188,7 +190,7 @@ fn exchange(
     }
     let asked = Request { profile, method: &method, path: &path, body: &sent };
     let (key, stored) = (key(asked, redactor), stored_body(profile, &sent, redactor));
-    let drift = drift(&stored);
+    let drift = drift(profile.layout, &stored);
     let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
     let from = format!("{} {}", printable(host, 100), drift.model).trim_end().to_owned();
     imported.recorded_from.entry(service.clone()).or_insert_with(|| redactor.redact(&from).into_owned());
@@ -199,7 +201,13 @@ fn exchange(
         profile: profile.name.to_owned(),
         key,
         drift,
-        request: Some(StoredRequest { path: redactor.redact(&path).into_owned(), method, body: stored, problem: None }),
+        request: Some(StoredRequest {
+            path: redactor.redact(&path).into_owned(),
+            method,
+            body: stored,
+            layout: profile.layout,
+            problem: None,
+        }),
         outcome: Outcome::Response {
             status,
             headers: kept,

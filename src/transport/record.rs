@@ -18,11 +18,11 @@ pub struct RecordTransport {
     inner: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
     redactor: RwLock<Arc<Redactor>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<Recording>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Recording {
     sent: u32,
     under_way: u32,
     burst: u32,
@@ -52,7 +52,7 @@ impl RecordTransport {
         Arc::clone(&redactor)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, Recording> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,7 +95,7 @@ impl RecordTransport {
 
     /// Sends and records; overlap with an earlier request is recorded if the caller asks for the position.
     async fn exchange(&self, request: HttpRequest, placed: bool) -> PlacedResult {
-        if let Some(message) = links::broken(&request.body) {
+        if let Some(message) = links::broken(request.profile.layout, &request.body) {
             return (None, Err(TransportError::Invalid { message }));
         }
         let redactor = self.learn(&request);
@@ -117,11 +117,12 @@ impl RecordTransport {
             service: request.service.as_str().to_owned(),
             profile: matching.name.to_owned(),
             key: cassette::key(canonical, &redactor),
-            drift: cassette::drift(&body),
+            drift: cassette::drift(matching.layout, &body),
             request: Some(StoredRequest {
                 method: request.method.to_owned(),
                 path: redactor.redact(&request.path).into_owned(),
                 body,
+                layout: matching.layout,
                 problem: None,
             }),
             outcome: Outcome::Abandoned { after: Duration::ZERO },

@@ -6,8 +6,9 @@
 
 use super::{Trouble, Words, unreached};
 use crate::platform::secrets;
+use crate::provider::EXACT;
 use crate::provider::chat::Message;
-use crate::transport::{HttpRequest, HttpResponse, Profile, Service, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, Service, TransportError};
 use serde_json::{Value, json};
 
 /// Placeholders that may appear in braces.
@@ -44,7 +45,7 @@ impl Endpoint {
     pub(super) fn post(&self, body: Value) -> HttpRequest {
         HttpRequest {
             service: Service::Agent,
-            profile: &Profile::EXACT,
+            profile: &EXACT,
             method: "POST",
             path: self.path.clone(),
             body: body.into(),

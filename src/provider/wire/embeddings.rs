@@ -4,6 +4,7 @@
 //! (OpenAI), or signed bytes (Perplexity's default).
 
 use super::document::{Reader, WireError, put, small, tokens};
+use crate::cassette::Layout;
 use crate::provider::chat::Usage;
 use serde_json::{Map, Value, json};
 
@@ -11,6 +12,9 @@ use serde_json::{Map, Value, json};
 pub const NAME: &str = "openai-embeddings";
 
 const READER: Reader = Reader(NAME);
+
+/// Positions of a request's parts; the texts are its conversation.
+pub(crate) static LAYOUT: Layout = Layout { model: Some("/model"), conversation: &["/input"], ..Layout::NONE };
 
 /// One request for embeddings.
 #[derive(Debug, Clone, PartialEq)]

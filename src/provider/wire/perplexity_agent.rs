@@ -23,7 +23,7 @@ pub const ENDPOINT: &str = "/v1/agent";
 pub(super) const HOST: &str = "api.perplexity.ai";
 
 /// How its requests are compared.
-pub static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };
+pub static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED, layout: &responses::LAYOUT };
 
 #[derive(Debug)]
 struct PerplexityAgent;

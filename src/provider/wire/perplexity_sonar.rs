@@ -20,7 +20,7 @@ const NAME: &str = "perplexity-sonar";
 /// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/chat/completions";
 
-static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };
+static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED, layout: &chat::LAYOUT };
 
 #[derive(Debug)]
 struct PerplexitySonar;
