@@ -6,7 +6,7 @@
 //! never by similarity.
 
 use super::digest::{push, push_name, separate};
-use super::layout::{Layout, Mark, Profile, is_marked, remove};
+use super::layout::{Layout, Mark, Place, Profile, is_marked, remove};
 use super::part_hashes::PartHashes;
 use crate::platform::secrets::Redactor;
 use serde_json::{Map, Value};
@@ -90,7 +90,7 @@ fn rules(profile: &Profile) -> Vec<Rule> {
     let layout = profile.layout;
     let dropped = profile.drop.iter().map(|at| rule(at, None, Action::Drop));
     let tools = layout.tools.iter().map(|at| rule(at, None, Action::HashList));
-    let prompts = layout.prompts.iter().filter_map(|place| place.fold());
+    let prompts = layout.prompts.iter().filter_map(Place::fold);
     let prompts = prompts.map(|(at, when)| rule(at, when, Action::HashText));
     let messages = layout.conversation.iter().map(|at| rule(at, None, Action::Messages));
     dropped.chain(tools).chain(prompts).chain(messages).collect()
@@ -98,7 +98,7 @@ fn rules(profile: &Profile) -> Vec<Rule> {
 
 /// The rules for one message.
 fn message_rules(layout: &Layout) -> Vec<Rule> {
-    let ids = layout.calls.iter().chain(layout.results).filter_map(|place| place.fold());
+    let ids = layout.calls.iter().chain(layout.results).filter_map(Place::fold);
     let ids = ids.map(|(at, when)| rule(at, when, Action::NumberCall));
     layout.system.map(|mark| rule(layout.text, Some(mark), Action::HashText)).into_iter().chain(ids).collect()
 }
@@ -163,7 +163,8 @@ impl<'a> Writer<'a, '_> {
 
     fn object(&mut self, object: &'a Value, entries: &'a Map<String, Value>, rules: &[Rule]) {
         let inner = entries.iter().map(|(name, value)| (name, value, below(rules, name, Some(object))));
-        let mut sorted: Vec<(&String, &Value, Vec<Rule>)> = inner.filter(|(_, value, inner)| counts(value, inner)).collect();
+        let mut sorted: Vec<(&String, &Value, Vec<Rule>)> =
+            inner.filter(|(_, value, inner)| counts(value, inner)).collect();
         sorted.sort_unstable_by_key(|(name, ..)| *name);
         self.out.push(b'{');
         for (index, (name, value, inner)) in sorted.into_iter().enumerate() {

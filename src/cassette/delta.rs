@@ -81,7 +81,8 @@ fn split(exchange: &Exchange, request: &StoredRequest, blobs: &mut Blobs) -> Spl
     let layout = request.layout;
     let mut parameters = request.body.clone();
     let conversation = layout.conversation(&request.body).filter(|(_, list)| list.is_array()).map(|(at, _)| at);
-    let list = conversation.and_then(|at| holder(&mut parameters, at)).and_then(|(holder, name)| holder.shift_remove(name));
+    let list =
+        conversation.and_then(|at| holder(&mut parameters, at)).and_then(|(holder, name)| holder.shift_remove(name));
     let mut messages = if let Some(Value::Array(list)) = list { list } else { Vec::new() };
     if let Some(tools) = layout.tools.and_then(|at| parameters.pointer_mut(at))
         && let Ok(text) = serde_json::to_string_pretty(tools)

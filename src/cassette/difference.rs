@@ -187,8 +187,12 @@ fn conversation(layout: &Layout, recorded: &[Value], now: &[Value]) -> Option<Di
 fn summary(layout: &Layout, place: usize, message: &Value) -> String {
     let role = message.pointer(layout.role).and_then(Value::as_str).unwrap_or("input");
     let mut names = Vec::new();
-    layout.call_names.iter().for_each(|place| place.each(message, &mut |name| names.extend(name.and_then(Value::as_str))));
-    let text = if names.is_empty() { show(message.pointer(layout.text)) } else { format!("calls {}", names.join(", ")) };
+    layout
+        .call_names
+        .iter()
+        .for_each(|place| place.each(message, &mut |name| names.extend(name.and_then(Value::as_str))));
+    let text =
+        if names.is_empty() { show(message.pointer(layout.text)) } else { format!("calls {}", names.join(", ")) };
     format!("message {} ({}): {}", place + 1, printable(role, 20), printable(&text, 120))
 }
 

@@ -84,7 +84,9 @@ fn push_string(out: &mut Vec<u8>, text: &str) {
     for piece in text.as_bytes().chunks(PIECE) {
         // No branch per byte, so that the compiler can vectorise.
         if piece.iter().fold(false, |found, byte| found | escaped(*byte)) {
-            piece.iter().for_each(|byte| push_escaped(out, *byte));
+            for byte in piece {
+                push_escaped(out, *byte);
+            }
         } else {
             out.extend_from_slice(piece);
         }

@@ -1,8 +1,11 @@
 //! Plain data of a cassette.
 
-use super::drift::Drift;
-use super::layout::Layout;
+use super::canonical::{Request, stored_body};
+use super::drift::{Drift, drift};
+use super::keys::key;
+use super::layout::{Layout, Profile};
 use super::stopping::StoppingDesign;
+use crate::platform::secrets::Redactor;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -108,6 +111,31 @@ pub struct Exchange {
     pub outcome: Outcome,
     /// Whether it was sent while an earlier request was in progress; noted for external agents only.
     pub beside: bool,
+}
+
+impl Exchange {
+    /// The recorded form of a request and its outcome; the request is redacted, and the outcome has been.
+    pub(crate) fn of(
+        ordinal: u32,
+        service: String,
+        request: Request<'_>,
+        outcome: Outcome,
+        redactor: &Redactor,
+    ) -> Self {
+        let Profile { name, layout, .. } = *request.profile;
+        let body = stored_body(request.profile, request.body, redactor);
+        let path = redactor.redact(request.path).into_owned();
+        Self {
+            ordinal,
+            service,
+            profile: name.to_owned(),
+            key: key(request, redactor),
+            drift: drift(layout, &body),
+            request: Some(StoredRequest { method: request.method.to_owned(), path, body, layout, problem: None }),
+            outcome,
+            beside: false,
+        }
+    }
 }
 
 /// A request as stored in a cassette.

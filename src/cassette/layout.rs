@@ -246,7 +246,8 @@ mod tests {
             turns.push(json!({"kind": "model", "wants": [{"kind": "run", "ref": id, "call_me": "find"}]}));
             turns.push(json!({"kind": "outcome", "for": id, "say": result}));
         }
-        let functions = [json!({"call_me": "find", "about": tool}), json!({"call_me": "keep", "about": "Keeps. ".repeat(80)})];
+        let functions =
+            [json!({"call_me": "find", "about": tool}), json!({"call_me": "keep", "about": "Keeps. ".repeat(80)})];
         json!({"payload": {"engine": "e-1", "turns": turns, "functions": functions, "heat": 0.5, "trace": {"id": turns.len()}}})
     }
 
@@ -268,7 +269,8 @@ mod tests {
                 (&ODD, odd(&prompt, "Finds.", &results)),
             ]
         };
-        let profile = |layout| -> &'static Profile { Box::leak(Box::new(Profile { layout, ..Profile::plain("test") })) };
+        let profile =
+            |layout| -> &'static Profile { Box::leak(Box::new(Profile { layout, ..Profile::plain("test") })) };
         for ((layout, one), (_, two)) in bodies(1).into_iter().zip(bodies(3)) {
             assert_eq!(layout.system_prompts(&one), [prompt.as_str()]);
             let exchanges =
@@ -304,7 +306,8 @@ mod tests {
         for (place, (body, words)) in changed.iter().enumerate() {
             let drift = of(body).drift;
             let differ = [drift.system != digests.system, drift.tools != digests.tools];
-            let differ = [differ[0], differ[1], drift.parameters != digests.parameters, drift.model != digests.model, false];
+            let differ =
+                [differ[0], differ[1], drift.parameters != digests.parameters, drift.model != digests.model, false];
             assert_eq!(differ.iter().position(|differs| *differs), (place < 4).then_some(place), "{words}");
             let request = Request { profile: &ODD_PROFILE, method: "POST", path: "/chat/completions", body };
             let key = key(request, &Redactor::default());

@@ -37,6 +37,7 @@ mod vcr;
 mod word_diff;
 
 pub use crate::platform::secrets::Redactor;
+pub(crate) use base64::decode as decode_base64;
 pub use canonical::Request;
 pub(crate) use canonical::stored_body;
 pub(crate) use digest::hex;
@@ -49,9 +50,9 @@ pub use exchange::Outcome;
 pub(crate) use exchange::{Chunk, StoredRequest, Take};
 pub(crate) use keys::Keys;
 pub use keys::key;
-pub(crate) use layout::{Layout, Place};
 pub use layout::Profile;
 pub(crate) use layout::is_marked;
+pub(crate) use layout::{Layout, Place};
 pub(crate) use local_times::LocalTimes;
 pub(crate) use miss::{Explanation, explain};
 pub use pool::Pool;

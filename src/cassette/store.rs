@@ -266,7 +266,9 @@ impl Source {
         let requests = exchange_nodes(&root).iter().map(|node| node.get("request").map_or(Value::Null, Node::to_value));
         let mut requests: Vec<Value> = requests.collect();
         let mut names = BTreeSet::new();
-        requests.iter_mut().for_each(|request| delta::blob_names(request, &mut names));
+        for request in &mut requests {
+            delta::blob_names(request, &mut names);
+        }
         let blobs = names.into_iter().filter_map(|name| self.blob(&name).ok().map(|text| (name, text)));
         (requests, blobs.collect())
     }

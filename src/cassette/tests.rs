@@ -47,32 +47,16 @@ pub(super) fn exchange(ordinal: u32, body: &Value, answer: &str) -> Exchange {
 }
 
 pub(super) fn exchange_by(profile: &'static Profile, ordinal: u32, body: &Value, answer: &str) -> Exchange {
-    let redactor = Redactor::default();
     let request = Request { profile, method: "POST", path: "/chat/completions", body };
-    let stored = stored_body(profile, body, &redactor);
-    Exchange {
-        ordinal,
-        service: "model".to_owned(),
-        profile: profile.name.to_owned(),
-        key: key(request, &redactor),
-        drift: drift(profile.layout, &stored),
-        request: Some(StoredRequest {
-            method: "POST".to_owned(),
-            path: "/chat/completions".to_owned(),
-            body: stored,
-            layout: profile.layout,
-            problem: None,
-        }),
-        outcome: Outcome::Response {
-            status: 200,
-            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
-            body: Bytes::from(answer.to_owned()),
-            took: Duration::from_micros(812_345),
-            rewritten: false,
-            chunks: Vec::new(),
-        },
-        beside: false,
-    }
+    let outcome = Outcome::Response {
+        status: 200,
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: Bytes::from(answer.to_owned()),
+        took: Duration::from_micros(812_345),
+        rewritten: false,
+        chunks: Vec::new(),
+    };
+    Exchange::of(ordinal, "model".to_owned(), request, outcome, &Redactor::default())
 }
 
 pub(super) fn prompt() -> String {

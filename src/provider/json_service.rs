@@ -119,15 +119,7 @@ impl JsonService {
     ) -> Attempted<T> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let body = Arc::new(body);
-        let request = || HttpRequest {
-            service: self.service,
-            profile: self.profile,
-            method,
-            path: path.clone(),
-            body: Arc::clone(&body),
-            stream: None,
-            headers: Vec::new(),
-        };
+        let request = || HttpRequest::new(self.service, self.profile, method, path.as_str(), Arc::clone(&body));
         let decode = |response: &HttpResponse| {
             if !(200..300).contains(&response.status) {
                 let failed = failure(response, &self.redactor);

@@ -4,11 +4,11 @@
 
 use super::chat_client;
 use super::failure::{failure, malformed, unreadable};
+use super::json_service::EXACT;
 use super::perplexity_agent as client;
 use super::retry::Failure;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
 use super::{Attempt, ErrorKind, SearchAnswer, stream};
-use super::json_service::EXACT;
 use crate::cassette::Redactor;
 use crate::provider::chat::{ChatRequest, ChatResponse, Role};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, sse};
@@ -245,8 +245,7 @@ mod tests {
 
     #[test]
     fn of_a_service_that_is_matched_exactly_only_no_answer_429_and_5xx_have_a_cause() {
-        let exact =
-            HttpRequest { profile: &EXACT, ..request(perplexity_agent::DIALECT, json!({"query": "frost"})) };
+        let exact = HttpRequest { profile: &EXACT, ..request(perplexity_agent::DIALECT, json!({"query": "frost"})) };
         for (status, expected) in [
             (200, None),
             (401, None),

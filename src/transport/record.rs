@@ -1,7 +1,7 @@
 //! Forwards requests and records the exchanges, redacted, for a cassette.
 
 use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError, links, sse};
-use crate::cassette::{self, Chunk, Exchange, Outcome, Redactor, Request, StoredRequest};
+use crate::cassette::{Chunk, Exchange, Outcome, Redactor, Request};
 use crate::platform::clock::{BoxFuture, Clock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -101,7 +101,6 @@ impl RecordTransport {
         let redactor = self.learn(&request);
         let matching = request.profile;
         let canonical = Request { profile: matching, method: request.method, path: &request.path, body: &request.body };
-        let body = cassette::stored_body(matching, &request.body, &redactor);
         let start = self.clock.now();
         let (place, beside) = {
             let mut kept = self.kept();
@@ -112,22 +111,9 @@ impl RecordTransport {
             kept.profiles.insert(matching.name.to_owned(), matching.version);
             (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst }, beside)
         };
-        let exchange = Exchange {
-            ordinal: place.ordinal,
-            service: request.service.as_str().to_owned(),
-            profile: matching.name.to_owned(),
-            key: cassette::key(canonical, &redactor),
-            drift: cassette::drift(matching.layout, &body),
-            request: Some(StoredRequest {
-                method: request.method.to_owned(),
-                path: redactor.redact(&request.path).into_owned(),
-                body,
-                layout: matching.layout,
-                problem: None,
-            }),
-            outcome: Outcome::Abandoned { after: Duration::ZERO },
-            beside: beside && placed,
-        };
+        let (service, waiting) = (request.service.as_str().to_owned(), Outcome::Abandoned { after: Duration::ZERO });
+        let exchange = Exchange::of(place.ordinal, service, canonical, waiting, &redactor);
+        let exchange = Exchange { beside: beside && placed, ..exchange };
         let mut pending = Pending { recorder: self, exchange: Some(exchange), start };
         let result = self.inner.send(request).await;
         let outcome = match &result {

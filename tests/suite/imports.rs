@@ -295,15 +295,18 @@ fn no_files_of_the_recordings_and_the_transports_import_each_other_in_a_circle()
 
 #[test]
 fn a_circle_of_siblings_would_be_seen_in_every_spelling() {
-    let files = [("a", "use super::b::X;"), ("b", "use super::{c::Y, d};"), ("c", "fn f() { super::a::g() }"), ("d", "")];
+    let files =
+        [("a", "use super::b::X;"), ("b", "use super::{c::Y, d};"), ("c", "fn f() { super::a::g() }"), ("d", "")];
     let files: Vec<(String, String)> = files.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
     assert_eq!(circle(sibling_imports(&files)).into_keys().collect::<Vec<_>>(), ["a", "b", "c"]);
 }
 
-/// Words of the recordings' own format and of other formats, by file, that a dialect uses too.
-const OWN_WORDS: [(&str, &[&str]); 5] = [
-    ("delta", &["messages"]),
-    ("difference", &["id", "text"]),
+/// Words of the recordings' own format, of messages and of other formats, by file, that a dialect uses too.
+const OWN_WORDS: [(&str, &[&str]); 7] = [
+    ("", &["model"]),
+    ("body", &["text"]),
+    ("delta", &["conversation", "messages"]),
+    ("difference", &["id", "input", "text"]),
     ("format", &["model", "system", "tools"]),
     ("vcr", &["content"]),
     ("sse", &["id"]),
@@ -321,7 +324,8 @@ fn dialect_members() -> BTreeSet<String> {
         for found in layout.captures_iter(text) {
             layouts += 1;
             for pointer in quoted.captures_iter(&found[1]) {
-                members.extend(pointer[1].split('/').filter(|part| !part.is_empty() && *part != "*").map(str::to_owned));
+                members
+                    .extend(pointer[1].split('/').filter(|part| !part.is_empty() && *part != "*").map(str::to_owned));
             }
         }
     }

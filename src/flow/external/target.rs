@@ -43,15 +43,7 @@ impl Endpoint {
     }
 
     pub(super) fn post(&self, body: Value) -> HttpRequest {
-        HttpRequest {
-            service: Service::Agent,
-            profile: &EXACT,
-            method: "POST",
-            path: self.path.clone(),
-            body: body.into(),
-            stream: None,
-            headers: Vec::new(),
-        }
+        HttpRequest::new(Service::Agent, &EXACT, "POST", self.path.as_str(), body)
     }
 }
 

@@ -53,10 +53,6 @@ struct AnthropicMessages;
 pub const DIALECT: &dyn Dialect = &AnthropicMessages;
 
 impl Dialect for AnthropicMessages {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "Anthropic Messages; the base URL is `https://api.anthropic.com`."
     }

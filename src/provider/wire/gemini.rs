@@ -50,10 +50,6 @@ struct Gemini;
 pub const DIALECT: &dyn Dialect = &Gemini;
 
 impl Dialect for Gemini {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "Google's generateContent; the base URL ends in `/v1beta`."
     }

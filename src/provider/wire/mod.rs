@@ -81,7 +81,9 @@ const UNCOMPARED: &[&str] =
 /// A wire format.
 pub trait Dialect: Send + Sync {
     /// Name in `ragcheck.yaml`, cassettes and messages.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.profile().name
+    }
     /// Description in one sentence, with its base URL.
     fn about(&self) -> &'static str;
     /// How its requests are compared.

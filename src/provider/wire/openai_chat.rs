@@ -50,10 +50,6 @@ struct OpenAiChat;
 pub const DIALECT: &dyn Dialect = &OpenAiChat;
 
 impl Dialect for OpenAiChat {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "OpenAI Chat Completions, and the many servers that speak it; the base URL ends in `/v1`."
     }

@@ -154,7 +154,8 @@ mod tests {
         for silent in [json!(0), Value::Null, json!({})] {
             assert_eq!(of(silent).input, Some(4));
         }
-        let within = json!({"prompt_tokens": 30, "completion_tokens": 2, "total_tokens": 32, "prompt_audio_seconds": 2});
+        let within =
+            json!({"prompt_tokens": 30, "completion_tokens": 2, "total_tokens": 32, "prompt_audio_seconds": 2});
         assert_eq!(usage(&json!({ "usage": within })).input, Some(30));
     }
 }

@@ -146,7 +146,8 @@ fn add_calls(sum: &mut Value, more: &Value) {
     for delta in more {
         let Some(delta) = delta.as_object() else { continue };
         let id = text(delta, "id");
-        let named = ["function", "custom"].iter().filter_map(|kind| delta.get(*kind)?.get("name")).any(|name| name != "");
+        let named =
+            ["function", "custom"].iter().filter_map(|kind| delta.get(*kind)?.get("name")).any(|name| name != "");
         let place = match delta.get("index").and_then(Value::as_u64) {
             Some(index) => calls.iter().rposition(|call| call.get("index").and_then(Value::as_u64) == Some(index)),
             None if id.is_empty() && !named => calls.len().checked_sub(1),

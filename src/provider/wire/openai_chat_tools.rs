@@ -213,7 +213,9 @@ mod tests {
     fn the_input_of_a_custom_call_is_assembled_from_a_stream() {
         let pieces = ["SELECT * ", "FROM users ", "WHERE age > 25"];
         let delta = |call: Value| json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]});
-        let mut chat = vec![delta(json!({"index": 0, "id": "c1", "type": "custom", "custom": {"name": "write_sql", "input": ""}}))];
+        let mut chat = vec![delta(
+            json!({"index": 0, "id": "c1", "type": "custom", "custom": {"name": "write_sql", "input": ""}}),
+        )];
         chat.extend(pieces.map(|piece| delta(json!({"index": 0, "custom": {"input": piece}}))));
         chat.push(json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}));
         let item = json!({"type": "custom_tool_call", "call_id": "c1", "name": "write_sql", "input": ""});

@@ -47,10 +47,6 @@ struct OpenAiResponses;
 pub const DIALECT: &dyn Dialect = &OpenAiResponses;
 
 impl Dialect for OpenAiResponses {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "OpenAI Responses; the base URL ends in `/v1`."
     }

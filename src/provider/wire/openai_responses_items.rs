@@ -116,7 +116,9 @@ impl Turn {
                 let keys = call_keys(item);
                 let [id, name, arguments] = keys.map(|key| item[key].as_str().unwrap_or_default().to_owned());
                 self.message.calls.push(ToolCall { id, name, arguments });
-                keys.into_iter().for_each(|key| wire[key] = Value::from(""));
+                for key in keys {
+                    wire[key] = Value::from("");
+                }
                 Piece::Call { wire }
             }
             _ => Piece::Other { wire },

@@ -32,10 +32,6 @@ struct PerplexityAgent;
 pub const DIALECT: &dyn Dialect = &PerplexityAgent;
 
 impl Dialect for PerplexityAgent {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "Perplexity's Agent API: a search service, or a chat model; the base URL is `https://api.perplexity.ai`."
     }

@@ -29,10 +29,6 @@ struct PerplexitySonar;
 pub const DIALECT: &dyn Dialect = &PerplexitySonar;
 
 impl Dialect for PerplexitySonar {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "Perplexity's chat API, retired on 27 September 2026: read for old recordings."
     }
