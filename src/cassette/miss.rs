@@ -176,7 +176,7 @@ mod tests {
         }
         let request = Request { profile: &PROFILE, method: "POST", path: "/chat/completions", body: now };
         let redactor = Redactor::default();
-        let key = super::super::key(request, &redactor);
+        let key = super::super::keys::key(request, &redactor);
         let taken = pool.take(&key);
         assert!(!matches!(taken, Taken::Exchange(_)), "a hit");
         explain(
