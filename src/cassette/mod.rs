@@ -49,6 +49,8 @@ pub use exchange::Header;
 pub use exchange::Outcome;
 pub(crate) use exchange::{Chunk, StoredRequest, Take};
 pub(crate) use keys::Keys;
+#[cfg(not(front_door_only))]
+pub use keys::key;
 pub use layout::Profile;
 pub(crate) use layout::is_marked;
 pub(crate) use layout::{Layout, Place};
