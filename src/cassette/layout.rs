@@ -202,8 +202,8 @@ pub(super) fn remove(body: &mut Value, mut pointer: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{CHAT, conversation, exchange_by, header, prompt, saved, sent};
     use super::super::keys::key;
+    use super::super::tests::{CHAT, conversation, exchange_by, header, prompt, saved, sent};
     use super::super::{Cassette, Redactor, Request, Taken, explain};
     use super::*;
     use serde_json::json;
