@@ -113,7 +113,7 @@ pub(super) async fn read_body(body: Body, route: &Route, content_type: &mut Opti
     let invalid = |why| Refusal::invalid(StatusCode::BAD_REQUEST, why);
     let body: Value =
         serde_json::from_slice(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
-    match transport::broken_conversation(&body) {
+    match transport::broken_conversation(route.api.profile().layout, &body) {
         Some(why) => Err(invalid(format!("whose conversation cannot be sent: {why}"))),
         None => Ok(body),
     }
