@@ -163,7 +163,10 @@ impl HttpRequest {
     /// and the value.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         let value = |value: &str| value.strip_prefix("Bearer ").unwrap_or(value).trim().to_owned();
-        let secret = self.headers.iter().filter(|(name, _)| !VERSION_HEADERS.contains(&name.as_str()));
+        let declared = matches!(self.service, Service::Declared(_));
+        let secret = self.headers.iter().filter(move |(name, value)| {
+            !VERSION_HEADERS.contains(&name.as_str()) && (!declared || query_keys::may_be_secret(name, value))
+        });
         let headers = secret.map(move |(name, text)| (format!("agent's {name}"), value(text)));
         headers.chain(query_keys::query_keys(&self.path))
     }
