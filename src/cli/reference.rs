@@ -10,6 +10,13 @@ fn introduction(document: &str) -> (&'static str, &'static str) {
         "criteria" => ("Criteria files", "Every key of a file of criteria. `ragcheck explain` describes the metrics."),
         "project" => ("The project file", "Every key of `ragcheck.yaml`."),
         "rubric" => ("Rubrics", "Every key of a rubric, by which a model grades answers."),
+        "run" => ("run.json", "Every member of `run.json`, the verdicts and figures of a run."),
+        "plan" => ("plan.json", "Every member of `plan.json`, the input of scoring beside the traces."),
+        "trace" => ("traces.jsonl", "Every member of a line of `traces.jsonl`, the events of one trial."),
+        "exit-code" => (
+            "exit-code.json",
+            "Every member of `exit-code.json`, written if more than the criteria decided the exit code.",
+        ),
         _ => ("Behaviour files", "Every key of a behaviour file, which says what `ragcheck simulate` answers."),
     }
 }

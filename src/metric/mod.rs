@@ -105,6 +105,7 @@ use crate::scenario::Target;
 use crate::trace::state_machine::Departure;
 use crate::trace::text::quote;
 use crate::trace::{Agreement, Arm, EXTERNAL, Grade, Grades, Mode, Trace};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One trial with everything a metric may read about it.
@@ -302,7 +303,7 @@ pub struct Group {
 }
 
 /// One expectation of a case and whether the trial met it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// Place and text of the expectation, for reports: `turn 1: calls.before: lookup_order, create_ticket`.
     pub what: String,

@@ -35,6 +35,7 @@ pub(crate) use self::timelines::{Room, Timelines};
 use crate::compare::Comparison;
 use crate::gate::Evaluation;
 use crate::plan::Plan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -42,7 +43,7 @@ use std::io::{self, Write};
 const TABLE_ROWS: usize = 50_000;
 
 /// Exit decision of `ragcheck run --baseline`, if `--fail-on` or the comparison itself decided it: `exit-code.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DecidedExit {
     /// Exit code of the process.
     pub exit_code: u8,

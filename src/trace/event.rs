@@ -1,11 +1,12 @@
 //! Events of a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
 use super::{Logged, ToolResult};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One event. For anything with a duration, `at_us` is its start and the kind carries `took_us`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// Time, in microseconds.
     pub at_us: u64,
@@ -18,7 +19,7 @@ pub struct Event {
 }
 
 /// Kinds of events.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// A conversation began.
@@ -73,7 +74,7 @@ impl What {
 }
 
 /// One transition of the state machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moved {
     /// State before the transition.
     pub from: String,
@@ -84,7 +85,7 @@ pub struct Moved {
 }
 
 /// One completion of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCalled {
     /// Ordinal of the completion within the trial, from 0.
     pub call: u32,
@@ -108,7 +109,7 @@ pub struct ModelCalled {
 }
 
 /// Outcome of a model call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// A completion.
@@ -130,7 +131,7 @@ impl Reply {
 }
 
 /// A completion of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Completion {
     /// The model that answered.
     pub model: String,
@@ -157,7 +158,7 @@ pub struct Completion {
 }
 
 /// One HTTP attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     /// The service called, if the event does not imply it: `embeddings`. Older readers ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,7 +180,7 @@ pub struct Attempt {
 }
 
 /// One call of a tool and its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCalled {
     /// Ordinal of the completion (`ModelCalled::call`) that asked for it.
     pub call: u32,
@@ -199,7 +200,7 @@ pub struct ToolCalled {
 }
 
 /// One search by the flow, with its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSearch {
     /// The search query.
     pub query: String,
@@ -218,7 +219,7 @@ impl FlowSearch {
 }
 
 /// Outcome of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// Ran and returned this result.
@@ -254,7 +255,7 @@ impl ToolOutcome {
 }
 
 /// Reason why a call was not executed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rejection {
     /// Machine-readable cause: `unknown_tool`, `not_json`, `schema`, `length`, `hostile`, `generic_keyword`, `order`, …
     pub cause: String,
@@ -265,7 +266,7 @@ pub struct Rejection {
 }
 
 /// A message of the controller to the model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FedBack {
     /// The step that is missing: `knowledge_base`, `keywords` or `response`.
     pub step: String,
@@ -278,7 +279,7 @@ pub struct FedBack {
 }
 
 /// Kinds of retries, which are never summed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Account {
     /// HTTP attempts: rate limits, server errors, resets.
@@ -301,7 +302,7 @@ impl Account {
 }
 
 /// One retry whose outcome is known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Retried {
     /// The account that it counts for.
     pub account: Account,
@@ -318,7 +319,7 @@ pub struct Retried {
 }
 
 /// The end of a turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnEnded {
     /// From the user's message to the answer, in microseconds.
     pub took_us: u64,
@@ -332,7 +333,7 @@ pub struct TurnEnded {
 }
 
 /// Result of a turn for the user.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
     /// An answer, through the response tool.
@@ -347,7 +348,7 @@ pub enum TurnOutcome {
 }
 
 /// An accepted answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// The text.
     pub text: String,
@@ -386,7 +387,7 @@ impl Answer {
 }
 
 /// One source of an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceRef {
     /// `internal` or `external`.
     pub kind: String,

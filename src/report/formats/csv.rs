@@ -137,7 +137,6 @@ impl Format for TrialsCsv {
         rows.write_record(TRIAL_COLUMNS)?;
         let from = SourceColumns::of(&view.evaluation.sources);
         for trial in &view.evaluation.trials {
-            let (transport, model, tool) = trial.retries;
             let failed: Vec<_> =
                 trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str()).collect();
             let failed = failed.into_iter().chain(trial.departures.iter().map(String::as_str)).collect::<Vec<_>>();
@@ -154,9 +153,9 @@ impl Format for TrialsCsv {
                 trial.turns.to_string().into(),
                 trial.model_calls.to_string().into(),
                 trial.tool_calls.to_string().into(),
-                transport.to_string().into(),
-                model.to_string().into(),
-                tool.to_string().into(),
+                trial.retries.transport.to_string().into(),
+                trial.retries.model.to_string().into(),
+                trial.retries.tool.to_string().into(),
                 whole(trial.input_tokens).into(),
                 whole(trial.cached_tokens).into(),
                 whole(trial.output_tokens).into(),
@@ -324,8 +323,8 @@ fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 37] {
         unit.into(),
         decimal(rate).into(),
         decimal(row.observed.filter(|_| seconds)).into(),
-        bound(row.interval.map(|(low, _)| low), Rounding::Down).into(),
-        bound(row.interval.map(|(_, high)| high), Rounding::Up).into(),
+        bound(row.interval.map(|both| both.lower), Rounding::Down).into(),
+        bound(row.interval.map(|both| both.upper), Rounding::Up).into(),
         cell(&from.mode).into_owned().into(),
         cell(&from.model).into_owned().into(),
         cell(&from.dates).into_owned().into(),

@@ -101,7 +101,7 @@ fn records(row: &Latency) -> Vec<([Cow<'static, str>; 7], [&'static str; 3])> {
     };
     if answered > 0 {
         let stage = |name: &str| format!("stage_{}", name.to_lowercase());
-        records.extend(row.stages.iter().map(|(one, us)| mean(stage(one.as_str()), *us)));
+        records.extend(row.stages.iter().map(|one| mean(stage(one.stage.as_str()), one.took_us)));
         records.push(mean(stage("total"), row.answered_us));
     }
     if let Some(first) = &row.first_token {

@@ -2,7 +2,7 @@
 //! 1, seconds, and numbers per query or answer, with six decimals; unknown figures are empty. New columns are added
 //! last.
 
-use crate::compare::{Cell, InCase, Unit, Variant, Variants};
+use crate::compare::{Cell, Fraction, InCase, Passes, Unit, Variant, Variants};
 use crate::trace::text::cell as text;
 use std::io;
 
@@ -37,8 +37,8 @@ pub(super) fn csv(found: &Variants) -> io::Result<Vec<u8>> {
                 Unit::Dollars => "USD",
             },
             &cell.value.map_or_else(String::new, |value| format!("{value:.6}")),
-            &cell.counts.map_or_else(String::new, |(number, _)| number.to_string()),
-            &cell.counts.map_or_else(String::new, |(_, of)| of.to_string()),
+            &cell.counts.map_or_else(String::new, |counts| counts.numerator.to_string()),
+            &cell.counts.map_or_else(String::new, |counts| counts.denominator.to_string()),
             text(&cell.not_measured).as_ref(),
             text(&found.part).as_ref(),
             text(&variant.evidence).as_ref(),
@@ -66,10 +66,10 @@ fn in_case(one: &InCase) -> [(&'static str, Unit, Cell); 7] {
         counts: None,
         not_measured: if value.is_none() { why.to_owned() } else { String::new() },
     };
-    let (passed, trials) = one.passed;
+    let Passes { passed, trials } = one.passed;
     let rate = Cell {
         value: (trials > 0).then(|| passed as f64 / trials as f64),
-        counts: Some((passed, trials)),
+        counts: Some(Fraction { numerator: passed, denominator: trials }),
         not_measured: String::new(),
     };
     let silent = "a service did not tell its tokens";
