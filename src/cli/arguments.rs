@@ -436,6 +436,8 @@ pub(super) enum Schemas {
     Trace,
     /// `exit-code.json` of a run folder.
     ExitCode,
+    /// Columns of the CSV files, as a page in Markdown.
+    Csv,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -1,6 +1,7 @@
 //! `ragcheck schema`: prints the JSON Schemas of the files that people write, and of the data in a run folder.
 
 use super::arguments::Schema;
+use super::csv_page;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::reference;
@@ -22,9 +23,10 @@ use std::sync::LazyLock;
 pub const DOCUMENTS: [&str; 9] =
     ["scenario", "criteria", "project", "rubric", "behaviour", "run", "plan", "trace", "exit-code"];
 
-/// Schema of a document, ending with a newline; `None` for an unknown document.
+/// Schema of a document, ending with a newline; for `csv` the page of its columns. `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
     let schema = match document {
+        "csv" => return Some(csv_page::page()),
         "scenario" => schema::scenario_with_columns(&crate::catalogues()),
         _ => of(document)?,
     };
@@ -33,7 +35,7 @@ pub fn text(document: &str) -> Option<String> {
 
 /// Reference page generated from a document's schema; `None` for an unknown document.
 pub fn page(document: &str) -> Option<String> {
-    Some(reference::page(document, &of(document)?))
+    if document == "csv" { text(document) } else { Some(reference::page(document, &of(document)?)) }
 }
 
 fn of(document: &str) -> Option<Value> {

@@ -111,3 +111,23 @@ pub struct CaseCounts {
     /// Number of trials that were run.
     pub trials: u32,
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::gate::Evaluation;
+
+    #[test]
+    fn a_run_json_of_version_1_with_lists_of_values_is_read_with_the_same_figures() {
+        let text = include_str!("../../tests/runs/positional/run.json");
+        let old: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!((&old["version"], old["trials"][0]["retries"].is_array()), (&1.into(), true));
+        let read: Evaluation = serde_json::from_str(text).expect("an evaluation");
+        let now = serde_json::to_value(&read).expect("JSON");
+        assert_eq!(now["criteria"][0]["interval"]["lower"], old["criteria"][0]["interval"][0]);
+        assert_eq!(now["trials"][0]["retries"]["tool"], old["trials"][0]["retries"][2]);
+        assert_eq!(now["transitions"][0]["taken"][0]["times"], old["transitions"][0]["taken"][0][3]);
+        assert_eq!(now["latency"][0]["stages"][0]["stage"], old["latency"][0]["stages"][0][0]);
+        assert_eq!(now["spending"]["cases"][0]["name"], old["spending"]["cases"][0][0]);
+        assert_eq!(now["sources"][0]["recorded_on"], old["sources"][0]["dates"]);
+    }
+}

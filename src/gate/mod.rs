@@ -348,7 +348,7 @@ pub struct Evaluation {
     pub errors: Vec<ErrorGroup>,
     /// Duration of every turn in microseconds, in plan order; the largest number for an unanswered turn.
     pub turn_times_us: Vec<u64>,
-    /// Kinds of evidence of those times, as in [`Latency::kind`], run-length encoded.
+    /// Kinds of evidence of those times, as `kind` in `latency`: a number of consecutive turns each.
     #[serde(default)]
     pub turn_kinds: Vec<KindCount>,
     /// Quantiles and stages by flow, variant and kind of evidence.

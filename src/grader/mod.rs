@@ -16,7 +16,7 @@ mod table;
 mod tally;
 mod tasks;
 
-pub(crate) use csv::write_csv;
+pub(crate) use csv::{columns as judgement_columns, write_csv};
 pub(crate) use grade::{Graded, Grader};
 pub(crate) use reply::ItemGrade;
 pub(crate) use table::table;

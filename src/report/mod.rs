@@ -25,12 +25,16 @@ mod timelines;
 pub(crate) mod variants;
 
 pub use self::formats::html::Html;
-pub(crate) use self::formats::{formats, named, names};
+pub(crate) use self::comparison::columns as comparison_columns;
+pub(crate) use self::formats::{
+    criterion_columns, formats, latency_columns, named, names, trial_columns, violation_columns,
+};
 pub(crate) use self::searchable::Searchable;
 pub(crate) use self::terminal::terminal;
 pub use self::timelines::Beside;
 pub use self::timelines::TimelineBuilder;
 pub(crate) use self::timelines::{Room, Timelines};
+pub(crate) use self::variants::columns as variant_columns;
 
 use crate::compare::Comparison;
 use crate::gate::Evaluation;

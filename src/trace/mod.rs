@@ -17,6 +17,7 @@
 //! without a role, and report that none of them was called.
 
 mod agreement;
+pub(crate) mod columns;
 pub(crate) mod citations;
 mod event;
 mod folder;

@@ -9,6 +9,7 @@ mod html;
 mod taken;
 mod terminal;
 
+pub(crate) use csv::columns;
 pub(in crate::report) use csv::csv;
 pub(in crate::report) use html::{Row as ShownRow, rows as shown_rows};
 pub(in crate::report) use taken::taken;
