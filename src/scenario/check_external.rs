@@ -4,6 +4,7 @@ use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::external::MintedValue;
 use super::{Case, Expectation, SequenceStep};
+use crate::platform::placeholders::{Piece, braced};
 use crate::settings::expression;
 use crate::settings::{Enforcement, Limits};
 use crate::trace::EXTERNAL;
@@ -295,9 +296,8 @@ pub(super) fn is_filled_with(body: &Value, name: &str) -> bool {
 fn placeholders(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::String(text) => {
-            let parts = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
-            let name = |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-            names.extend(parts.map(|(name, _)| name).filter(name).map(str::to_owned));
+            let name = |name: &&str| name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+            names.extend(braced(text).into_iter().filter_map(Piece::name).filter(name).map(str::to_owned));
         }
         Value::Array(items) => items.iter().for_each(|item| placeholders(item, names)),
         Value::Object(members) => members.values().for_each(|item| placeholders(item, names)),

@@ -2,9 +2,9 @@
 //!
 //! The body is JSON of any shape with placeholders in braces. A text that is only `{history}` becomes a list of `{role,
 //! content}`; one that is only `{tenant}` becomes null if there is no tenant; all others are replaced in the text.
-//! where they stand.
 
 use super::{Trouble, Words, unreached};
+use crate::platform::placeholders::{Piece, braced};
 use crate::platform::secrets;
 use crate::provider::chat::Message;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service, TransportError};
@@ -159,20 +159,16 @@ fn turns(history: &[Message]) -> Value {
 /// Fills in placeholders in one pass: braces in the values are not placeholders.
 fn filled_text(text: &str, fill: &Fill<'_>) -> String {
     let mut out = String::with_capacity(text.len() + fill.message.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let known = rest[1..].split_once('}').and_then(|(name, after)| Some((value(name, fill)?, after)));
-        if let Some((value, after)) = known {
-            out.push_str(&value);
-            rest = after;
-        } else {
-            out.push('{');
-            rest = &rest[1..];
+    for piece in braced(text) {
+        match piece {
+            Piece::Text(words) => out.push_str(words),
+            Piece::Placeholder(placeholder) => match value(placeholder.inside, fill) {
+                Some(value) => out.push_str(&value),
+                None => out.push_str(placeholder.written),
+            },
+            Piece::Open { .. } => {}
         }
     }
-    out.push_str(rest);
     out
 }
 
