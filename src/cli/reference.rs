@@ -89,8 +89,24 @@ impl Page<'_> {
                 let _ = writeln!(out, "| {values} | {} |", about(one));
             }
         } else {
+            self.mixed(out, all);
+        }
+    }
+
+    /// Alternatives of several kinds: words, and keys of which exactly one is given.
+    fn mixed(&mut self, out: &mut String, all: &[Value]) {
+        if !all.iter().any(|one| only_key(one).is_some()) {
             let kinds: Vec<String> = all.iter().map(|one| self.kind(one)).collect();
             let _ = writeln!(out, "\n{}.", capital(&kinds.join(", or ")));
+            return;
+        }
+        let _ = writeln!(out, "\nOne of these words, or a map with one of these keys:\n\n| word or key | type | meaning |\n|---|---|---|");
+        for one in all {
+            if let Some((key, value)) = only_key(one) {
+                let _ = writeln!(out, "| `{key}` | {} | {} |", self.kind(value), about(one));
+            } else {
+                let _ = writeln!(out, "| {} | word | {} |", self.kind(one), about(one));
+            }
         }
     }
 

@@ -69,7 +69,9 @@ fn describe(schema: &mut Value) {
     let reword = |schema: &mut Value, none: &str| {
         let Some(Value::String(text)) = schema.get_mut("description") else { return };
         let linkless = LINK.as_ref().map(|link| link.replace_all(text, "$1").into_owned());
-        *text = linkless.unwrap_or_default().replace("`None`", none);
+        // What follows is an example in Rust.
+        let linkless = linkless.unwrap_or_default();
+        *text = linkless.split("\n\n```").next().unwrap_or_default().replace("`None`", none);
     };
     let required = schema["required"].clone();
     let is_required = |name: &str| required.as_array().is_some_and(|all| all.iter().any(|one| one == name));

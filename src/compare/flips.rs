@@ -94,7 +94,11 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> (Vec<Flip>, Vec<Flip>) {
             let gap = passed_b as f64 / trials_b as f64 - passed_a as f64 / trials_a as f64;
             let none = |case: &CaseFigures| case.passed == 0;
             let whole = clean(a) && none(b) || clean(b) && none(a);
-            let flip = Flip { a: (passed_a, trials_a).into(), b: (passed_b, trials_b).into(), ..flip(pair, (a, b), gap < 0.0) };
+            let flip = Flip {
+                a: (passed_a, trials_a).into(),
+                b: (passed_b, trials_b).into(),
+                ..flip(pair, (a, b), gap < 0.0)
+            };
             if whole { &mut flips } else { &mut changes }.push((gap, flip));
         }
     }
@@ -137,7 +141,10 @@ mod tests {
     fn a_repetition_without_a_partner_that_fails_ends_a_clean_record() {
         let (once, twice) = (summary("a", &[("one", 1, 1)]), summary("b", &[("one", 1, 2)]));
         let (flips_of, found) = flips(&pair(&once, &twice).pairs);
-        assert_eq!(found.iter().map(|flip| (flip.a, flip.b, flip.worse)).collect::<Vec<_>>(), [((1, 1).into(), (1, 2).into(), true)]);
+        assert_eq!(
+            found.iter().map(|flip| (flip.a, flip.b, flip.worse)).collect::<Vec<_>>(),
+            [((1, 1).into(), (1, 2).into(), true)]
+        );
         assert_eq!(flips_of, [], "one of two still passes: a change");
         assert!(!flips(&pair(&twice, &once).pairs).1[0].worse);
         assert_eq!(flips(&pair(&once, &summary("b", &[("one", 2, 2)])).pairs), (Vec::new(), Vec::new()));

@@ -193,7 +193,11 @@ mod tests {
     fn ragged_repetitions_are_paired_by_number_whatever_is_missing_on_either_side() {
         let numbered = |label: &str, rows: &[(u32, u64)]| {
             let mut side = summary(label, &[("one", 0, 1)]);
-            let rows = rows.iter().map(|(repetition, successes)| RepetitionCounts { repetition: *repetition, successes: *successes, n: 1 });
+            let rows = rows.iter().map(|(repetition, successes)| RepetitionCounts {
+                repetition: *repetition,
+                successes: *successes,
+                n: 1,
+            });
             let rows = rows.collect();
             side.cases[0].repetitions.insert(super::super::CASES.to_owned(), rows);
             side

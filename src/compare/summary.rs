@@ -3,8 +3,8 @@
 //! On disk it is JSON with one criterion, one setting and one case per line, so that a change of the baseline is
 //! readable as a diff. A reader rejects a `version` newer than its own and ignores unknown fields.
 
-use super::{CompareError, Counts, RepetitionCounts};
 use super::usage::Usage;
+use super::{CompareError, Counts, RepetitionCounts};
 use crate::settings::Enforcement;
 use crate::trace;
 use serde::{Deserialize, Serialize};

@@ -71,7 +71,11 @@ fn mean(sum: Option<u64>, of: u64) -> Cell {
     match sum {
         None => without("a service did not tell its tokens"),
         Some(_) if of == 0 => without("no query"),
-        Some(sum) => Cell { value: Some(sum as f64 / of as f64), counts: Some(Fraction { numerator: sum, denominator: of }), not_measured: String::new() },
+        Some(sum) => Cell {
+            value: Some(sum as f64 / of as f64),
+            counts: Some(Fraction { numerator: sum, denominator: of }),
+            not_measured: String::new(),
+        },
     }
 }
 
@@ -95,7 +99,11 @@ fn rate(side: &Summary, key: &str) -> Cell {
     }
     let sum = units.iter().map(|one| one.successes as f64 / one.n as f64).sum::<f64>();
     let (numerator, denominator) = units.iter().fold((0, 0), |sum, one| (sum.0 + one.successes, sum.1 + one.n));
-    Cell { value: Some(sum / units.len() as f64), counts: Some(Fraction { numerator, denominator }), not_measured: String::new() }
+    Cell {
+        value: Some(sum / units.len() as f64),
+        counts: Some(Fraction { numerator, denominator }),
+        not_measured: String::new(),
+    }
 }
 
 fn usage(side: &Summary) -> Usage {

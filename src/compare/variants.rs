@@ -8,7 +8,9 @@
 //! pairs.
 
 use super::variant_figures::figures;
-use super::{CaseFigures, CompareError, Comparison, Finding, Fraction, Opened, Passes, Summary, close, open, sentences};
+use super::{
+    CaseFigures, CompareError, Comparison, Finding, Fraction, Opened, Passes, Summary, close, open, sentences,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -408,7 +410,11 @@ mod tests {
         let found = compare_variants(&run, &[], 0.02).expect("comparable");
         assert_eq!(found.warnings, ["1 case left out that was not run under every variant: s/c4"]);
         assert!(found.cases.iter().all(|case| case.case != "s/c4"));
-        let counts: Vec<_> = found.figures[0].cells.iter().map(|cell| cell.counts.map(|counts| (counts.numerator, counts.denominator))).collect();
+        let counts: Vec<_> = found.figures[0]
+            .cells
+            .iter()
+            .map(|cell| cell.counts.map(|counts| (counts.numerator, counts.denominator)))
+            .collect();
         assert_eq!((found.figures[0].key.as_str(), counts), ("cases", vec![Some((9, 9)), Some((9, 9)), Some((0, 9))]));
         assert!(found.pairs.iter().all(|pair| pair.cases == 9));
     }

@@ -25,13 +25,11 @@ pub(super) fn transitions(
 ) -> Vec<TransitionCoverage> {
     let flow = |(name, machine): (&String, &Machine)| {
         let times = |index: usize| counts.get(name).and_then(|all| all.get(index)).copied().unwrap_or(0);
-        let row = |(index, row): (usize, &crate::trace::state_machine::Transition)| {
-            TransitionCount {
-                from: row.from.clone(),
-                on: row.on.clone(),
-                to: row.to.clone(),
-                times: times(index),
-            }
+        let row = |(index, row): (usize, &crate::trace::state_machine::Transition)| TransitionCount {
+            from: row.from.clone(),
+            on: row.on.clone(),
+            to: row.to.clone(),
+            times: times(index),
         };
         TransitionCoverage { flow: name.clone(), taken: machine.transitions.iter().enumerate().map(row).collect() }
     };

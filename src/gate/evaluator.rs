@@ -15,7 +15,9 @@ use super::part::part;
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
-use super::{Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage};
+use super::{
+    Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage,
+};
 use crate::metric::{Metric, catalogue};
 use crate::plan::{ChangedRecordings, Plan};
 use crate::scenario::criteria::Estimand;
@@ -143,7 +145,7 @@ impl<'p> Evaluator<'p> {
         Arc::clone(&self.examiner)
     }
 
-    /// Examines one trial; see [`Examiner::examine`].
+    /// Examines one trial; see `Examiner::examine`.
     ///
     /// # Errors
     /// If the plan does not contain the trial.

@@ -1,12 +1,12 @@
 //! Figures of one criterion and their text: the observed rates per unit and per conversation, kept apart, and the
 //! bounds.
 
-use super::{CriterionResult, Interval};
 use super::Verdict;
 use super::counting::Counting;
 use super::criterion::Item;
 use super::format::{count, one_of, share, time};
 use super::rule::Ruling;
+use super::{CriterionResult, Interval};
 use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;

@@ -1,7 +1,7 @@
 //! Turns observations into verdicts: the evaluation of a run as plain data (`run.json`).
 //!
-//! [`judge`] reads a plan and its traces one by one; [`Evaluator`] and [`Examiner`] split the work into a part that
-//! runs in parallel and a part that aggregates. A planned trial without a trace is in ERROR: deleting traces never
+//! An [`Examiner`] examines the trace of one trial, in parallel with others; an [`Evaluator`] aggregates the results in
+//! plan order. A planned trial without a trace is in ERROR: deleting traces never
 //! makes a run pass. Nothing here knows how a trace is produced or how a verdict is shown.
 
 mod behaviour;
@@ -73,6 +73,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) const RUN_VERSION: u32 = 2;
 
 /// The five verdicts.
+///
+/// ```
+/// assert_eq!(ragcheck::Verdict::NotMeasured.as_str(), "NOT_MEASURED");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verdict {
@@ -154,7 +158,7 @@ pub struct CriterionResult {
     pub observed: Option<f64>,
     /// The observed figure as text: `38/40 = 95.0 %`, `p95 8.41 s`.
     pub observed_text: String,
-    /// One-sided lower bound on the rate (see [`crate::stats::Sample`]). The bound that decides a PASS is at 95 %, the
+    /// One-sided lower bound on the rate. The bound that decides a PASS is at 95 %, the
     /// one that decides a FAIL at 95 % for all required confidence gates together.
     pub lower: Option<f64>,
     /// One-sided upper bound on the rate.

@@ -1,7 +1,7 @@
 //! Scope of a criterion: trials of its scenario and flow, of agents that have its tools, and not excluded.
 
-use super::{CaseCounts, Verdict};
 use super::tests::{CASES, all_good, bad, confidence, run};
+use super::{CaseCounts, Verdict};
 use crate::metric::sample::{good, plan, story};
 use crate::plan::PlannedVariant;
 use crate::trace::Role;

@@ -80,10 +80,7 @@ impl Spending {
                 .into_iter()
                 .map(|((scenario, variant), sum)| by(format!("{}@{variant}", name(scenario)), sum))
                 .collect(),
-            cases: cases
-                .into_iter()
-                .map(|(of, sum)| by(format!("{}/{}", name(of.0), case(of.0, of.1)), sum))
-                .collect(),
+            cases: cases.into_iter().map(|(of, sum)| by(format!("{}/{}", name(of.0), case(of.0, of.1)), sum)).collect(),
         }
     }
 }
@@ -210,7 +207,10 @@ mod tests {
         let told = run(&plan, |_| ()).spending;
         let calls = told.run.model_calls as f64;
         assert_eq!(told.run.cost, Some(calls * (10.0 * 1.0 + 2.0 * 10.0) / 1e6));
-        assert_eq!((told.run.trials, told.variants[0].name.as_str(), told.cases[0].name.as_str()), (2, "s@base", "s/a"));
+        assert_eq!(
+            (told.run.trials, told.variants[0].name.as_str(), told.cases[0].name.as_str()),
+            (2, "s@base", "s/a")
+        );
 
         let silent = run(&plan, |output| *output = None);
         assert_eq!(silent.trials.iter().map(|trial| trial.cost.is_some()).collect::<Vec<_>>(), [true, false]);

@@ -17,7 +17,9 @@ pub(crate) fn columns<'a>() -> Vec<Column<&'a Grade>> {
         column("reason", "the model's reason, or why there is no grade", |one| cell(&one.reason)),
         column("content", "digest of what was graded", |one| cell(&one.content)),
         column("graded_by", "service that answered: `simulator`, or a provider and its model", |one| cell(&one.from)),
-        column("recorded_at", "when the grade was recorded", |one| cell(one.recorded_at.as_deref().unwrap_or_default())),
+        column("recorded_at", "when the grade was recorded", |one| {
+            cell(one.recorded_at.as_deref().unwrap_or_default())
+        }),
     ]
 }
 

@@ -232,7 +232,7 @@ impl Observation {
 
 /// A metric with its parameters set.
 pub trait Metric: Send + Sync {
-    /// For [`Measure::Time`], the share that must stay below the target: 0.95 for a p95.
+    /// For a metric of times, the share that must stay below the target: 0.95 for a p95.
     fn quantile(&self) -> f64 {
         0.95
     }

@@ -11,7 +11,9 @@
 
 use super::quote;
 use crate::trace::citations::{Mark, WORDS, addresses, marks};
-use crate::trace::{Answer, CitedPage, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{
+    Answer, CitedPage, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What,
+};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -59,8 +59,8 @@ pub struct Plan {
     /// The planned trials, in order; with a stopping design pass by pass, and the last ones may not be needed.
     #[schemars(with = "Vec<trials::Entry>")]
     pub trials: Trials,
-    /// Places in `trials` in the order in which a live run started them, see [`interleaved`]; empty if that is plan
-    /// order, and in every replay.
+    /// Places in `trials` in the order in which a live run started them; empty if that is plan order, and
+    /// in every replay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<u32>,
     /// The stopping design; `None` if the run executes every planned trial.

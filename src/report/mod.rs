@@ -24,8 +24,8 @@ mod terminal_table;
 mod timelines;
 pub(crate) mod variants;
 
-pub use self::formats::html::Html;
 pub(crate) use self::comparison::columns as comparison_columns;
+pub use self::formats::html::Html;
 pub(crate) use self::formats::{
     criterion_columns, formats, latency_columns, named, names, trial_columns, violation_columns,
 };

@@ -40,7 +40,6 @@ pub(crate) fn write_rows<R>(
 }
 
 /// Describes the columns as a Markdown table.
-#[cfg_attr(front_door_only, expect(dead_code, reason = "the test of the reference page uses it"))]
 pub(crate) fn described<R>(columns: &[Column<R>]) -> String {
     let mut text = String::from("| column | meaning |\n|---|---|\n");
     for column in columns {

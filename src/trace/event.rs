@@ -19,6 +19,19 @@ pub struct Event {
 }
 
 /// Kinds of events.
+///
+/// ```
+/// use ragcheck::{Trace, What};
+///
+/// /// Names of the tools that the model called, in order.
+/// fn tools(trace: &Trace) -> Vec<&str> {
+///     let called = trace.events.iter().filter_map(|event| match &event.what {
+///         What::ToolCalled(call) => Some(call.tool.as_str()),
+///         _ => None,
+///     });
+///     called.collect()
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -141,7 +154,7 @@ pub struct Completion {
     /// A refusal in the provider's own field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// Names of the tools called, in order; the calls themselves are [`ToolCalled`] events.
+    /// Names of the tools called, in order; the calls themselves are events `tool_called`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<String>,
     /// Why it stopped: `stop`, `tool_calls`, `length`, `content_filter` or the provider's word.
@@ -182,7 +195,7 @@ pub struct Attempt {
 /// One call of a tool and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCalled {
-    /// Ordinal of the completion (`ModelCalled::call`) that asked for it.
+    /// Ordinal of the completion that asked for it, within the trial, from 0.
     pub call: u32,
     /// The provider's id of the call.
     pub id: String,
@@ -325,7 +338,7 @@ pub struct TurnEnded {
     pub took_us: u64,
     /// Result for the user.
     pub outcome: TurnOutcome,
-    /// The whole history after this turn, which later turns must send, as in [`ModelCalled::shown`].
+    /// The whole history after this turn, which later turns must send: `role:digest` for each message.
     pub history: Vec<String>,
     /// Body of a chat service's reply for this turn, if the case has expectations on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -364,7 +377,7 @@ pub struct Answer {
     /// Whether it is a declared refusal: it uses the flow's wording for finding no answer in the sources.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
-    /// Undetermined members ([`SOURCES`], [`USED_INTERNAL_KB`], [`USED_EXTERNAL_KB`]): their values have no meaning.
+    /// Undetermined members (`sources`, `used_internal_kb`, `used_external_kb`): their values have no meaning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<String>,
     /// For an external agent: whether its sources use the names of the passages in its traffic.

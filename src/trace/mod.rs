@@ -17,8 +17,8 @@
 //! without a role, and report that none of them was called.
 
 mod agreement;
-pub(crate) mod columns;
 pub(crate) mod citations;
+pub(crate) mod columns;
 mod event;
 mod folder;
 mod grade;
@@ -133,7 +133,7 @@ pub struct Evidence {
     /// Replayed, live or imported.
     pub mode: Mode,
     /// Service that answered, at recording time: `simulator`, or the provider's name and model. For imported
-    /// messages, the file. [`ASKED_NOBODY`] if no service was called.
+    /// messages, the file. `nothing` if no service was called.
     pub recorded_from: String,
     /// When it was recorded (RFC 3339, UTC); `None` in a live run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,7 +207,7 @@ pub(crate) fn draws(earlier: &[String], run_again: &[String], errors: u32) -> Op
 /// The events of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trace {
-    /// Format version, see [`TRACE_VERSION`].
+    /// Format version: the oldest that can represent the trace.
     pub version: u32,
     /// The id of its plan, that of `plan.json` in the same folder. Empty in traces of older builds and of other
     /// programs.
@@ -235,7 +235,7 @@ pub struct Trace {
     /// allowed to refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Passages found by its searches, by base; their whole text is stored beside the traces, see [`Passages`]. Empty
+    /// Passages found by its searches, by base; their whole text is stored in `passages.jsonl`. Empty
     /// in traces of older builds and of imported messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passages: Vec<Searched>,
@@ -247,7 +247,7 @@ pub struct Trace {
     pub events: Vec<Event>,
 }
 
-/// How a trial ended. An agent that answers with an error has `Completed` its trial.
+/// How a trial ended. An agent that answers with an error has completed its trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialEnd {
@@ -281,7 +281,7 @@ pub struct TrialError {
     pub detail: Vec<String>,
 }
 
-/// Kinds of [`TrialError`].
+/// Kinds of errors of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialErrorKind {

@@ -18,7 +18,7 @@ pub enum ToolResult {
     Indexed(IndexResult),
     /// The response was accepted.
     Responded,
-    /// Any other tool's result, see [`ToolResult::other`].
+    /// Any other tool's result, as JSON; if long, its beginning as text.
     Other(Value),
 }
 

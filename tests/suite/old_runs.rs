@@ -75,7 +75,8 @@ fn the_failed_trials_of_a_run_json_of_version_1_are_run_again() {
     let (project, _) = scored("positional");
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs/positional/run.json");
     let old = fs::read_to_string(kept).expect("run.json");
-    let failed = old.replacen("\"verdict\": \"PASS\",\n      \"checks\"", "\"verdict\": \"FAIL\",\n      \"checks\"", 1);
+    let failed =
+        old.replacen("\"verdict\": \"PASS\",\n      \"checks\"", "\"verdict\": \"FAIL\",\n      \"checks\"", 1);
     assert_ne!(old, failed);
     project.write("reports/old/run.json", &failed);
     let again = project.run(&["run", "--failed", "reports/old", "--no-history"]);

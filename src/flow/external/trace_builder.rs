@@ -16,8 +16,8 @@ use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
-    CitedPage, self, ExternalResult, FedBack, FlowSearch, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult,
-    TurnOutcome, What,
+    self, CitedPage, ExternalResult, FedBack, FlowSearch, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome,
+    ToolResult, TurnOutcome, What,
 };
 use crate::transport::{Miss, Passed, Service, TransportError};
 use serde_json::Value;

@@ -37,7 +37,9 @@ pub(crate) fn columns<'a>() -> Vec<Column<Compared<'a>>> {
             bound(one.row.interval.map(|span| span.high), Rounding::Up)
         }),
         column("p", "two-sided p-value of the test", |one| figure(one.row.p)),
-        column("p_adjusted", "the p-value corrected over all required rows of the file", |one| figure(one.row.p_adjusted)),
+        column("p_adjusted", "the p-value corrected over all required rows of the file", |one| {
+            figure(one.row.p_adjusted)
+        }),
         column("method", "the test", |one| one.row.method.as_str().into()),
         column("better", "number of cases in which B is better", |one| one.row.better.to_string().into()),
         column("worse", "number of cases in which B is worse", |one| one.row.worse.to_string().into()),
@@ -46,9 +48,11 @@ pub(crate) fn columns<'a>() -> Vec<Column<Compared<'a>>> {
             "smallest difference that would have been detected with a power of 80 % at the first step of the correction",
             |one| figure(one.row.visible),
         ),
-        column("finding", "`better`, `worse`, `not worse`, `inconclusive`, `no case changed` or `not compared`", |one| {
-            one.row.finding.as_str().into()
-        }),
+        column(
+            "finding",
+            "`better`, `worse`, `not worse`, `inconclusive`, `no case changed` or `not compared`",
+            |one| one.row.finding.as_str().into(),
+        ),
         column("differs", "differences in the settings, joined by `; `", |one| {
             let differs: Vec<String> = one.comparison.differences.iter().map(super::differs).collect();
             cell(&differs.join("; ")).into_owned().into()
@@ -77,9 +81,8 @@ fn bound(value: Option<f64>, rounding: Rounding) -> Cow<'static, str> {
 
 /// Rows of some comparisons, in their order.
 pub(in crate::report) fn csv(comparisons: &[Comparison]) -> io::Result<Vec<u8>> {
-    let rows = comparisons.iter().flat_map(|comparison| {
-        comparison.rows.iter().map(move |row| Compared { comparison, row })
-    });
+    let rows =
+        comparisons.iter().flat_map(|comparison| comparison.rows.iter().map(move |row| Compared { comparison, row }));
     let mut bytes = Vec::new();
     write_rows(&mut bytes, &columns(), rows)?;
     Ok(bytes)

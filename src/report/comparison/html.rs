@@ -180,7 +180,9 @@ fn paired(one: &PairedCase) -> Paired {
         _ if passed == run => "pass",
         _ => "undecided",
     };
-    let side = |figures: Passes| (shape((figures.passed, figures.trials)), format!("{}/{}", count(figures.passed), count(figures.trials)));
+    let side = |figures: Passes| {
+        (shape((figures.passed, figures.trials)), format!("{}/{}", count(figures.passed), count(figures.trials)))
+    };
     let variants = if one.variant_a == one.variant_b {
         one.variant_a.clone()
     } else {
@@ -211,8 +213,9 @@ pub(in crate::report) fn rows(found: &Comparison) -> Vec<Row> {
             Scale::Time => (times, crate::compare::TIME_MARGIN),
         };
         let shown = row(one);
-        let chart =
-            one.difference.map(|difference| charts::forest(difference, one.interval.map(|span| (span.low, span.high)), margin, reach, shown.class));
+        let chart = one.difference.map(|difference| {
+            charts::forest(difference, one.interval.map(|span| (span.low, span.high)), margin, reach, shown.class)
+        });
         Row { chart: chart.unwrap_or_default(), ..shown }
     };
     found.rows.iter().map(with_chart).collect()

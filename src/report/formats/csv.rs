@@ -76,7 +76,9 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
         column("output_tokens", "output tokens; empty where a service reported none", |row| {
             whole(row.trial.output_tokens).into()
         }),
-        column("cost_usd", "US dollars; empty where tokens or a price are unknown", |row| decimal(row.trial.cost).into()),
+        column("cost_usd", "US dollars; empty where tokens or a price are unknown", |row| {
+            decimal(row.trial.cost).into()
+        }),
         column("slowest_turn_ms", "time of the slowest turn in whole milliseconds", |row| {
             milliseconds(row.trial.slowest_turn_us).into()
         }),
@@ -194,9 +196,11 @@ pub(crate) fn criterion_columns<'a>() -> Vec<Column<CriterionCells<'a>>> {
         column("min_n", "the least number of trials or cases as written; empty without one", |row| {
             row.result.min_n.map(|least| least.to_string()).unwrap_or_default().into()
         }),
-        column("run_again", "trials with units that were run again since; every figure is of their first draw", |row| {
-            row.result.run_again.to_string().into()
-        }),
+        column(
+            "run_again",
+            "trials with units that were run again since; every figure is of their first draw",
+            |row| row.result.run_again.to_string().into(),
+        ),
         column("run_again_passed", "how many of these passed when last run", |row| {
             row.result.run_again_passed.to_string().into()
         }),

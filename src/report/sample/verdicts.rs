@@ -4,8 +4,8 @@ use super::HOSTILE;
 use super::script::error;
 use crate::gate::{
     CaseCounts, CriterionResult, Draws, ErrorGroup, Evaluation, Excluded, Interval, RUN_VERSION, Redrawn,
-    RequirementCoverage, RetryCounts, Spending, TransitionCount, TransitionCoverage, TrialResult, Unshown, VariantCounts,
-    Verdict, Violation,
+    RequirementCoverage, RetryCounts, Spending, TransitionCount, TransitionCoverage, TrialResult, Unshown,
+    VariantCounts, Verdict, Violation,
 };
 use crate::metric::Check;
 use crate::stats::percent::{at_least, percent};
@@ -221,7 +221,10 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
         id: id.into(),
         about: about.into(),
         source: if id == "FR-003" { "specification, page 4".into() } else { String::new() },
-        cases: cases.iter().map(|(case, passed, trials)| CaseCounts { case: (*case).to_owned(), passed: *passed, trials: *trials }).collect(),
+        cases: cases
+            .iter()
+            .map(|(case, passed, trials)| CaseCounts { case: (*case).to_owned(), passed: *passed, trials: *trials })
+            .collect(),
     };
     Evaluation {
         sources: Vec::new(),

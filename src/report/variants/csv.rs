@@ -55,8 +55,13 @@ pub(super) fn csv(found: &Variants) -> io::Result<Vec<u8>> {
     let part = found.part.as_str();
     let over_all = found.figures.iter().flat_map(|figure| {
         let cells = found.variants.iter().zip(&figure.cells);
-        cells.map(move |(variant, cell)| {
-            Figure { name: &figure.key, case: "", unit: figure.unit, variant, cell: cell.clone(), part }
+        cells.map(move |(variant, cell)| Figure {
+            name: &figure.key,
+            case: "",
+            unit: figure.unit,
+            variant,
+            cell: cell.clone(),
+            part,
         })
     });
     let by_case = found.cases.iter().flat_map(|case| {
