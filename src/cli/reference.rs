@@ -100,7 +100,10 @@ impl Page<'_> {
             let _ = writeln!(out, "\n{}.", capital(&kinds.join(", or ")));
             return;
         }
-        let _ = writeln!(out, "\nOne of these words, or a map with one of these keys:\n\n| word or key | type | meaning |\n|---|---|---|");
+        let _ = writeln!(
+            out,
+            "\nOne of these words, or a map with one of these keys:\n\n| word or key | type | meaning |\n|---|---|---|"
+        );
         for one in all {
             if let Some((key, value)) = only_key(one) {
                 let _ = writeln!(out, "| `{key}` | {} | {} |", self.kind(value), about(one));

@@ -46,8 +46,8 @@ fn of(document: &str) -> Option<Value> {
         "rubric" => schema::rubric(),
         "behaviour" => simulator::schema(),
         "run" => of_data::<Evaluation>("run.json"),
-        "plan" => of_data::<Plan>("plan.json"),
-        "trace" => of_data::<Trace>("One line of traces.jsonl"),
+        "plan" => sealed(of_data::<Plan>("plan.json")),
+        "trace" => sealed(of_data::<Trace>("One line of traces.jsonl")),
         "exit-code" => of_data::<DecidedExit>("exit-code.json"),
         _ => return None,
     })
@@ -59,6 +59,16 @@ fn of_data<T: JsonSchema>(title: &str) -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     schema["title"] = title.into();
     describe(&mut schema);
+    schema
+}
+
+/// Adds the digest that ends a stored text.
+fn sealed(mut schema: Value) -> Value {
+    let about = "First 16 hex digits of SHA-256 over the text before this member, which is the last one: reveals edits by hand.";
+    schema["properties"]["digest"] = serde_json::json!({"description": about, "type": "string"});
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.push("digest".into());
+    }
     schema
 }
 

@@ -3,7 +3,8 @@
 //! | syntax | where |
 //! |---|---|
 //! | `{{ name }}` | prompts (with `{% if name %}` and `{# … #}`), cases of a table |
-//! | `{name}` | bodies for an external agent; filters, rewordings and audit data for managed retrieval |
+//! | `{{ name }}` or `{name}` | bodies for an external agent |
+//! | `{name}` | filters, rewordings and audit data for managed retrieval |
 //!
 //! It finds the placeholders; which names and words are valid is decided where they are used. A value that is filled in
 //! is never read again.
@@ -85,19 +86,32 @@ pub(crate) fn pieces<'t>(text: &'t str, signs: &[Signs]) -> Vec<Piece<'t>> {
 
 /// Splits a text at placeholders `{name}`: a name without white space in braces. Any other brace is text.
 pub(crate) fn braced(text: &str) -> Vec<Piece<'_>> {
+    named(text, false)
+}
+
+/// Splits a text at placeholders `{{ name }}` and `{name}`, with spaces around the name or without. Any other brace is
+/// text.
+pub(crate) fn either(text: &str) -> Vec<Piece<'_>> {
+    named(text, true)
+}
+
+fn named(text: &str, doubled: bool) -> Vec<Piece<'_>> {
     let (mut found, mut rest, mut from) = (Vec::new(), 0, 0);
     while let Some(at) = text[from..].find(BRACES.0).map(|at| from + at) {
-        let inside = &text[at + 1..];
-        let end = inside.find(['{', '}']).filter(|end| inside[*end..].starts_with(BRACES.1));
-        let name = end.map(|end| &inside[..end]);
-        from = at + 1;
-        let Some(name) = name.filter(|name| !name.is_empty() && !name.contains(char::is_whitespace)) else { continue };
+        let signs = if doubled && text[at..].starts_with(VALUE.0) { VALUE } else { BRACES };
+        from = at + signs.0.len();
+        let inside = text[from..].find(['{', '}']).map(|length| &text[from..from + length]);
+        let Some(inside) = inside.filter(|inside| text[from + inside.len()..].starts_with(signs.1)) else { continue };
+        let name = if doubled { inside.trim() } else { inside };
+        if name.is_empty() || name.contains(char::is_whitespace) {
+            continue;
+        }
         if rest < at {
             found.push(Piece::Text(&text[rest..at]));
         }
-        from = at + name.len() + 2;
+        from += inside.len() + signs.1.len();
         rest = from;
-        found.push(Piece::Placeholder(Placeholder { signs: BRACES, inside: name, written: &text[at..rest], at }));
+        found.push(Piece::Placeholder(Placeholder { signs, inside: name, written: &text[at..rest], at }));
     }
     if rest < text.len() {
         found.push(Piece::Text(&text[rest..]));
@@ -136,6 +150,16 @@ mod tests {
     }
 
     #[test]
+    fn a_body_takes_both_spellings() {
+        let names = |text| either(text).into_iter().filter_map(Piece::name).collect::<Vec<_>>();
+        assert_eq!(
+            names("{{ message }} {{turn}} {trial} { tenant } {{x {message}}}"),
+            ["message", "turn", "trial", "tenant", "message"]
+        );
+        assert_eq!(names("{\"a\": {}} {{two words}} {open"), Vec::<&str>::new());
+    }
+
+    #[test]
     fn a_value_is_found_with_its_place_and_an_open_one_ends_the_text() {
         let found = pieces("é {{ a }}{% if b %}{{ c", &[VALUE, CONDITION, COMMENT]);
         let of = |signs, inside, written, at| Piece::Placeholder(Placeholder { signs, inside, written, at });
@@ -155,6 +179,7 @@ mod tests {
         #[test]
         fn the_pieces_of_a_text_are_the_text(text in "[{}%# aé]{0,24}") {
             prop_assert_eq!(written(braced(&text), &text), text.clone());
+            prop_assert_eq!(written(either(&text), &text), text.clone());
             prop_assert_eq!(written(pieces(&text, &[VALUE, CONDITION, COMMENT]), &text), text);
         }
     }

@@ -72,13 +72,19 @@ fn traces_with_lists_of_values_are_scored_with_the_figures_that_they_had_and_wri
 
 #[test]
 fn the_failed_trials_of_a_run_json_of_version_1_are_run_again() {
-    let (project, _) = scored("positional");
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs/positional/run.json");
-    let old = fs::read_to_string(kept).expect("run.json");
-    let failed =
-        old.replacen("\"verdict\": \"PASS\",\n      \"checks\"", "\"verdict\": \"FAIL\",\n      \"checks\"", 1);
-    assert_ne!(old, failed);
-    project.write("reports/old/run.json", &failed);
-    let again = project.run(&["run", "--failed", "reports/old", "--no-history"]);
-    assert!(again.stdout.contains("1 trial"), "{} {}", again.stdout, again.stderr);
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs/positional");
+    let project = Project::shipped();
+    fs::create_dir_all(project.path("reports/latest")).expect("a folder");
+    for file in ["plan.json", "traces.jsonl"] {
+        fs::copy(kept.join(file), project.path("reports/latest").join(file)).expect(file);
+    }
+    let old = fs::read_to_string(kept.join("run.json")).expect("run.json");
+    let [passed, failed] = ["PASS", "FAIL"].map(|word| format!("\"verdict\": \"{word}\",\n      \"checks\""));
+    assert!(old.contains(&passed) && old.contains("\"version\": 1,"));
+    project.write("reports/latest/run.json", &old.replacen(&passed, &failed, 1));
+    let scenarios = ["scenarios/external.yaml", "scenarios/managed-rag-plain.yaml"];
+    let only = ["--only", "plain-two-pages", "--only", "*/feed-in-tariff/tool-rag.base.1"];
+    let again = project.run(&[&["run", "--failed", "--no-history"], &scenarios[..], &only].concat());
+    let told = format!("{}{}", again.stdout, again.stderr);
+    assert!(told.contains("1 trial taken over") && told.contains("1 run again"), "{told}");
 }

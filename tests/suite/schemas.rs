@@ -205,7 +205,8 @@ fn a_file_with_a_bent_member_is_not_valid_against_its_schema() {
 
 #[test]
 fn every_member_of_the_data_of_a_run_is_described_without_words_of_the_code() {
-    let code = regex::Regex::new("`([A-Z][a-z]+[A-Z]?[a-z]*|[A-Z]+_[A-Z_]+|[a-z_]+::.*|[A-Z][A-Za-z]+::.*)`").expect("a pattern");
+    let code = regex::Regex::new("`([A-Z][a-z]+[A-Z]?[a-z]*|[A-Z]+_[A-Z_]+|[a-z_]+::.*|[A-Z][A-Za-z]+::.*)`")
+        .expect("a pattern");
     for document in ["run", "plan", "trace", "exit-code"] {
         let schema: Value = serde_json::from_str(&schema::text(document).expect("a schema")).expect("JSON");
         let kinds = schema["$defs"].as_object().into_iter().flatten().map(|(_, kind)| kind);
@@ -217,7 +218,10 @@ fn every_member_of_the_data_of_a_run_is_described_without_words_of_the_code() {
                     let about = member["description"].as_str().or(kind["description"].as_str()).unwrap_or_default();
                     assert!(!about.is_empty(), "{document}: `{name}` is not described");
                     let allowed = about.contains("`NOT_MEASURED`");
-                    assert!(allowed || (!code.is_match(about) && !about.contains("[`")), "{document}: `{name}`: {about}");
+                    assert!(
+                        allowed || (!code.is_match(about) && !about.contains("[`")),
+                        "{document}: `{name}`: {about}"
+                    );
                     members += 1;
                 }
             }
