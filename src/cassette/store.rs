@@ -120,7 +120,7 @@ impl Cassette {
     /// Reads a lane's file; requests are parsed later, by [`Cassette::requests`].
     ///
     /// # Errors
-    /// [`CassetteError`] with file, line and column.
+    /// `CassetteError` with file, line and column.
     pub fn load(path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         Self::load_as(path, path, blobs)
     }
@@ -133,7 +133,7 @@ impl Cassette {
     /// Like [`Cassette::load`], but messages name the file `shown`: output of a run must not depend on absolute paths.
     ///
     /// # Errors
-    /// [`CassetteError`] with file, line and column.
+    /// `CassetteError` with file, line and column.
     pub fn load_as(path: &Path, shown: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         Self::parse(read_whole(path, shown)?, shown, blobs)
     }
@@ -141,7 +141,7 @@ impl Cassette {
     /// Like [`Cassette::load`], but accepts format 1 too. For conversion only.
     ///
     /// # Errors
-    /// [`CassetteError`] with file, line and column.
+    /// `CassetteError` with file, line and column.
     pub fn load_to_convert(path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         Self::parse_since(1, read_whole(path, path)?, path, blobs)
     }
@@ -149,7 +149,7 @@ impl Cassette {
     /// Parses a lane's text like [`Cassette::load`]; `path` is used in messages.
     ///
     /// # Errors
-    /// [`CassetteError`] with file, line and column.
+    /// `CassetteError` with file, line and column.
     pub fn parse(text: Arc<str>, path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         Self::parse_since(end::SINCE, text, path, blobs)
     }
@@ -224,7 +224,7 @@ impl Cassette {
     /// Writes the lane's file and its blobs, each atomically.
     ///
     /// # Errors
-    /// [`CassetteError::Secret`] if the text would still hold a secret (nothing is written then), or if writing fails.
+    /// `CassetteError::Secret` if the text would still hold a secret (nothing is written then), or if writing fails.
     pub fn save(&self, path: &Path, blobs: &Path, redactor: &Redactor) -> Result<(), CassetteError> {
         let (text, files) = self.to_text();
         let mut all: Vec<(PathBuf, String)> = files.into_iter().map(|(name, text)| (blobs.join(name), text)).collect();

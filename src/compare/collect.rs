@@ -1,5 +1,6 @@
 //! Collects examined trials into a [`Summary`]: sums by case and variant, and the settings recorded in traces.
 
+use super::RepetitionCounts;
 use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 use crate::metric::turns::turns;
 use crate::metric::{Group, Metric, Observation, Outcome};
@@ -169,8 +170,9 @@ impl<'p> Collector<'p> {
             case.by_number.insert(CASES.into(), passed.collect());
             for (key, numbers) in case.by_number.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
                 let sum = numbers.values().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-                let rows = numbers.into_iter().map(|(number, (good, n))| (number, good, n));
-                figures.units.insert(key.clone(), sum);
+                let rows = numbers.into_iter();
+                let rows = rows.map(|(repetition, (successes, n))| RepetitionCounts { repetition, successes, n });
+                figures.units.insert(key.clone(), sum.into());
                 figures.repetitions.insert(key, rows.collect());
             }
             figures
@@ -359,7 +361,8 @@ mod tests {
         let summary = collector.finish("run", None, "");
         let [one, two] = summary.cases.as_slice() else { panic!("{summary:?}") };
         assert_eq!((one.trials, one.passed, one.errors, one.turn_us), (2, 1, 0, Some(2_000_000)));
-        assert_eq!((one.units["F"], one.units["T"], one.units[CASES]), ((2, 2), (0, 2), (1, 2)));
+        let units = |key: &str| (one.units[key].successes, one.units[key].n);
+        assert_eq!((units("F"), units("T"), units(CASES)), ((2, 2), (0, 2), (1, 2)));
         assert_eq!((two.trials, two.errors, two.turn_us), (1, 1, None), "a turn without an answer has no time");
         assert!(!two.units.contains_key("F"), "an excluded case has no units");
         assert_eq!(one.trials_run[1].why, "short");
@@ -387,7 +390,8 @@ mod tests {
             collector.add(&good(&plan, place), &Seen { passed: success, why: String::new(), cost: None, units });
         }
         let summary = collector.finish("run", None, "");
-        assert_eq!((summary.cases[0].units["ALL"], summary.cases[0].units["ANY"]), ((0, 1), (1, 1)));
+        let units = |key: &str| (summary.cases[0].units[key].successes, summary.cases[0].units[key].n);
+        assert_eq!((units("ALL"), units("ANY")), ((0, 1), (1, 1)));
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn side(rng: &mut ChaCha8Rng, variant: &str, (cases, repetitions): (u32, u32), l
         variant.clone_into(&mut case.variant);
         let rate = 0.5 + 0.49 * number as f64 / f64::from(cases) - loss;
         for row in case.repetitions.get_mut(CASES).into_iter().flatten() {
-            row.1 = u64::from(rng.random_bool(rate));
+            row.successes = u64::from(rng.random_bool(rate));
         }
         // The sum of twelve evens is near enough to a normal one.
         let spread = (0..12).map(|_| rng.random_range(0.0..1.0)).sum::<f64>() - 6.0;

@@ -5,7 +5,7 @@ use super::rates::Rates;
 use super::summary::{Measured, Summary};
 use super::tail::{self, Tail};
 use super::times::Times;
-use super::{Finding, Row, Scale, TIME_MARGIN, rates, sentences, times};
+use super::{Finding, Row, Scale, Span, TIME_MARGIN, rates, sentences, times};
 use crate::plan::trial_seed;
 use crate::stats::paired_shift::PairedShift;
 use crate::stats::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels};
@@ -71,11 +71,12 @@ impl Tested {
             }
             Of::Rates(rates, test) => {
                 let level = row.level.unwrap_or(first);
-                row.interval = test.map_or_else(|| rates.unchanged(level), |test| Some(test.interval(level)));
+                let found = test.map_or_else(|| rates.unchanged(level), |test| Some(test.interval(level)));
+                row.interval = found.map(Span::from);
                 row.visible = rates.visible(first);
             }
             Of::Times(times) => {
-                row.interval = times.interval(row.level.unwrap_or(first));
+                row.interval = times.interval(row.level.unwrap_or(first)).map(Span::from);
                 row.visible = times.visible(first);
             }
         }
@@ -111,8 +112,8 @@ fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Tested {
         cases,
         a: some(found.means.0),
         b: some(found.means.1),
-        units_a: found.a,
-        units_b: found.b,
+        units_a: found.a.into(),
+        units_b: found.b.into(),
         difference: some(found.value()),
         interval: None,
         least: found.least_gain(if measured.fewer_is_better { -1.0 } else { 1.0 }),
@@ -151,8 +152,8 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested 
         cases,
         a: (cases > 0).then_some(found.medians.0),
         b: (cases > 0).then_some(found.medians.1),
-        units_a: (0, cases),
-        units_b: (0, cases),
+        units_a: (0, cases).into(),
+        units_b: (0, cases).into(),
         difference: found.change(),
         interval: None,
         least: found.interval(ALPHA).map(|(_, high)| -high),

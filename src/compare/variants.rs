@@ -8,7 +8,9 @@
 //! pairs.
 
 use super::variant_figures::figures;
-use super::{CaseFigures, CompareError, Comparison, Finding, Opened, Summary, close, open, sentences};
+use super::{
+    CaseFigures, CompareError, Comparison, Finding, Fraction, Opened, Passes, Summary, close, open, sentences,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +39,7 @@ pub struct Cell {
     pub value: Option<f64>,
     /// What it was counted from: successes and units, or a sum and the number of queries or answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counts: Option<(u64, u64)>,
+    pub counts: Option<Fraction>,
     /// Why there is no value, in words; empty when there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub not_measured: String,
@@ -77,7 +79,7 @@ pub(crate) struct Variant {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct InCase {
     /// Trials that met everything the case expects, and trials run.
-    pub passed: (u64, u64),
+    pub passed: Passes,
     /// Model calls per query.
     pub model_calls: f64,
     /// Tool calls per query.
@@ -309,7 +311,7 @@ fn in_case(case: &CaseFigures) -> InCase {
     let taken = case.usage.clone().unwrap_or_default();
     let a_turn = |sum: u64| sum as f64 / taken.turns.max(1) as f64;
     InCase {
-        passed: (case.passed, case.trials),
+        passed: (case.passed, case.trials).into(),
         model_calls: a_turn(taken.model_calls),
         tool_calls: a_turn(taken.tool_calls),
         input_tokens: taken.input_tokens.map(a_turn),
@@ -408,7 +410,11 @@ mod tests {
         let found = compare_variants(&run, &[], 0.02).expect("comparable");
         assert_eq!(found.warnings, ["1 case left out that was not run under every variant: s/c4"]);
         assert!(found.cases.iter().all(|case| case.case != "s/c4"));
-        let counts: Vec<_> = found.figures[0].cells.iter().map(|cell| cell.counts).collect();
+        let counts: Vec<_> = found.figures[0]
+            .cells
+            .iter()
+            .map(|cell| cell.counts.map(|counts| (counts.numerator, counts.denominator)))
+            .collect();
         assert_eq!((found.figures[0].key.as_str(), counts), ("cases", vec![Some((9, 9)), Some((9, 9)), Some((0, 9))]));
         assert!(found.pairs.iter().all(|pair| pair.cases == 9));
     }

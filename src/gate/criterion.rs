@@ -7,7 +7,7 @@ use super::grouped::UnitKey;
 use super::rule::{Asked, Evidence, Ruling, rule};
 use super::tally::Tally;
 use super::unshown::{Unshown, Wanted, ending, unbroken};
-use super::{CriterionResult, Sequential, Verdict};
+use super::{CriterionResult, Sequential, VariantCounts, Verdict};
 use crate::metric::{Metric, Observation};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
@@ -350,16 +350,16 @@ impl Item<'_> {
         }
     }
 
-    fn by_variant(&self, plan: &Plan) -> Vec<(String, u64, u64)> {
+    fn by_variant(&self, plan: &Plan) -> Vec<VariantCounts> {
         let counts = &self.tally.by_variant;
         if counts.len() < 2 {
             return Vec::new();
         }
-        let mut rows: Vec<(String, u64, u64)> = Vec::new();
+        let mut rows: Vec<VariantCounts> = Vec::new();
         let declared = plan.scenarios.iter().flat_map(|scenario| scenario.variants.iter().map(|variant| &variant.name));
         for name in declared.chain(counts.keys()) {
-            if let Some((successes, n)) = counts.get(name).filter(|_| !rows.iter().any(|row| row.0 == *name)) {
-                rows.push((name.clone(), *successes, *n));
+            if let Some((successes, n)) = counts.get(name).filter(|_| !rows.iter().any(|row| row.variant == *name)) {
+                rows.push(VariantCounts { variant: name.clone(), successes: *successes, n: *n });
             }
         }
         rows

@@ -15,7 +15,9 @@ use super::part::part;
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
-use super::{Evaluation, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage};
+use super::{
+    Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage,
+};
 use crate::metric::{Metric, catalogue};
 use crate::plan::{ChangedRecordings, Plan};
 use crate::scenario::criteria::Estimand;
@@ -143,7 +145,7 @@ impl<'p> Evaluator<'p> {
         Arc::clone(&self.examiner)
     }
 
-    /// Examines one trial; see [`Examiner::examine`].
+    /// Examines one trial; see `Examiner::examine`.
     ///
     /// # Errors
     /// If the plan does not contain the trial.
@@ -384,9 +386,12 @@ impl<'p> Evaluator<'p> {
 }
 
 /// Run-length encoding of the kinds of evidence of turn times.
-fn kinds(times: &[(u32, Kind, u64)]) -> Vec<(String, u64)> {
+fn kinds(times: &[(u32, Kind, u64)]) -> Vec<KindCount> {
     let rows = times.chunk_by(|(_, one, _), (_, next, _)| one == next);
-    rows.filter_map(|row| row.first().map(|(_, kind, _)| (kind.name(), row.len() as u64))).collect()
+    let count = |row: &[(u32, Kind, u64)]| {
+        row.first().map(|(_, kind, _)| KindCount { kind: kind.name(), turns: row.len() as u64 })
+    };
+    rows.filter_map(count).collect()
 }
 
 /// Sets the stopping rule of every criterion, if the plan has a stopping design.

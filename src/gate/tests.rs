@@ -395,7 +395,7 @@ fn transitions_are_counted_in_the_order_of_the_machine_those_never_taken_too() {
     let moved = || What::Moved(Moved { from: "asking".into(), on: "answer".into(), to: "done".into() });
     let tell = |place| story(&plan, place).turn("q").push(moved()).answer("so", &[]).done();
     let evaluation = run(&plan, [tell(0), tell(1)]);
-    let times: Vec<_> = evaluation.transitions[0].taken.iter().map(|row| (row.1.as_str(), row.3)).collect();
+    let times: Vec<_> = evaluation.transitions[0].taken.iter().map(|row| (row.on.as_str(), row.times)).collect();
     assert_eq!(times, [("give_up", 0), ("answer", 2)]);
     assert_eq!(evaluation.turn_times_us, [2_000_000, 2_000_000]);
     let lost = What::Moved(Moved { from: "asking".into(), on: "x".into(), to: "lost".into() });

@@ -11,7 +11,9 @@
 
 use super::quote;
 use crate::trace::citations::{Mark, WORDS, addresses, marks};
-use crate::trace::{Answer, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{
+    Answer, CitedPage, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What,
+};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,7 +110,7 @@ impl<'t> ConversationView<'t> {
             }
             ToolResult::External(found) => {
                 self.give(&found.result, by, "external");
-                for (_, url) in &found.citations {
+                for CitedPage { url, .. } in &found.citations {
                     self.give(url, by, "external");
                 }
                 self.mentioned.extend(addresses(&found.answer));
@@ -213,10 +215,10 @@ impl<'t> ConversationView<'t> {
             // Of several numbers in one place, the one that this number could derive from.
             let means = |there: &usize| there.checked_sub(1).and_then(|at| found.citations.get(at));
             let meant =
-                |there: &&usize| means(there).is_some_and(|(_, url)| here.is_some_and(|id| plain(url) == plain(id)));
+                |there: &&usize| means(there).is_some_and(|page| here.is_some_and(|id| plain(&page.url) == plain(id)));
             let number = *there.iter().find(meant).or(there.first())?;
             let kept = learned.contains(&(*conversation, found.result.as_str()));
-            means(&number).map(|(_, url)| (number, url.as_str(), kept))
+            means(&number).map(|page| (number, page.url.as_str(), kept))
         });
         match (copied, here) {
             (Some((_, _, true)), _) | (None, Some(_)) => None,
@@ -275,7 +277,9 @@ mod tests {
             result: "r1".into(),
             query: "w".into(),
             answer: "Frost of three degrees is expected tonight [1]. It eases by the coming weekend [2].".into(),
-            citations: vec![("a".into(), URL.into()), ("b".into(), "https://example.org/b".into())],
+            citations: [("a", URL), ("b", "https://example.org/b")]
+                .map(|(title, url)| CitedPage { title: title.into(), url: url.into() })
+                .into(),
             model: "s".into(),
         };
         story = story.call("perplexity_search", json!({}), ToolOutcome::Ok(ToolResult::External(found)));

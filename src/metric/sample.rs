@@ -266,7 +266,7 @@ impl Story {
             result: result.into(),
             query: "web terms".into(),
             answer: "so".into(),
-            citations: vec![("t".into(), "https://example.org/a".into())],
+            citations: vec![CitedPage { title: "t".into(), url: "https://example.org/a".into() }],
             model: "s".into(),
         };
         self.call("perplexity_search", json!({"query": "web terms"}), ToolOutcome::Ok(ToolResult::External(found)))

@@ -54,8 +54,9 @@ pub(super) fn quantile_name(q: f64) -> String {
 pub(super) fn latency(row: &Latency) -> String {
     let bounded = |one: &Quantile| format!(" ({})", bounds(one));
     let share = |us: u64| us as f64 / row.answered_us.max(1) as f64;
-    let spent = row.stages.iter().filter(|(_, us)| share(*us) >= 0.0005);
-    let stages: Vec<String> = spent.map(|(stage, us)| format!("{} {}", stage.as_str(), percent(share(*us)))).collect();
+    let spent = row.stages.iter().filter(|one| share(one.took_us) >= 0.0005);
+    let stages: Vec<String> =
+        spent.map(|one| format!("{} {}", one.stage.as_str(), percent(share(one.took_us)))).collect();
     let stages = if stages.is_empty() { String::new() } else { format!("; {}", stages.join(", ")) };
     format!("{}, {}: {}{stages}", timed(row), turns(row), middle_and_p95(row, bounded))
 }

@@ -4,6 +4,7 @@ use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::external::{AgentTarget, MintedValue, OPENAI_SHAPE, PORT};
 use super::{Case, Expectation, SequenceStep};
+use crate::platform::placeholders::{Piece, either};
 use crate::settings::expression;
 use crate::settings::{Enforcement, Limits};
 use crate::trace::EXTERNAL;
@@ -395,10 +396,9 @@ pub(super) fn is_filled_with(body: &Value, name: &str) -> bool {
 fn placeholders(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::String(text) => {
-            let parts = text.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0.trim()));
-            let plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-            let name = |part: &&str| plain(part) || part.starts_with(PROMPT);
-            names.extend(parts.filter(name).map(str::to_owned));
+            let plain = |name: &str| name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+            let name = |name: &&str| plain(name) || name.starts_with(PROMPT);
+            names.extend(either(text).into_iter().filter_map(Piece::name).filter(name).map(str::to_owned));
         }
         Value::Array(items) => items.iter().for_each(|item| placeholders(item, names)),
         Value::Object(members) => members.values().for_each(|item| placeholders(item, names)),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) const USUAL_PROXY: &str = "127.0.0.1:8101";
 
 /// An external agent as declared in its scenario.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExternalAgent {
     /// Its address and request format.
     pub target: AgentTarget,

@@ -7,6 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Counters of a run in progress.
+///
+/// ```
+/// use ragcheck::RunOptions;
+///
+/// let options = RunOptions::default();
+/// let progress = options.progress.clone();
+/// // While another thread runs the suite with these options:
+/// let reached = progress.reached();
+/// println!("{} of {} trials", reached.done, reached.planned);
+/// ```
 #[derive(Default)]
 pub struct Progress {
     planned: AtomicUsize,

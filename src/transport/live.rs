@@ -89,7 +89,7 @@ impl LiveTransport {
     /// Creates a transport to these services; the keys are redacted from error messages.
     ///
     /// # Errors
-    /// [`LiveError`] if a base URL or key is unusable.
+    /// `LiveError` if a base URL or key is unusable.
     pub fn new(targets: BTreeMap<Service, Target>, clock: Arc<dyn Clock>) -> Result<Self, LiveError> {
         // Another part of the process may have installed the provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();

@@ -75,7 +75,7 @@ impl TrialRunner {
     /// Reads a trial's recording.
     ///
     /// # Errors
-    /// [`CassetteError`] if it is missing or broken; paths in messages are relative to the project.
+    /// `CassetteError` if it is missing or broken; paths in messages are relative to the project.
     pub fn recording(&self, plan: &Plan, trial: &PlannedTrial) -> Result<Cassette, CassetteError> {
         let path = self.lane_file(plan, trial);
         let (scenario, _) = super::names(plan, trial);
@@ -85,7 +85,7 @@ impl TrialRunner {
     /// Compares a trial's recording with what the trial would send today.
     ///
     /// # Errors
-    /// [`CassetteError`] if the recording is missing or broken.
+    /// `CassetteError` if the recording is missing or broken.
     pub fn standing(&self, plan: &Plan, trial: &PlannedTrial) -> Result<Standing, CassetteError> {
         let cassette = self.recording(plan, trial)?;
         let mut drifted = Vec::new();

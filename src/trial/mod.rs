@@ -191,7 +191,7 @@ impl TrialRunner {
     /// trials of this plan can be run.
     ///
     /// # Errors
-    /// [`SetupError`] for the first thing that cannot be opened or resolved.
+    /// `SetupError` for the first thing that cannot be opened or resolved.
     pub fn new(loaded: Arc<Loaded>, plan: &Plan) -> Result<Self, SetupError> {
         let mut sources = BTreeMap::new();
         let setups = plan.scenarios.iter().map(|scenario| setups(&loaded, scenario, &mut sources));
@@ -241,7 +241,7 @@ impl TrialRunner {
     /// Checks that all external agents were allowed on the command line; replay requires this too.
     ///
     /// # Errors
-    /// [`SetupError::Agent`] for the first that was not allowed.
+    /// `SetupError::Agent` for the first that was not allowed.
     pub fn agents_named(&self, plan: &Plan) -> Result<(), SetupError> {
         for (scenario, setups) in plan.scenarios.iter().zip(&self.setups) {
             for setup in setups.values() {

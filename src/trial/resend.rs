@@ -56,7 +56,7 @@ impl TrialRunner {
     /// Sends a recorded request to the provider that its trial uses today.
     ///
     /// # Errors
-    /// [`ResendError`] if there was no answer or an error response.
+    /// `ResendError` if there was no answer or an error response.
     pub async fn send_again(&self, plan: &Plan, again: &Resend) -> Result<HttpResponse, ResendError> {
         let trial = plan.trials.get(again.trial).ok_or(ResendError::Trial)?;
         let dialect = wire::by_name(&again.profile).ok_or_else(|| ResendError::Profile(again.profile.clone()))?;

@@ -63,7 +63,7 @@ impl TrialRunner {
     /// Context of a turn against the providers, with its own keyword index, which the caller may replace.
     ///
     /// # Errors
-    /// [`SetupError`] if a provider cannot be used.
+    /// `SetupError` if a provider cannot be used.
     pub fn context(&self, trial: &PlannedTrial) -> Result<AgentContext, SetupError> {
         let unknown = || SetupError::Flow { file: "the plan".into(), flow: trial.lane.flow.clone() };
         let Some(Setup::Flow(setup)) = self.found(trial) else { return Err(unknown()) };

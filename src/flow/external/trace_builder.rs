@@ -16,8 +16,8 @@ use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
-    self, ExternalResult, FedBack, FlowSearch, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult,
-    TurnOutcome, What,
+    self, CitedPage, ExternalResult, FedBack, FlowSearch, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome,
+    ToolResult, TurnOutcome, What,
 };
 use crate::transport::{Miss, Passed, Service, TransportError};
 use serde_json::Value;
@@ -291,7 +291,7 @@ impl<'a> TraceBuilder<'a> {
             result: decoder::result_id(result).unwrap_or_else(|| format!("result-{}", self.externals)),
             query: decoder::query(&call.arguments),
             answer: found.text,
-            citations: found.citations.into_iter().map(|one| (one.title, one.url)).collect(),
+            citations: found.citations.into_iter().map(|one| CitedPage { title: one.title, url: one.url }).collect(),
             model: found.model,
             input_tokens: found.usage.input,
             cached_tokens: found.usage.cached,

@@ -139,7 +139,7 @@ pub trait Dialect: Send + Sync {
     }
     /// Adapts a request's body to a server, for quirks specific to this dialect.
     fn apply_quirks(&self, _quirks: &Quirks, _fields: &mut Map<String, Value>) {}
-    /// Decodes a whole response, including one from an [`Assembler`].
+    /// Decodes a whole response, including one from an `Assembler`.
     ///
     /// # Errors
     /// [`WireError`] with the error that the response reports, or the member that does not match the dialect.

@@ -9,6 +9,7 @@ mod html;
 mod taken;
 mod terminal;
 
+pub(crate) use csv::columns;
 pub(in crate::report) use csv::csv;
 pub(in crate::report) use html::{Row as ShownRow, rows as shown_rows};
 pub(in crate::report) use taken::taken;
@@ -137,7 +138,7 @@ mod tests {
     fn every_case_on_both_sides_is_in_the_grid_and_the_worse_ones_come_first() {
         let found = worse();
         assert_eq!(found.paired.len(), 10);
-        assert!(found.paired[..8].iter().all(|one| one.b.0 < one.a.0), "{:?}", found.paired);
+        assert!(found.paired[..8].iter().all(|one| one.b.passed < one.a.passed), "{:?}", found.paired);
         let none = BTreeMap::new();
         let shown = Shown { comparison: &found, folders: (None, None), conversations: (&none, &none) };
         let page = String::from_utf8(files(&shown).expect("files")[1].1.clone()).expect("UTF-8");

@@ -203,7 +203,7 @@ fn external(script: &mut Script) {
         result: "c0-r1".into(),
         query: query.clone(),
         answer: script.words.say(70),
-        citations: vec![("Grants this year".into(), "https://energy.example/grants".into())],
+        citations: vec![CitedPage { title: "Grants this year".into(), url: "https://energy.example/grants".into() }],
         model: "perplexity/sonar".into(),
     };
     script.tool("perplexity_search", json!({"query": query}), 1_320_000, ToolOutcome::Ok(ToolResult::External(found)));

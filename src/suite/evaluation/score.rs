@@ -81,6 +81,17 @@ pub enum ScoreError {
 
 /// Evaluates a run folder; keeps the figures of every case if `for_comparison`.
 ///
+/// ```
+/// use ragcheck::{Verdict, score};
+///
+/// let run = score("tests/runs/positional".as_ref(), false)?;
+/// for trial in run.evaluation.trials.iter() {
+///     assert_eq!(trial.verdict, Verdict::Pass, "{}: {}", trial.id, trial.error);
+/// }
+/// # assert!(!run.evaluation.trials.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If the folder does not hold a readable run, with file and line.
 pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreError> {

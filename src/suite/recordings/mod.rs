@@ -2,7 +2,7 @@
 //!
 //! | entry point | does |
 //! |---|---|
-//! | [`stale`], [`notes`] | finds recordings that are too old, no longer fit their trial, or belong to none |
+//! | `stale`, [`notes`] | finds recordings that are too old, no longer fit their trial, or belong to none |
 //! | [`broken`] | finds recordings that are cut off or no cassettes |
 //! | [`unrecorded`] | finds cases with trials that have no recording |
 //! | [`refresh`](fn@refresh) | finds the trials to record again, and what that takes |
