@@ -152,8 +152,9 @@ impl Suite {
             .map_err(unwritten)?;
         let ended = runner.budget().reason();
         let newest = ended.is_none() && !chosen.chooses_cases() && options.failed.is_none();
-        let folder = writing.finish(newest).map_err(unwritten)?;
-        // Additions to an earlier equal run: grades count, and the page links to its comparisons.
+        let (folder, aside) = writing.finish(newest).map_err(unwritten)?;
+        notes.extend(aside);
+        // Additions to an earlier equal run, made here: grades count, and the page links to its comparisons.
         if folder.join(trace::GRADES).exists() {
             evaluated = evaluation::score(&folder, options.for_comparison)?;
         }

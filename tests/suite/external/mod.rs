@@ -8,6 +8,8 @@ mod desk;
 mod python;
 mod timing;
 
+pub use desk::plain;
+
 use super::project::{Outcome, Project};
 use super::secrets::walk;
 use super::simulator::Simulator;
