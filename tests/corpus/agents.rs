@@ -114,7 +114,7 @@ impl Stage {
         stage.write(
             "ragcheck.yaml",
             &format!(
-                "scenarios: [s.yaml]\nproviders:\n  p: {{dialect: openai-chat, base_url: 'http://127.0.0.1:{provider}/v1'}}\n  \
+                "scenarios: [s.yaml]\ncassettes: cassettes\nproviders:\n  p: {{dialect: openai-chat, base_url: 'http://127.0.0.1:{provider}/v1'}}\n  \
                  a: {{dialect: anthropic-messages, base_url: 'http://127.0.0.1:{provider}'}}\n"
             ),
         );
