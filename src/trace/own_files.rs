@@ -48,7 +48,7 @@ pub(crate) fn claim(folder: &Path, names: &[&str]) -> io::Result<()> {
     files::replace(folder.join(OWN_FILES), serde_json::to_string_pretty(&claimed)? + "\n")
 }
 
-/// Moves the additions that were not made here to [`EARLIER`]; returns their names.
+/// Moves the additions that were not made here to [`EARLIER`], and removes links; returns their names.
 ///
 /// # Errors
 /// If a file cannot be read or moved.
@@ -56,12 +56,19 @@ pub(crate) fn set_aside(folder: &Path) -> io::Result<Vec<&'static str>> {
     let Some(name) = name_of(folder) else { return Ok(Vec::new()) };
     let claimed = claimed(folder);
     let mut moved = Vec::new();
-    for file in ADDITIONS.into_iter().filter(|file| folder.join(file).symlink_metadata().is_ok()) {
+    for file in ADDITIONS {
+        let path = folder.join(file);
+        let Ok(there) = path.symlink_metadata() else { continue };
         // What cannot be read was not made here.
         let hash = keyed(&name, folder, file).ok().flatten();
         if hash.is_none() || hash.as_ref() != claimed.get(file) {
-            files::create_dir_all(folder.join(EARLIER))?;
-            files::move_file(&folder.join(file), &folder.join(EARLIER).join(file))?;
+            // A link is nothing that a run leaves, and may lead anywhere.
+            if there.is_symlink() {
+                files::remove_file(&path)?;
+            } else {
+                files::create_dir_all(folder.join(EARLIER))?;
+                files::move_file(&path, &folder.join(EARLIER).join(file))?;
+            }
             moved.push(file);
         }
     }
@@ -124,5 +131,17 @@ mod tests {
         fs::create_dir(run.join(GRADES)).expect("a folder");
         let _ = fs::remove_dir_all(run.join(EARLIER));
         assert!(set_aside(&run).is_err() || !run.join(GRADES).exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_the_place_of_an_addition_is_removed_and_what_it_leads_to_stays() {
+        let reports = tempfile::tempdir().expect("a folder");
+        let (run, other) = (reports.path().join("a1"), reports.path().join("other"));
+        fs::create_dir(&run).expect("a folder");
+        fs::write(&other, "{}\n").expect("written");
+        std::os::unix::fs::symlink(&other, run.join(GRADES)).expect("a link");
+        assert_eq!(set_aside(&run).expect("looked at"), [GRADES]);
+        assert!(run.join(GRADES).symlink_metadata().is_err() && other.exists() && !run.join(EARLIER).exists());
     }
 }

@@ -176,6 +176,14 @@ fn named(object: &Map<String, Value>) -> Result<Option<Part>, MessageError> {
         let text = guarded.pointer("/text/text").and_then(Value::as_str).map(|text| Part::Text(text.to_owned()));
         return Ok(text.or_else(|| guarded.get("image").map(|_| Part::Medium("image".to_owned()))));
     }
+    // Bedrock's text with citations.
+    if let Some(cited) = object.get("citationsContent") {
+        let texts = cited
+            .get("content")
+            .and_then(Value::as_array)
+            .map(|parts| parts.iter().map(|part| part.get("text").and_then(Value::as_str)).collect::<Option<Vec<_>>>());
+        return Ok(texts.flatten().map(|texts| Part::Text(texts.concat())));
+    }
     let medium = ["inlineData", "inline_data", "fileData", "file_data", "image", "document", "video", "audio"];
     if let Some(name) = medium.into_iter().find(|name| object.contains_key(*name)) {
         return Ok(Some(Part::Medium(name.to_owned())));

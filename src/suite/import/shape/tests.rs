@@ -189,7 +189,7 @@ fn parts_of_a_result_are_text_json_or_media_and_any_other_is_refused() {
 }
 
 #[test]
-fn guarded_words_are_words_and_calls_in_content_of_langchain_are_calls() {
+fn guarded_and_cited_words_are_words_and_calls_in_content_of_langchain_are_calls() {
     let messages = json!([
         {"role": "user", "content": [{"guardContent": {"text": {"text": "Why?", "qualifiers": ["query"]}}}]},
         {"type": "ai", "content": [{"type": "function_call", "call_id": "1", "name": "a", "arguments": "{}"}],
@@ -197,7 +197,7 @@ fn guarded_words_are_words_and_calls_in_content_of_langchain_are_calls() {
         {"type": "tool", "content": "x", "tool_call_id": "1"},
         {"type": "ai", "content": [{"type": "tool_call", "id": "2", "name": "b", "args": {}}]},
         {"type": "tool", "content": "y", "tool_call_id": "2"},
-        {"type": "ai", "content": "So."}]);
+        {"role": "assistant", "content": [{"citationsContent": {"content": [{"text": "S"}, {"text": "o."}], "citations": []}}]}]);
     assert_eq!(told(&messages).as_deref(), Ok("asks Why?; a {} = \"x\"; b {} = \"y\"; answers So."));
 }
 
