@@ -17,7 +17,7 @@ mod tally;
 mod tasks;
 
 pub(crate) use csv::{columns as judgement_columns, write_csv};
-pub(crate) use grade::{Graded, Grader};
+pub(crate) use grade::{FOLDER, Graded, Grader};
 pub(crate) use reply::ItemGrade;
 pub(crate) use table::table;
 pub(crate) use tally::Tally;

@@ -103,7 +103,7 @@ pub struct Plan {
 pub struct ChangedRecordings {
     /// The commit, as an abbreviated hash.
     pub base: String,
-    /// The trials that replay them.
+    /// The trials that replay them, then stopping designs and gradings by the names of their files.
     pub trials: Vec<String>,
 }
 

@@ -7,6 +7,7 @@ use super::wire::Dialect;
 use super::{Attempted, ChatModel};
 use crate::cassette::Redactor;
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::secrets;
 use crate::provider::chat::{ChatRequest, ChatResponse, ToolDefinition};
 use crate::settings::Quirks;
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
@@ -35,14 +36,14 @@ struct Last {
 
 impl ChatClient {
     /// Creates a client that uses `transport`; one per trial, because waits between retries depend on its number of
-    /// calls.
+    /// calls. Errors contain no secret that is declared by then.
     pub fn new(
         dialect: &'static dyn Dialect,
         transport: Arc<dyn Transport>,
         clock: Arc<dyn Clock>,
         policy: RetryPolicy,
     ) -> Self {
-        let (quirks, redactor) = (Quirks::default(), Redactor::default());
+        let (quirks, redactor) = (Quirks::default(), secrets::declared());
         let (calls, last) = (AtomicU64::new(0), Mutex::new(None));
         Self { dialect, quirks, streaming: false, transport, clock, policy, redactor, calls, last }
     }

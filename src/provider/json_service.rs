@@ -4,6 +4,7 @@ use super::failure::{failure, malformed, unreadable};
 use super::wire::{self, WireError, embeddings, nuclia_ask};
 use super::{Access, Attempted, Failure};
 use crate::cassette::{Layout, Place, Redactor};
+use crate::platform::secrets;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service};
 use serde_json::Value;
 use std::sync::Arc;
@@ -102,9 +103,10 @@ pub(crate) struct JsonService {
 }
 
 impl JsonService {
-    /// Creates a client that uses `access`, with a matching profile for its requests.
+    /// Creates a client that uses `access`, with a matching profile for its requests. Errors contain no secret that is
+    /// declared by then.
     pub(crate) fn new(access: &Access, service: Service, profile: &'static Profile) -> Self {
-        let (redactor, calls) = (Redactor::default(), AtomicU64::new(0));
+        let (redactor, calls) = (secrets::declared(), AtomicU64::new(0));
         Self { access: access.clone(), service, profile, redactor, calls }
     }
 

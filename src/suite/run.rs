@@ -4,9 +4,11 @@ use super::first_replay::ForeignTools;
 use super::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, draws, environment, failed_trials};
 use crate::cassette::CassetteError;
 use crate::gate::Evaluation;
+use crate::grader;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::{self, Plan, Selection};
 use crate::platform::bounds::Bound;
+use crate::platform::files;
 use crate::platform::secrets;
 use crate::scenario::Loaded;
 use crate::suite::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Preparer, passes};
@@ -155,8 +157,9 @@ impl Suite {
             .map_err(unwritten)?;
         let ended = runner.budget().reason();
         let newest = ended.is_none() && !chosen.chooses_cases() && options.failed.is_none();
-        let folder = writing.finish(newest).map_err(unwritten)?;
-        // Additions to an earlier equal run: grades count, and the page links to its comparisons.
+        let (folder, aside) = writing.finish(newest).map_err(unwritten)?;
+        notes.extend(aside);
+        // Additions to an earlier equal run, made here: grades count, and the page links to its comparisons.
         if folder.join(trace::GRADES).exists() {
             evaluated = evaluation::score(&folder, options.for_comparison)?;
         }
@@ -262,13 +265,17 @@ impl Suite {
         let BaseCommit { name, same } = options.base.as_ref()?;
         let Loaded { root, project, .. } = &**self.loaded();
         let folder = root.join(&project.cassettes);
-        let is_changed = |trial: &plan::PlannedTrial| {
-            let lane = format!("{}.yaml", trial.id);
-            !same.contains(&lane) && folder.join(lane).exists()
-        };
+        let is_changed = |file: &str| !same.contains(file) && folder.join(file).exists();
         let trials = (0..plan.trials.len()).filter_map(|place| plan.trials.at(place));
-        let trials = trials.filter(is_changed).map(|trial| trial.id).collect();
-        Some(plan::ChangedRecordings { base: name.clone(), trials })
+        let lanes = trials.map(|trial| trial.id).filter(|id| is_changed(&format!("{id}.yaml")));
+        // A stopping design decides which trials count, and a recorded grading which answers pass.
+        let designs = plan.scenarios.iter().map(|scenario| format!("{}/stopping.json", scenario.name));
+        let gradings = files::entries(folder.join(grader::FOLDER)).unwrap_or_default().into_iter();
+        let gradings = gradings
+            .filter(|entry| !entry.is_folder)
+            .filter_map(|entry| Some(format!("{}/{}", grader::FOLDER, entry.path.file_name()?.to_string_lossy())));
+        let others = designs.chain(gradings).filter(|file| is_changed(file));
+        Some(plan::ChangedRecordings { base: name.clone(), trials: lanes.chain(others).collect() })
     }
 
     /// The selected part of the suite, if the selection makes it a part.

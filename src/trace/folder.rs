@@ -12,6 +12,7 @@
 //! | `grades.jsonl` | grades of answers, where a model graded them, see [`super::Grade`] |
 //! | `judgements.csv` | the same as a table |
 //! | `agreement.json` | how far they agree with people, where the run has ratings, see [`super::MeasuredAgreement`] |
+//! | `own-files.json` | which grades and comparisons were made on this machine |
 //! | `exit-code.json` | the exit code of the run, where more than its criteria decided it: `run --baseline --fail-on` |
 //! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
 //! | `variants.csv`, `pairs.csv`, `variants.html`, `variants.json` | the last comparison of its variants |

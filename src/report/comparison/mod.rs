@@ -17,7 +17,8 @@ pub(in crate::report) use terminal::table;
 pub(crate) use terminal::terminal;
 
 use crate::compare::{Comparison, Difference};
-use crate::trace::{COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON};
+use crate::platform::secrets;
+use crate::trace::{COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON, seal};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -38,12 +39,13 @@ pub(crate) struct Shown<'a> {
 /// # Errors
 /// If one of them cannot be rendered.
 pub(crate) fn files(shown: &Shown<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-    let mut json = serde_json::to_vec_pretty(shown.comparison)?;
-    json.push(b'\n');
+    // Cleaned before it is sealed, because redacting changes the digest.
+    let json = serde_json::to_string_pretty(shown.comparison)?;
+    let json = seal(&secrets::clean(&json)).0 + "\n";
     Ok(vec![
         (COMPARISON_CSV, csv::csv(std::slice::from_ref(shown.comparison))?),
         (COMPARISON_HTML, html::html(shown)?),
-        (COMPARISON_JSON, json),
+        (COMPARISON_JSON, json.into_bytes()),
     ])
 }
 
