@@ -1,12 +1,14 @@
 //! Resolved settings of an external agent, and how its turns are timed.
 
-use super::trust::{self, Distrust};
 use crate::cassette::LocalTimes;
 use crate::flow::external::{Endpoint, Pace, Settings, Target, Words};
-use crate::plan::VariantSettings;
+use crate::plan::{Plan, VariantSettings};
 use crate::scenario::external::ExternalAgent;
 use crate::settings::expression;
+use crate::trial::SetupError;
+use crate::trial::opened::{Opened, Setup};
 use crate::trial::proxy::{Pattern, Vars};
+use crate::trial::trust::{self, Distrust};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +21,7 @@ const OVERLAP: &str = "overlap";
 
 /// Why an external agent's declaration cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AgentError {
+pub(in crate::trial) enum AgentError {
     /// The URL cannot be posted to.
     #[error("{0} is no address")]
     Address(String),
@@ -37,11 +39,11 @@ pub(super) enum AgentError {
 }
 
 /// Settings shared by all trials of one variant with an external agent.
-pub(super) struct ExternalSetup {
+pub(in crate::trial) struct ExternalSetup {
     /// Settings of the flow.
     pub(super) settings: Settings,
     /// Variant settings for the services behind the proxy.
-    pub(super) declared: VariantSettings,
+    pub(in crate::trial) declared: VariantSettings,
     /// Listening address of the proxy.
     pub(super) proxy: SocketAddr,
     /// Host names the agent uses for the proxy, besides those of this machine.
@@ -57,7 +59,7 @@ impl ExternalSetup {
     ///
     /// # Errors
     /// [`AgentError`] for the first invalid setting; `check` reports all of them earlier.
-    pub(super) fn of(agent: &ExternalAgent, declared: VariantSettings) -> Result<Self, AgentError> {
+    pub(in crate::trial) fn of(agent: &ExternalAgent, declared: VariantSettings) -> Result<Self, AgentError> {
         let endpoint = |url: &str| Endpoint::parse(url).ok_or_else(|| AgentError::Address(url.to_owned()));
         let (target, roles) = (&agent.target, &agent.roles);
         let patterns = agent.vars.iter().map(|(name, minted)| {
@@ -95,6 +97,22 @@ impl ExternalSetup {
         let endpoints = std::iter::once(&self.settings.target.endpoint).chain(&self.settings.reset);
         endpoints.map(Endpoint::url).try_for_each(|url| trust::may_call(&url))
     }
+}
+
+/// Checks that all external agents of a plan were allowed on the command line; replay requires this too.
+///
+/// # Errors
+/// [`SetupError::Agent`] for the first that was not allowed.
+pub(crate) fn agents_named(opened: &Opened, plan: &Plan) -> Result<(), SetupError> {
+    for (scenario, setups) in opened.setups(plan) {
+        for setup in setups.values() {
+            if let Setup::Agent(setup) = setup {
+                let wrong = |reason| SetupError::Agent { file: scenario.file.clone(), reason };
+                setup.may_be_called().map_err(wrong)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Measures turns and notes the time not spent in services.
