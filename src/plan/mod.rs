@@ -17,7 +17,7 @@ use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
 use crate::settings::price::Prices;
 use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, OptionalService, SearchSettings};
-use crate::trace::{self, Lane, MeasuredAgreement, Mode};
+use crate::trace::{self, EXTERNAL, Lane, MeasuredAgreement, Mode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -365,6 +365,13 @@ pub struct PlannedTrial {
     pub lane: Lane,
     /// hash(run seed, trial id).
     pub seed: u64,
+}
+
+impl PlannedTrial {
+    /// Whether the trial's agent runs outside ragcheck.
+    pub fn is_external(&self) -> bool {
+        self.lane.flow == EXTERNAL
+    }
 }
 
 #[cfg(test)]

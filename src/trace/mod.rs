@@ -168,6 +168,21 @@ fn is_zero(number: &u32) -> bool {
 pub(crate) const ASKED_NOBODY: &str = "nothing";
 
 impl Evidence {
+    /// Evidence of a first draw, with nothing known of its knowledge.
+    pub fn new(mode: Mode, recorded_from: String, model: &str) -> Self {
+        Self {
+            mode,
+            recorded_from,
+            recorded_at: None,
+            model: model.to_owned(),
+            knowledge: String::new(),
+            earlier_takes: Vec::new(),
+            noted_verdict: None,
+            run_again: Vec::new(),
+            replaced_errors: 0,
+        }
+    }
+
     /// Service that answered; `None` if no service was called.
     pub fn answered_by(&self) -> Option<&str> {
         (self.recorded_from != ASKED_NOBODY).then_some(self.recorded_from.as_str())

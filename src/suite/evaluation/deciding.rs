@@ -16,7 +16,7 @@ use crate::stats::rate::units_for;
 use crate::stats::sample::{clusters_as_seen, clusters_for};
 use crate::stats::{ALPHA, Clusters, population};
 use crate::trace::{Arm, Trace, TrialEnd};
-use crate::trial::TrialRunner;
+use crate::trial::{Opened, lane_file, replay};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -68,16 +68,16 @@ pub(crate) struct Deciding {
 }
 
 /// All criteria of `plan` in order, the cases last; empty if nothing was recorded.
-pub(super) fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
-    let plan = Arc::new(Plan { machines: runner.machines(), ..plan.clone() });
+pub(super) fn deciding(opened: &Opened, plan: &Plan) -> Vec<Deciding> {
+    let plan = Arc::new(Plan { machines: opened.machines(), ..plan.clone() });
     let Ok(builder) = EvaluationBuilder::begin(&plan) else { return Vec::new() };
     let mut builder = builder.collecting();
     let preparer = builder.preparer();
     let mut recorded = false;
     for window in plan.trials.chunks(WINDOW) {
-        let lanes = window.par_iter().filter(|trial| !TrialRunner::is_external(trial));
-        let lanes = lanes.filter(|trial| runner.lane_file(&plan, trial).is_file());
-        let traces = lanes.map(|trial| runner.replay(&plan, trial).trace);
+        let lanes = window.par_iter().filter(|trial| !trial.is_external());
+        let lanes = lanes.filter(|trial| lane_file(opened.trial(&plan, trial)).is_file());
+        let traces = lanes.map(|trial| replay(opened.trial(&plan, trial)).trace);
         let whole: Vec<Trace> = traces.filter(|trace| trace.end == TrialEnd::Completed).collect();
         for trace in whole {
             if builder.add(Some(&trace), &[], preparer.prepare(&trace)).is_err() {

@@ -1,163 +1,54 @@
-//! Estimates what re-recording costs: tokens that services reported in the recording, times the project's prices.
+//! Prices requests before they are sent, and responses by the tokens that services report.
 
-use super::TrialRunner;
-use crate::cassette::{Cassette, Exchange, Outcome};
-use crate::plan::{Plan, PlannedScenario, PlannedTrial, PlannedVariant, VariantSettings};
+use super::opened::Opened;
+use crate::cassette::{Exchange, Outcome};
+use crate::plan::PlannedTrial;
 use crate::provider::{EXACT, wire};
 use crate::settings::SearchSettings;
 use crate::settings::price::{Price, Tokens};
-use crate::trace::EXTERNAL;
 use crate::transport::{HttpRequest, HttpResponse, Service, Tariff, sse};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Calls and money.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Spending {
-    /// Requests to the model.
-    pub model_calls: u64,
-    /// Requests to the search service.
-    pub search_calls: u64,
-    /// Requests for embeddings.
-    pub embedding_calls: u64,
-    /// US dollars of all requests whose tokens and price are known.
-    pub dollars: f64,
-    /// Models without a price, as `provider/model`.
-    pub unpriced: BTreeSet<String>,
-    /// Requests to priced models whose responses reported no token usage.
-    pub untold: u64,
+/// Prices requests of a trial and their responses.
+pub(super) fn tariff_of(opened: &Opened, planned: &PlannedTrial) -> Arc<dyn Tariff> {
+    let price = |service| {
+        let model = model_of(opened, planned, service)?;
+        opened.loaded.project.prices.get(&model).copied()
+    };
+    Arc::new(Prices {
+        model: price(Service::Model),
+        search: price(Service::Search),
+        embeddings: opened.flow(planned).and_then(|setup| dearest(opened, setup.asked.embeddings())),
+        by_model: prices_by_model(opened, planned),
+    })
 }
 
-impl Spending {
-    /// Adds the spending of another lane.
-    pub fn add(&mut self, other: &Self) {
-        self.model_calls += other.model_calls;
-        self.search_calls += other.search_calls;
-        self.embedding_calls += other.embedding_calls;
-        self.dollars += other.dollars;
-        self.unpriced.extend(other.unpriced.iter().cloned());
-        self.untold += other.untold;
-    }
+/// The prices of the provider that an agent asks which runs elsewhere, by model: which one embeds, it says itself.
+fn prices_by_model(opened: &Opened, planned: &PlannedTrial) -> BTreeMap<String, Price> {
+    let declared = opened.declared(planned).filter(|_| planned.is_external());
+    let Some(provider) = declared.map(|declared| declared.model.provider.as_str()) else { return BTreeMap::new() };
+    let own = |name: &str| Some(name.strip_prefix(provider)?.strip_prefix('/')?.to_owned());
+    opened.loaded.project.prices.iter().filter_map(|(name, price)| Some((own(name)?, *price))).collect()
 }
 
-impl TrialRunner {
-    /// Spending of all requests in a trial's recording.
-    pub fn spending(&self, trial: &PlannedTrial, cassette: &Cassette) -> Spending {
-        let mut spending = Spending::default();
-        for exchange in &cassette.exchanges {
-            let service = match exchange.service.as_str() {
-                // A self-hosted server costs nothing per request, and a managed service has no price per token.
-                service if service == Service::Knowledge.as_str() => continue,
-                service if service == Service::ManagedRetrieval.as_str() => continue,
-                service if service == Service::Embeddings.as_str() => Service::Embeddings,
-                service if service == Service::Search.as_str() => Service::Search,
-                _ => Service::Model,
-            };
-            // Listing models is not a completion and has no price.
-            if exchange.profile == EXACT.name && matches!(service, Service::Model | Service::Search) {
-                continue;
-            }
-            match service {
-                Service::Search => spending.search_calls += 1,
-                Service::Embeddings => spending.embedding_calls += 1,
-                _ => spending.model_calls += 1,
-            }
-            let embedded = || Some(format!("{}/{}", self.declared(trial)?.model.provider, exchange.drift.model));
-            let named = self.model_of(trial, service);
-            let own = named.is_none() && service == Service::Embeddings && Self::is_external(trial);
-            let Some(model) = named.or_else(|| embedded().filter(|_| own)) else { continue };
-            match (self.loaded.project.prices.get(&model), tokens(exchange)) {
-                (None, _) => {
-                    spending.unpriced.insert(model);
-                }
-                (Some(price), tokens) => match tokens.and_then(|tokens| price.of(tokens)) {
-                    Some(dollars) => spending.dollars += dollars,
-                    None => spending.untold += 1,
-                },
-            }
-        }
-        spending
-    }
-
-    /// Models of a plan without a price (`provider/model`), with the scenario files that name them.
-    pub fn unpriced(&self, plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
-        let mut found = BTreeMap::<String, BTreeSet<String>>::new();
-        for scenario in &plan.scenarios {
-            let project = &self.loaded.project;
-            for (variant, settings) in declared(scenario) {
-                let search = settings.search.as_ref().map(SearchSettings::price_name);
-                let bases = scenario.knowledge.values().filter(|_| variant.flow != EXTERNAL);
-                let bases = bases.filter_map(|place| project.knowledge_bases.get(place));
-                let models = [Some(settings.model.price_name()), search].into_iter().flatten();
-                for model in models.chain(bases.filter_map(|base| Some(base.embeddings.as_ref()?.price_name()))) {
-                    if !project.prices.contains_key(&model) {
-                        found.entry(model).or_default().insert(scenario.file.clone());
-                    }
-                }
-            }
-        }
-        found
-    }
-
-    /// Models of a plan whose completions have no token limit (`provider/model`), with the scenario files that name
-    /// them. External agents are left out: they set their own limits, which are checked request by request.
-    pub fn unbounded(&self, plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
-        let mut found = BTreeMap::<String, BTreeSet<String>>::new();
-        for scenario in &plan.scenarios {
-            for (variant, settings) in declared(scenario) {
-                if variant.flow != EXTERNAL && settings.model.max_tokens.is_none() {
-                    found.entry(settings.model.price_name()).or_default().insert(scenario.file.clone());
-                }
-            }
-        }
-        found
-    }
-
-    /// Prices requests of a trial and their responses.
-    pub(super) fn tariff(&self, trial: &PlannedTrial) -> Arc<dyn Tariff> {
-        let price = |service| {
-            let model = self.model_of(trial, service)?;
-            self.loaded.project.prices.get(&model).copied()
-        };
-        Arc::new(Prices {
-            model: price(Service::Model),
-            search: price(Service::Search),
-            embeddings: self.setup(trial).and_then(|setup| self.dearest(setup.asked.embeddings())),
-            by_model: self.prices_by_model(trial),
-        })
-    }
-
-    /// The prices of the provider that an agent asks which runs elsewhere, by model: which one embeds, it says itself.
-    fn prices_by_model(&self, trial: &PlannedTrial) -> BTreeMap<String, Price> {
-        let declared = self.declared(trial).filter(|_| Self::is_external(trial));
-        let Some(provider) = declared.map(|declared| declared.model.provider.as_str()) else { return BTreeMap::new() };
-        let own = |name: &str| Some(name.strip_prefix(provider)?.strip_prefix('/')?.to_owned());
-        self.loaded.project.prices.iter().filter_map(|(name, price)| Some((own(name)?, *price))).collect()
-    }
-
-    /// The dearest of these models, `None` where one has no price: a request does not tell which of them it is for.
-    fn dearest(&self, models: &BTreeSet<String>) -> Option<Price> {
-        let prices = models.iter().map(|model| self.loaded.project.prices.get(model).copied());
-        let prices = prices.collect::<Option<Vec<Price>>>()?;
-        prices.into_iter().max_by(|one, other| one.input.total_cmp(&other.input))
-    }
-
-    /// Name under which a trial's service is priced: `provider/model`.
-    pub(super) fn model_of(&self, trial: &PlannedTrial, service: Service) -> Option<String> {
-        let declared = self.declared(trial)?;
-        match service {
-            Service::Model => Some(declared.model.price_name()),
-            Service::Search => declared.search.as_ref().map(SearchSettings::price_name),
-            Service::Embeddings => self.setup(trial)?.asked.embeddings().first().cloned(),
-            _ => None,
-        }
-    }
+/// The dearest of these models, `None` where one has no price: a request does not tell which of them it is for.
+fn dearest(opened: &Opened, models: &BTreeSet<String>) -> Option<Price> {
+    let prices = models.iter().map(|model| opened.loaded.project.prices.get(model).copied());
+    let prices = prices.collect::<Option<Vec<Price>>>()?;
+    prices.into_iter().max_by(|one, other| one.input.total_cmp(&other.input))
 }
 
-/// Variants of a scenario whose settings are known.
-fn declared(scenario: &PlannedScenario) -> impl Iterator<Item = (&PlannedVariant, &VariantSettings)> {
-    scenario.variants.iter().filter_map(|variant| Some((variant, variant.settings.as_ref()?)))
+/// Name under which a trial's service is priced: `provider/model`.
+pub(crate) fn model_of(opened: &Opened, planned: &PlannedTrial, service: Service) -> Option<String> {
+    let declared = opened.declared(planned)?;
+    match service {
+        Service::Model => Some(declared.model.price_name()),
+        Service::Search => declared.search.as_ref().map(SearchSettings::price_name),
+        Service::Embeddings => opened.flow(planned)?.asked.embeddings().first().cloned(),
+        _ => None,
+    }
 }
 
 /// Tokens that a service may add to a request: its own tool instructions, and separators between messages.
@@ -245,7 +136,7 @@ fn most_tokens(body: &Value) -> Option<u64> {
 }
 
 /// Token usage of one exchange: zero for a failed request, `None` if the service did not report it.
-fn tokens(exchange: &Exchange) -> Option<Tokens> {
+pub(crate) fn tokens(exchange: &Exchange) -> Option<Tokens> {
     let nothing = Tokens { input: Some(0), cached: None, output: Some(0) };
     let Outcome::Response { status, headers, body, .. } = &exchange.outcome else { return Some(nothing) };
     if *status >= 400 {

@@ -1,13 +1,15 @@
 //! Resolved settings of an external agent, and how its turns are timed.
 
-use super::trust::{self, Distrust};
 use crate::cassette::LocalTimes;
 use crate::flow::external::{AnswerAt, Endpoint, Pace, Settings, Target, Words};
-use crate::plan::VariantSettings;
+use crate::plan::{Plan, VariantSettings};
 use crate::scenario::external::{ExternalAgent, OPENAI_SHAPE, PORT};
 use crate::settings::expression;
 use crate::transport::Service;
+use crate::trial::SetupError;
+use crate::trial::opened::{Opened, Setup};
 use crate::trial::proxy::{Pattern, Vars};
+use crate::trial::trust::{self, Distrust};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -21,7 +23,7 @@ const OVERLAP: &str = "overlap";
 
 /// Why an external agent's declaration cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AgentError {
+pub(in crate::trial) enum AgentError {
     /// The URL cannot be posted to.
     #[error("{0} is no address")]
     Address(String),
@@ -50,7 +52,7 @@ pub(super) enum AgentError {
 }
 
 /// Settings shared by all trials of one variant with an external agent.
-pub(super) struct ExternalSetup {
+pub(in crate::trial) struct ExternalSetup {
     /// Settings of the flow, with port 0 in place of `{{port}}`.
     settings: Settings,
     /// Program and arguments that start the agent; empty if it runs elsewhere.
@@ -66,7 +68,7 @@ pub(super) struct ExternalSetup {
     /// Whether each trial has a process of its own.
     pub(super) restarts: bool,
     /// Variant settings for the services behind the proxy.
-    pub(super) declared: VariantSettings,
+    pub(in crate::trial) declared: VariantSettings,
     /// Listening address of the proxy of an agent that runs elsewhere.
     pub(super) proxy: SocketAddr,
     /// Host names the agent uses for the proxy, besides those of this machine.
@@ -86,7 +88,11 @@ impl ExternalSetup {
     ///
     /// # Errors
     /// [`AgentError`] for the first invalid setting; `check` reports all of them earlier.
-    pub(super) fn of(agent: &ExternalAgent, variant: &str, declared: VariantSettings) -> Result<Self, AgentError> {
+    pub(in crate::trial) fn of(
+        agent: &ExternalAgent,
+        variant: &str,
+        declared: VariantSettings,
+    ) -> Result<Self, AgentError> {
         let (target, roles) = (&agent.target, &agent.roles);
         let patterns = agent.vars.iter().map(|(name, minted)| {
             let expression = minted.expression.as_deref().map(expression).transpose();
@@ -142,12 +148,12 @@ impl ExternalSetup {
     }
 
     /// Whether ragcheck starts the agent.
-    pub(super) fn is_started(&self) -> bool {
+    pub(in crate::trial) fn is_started(&self) -> bool {
         !self.command.is_empty()
     }
 
     /// Whether a process remembers no earlier trial: the scenario resets it, or starts it anew.
-    pub(super) fn forgets(&self) -> bool {
+    pub(in crate::trial) fn forgets(&self) -> bool {
         self.restarts || self.reset.is_some()
     }
 
@@ -174,6 +180,22 @@ impl ExternalSetup {
         let endpoints = std::iter::once(&self.settings.target.endpoint).chain(&self.settings.reset);
         endpoints.map(Endpoint::url).try_for_each(|url| trust::may_call(&url))
     }
+}
+
+/// Checks that all external agents of a plan were allowed on the command line; replay requires this too.
+///
+/// # Errors
+/// [`SetupError::Agent`] for the first that was not allowed.
+pub(crate) fn agents_named(opened: &Opened, plan: &Plan) -> Result<(), SetupError> {
+    for (scenario, setups) in opened.setups(plan) {
+        for setup in setups.values() {
+            if let Setup::Agent(setup) = setup {
+                let wrong = |reason| SetupError::Agent { file: scenario.file.clone(), reason };
+                setup.may_be_called().map_err(wrong)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn endpoint(url: &str, port: u16) -> Result<Endpoint, AgentError> {
