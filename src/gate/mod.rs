@@ -39,6 +39,8 @@ mod design_tests;
 #[cfg(test)]
 mod grade_error_rates;
 #[cfg(test)]
+mod run_error_rates;
+#[cfg(test)]
 mod scope_tests;
 #[cfg(test)]
 mod tests;

@@ -31,7 +31,7 @@ METRICS = {
     "session_budget": (steps.session_budget, "conversation", False),
     "tenant_isolation": (pipelines.tenant_isolation, "conversation", False),
     "forced_retrieval_rate": (pipelines.forced_retrieval_rate, "conversation", False),
-    "forbidden_call_rate": (pipelines.forbidden_call_rate, "unit", True),
+    "forbidden_call_rate": (pipelines.forbidden_call_rate, "conversation", True),
     "citation_range": (answers.citation_range, "conversation", False),
     "failure_contexts": (steps.failure_contexts, "conversation", False),
     "gateway_links": (pipelines.gateway_links, "conversation", False),

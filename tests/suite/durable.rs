@@ -62,9 +62,6 @@ fn figures(project: &Project) -> Vec<Vec<String>> {
         "interval_lower",
         "interval_upper",
         "recorded_on",
-        // A draw of a run that was killed before it was judged has no verdict.
-        "run_again",
-        "run_again_passed",
         "retries_transport",
     ];
     let mut rows = Vec::new();
