@@ -20,6 +20,7 @@ mod format;
 mod grades;
 mod grouped;
 mod latency;
+mod notes;
 mod part;
 mod pass_bet;
 mod repeats;
@@ -44,6 +45,8 @@ mod run_error_rates;
 mod scope_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod undecided_tests;
 
 pub(crate) use cause::{Cause, reason};
 pub(crate) use draws::{Draws, Redrawn};

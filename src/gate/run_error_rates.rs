@@ -10,7 +10,7 @@ use crate::trace::{Account, Trace};
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
 const QUICK: u32 = 60;
-const SLOW: u32 = 10_000;
+const SLOW: u32 = 2_000;
 /// The target per conversation.
 const TARGET: f64 = 0.90;
 /// Highest number of times that a failed trial is run again.
@@ -135,8 +135,8 @@ fn neither_warn_nor_trials_run_again_accept_more_runs_than_stated() {
 }
 
 #[test]
-#[ignore = "10,000 runs of each behaviour: .ci/slow"]
-fn ten_thousand_runs_with_warn_and_with_trials_run_again() {
+#[ignore = "2,000 runs of each behaviour: .ci/slow"]
+fn two_thousand_runs_with_warn_and_with_trials_run_again() {
     let lines = lines(SLOW);
     for (what, stated, found) in &lines {
         eprintln!("| {what} | {stated:.4} | {found:.4} |");
