@@ -2,7 +2,7 @@
 
 use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::external::MintedValue;
+use super::external::{AgentTarget, MintedValue, OPENAI_SHAPE, PORT};
 use super::{Case, Expectation, SequenceStep};
 use crate::settings::expression;
 use crate::settings::{Enforcement, Limits};
@@ -39,12 +39,11 @@ impl Checker<'_> {
                 let variant = named.map(|(name, _)| variants.key(name));
                 let at = variant.as_ref().map_or(root.key("flow"), |variant| variant.key("flow"));
                 let mistake = Mistake::at(at, "no-target", "`target` is missing");
-                self.say(mistake.label("add `target: {http: URL}`"));
+                self.say(mistake.label("add `target: {command: COMMAND}`, or `target: {http: URL}`"));
             }
             Some(target) => {
                 let at = root.key("target");
-                self.address(&target.http, at.key("http"));
-                self.pointer(&target.answer, at.key("answer"));
+                self.target(target, at);
                 if let Some(sources) = &target.sources {
                     self.pointer(sources, at.key("sources"));
                 }
@@ -56,7 +55,8 @@ impl Checker<'_> {
         }
         if let Some(reset) = &scenario.reset {
             let at = root.key("reset");
-            self.address(&reset.http, at.key("http"));
+            let started = scenario.target.as_ref().is_some_and(|target| !target.command.is_empty());
+            self.address(&reset.http, started, at.key("http"));
         }
         self.proxy(root.key("proxy"));
         self.proxy_hosts(&scenario.proxy_hosts, root.key("proxy_hosts"));
@@ -73,12 +73,66 @@ impl Checker<'_> {
         self.scenario.flows().any(|flow| flow == EXTERNAL)
     }
 
-    fn address(&mut self, url: &str, at: At<'_>) {
+    /// Checks how the agent is started and reached.
+    fn target(&mut self, target: &AgentTarget, at: At<'_>) {
+        let started = !target.command.is_empty();
+        match &target.http {
+            Some(url) => self.address(url, started, at.key("http")),
+            None if started => {}
+            None => {
+                let mistake = Mistake::at(at, "no-target", "the agent can neither be started nor be reached").on_key();
+                self.say(mistake.label("add `command: COMMAND`, `http: URL`, or both"));
+            }
+        }
+        if started && target.command[0].contains("{{") {
+            let mistake = Mistake::at(at.key("command"), "bad-command", "the program itself cannot be a placeholder");
+            self.say(mistake.label("begin with the program: `python agent.py --port {{port}}`"));
+        }
+        for (key, given) in
+            [("ready", target.ready.is_some()), ("restart", target.restart.is_some()), ("env", !target.env.is_empty())]
+        {
+            if given && !started {
+                let message = format!("`{key}` is about a process that ragcheck starts");
+                let mistake = Mistake::at(at.key(key), "no-command", message).on_key();
+                self.say(mistake.label("add `command`, or remove it"));
+            }
+        }
+        for (key, given) in [("ready", target.ready.is_some()), ("headers", !target.headers.is_empty())] {
+            if given && target.http.is_none() && started {
+                let message = format!("`{key}` needs `http`: this agent reads its turns from its standard input");
+                self.say(Mistake::at(at.key(key), "no-http", message).on_key().label("add `http`, or remove it"));
+            }
+        }
+        if target.ready.as_ref().is_some_and(|path| !path.starts_with('/')) {
+            self.say(Mistake::at(at.key("ready"), "bad-path", "not a path").label("write `/health`, for example"));
+        }
+        let headers = at.key("headers");
+        for (name, value) in &target.headers {
+            let sound = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+            if name.is_empty() || !name.chars().all(sound) || value.chars().any(char::is_control) {
+                self.say(Mistake::at(headers.key(name), "bad-header", "not a header that can be sent").on_key());
+            }
+        }
+        if target.answer != OPENAI_SHAPE {
+            self.pointer(&target.answer, at.key("answer"));
+        }
+    }
+
+    /// Checks a URL; `started` if `command` starts the agent, which may then have `{{port}}` for its port.
+    fn address(&mut self, url: &str, started: bool, at: At<'_>) {
+        if !started && url.contains(PORT) {
+            let mistake = Mistake::at(at, "bad-url", "`{{port}}` is the port of a process that ragcheck starts");
+            self.say(mistake.label("add `target.command`, or write the agent's port").without_quote());
+            return;
+        }
         let host = url.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"));
         let host = host.map(|(_, rest)| rest.split('/').next().unwrap_or_default());
         if host.is_none_or(str::is_empty) || url.contains(char::is_whitespace) {
             let mistake = Mistake::at(at, "bad-url", "not an address that can be posted to");
             self.say(mistake.label("write `http://host:port/path`").without_quote());
+        } else if started && !host.is_some_and(is_this_machine) {
+            let mistake = Mistake::at(at, "bad-url", "`command` starts the agent on this machine, and this is another");
+            self.say(mistake.label("write `http://127.0.0.1:{{port}}/path`").without_quote());
         }
     }
 
@@ -90,16 +144,20 @@ impl Checker<'_> {
     }
 
     fn body(&mut self, body: &Value, at: At<'_>) {
-        let known: Vec<&str> = self.flows.iter().flat_map(|flow| flow.placeholders.iter().copied()).collect();
+        let flows = self.flows.iter().flat_map(|flow| flow.placeholders.iter().map(|name| (*name).to_owned()));
+        let variants = self.scenario.variants.values().map(|variant| &variant.prompts);
+        let prompts = variants.chain([&self.scenario.prompts]).flat_map(BTreeMap::keys);
+        let known: Vec<String> = flows.chain(prompts.map(|name| format!("{PROMPT}{name}"))).collect();
         let mut names = Vec::new();
         placeholders(body, &mut names);
-        for name in names.iter().filter(|name| !known.contains(&name.as_str())) {
-            let mistake = Mistake::at(at, "unknown-placeholder", format!("unknown placeholder `{{{name}}}`")).on_key();
-            self.say(mistake.label(did_you_mean(name, known.iter().copied())));
+        for name in names.iter().filter(|name| !known.contains(name)) {
+            let message = format!("unknown placeholder `{{{{{name}}}}}`");
+            let mistake = Mistake::at(at, "unknown-placeholder", message).on_key();
+            self.say(mistake.label(did_you_mean(name, known.iter().map(String::as_str))));
         }
-        if !names.iter().any(|name| matches!(name.as_str(), "message" | "history")) {
+        if !names.iter().any(|name| matches!(name.as_str(), "message" | "messages" | "history")) {
             let mistake = Mistake::at(at, "nothing-said", "the agent would never get the user's words").on_key();
-            self.say(mistake.help("put `{message}` where the agent expects them"));
+            self.say(mistake.help("put `{{message}}` where the agent expects them"));
         }
     }
 
@@ -186,7 +244,7 @@ impl Checker<'_> {
         let (at, limits) = (root.key("model"), root.key("limits"));
         for (at, set) in [
             (root.key("knowledge"), !scenario.knowledge.is_empty()),
-            (root.key("prompts"), !scenario.prompts.is_empty()),
+            (root.key("prompts"), !scenario.prompts.is_empty() && !self.sends_prompts()),
             (root.key("enforcement"), scenario.enforcement != Enforcement::default()),
             (at.key("temperature"), model.temperature.is_some()),
             (at.key("max_tokens"), model.max_tokens.is_some()),
@@ -213,7 +271,7 @@ impl Checker<'_> {
                 ("model", variant.model.is_some()),
                 ("temperature", variant.temperature.is_some()),
                 ("enforcement", variant.enforcement.is_some()),
-                ("prompts", !variant.prompts.is_empty()),
+                ("prompts", !variant.prompts.is_empty() && !self.sends_prompts()),
             ] {
                 if set {
                     self.own_matter(at.key(key));
@@ -232,9 +290,17 @@ impl Checker<'_> {
         }
     }
 
+    /// Whether the turns of an external agent carry prompts of the variant.
+    pub(super) fn sends_prompts(&self) -> bool {
+        let send = self.scenario.target.as_ref().and_then(|target| target.send.as_ref());
+        let mut names = Vec::new();
+        send.into_iter().for_each(|body| placeholders(body, &mut names));
+        names.iter().any(|name| name.starts_with(PROMPT))
+    }
+
     fn own_matter(&mut self, at: At<'_>) {
         let mistake = Mistake::at(at, "agents-own", "nothing here can set this: it is the agent's own matter").on_key();
-        self.say(mistake.help("remove it; `{variant}` in `target.send` tells the agent which variant is meant"));
+        self.say(mistake.help("remove it; `{{variant}}` in `target.send` tells the agent which variant is meant, `{{prompt.NAME}}` sends a prompt"));
     }
 
     /// Rejects settings of a case that an external agent cannot follow.
@@ -285,6 +351,15 @@ impl Checker<'_> {
     }
 }
 
+/// What the placeholder of a variant's prompt begins with.
+const PROMPT: &str = "prompt.";
+
+/// Whether a host with its port is this machine.
+fn is_this_machine(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    matches!(name, "127.0.0.1" | "localhost" | "[::1]")
+}
+
 /// Whether the body of a turn contains that placeholder.
 pub(super) fn is_filled_with(body: &Value, name: &str) -> bool {
     let mut names = Vec::new();
@@ -295,9 +370,10 @@ pub(super) fn is_filled_with(body: &Value, name: &str) -> bool {
 fn placeholders(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::String(text) => {
-            let parts = text.split('{').skip(1).filter_map(|part| part.split_once('}'));
-            let name = |part: &&str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-            names.extend(parts.map(|(name, _)| name).filter(name).map(str::to_owned));
+            let parts = text.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0.trim()));
+            let plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            let name = |part: &&str| plain(part) || part.starts_with(PROMPT);
+            names.extend(parts.filter(name).map(str::to_owned));
         }
         Value::Array(items) => items.iter().for_each(|item| placeholders(item, names)),
         Value::Object(members) => members.values().for_each(|item| placeholders(item, names)),

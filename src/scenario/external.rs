@@ -35,15 +35,39 @@ pub struct ExternalAgent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentTarget {
-    /// The URL to which each turn is posted.
-    pub http: String,
-    /// The JSON body of a turn. The placeholders `{message}`, `{conversation_id}`, `{tenant}`, `{variant}`, `{trial}`
-    /// and `{turn}` in its texts are replaced; a text that is `{history}` becomes the earlier turns, a list of
-    /// `{role, content}`. Default: `{message: "{message}", conversation_id: "{conversation_id}", history:
-    /// "{history}"}`.
+    /// The command that starts the agent, in the project's folder and without a shell: a text that is split as a shell
+    /// would (quotes, no variables, no pipes), or a list of words. `{{port}}` is the port to listen at, also in the
+    /// environment variable `PORT`. Each worker has one process. Without `http`, a turn is one line of JSON to its
+    /// standard input, and the reply one line of its standard output.
+    #[serde(default, deserialize_with = "words", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "names_schema")]
+    pub command: Vec<String>,
+    /// Environment variables of the process, in addition to those of the run and the base URLs of its services;
+    /// `{{variant}}` is the variant's name, `{{model}}` the model's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// The URL to which each turn is posted; `{{port}}` in it is the port of the process that `command` started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// The path that answers a GET with a status below 400 as soon as the process is ready; it has 30 s. Default: the
+    /// process is ready when its port accepts a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+    /// When the process is started anew. Default: when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
+    /// Headers of each turn. `{{env.NAME}}` is an environment variable, which has to be trusted with the agent's host
+    /// (`--trust NAME=HOST`).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The JSON body of a turn. The placeholders `{{message}}`, `{{conversation_id}}`, `{{tenant}}`, `{{variant}}`,
+    /// `{{trial}}`, `{{turn}}` and `{{prompt.NAME}}` in its texts are replaced; a text that is `{{history}}` becomes the
+    /// earlier turns, a list of `{role, content}`, and one that is `{{messages}}` the same with the user's message last.
+    /// `{message}` is the same as `{{message}}`. Default: `{message: "{{message}}", conversation_id:
+    /// "{{conversation_id}}", history: "{{history}}"}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send: Option<Value>,
-    /// JSON pointer of the answer in the reply.
+    /// JSON pointer of the answer in the reply; or `openai` for an endpoint of the shape of Chat Completions.
     #[serde(default = "answer")]
     pub answer: String,
     /// The version of the tested agent, as its owner names it. Trials of different versions are not repetitions of
@@ -62,11 +86,13 @@ pub struct AgentTarget {
 }
 
 impl AgentTarget {
-    /// Its server, in the form of `--agent`: `http://127.0.0.1:8400`; `None` if the URL is not a plain address.
+    /// Its server, in the form of `--agent`: `http://127.0.0.1:8400`; `None` if `command` starts it, or the URL is not
+    /// a plain address.
     pub fn server(&self) -> Option<&str> {
-        let host = self.http.find("://")? + 3;
-        let end = self.http[host..].find(['/', '?', '#']).map_or(self.http.len(), |at| host + at);
-        let server = &self.http[..end];
+        let http = self.http.as_deref().filter(|_| self.command.is_empty())?;
+        let host = http.find("://")? + 3;
+        let end = http[host..].find(['/', '?', '#']).map_or(http.len(), |at| host + at);
+        let server = &http[..end];
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "+-.:/[]_".contains(letter);
         (end > host && server.chars().all(plain)).then_some(server)
     }
@@ -74,6 +100,19 @@ impl AgentTarget {
 
 fn answer() -> String {
     "/answer".into()
+}
+
+/// Placeholder for the port of a process that ragcheck starts.
+pub(crate) const PORT: &str = "{{port}}";
+/// `target.answer` of an endpoint that has the shape of Chat Completions.
+pub(crate) const OPENAI_SHAPE: &str = "openai";
+
+/// When the process of an agent is started anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Restart {
+    /// Before each trial.
+    Trial,
 }
 
 /// Endpoint called before each trial, to clear what the agent remembers.
@@ -140,6 +179,28 @@ impl<'de> Visitor<'de> for NamesVisitor {
 
 fn names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     deserializer.deserialize_any(NamesVisitor)
+}
+
+struct CommandVisitor;
+
+impl<'de> Visitor<'de> for CommandVisitor {
+    type Value = Vec<String>;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("a command, or a list of its words")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, command: &str) -> Result<Vec<String>, E> {
+        shlex::split(command).ok_or_else(|| E::custom("a quote in this command is not closed"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, words: A) -> Result<Vec<String>, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(words))
+    }
+}
+
+fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    deserializer.deserialize_any(CommandVisitor)
 }
 
 fn names_schema(_: &mut SchemaGenerator) -> Schema {

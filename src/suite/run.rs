@@ -128,6 +128,9 @@ impl Suite {
             let trace = &trial.finished.trace;
             writing.trace(&trial.made.line)?;
             writing.passages(&trial.finished.passages)?;
+            if let Some(text) = trial.finished.printed.as_deref().filter(|text| !text.is_empty()) {
+                writing.printed(&trace.trial, text)?;
+            }
             seen.add(trace, options);
             seen.unused.extend(trial.finished.unused);
             builder.add(Some(trace), &trial.finished.passages, trial.made).map_err(io::Error::other)?;

@@ -39,6 +39,8 @@ pub(crate) const RUN_AGAIN: &str = "run-again.jsonl";
 pub(crate) const RUN: &str = "run.json";
 /// Values that differ between machines.
 pub(crate) const ENVIRONMENT: &str = "environment.json";
+/// What the processes of external agents printed, a line of JSON with `trial` and `text` for each trial.
+pub(crate) const AGENT_OUTPUT: &str = "agent-output.jsonl";
 /// One row a trial.
 pub(crate) const TRIALS_CSV: &str = "trials.csv";
 /// One row a criterion.

@@ -5,6 +5,7 @@
 //! or a cassette. A turnstile admits one trial at a time, in plan order, because a request does not say which trial it
 //! belongs to.
 
+use super::agents::{Process, Wanted};
 use super::external_setup::{ExternalSetup, Measured, Recorded};
 use super::heard::Heard;
 use super::live::{Live, live_evidence, redacted};
@@ -16,15 +17,14 @@ use super::trust::may_call;
 use super::{Finished, SetupError, TrialRunner, trace_of};
 use crate::cassette::{Cassette, LocalTimes};
 use crate::flow::Abort;
-use crate::flow::external::{Endpoint, Pace, SILENCE, Session, Trouble, reset};
+use crate::flow::external::{Endpoint, Life, Pace, SILENCE, Session, Trouble, reset};
 use crate::plan::{Plan, PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::settings::Auth;
 use crate::trace::{Arm, EXTERNAL, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind, version_of};
 use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport};
-use crate::trial::proxy::{Bound, MODEL_MOUNT, Proxy, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
+use crate::trial::proxy::{Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
@@ -42,6 +42,15 @@ pub enum Doing {
 
 impl Doing {
     /// Headers sent to the agent with each turn, so that it can skip side effects in replays.
+    /// Its name in headers and in the environment of an agent's process.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Record => "record",
+            Self::Replay => "replay",
+        }
+    }
+
     fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Live => &[(MODE_HEADER, "live")],
@@ -57,6 +66,8 @@ const MODE_HEADER: &str = "x-ragcheck-mode";
 /// One run of a trial: the services behind the proxy, and the clock that times it.
 struct Course<'p> {
     doing: Doing,
+    /// Whether the agent's process may have run no other trial.
+    fresh: bool,
     way: Arc<dyn Transport>,
     tap: Arc<Tap>,
     vars: Arc<Vars>,
@@ -71,6 +82,8 @@ struct Course<'p> {
 struct Ran {
     trace: Trace,
     secrets: Vec<(String, String)>,
+    /// What the agent's process printed, without the keys of the environment; `None` for an agent that runs elsewhere.
+    printed: Option<String>,
 }
 
 impl TrialRunner {
@@ -79,9 +92,11 @@ impl TrialRunner {
         trial.lane.flow == EXTERNAL
     }
 
-    /// Waits until no other external trial is running; first come, first served.
-    pub async fn turnstile(&self) -> OwnedMutexGuard<()> {
-        Arc::clone(&self.turnstile).lock_owned().await
+    /// Waits until the trial's agent is free: an agent that runs elsewhere serves one trial at a time, in order of
+    /// request; of one that ragcheck starts there is a process for each.
+    pub async fn turnstile(&self, trial: &PlannedTrial) -> Option<OwnedMutexGuard<()>> {
+        let elsewhere = self.agent(trial).is_some_and(|agent| !agent.is_started());
+        if elsewhere { Some(self.agents.turnstile().await) } else { None }
     }
 
     /// Runs one external trial. The caller holds the permit of [`TrialRunner::turnstile`].
@@ -96,22 +111,6 @@ impl TrialRunner {
             Doing::Replay => work.replay().await,
         };
         done.unwrap_or_else(|why| failed(plan, trial, &why))
-    }
-
-    /// The proxy at that address, opened on first use.
-    async fn proxy(&self, address: SocketAddr) -> Result<Arc<Proxy>, Box<TrialError>> {
-        let mut proxies = self.proxies.lock().await;
-        if let Some(proxy) = proxies.get(&address) {
-            return Ok(Arc::clone(proxy));
-        }
-        let opened = Proxy::open(address).await.map_err(|why| {
-            let message = format!("the proxy cannot listen at {address}: {why}");
-            let detail = "stop what listens there, or write another address in `proxy` and in the agent's settings";
-            error(TrialErrorKind::Provider, &message, vec![detail.to_owned()])
-        })?;
-        let opened = Arc::new(opened);
-        proxies.insert(address, Arc::clone(&opened));
-        Ok(opened)
     }
 }
 
@@ -134,11 +133,13 @@ impl Work<'_> {
         let tap = Arc::new(Tap::new(transport));
         let evidence = live_evidence(&self.outside.declared);
         let (way, pace) = (Arc::clone(&tap) as Arc<dyn Transport>, &Measured(times));
-        let ran =
-            self.run(Course { doing: Doing::Live, way, tap, vars, clock, pace, evidence, recorded: None }).await?;
+        let ran = self
+            .run(Course { doing: Doing::Live, fresh: false, way, tap, vars, clock, pace, evidence, recorded: None })
+            .await?;
         let redactor = self.runner.redactor().knowing(ran.secrets);
         let trace = self.runner.with_outage(self.trial, redacted(ran.trace, &redactor), &Origin::new());
-        Ok(Finished::of(trace))
+        let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
+        Ok(Finished { printed, ..Finished::of(trace) })
     }
 
     async fn record(&self) -> Outcome {
@@ -153,20 +154,30 @@ impl Work<'_> {
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let times = Arc::new(LocalTimes::recording());
         let (pace, evidence) = (&Measured(Arc::clone(&times)), live_evidence(&self.outside.declared));
-        let course =
-            Course { doing: Doing::Record, way, tap, vars: Arc::clone(&vars), clock, pace, evidence, recorded: None };
+        let course = Course {
+            doing: Doing::Record,
+            fresh: false,
+            way,
+            tap,
+            vars: Arc::clone(&vars),
+            clock,
+            pace,
+            evidence,
+            recorded: None,
+        };
         let ran = self.run(course).await?;
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
         let trace = redacted(ran.trace, &redactor);
         let live = Live { trace, times: &times, vars: vars.values(), redactor };
-        Ok(self.runner.keep(self.plan, self.trial, recorder, live, |cassette| self.replay_from(cassette)).await)
+        Ok(self.runner.keep(self.plan, self.trial, recorder, live, |cassette| self.replay_from(cassette, true)).await)
     }
 
     async fn replay(&self) -> Outcome {
-        self.replay_from(self.runner.recorded(self.plan, self.trial)?).await
+        self.replay_from(self.runner.recorded(self.plan, self.trial)?, false).await
     }
 
-    async fn replay_from(&self, cassette: Cassette) -> Outcome {
+    /// Replays a recording; `verifies` one that was just made, in a process that no other trial ran in.
+    async fn replay_from(&self, cassette: Cassette, verifies: bool) -> Outcome {
         let runner = self.runner;
         let record = rerecord(self.plan, self.trial);
         let header = cassette.header.clone();
@@ -191,11 +202,15 @@ impl Work<'_> {
             replaced_errors: 0,
         };
         let clock = Arc::new(RealClock::start());
-        let ran = self.run(Course { doing: Doing::Replay, way, tap, vars, clock, pace, evidence, recorded }).await?;
-        let trace = redacted(ran.trace, &runner.redactor().knowing(ran.secrets));
+        let fresh = verifies && !self.outside.forgets();
+        let course = Course { doing: Doing::Replay, fresh, way, tap, vars, clock, pace, evidence, recorded };
+        let ran = self.run(course).await?;
+        let redactor = runner.redactor().knowing(ran.secrets);
+        let trace = redacted(ran.trace, &redactor);
+        let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let trace = runner.with_outage(self.trial, trace, &header.recorded_from);
-        Ok(Finished { unused, ..Finished::of(trace) })
+        Ok(Finished { unused, printed, ..Finished::of(trace) })
     }
 
     /// Access to the providers, with the limits of the run.
@@ -216,13 +231,15 @@ impl Work<'_> {
         doing: Doing,
         clock: &Arc<dyn Clock>,
     ) -> Result<Arc<dyn Transport>, Box<TrialError>> {
-        may_call(&endpoint.url()).map_err(|why| error(TrialErrorKind::Provider, &why.to_string(), Vec::new()))?;
+        if !self.outside.is_started() {
+            may_call(&endpoint.url()).map_err(|why| error(TrialErrorKind::Provider, &why.to_string(), Vec::new()))?;
+        }
         let address = Address {
             base_url: endpoint.origin.clone(),
             key: None,
             auth: Auth::Bearer,
             headers: doing.headers(),
-            timeout: self.outside.settings.turn.saturating_mul(3),
+            timeout: self.outside.declared.limits.turn.saturating_mul(3),
             trial_header: false,
         };
         let live = LiveTransport::new(BTreeMap::from([(Service::Agent, address)]), Arc::clone(clock));
@@ -232,15 +249,20 @@ impl Work<'_> {
 
     /// Runs the trial, a reset and then turn by turn, with access to the services behind the proxy.
     async fn run(&self, course: Course<'_>) -> Result<Ran, Box<TrialError>> {
-        let Course { doing, way, tap, vars, clock, pace, evidence, recorded } = course;
-        let settings = &self.outside.settings;
-        let proxy = self.runner.proxy(self.outside.proxy).await?;
+        let Course { doing, fresh, way, tap, vars, clock, pace, evidence, recorded } = course;
+        let (setup, trial, folder) = (self.outside, self.trial, self.runner.loaded.root.as_path());
+        let lease = self.runner.agents.lease(Wanted { setup, trial, doing, fresh, folder, clock: &clock }).await?;
+        let process = lease.process();
+        let settings = &setup.settings(process.map(Process::port));
         if let Some(endpoint) = &settings.reset {
             let way = self.to_agent(endpoint, doing, &clock)?;
             reset(endpoint, &*way, &self.trial.id).await.map_err(|trouble| self.told(trouble))?;
         }
-        let agent = self.to_agent(&settings.target.endpoint, doing, &clock)?;
-        let serving: Serving = proxy.serve(way, &self.outside.hosts);
+        let agent = match process.and_then(Process::lines) {
+            Some(lines) => lines,
+            None => self.to_agent(&settings.target.endpoint, doing, &clock)?,
+        };
+        let serving: Serving = lease.proxy.serve(way, &self.outside.hosts);
         let mut session = Session {
             settings,
             trial: &self.trial.id,
@@ -248,6 +270,7 @@ impl Work<'_> {
             withhold_history: self.trial.lane.arm == Arm::Control,
             keep_replies: self.case.expects_reply(),
             way: agent,
+            life: process.map(|process| process as &dyn Life),
             tap: Arc::clone(&tap),
             clock,
             silence: (evidence.mode == Mode::Live).then_some(SILENCE),
@@ -264,10 +287,11 @@ impl Work<'_> {
         };
         let (asked, refused, early) = (serving.asked(), serving.refused(), serving.before());
         drop(serving);
+        let (proxy, printed) = (lease.proxy.address(), process.map(Process::printed));
         let live = evidence.mode == Mode::Live;
         let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
             refused.into_iter().partition(|one| one.is_among(&self.outside.may_refuse));
-        let (proxy, asks_nothing) = (self.outside.proxy, self.case.asks_nothing);
+        let asks_nothing = self.case.asks_nothing;
         let heard = Heard { proxy, asked, refused: &refused, recorded, asks_nothing };
         let end = heard.problem(&session.events, &end).map_or(end, |problem| TrialEnd::Error(*problem));
         let mut trace = trace_of(self.plan, self.trial, evidence, end);
@@ -282,7 +306,10 @@ impl Work<'_> {
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
         trace.version = version_of(&trace.events).max(trace.end.version());
-        Ok(Ran { trace, secrets: tap.secrets() })
+        if trace.end == TrialEnd::Completed {
+            lease.release();
+        }
+        Ok(Ran { trace, secrets: tap.secrets(), printed })
     }
 
     #[expect(
@@ -292,6 +319,7 @@ impl Work<'_> {
     fn told(&self, trouble: Trouble) -> Box<TrialError> {
         let proxy = self.outside.proxy;
         match trouble {
+            Trouble::Unreached(why) if self.outside.is_started() => error(TrialErrorKind::Provider, &why, Vec::new()),
             Trouble::Unreached(why) => {
                 let detail = vec![
                     "start the agent before the run, with these base URLs in its settings:".to_owned(),
@@ -305,7 +333,7 @@ impl Work<'_> {
                               turn, and would be answered and counted in the next one";
                 error(TrialErrorKind::Provider, &why, vec![detail.to_owned()])
             }
-            Trouble::TooSlow(why) => error(TrialErrorKind::Provider, &why, Vec::new()),
+            Trouble::SetUp(why) | Trouble::TooSlow(why) => error(TrialErrorKind::Provider, &why, Vec::new()),
             Trouble::Miss(miss) => aborted(&Abort::Miss(miss)),
         }
     }

@@ -2,12 +2,13 @@
 
 use super::trust::{self, Distrust};
 use crate::cassette::LocalTimes;
-use crate::flow::external::{Endpoint, Pace, Settings, Target, Words};
+use crate::flow::external::{AnswerAt, Endpoint, Pace, Settings, Target, Words};
 use crate::plan::VariantSettings;
-use crate::scenario::external::ExternalAgent;
+use crate::scenario::external::{ExternalAgent, OPENAI_SHAPE, PORT};
 use crate::settings::expression;
 use crate::trial::proxy::{Pattern, Vars};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,15 +35,38 @@ pub(super) enum AgentError {
     /// The proxy's listening address is invalid.
     #[error("proxy: {0}")]
     Proxy(std::net::AddrParseError),
+    /// A variable may not be sent to the agent.
+    #[error("target.headers: {0}")]
+    Distrust(Distrust),
+    /// A variable is not set.
+    #[error("target.headers: `{header}` needs the environment variable {variable}, which is not set")]
+    Unset {
+        /// The header.
+        header: String,
+        /// The variable.
+        variable: String,
+    },
 }
 
 /// Settings shared by all trials of one variant with an external agent.
 pub(super) struct ExternalSetup {
-    /// Settings of the flow.
-    pub(super) settings: Settings,
+    /// Settings of the flow, with port 0 in place of `{{port}}`.
+    settings: Settings,
+    /// Program and arguments that start the agent; empty if it runs elsewhere.
+    pub(super) command: Vec<String>,
+    /// Environment variables of a process that the scenario sets.
+    pub(super) env: Vec<(String, String)>,
+    /// URL of a turn as written; `None` if turns go to the standard input of the process.
+    pub(super) http: Option<String>,
+    /// URL that resets the agent, as written.
+    reset: Option<String>,
+    /// Path that answers when a process is ready.
+    pub(super) ready: Option<String>,
+    /// Whether each trial has a process of its own.
+    pub(super) restarts: bool,
     /// Variant settings for the services behind the proxy.
     pub(super) declared: VariantSettings,
-    /// Listening address of the proxy.
+    /// Listening address of the proxy of an agent that runs elsewhere.
     pub(super) proxy: SocketAddr,
     /// Host names the agent uses for the proxy, besides those of this machine.
     pub(super) hosts: Vec<String>,
@@ -57,26 +81,47 @@ impl ExternalSetup {
     ///
     /// # Errors
     /// [`AgentError`] for the first invalid setting; `check` reports all of them earlier.
-    pub(super) fn of(agent: &ExternalAgent, declared: VariantSettings) -> Result<Self, AgentError> {
-        let endpoint = |url: &str| Endpoint::parse(url).ok_or_else(|| AgentError::Address(url.to_owned()));
+    pub(super) fn of(agent: &ExternalAgent, variant: &str, declared: VariantSettings) -> Result<Self, AgentError> {
         let (target, roles) = (&agent.target, &agent.roles);
         let patterns = agent.vars.iter().map(|(name, minted)| {
             let expression = minted.expression.as_deref().map(expression).transpose();
             let expression = expression.map_err(|why| AgentError::Variable { name: name.clone(), why })?;
             Ok(Pattern { name: name.clone(), at: minted.at.clone(), expression })
         });
+        let address = match &target.http {
+            Some(url) => endpoint(url, 0)?,
+            None if target.command.is_empty() => return Err(AgentError::Address(String::new())),
+            None => Endpoint { origin: format!("`{}`", target.command.join(" ")), path: String::new() },
+        };
+        let answer =
+            if target.answer == OPENAI_SHAPE { AnswerAt::OpenAi } else { AnswerAt::Pointer(target.answer.clone()) };
         Ok(Self {
             settings: Settings {
                 target: Target {
-                    endpoint: endpoint(&target.http)?,
-                    send: target.send.clone().unwrap_or_else(Target::usual_body),
-                    answer: target.answer.clone(),
+                    endpoint: address,
+                    headers: headers(&target.headers, target.http.as_deref())?,
+                    send: target.send.clone().unwrap_or_else(|| Target::usual_body(&answer)),
+                    answer,
                     sources: target.sources.clone(),
                 },
-                reset: agent.reset.as_ref().map(|reset| endpoint(&reset.http)).transpose()?,
+                reset: agent.reset.as_ref().map(|reset| endpoint(&reset.http, 0)).transpose()?,
                 roles: roles.by_tool(),
                 turn: *declared.limits.turn,
+                prompts: declared.prompts.clone(),
             },
+            command: target.command.clone(),
+            env: target
+                .env
+                .iter()
+                .map(|(name, value)| {
+                    let value = value.replace("{{variant}}", variant).replace("{{model}}", &declared.model.name);
+                    (name.clone(), value)
+                })
+                .collect(),
+            http: target.http.clone(),
+            reset: agent.reset.as_ref().map(|reset| reset.http.clone()),
+            ready: target.ready.clone(),
+            restarts: target.restart.is_some(),
             hosts: agent.proxy_hosts.clone(),
             may_refuse: target.may_refuse.clone(),
             proxy: agent.proxy.parse().map_err(AgentError::Proxy)?,
@@ -84,17 +129,67 @@ impl ExternalSetup {
             declared,
         })
     }
-}
 
-impl ExternalSetup {
-    /// Checks that every URL the trial would post to was allowed on the command line.
+    /// Whether ragcheck starts the agent.
+    pub(super) fn is_started(&self) -> bool {
+        !self.command.is_empty()
+    }
+
+    /// Whether a process remembers no earlier trial: the scenario resets it, or starts it anew.
+    pub(super) fn forgets(&self) -> bool {
+        self.restarts || self.reset.is_some()
+    }
+
+    /// Settings of a trial with the process at `port`; `None` for an agent that runs elsewhere.
+    pub(super) fn settings(&self, port: Option<u16>) -> Settings {
+        let mut settings = self.settings.clone();
+        let at = |url: &String| endpoint(url, port.unwrap_or_default()).ok();
+        if let Some(found) = self.http.as_ref().and_then(at) {
+            settings.target.endpoint = found;
+        }
+        settings.reset = self.reset.as_ref().and_then(at);
+        settings
+    }
+
+    /// Checks that every URL the trial would post to was allowed on the command line. A process that the run itself
+    /// starts needs no permission: whoever runs the project runs its code.
     ///
     /// # Errors
     /// The first URL that was not allowed.
     pub(super) fn may_be_called(&self) -> Result<(), Distrust> {
+        if self.is_started() {
+            return Ok(());
+        }
         let endpoints = std::iter::once(&self.settings.target.endpoint).chain(&self.settings.reset);
         endpoints.map(Endpoint::url).try_for_each(|url| trust::may_call(&url))
     }
+}
+
+fn endpoint(url: &str, port: u16) -> Result<Endpoint, AgentError> {
+    let url = url.replace(PORT, &port.to_string());
+    Endpoint::parse(&url).ok_or(AgentError::Address(url))
+}
+
+/// Headers of a turn, with the environment variables in them.
+fn headers(declared: &BTreeMap<String, String>, http: Option<&str>) -> Result<Vec<(String, String)>, AgentError> {
+    let url = http.unwrap_or_default().replace(PORT, "0");
+    let filled = declared.iter().map(|(name, value)| {
+        let name = name.to_ascii_lowercase();
+        let mut out = String::new();
+        let mut rest = value.as_str();
+        while let Some((before, after)) = rest.split_once("{{env.") {
+            let Some((variable, after)) = after.split_once("}}") else { break };
+            let variable = variable.trim();
+            trust::may_send(variable, &url).map_err(AgentError::Distrust)?;
+            let unset = || AgentError::Unset { header: name.clone(), variable: variable.to_owned() };
+            out.push_str(before);
+            out.push_str(&std::env::var(variable).map_err(|_| unset())?);
+            rest = after;
+        }
+        out.push_str(rest);
+        Ok((name, out))
+    });
+    filled.collect()
 }
 
 /// Measures turns and notes the time not spent in services.

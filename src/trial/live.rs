@@ -130,11 +130,13 @@ impl TrialRunner {
             let message = "the replay of what was just recorded differs from the live trial";
             let mut detail = vec![difference, "an earlier recording is as it was".to_owned()];
             if Self::is_external(trial) {
-                detail.push(
-                    "values that the agent generates per run (dates, ids) are declared in `vars`; what it remembers of \
-                     the trial before is cleared by `reset`"
-                        .to_owned(),
-                );
+                detail.push("values that the agent generates per run (dates, ids) are declared in `vars`".to_owned());
+                let forgets = self.agent(trial).is_some_and(|agent| agent.is_started() && agent.forgets());
+                detail.extend((!forgets).then(|| {
+                    "the replay ran in a process that no other trial ran in: if your agent remembers earlier trials, \
+                     declare `reset`, or `target.restart: trial`"
+                        .to_owned()
+                }));
             }
             finished.trace.end = TrialEnd::Error(*error(TrialErrorKind::CassetteBroken, message, detail));
         } else if let Some(first) = self.first_draw(plan, trial, &trace, &replay).await {

@@ -3,6 +3,7 @@
 //! Replay, live and record differ in clock, transport and source of local times; flow, environment, tools and knowledge
 //! are the same. Nothing here decides which trials run, or judges them.
 
+mod agents;
 mod cost;
 mod drift;
 mod drive;
@@ -46,11 +47,9 @@ use crate::plan::{Plan, PlannedScenario, PlannedTrial, VariantSettings};
 use crate::scenario::Loaded;
 use crate::trace::{ASKED_NOBODY, EXTERNAL, Evidence, Mode, NamedPassage, Roles, Trace, TrialEnd, version_of};
 use crate::transport::{Budget, LiveError, LiveTransport, Pace};
-use crate::trial::proxy::Proxy;
 pub(crate) use external::Doing;
 use external_setup::ExternalSetup;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -133,12 +132,14 @@ pub struct Finished {
     pub passages: Vec<Arc<NamedPassage>>,
     /// Trace of a later draw, if `trace` is the first draw, which counts.
     pub again: Option<Box<Trace>>,
+    /// What the process of an external agent printed, redacted; `None` for other agents.
+    pub printed: Option<String>,
 }
 
 impl Finished {
     /// A result that consists of a trace only.
     pub fn of(trace: Trace) -> Self {
-        Self { trace, unused: Vec::new(), passages: Vec::new(), again: None }
+        Self { trace, unused: Vec::new(), passages: Vec::new(), again: None, printed: None }
     }
 }
 
@@ -178,8 +179,7 @@ pub struct TrialRunner {
     paces: BTreeMap<String, Arc<Pace>>,
     /// Setups by scenario of the plan, then by variant.
     setups: Vec<BTreeMap<String, Setup>>,
-    proxies: tokio::sync::Mutex<BTreeMap<SocketAddr, Arc<Proxy>>>,
-    turnstile: Arc<tokio::sync::Mutex<()>>,
+    agents: agents::Agents,
     /// Passages that trials found.
     found: passages::Named,
     /// Scenarios, by index in the plan, of which only some trials are drawn.
@@ -205,8 +205,7 @@ impl TrialRunner {
             budget: Arc::default(),
             paces,
             setups,
-            proxies: tokio::sync::Mutex::default(),
-            turnstile: Arc::default(),
+            agents: agents::Agents::default(),
             found: passages::Named::default(),
             in_part: BTreeSet::new(),
         })
@@ -311,7 +310,9 @@ fn setups(
         let declared = variant.settings.clone().ok_or_else(unknown)?;
         let setup = if variant.flow == EXTERNAL {
             let agent = scenario.agent.as_ref().ok_or_else(|| wrong("`target` is missing".into()))?;
-            Setup::Agent(Box::new(ExternalSetup::of(agent, declared).map_err(|why| wrong(why.to_string()))?))
+            Setup::Agent(Box::new(
+                ExternalSetup::of(agent, &variant.name, declared).map_err(|why| wrong(why.to_string()))?,
+            ))
         } else {
             let flow = flow::by_name(&variant.flow)
                 .ok_or_else(|| SetupError::Flow { file: scenario.file.clone(), flow: variant.flow.clone() })?;

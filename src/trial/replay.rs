@@ -99,7 +99,7 @@ impl TrialRunner {
         let trace = if clean { trace } else { redacted(trace, &redactor) };
         let trace = self.with_outage(trial, trace, &header.recorded_from);
         let unused = if completed { transport.unused() } else { Vec::new() };
-        Finished { trace, unused, passages, again: None }
+        Finished { trace, unused, passages, again: None, printed: None }
     }
 }
 

@@ -27,6 +27,11 @@ const TIED: [(&str, &[&str]); 14] = [
     ("XAI_API_KEY", &["api.x.ai"]),
 ];
 
+/// Variables with a usual name, in which clients look for their keys.
+pub(crate) fn usual_keys() -> impl Iterator<Item = &'static str> {
+    TIED.iter().map(|(name, _)| *name)
+}
+
 static TRUSTED: RwLock<BTreeSet<(String, String)>> = RwLock::new(BTreeSet::new());
 
 static AGENTS: RwLock<Vec<Url>> = RwLock::new(Vec::new());

@@ -1,10 +1,8 @@
 //! The example with tools of its own: expected by name when it runs, and in a log of its conversations.
 
 use super::project::{Outcome, copy};
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/orders-agent")
@@ -72,30 +70,11 @@ fn a_criterion_about_a_role_that_no_tool_plays_measures_nothing_and_says_why() {
 fn needs_a_bare_interpreter_the_agent_replays_its_shipped_recordings() {
     let folder = tempfile::tempdir().expect("a folder");
     copy(&example(), folder.path());
-    let free = || TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
-    let (port, proxy) = (free(), free());
     let scenario = folder.path().join("scenarios/orders.yaml");
     let text = std::fs::read_to_string(&scenario).expect("the scenario");
-    let text = text.replace(":8110", &format!(":{port}")).replace(":8111", &format!(":{proxy}"));
-    std::fs::write(&scenario, &text).expect("the scenario");
-    let mut agent = Command::new("python3")
-        .arg("agent.py")
-        .current_dir(folder.path())
-        .env("OPENAI_BASE_URL", format!("http://127.0.0.1:{proxy}/model/v1"))
-        .env("MODEL", "orders-1")
-        .env("PORT", port.to_string())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("python3");
-    let lines = BufReader::new(agent.stderr.take().expect("stderr")).lines();
-    let started = lines.map_while(Result::ok).any(|line| line.contains("listening"));
-    let named = format!("--agent=http://127.0.0.1:{port}");
-    let outcome = run(folder.path(), &["run", &named]);
+    let outcome = run(folder.path(), &["run"]);
     std::fs::write(&scenario, text.replace("before: [lookup_order", "before: [look_up_order")).expect("the scenario");
-    let misspelt = run(folder.path(), &["run", &named]);
-    let _ = agent.kill();
-    let _ = agent.wait();
-    assert!(started, "the agent did not start");
+    let misspelt = run(folder.path(), &["run"]);
     outcome.expect_code(0);
     assert!(outcome.stdout.contains("3 trials: 3 PASS"), "{}", outcome.stdout);
     misspelt.expect_code(3);

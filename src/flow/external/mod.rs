@@ -12,23 +12,27 @@ mod answer;
 mod decoder;
 mod evidence;
 mod groups;
+mod reply;
 mod shown;
 mod target;
 #[cfg(test)]
 mod tests;
 mod trace_builder;
 
+pub(crate) use reply::AnswerAt;
 pub(crate) use target::{Endpoint, Fill, PLACEHOLDERS, Target};
 
 use super::context::micros;
 use super::digest;
-use crate::platform::clock::{Clock, timeout};
+use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::provider::chat::{Message, Role};
 use crate::settings::catalogue::FlowEntry;
 use crate::trace::{self, Event, Roles, TurnEnded, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Miss, Passed, Tap, Transport, TransportError};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use target::Reply;
 use trace_builder::TraceBuilder;
 
 /// The name that scenarios use.
@@ -67,6 +71,14 @@ pub(crate) struct Settings {
     pub roles: Roles,
     /// Time limit of one turn.
     pub turn: Duration,
+    /// The variant's prompts by name, for the placeholders of a turn.
+    pub prompts: BTreeMap<String, String>,
+}
+
+/// The process of an agent that ragcheck started.
+pub(crate) trait Life: Send + Sync {
+    /// Waits a moment for the end of the process; the reason why it ended, with its last lines, or `None` if it runs.
+    fn ended(&self) -> BoxFuture<'_, Option<String>>;
 }
 
 /// Duration of turns. In replay, only the duration of the exchanges is known.
@@ -88,6 +100,8 @@ pub(crate) trait Words: Send + Sync {
 pub(crate) enum Trouble {
     /// The agent was unreachable or could not be reset.
     Unreached(String),
+    /// The scenario's way to the agent is wrong: it redirects, or asks for authentication.
+    SetUp(String),
     /// A turn exceeded its time limit.
     TooSlow(String),
     /// The agent sent requests after its reply.
@@ -110,6 +124,8 @@ pub(crate) struct Session<'a> {
     pub keep_replies: bool,
     /// Transport to the agent.
     pub way: Arc<dyn Transport>,
+    /// Its process, if ragcheck started it.
+    pub life: Option<&'a dyn Life>,
     /// Traffic of the agent with the services.
     pub tap: Arc<Tap>,
     /// Real time.
@@ -129,6 +145,9 @@ pub(crate) struct Session<'a> {
     /// Tools that the agent's requests to the model have offered, in order; `None` before the first request.
     pub offered: Option<Vec<String>>,
 }
+
+/// What the transport to the agent returned.
+type AgentReply = Result<HttpResponse, TransportError>;
 
 /// One conversation with the agent.
 #[derive(Debug, Clone)]
@@ -192,6 +211,7 @@ impl Session<'_> {
             variant: self.variant,
             trial: self.trial,
             turn,
+            prompts: &self.settings.prompts,
         };
         let request = self.settings.target.request(&fill);
         let sent = self.clock.now();
@@ -210,9 +230,12 @@ impl Session<'_> {
         let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &known, self.completions)
             .citing(self.settings.target.sources.as_deref());
         let miss = telling.hear(passed);
-        let body = if self.keep_replies { Target::body(&reply).map(|body| self.words.body(&body)) } else { None };
-        let reply = self.settings.target.reply(reply);
-        let outcome = telling.end(reply.in_words(self.words));
+        let reply = match reply {
+            Ok(reply) => self.settings.target.reply(reply).in_words(self.words),
+            Err(crash) => Reply::Failed("agent_crashed", self.words.text(&crash)),
+        };
+        let body = reply.body().filter(|_| self.keep_replies).cloned();
+        let outcome = telling.end(reply);
         self.completions = telling.completions();
         if let Some(tools) = telling.offered() {
             let known = self.offered.get_or_insert_default();
@@ -244,11 +267,18 @@ impl Session<'_> {
     /// Waits for the agent's reply. At the time limit, further requests of the agent are refused and its reply is
     /// awaited for the same time again: a request does not say which trial it belongs to, so none may fall into the
     /// next one.
-    async fn reply(&self, request: HttpRequest) -> Result<Result<HttpResponse, TransportError>, Trouble> {
+    ///
+    /// The inner error says that the agent's process ended in this turn.
+    async fn reply(&self, request: HttpRequest) -> Result<Result<AgentReply, String>, Trouble> {
         let limit = self.settings.turn;
         let mut reply = self.way.send(request);
         if let Ok(reply) = timeout(&*self.clock, limit, &mut reply).await {
-            return Ok(reply);
+            if let (Err(TransportError::Connection { .. }), Some(life)) = (&reply, self.life)
+                && let Some(crash) = life.ended().await
+            {
+                return Ok(Err(crash));
+            }
+            return Ok(Ok(reply));
         }
         self.tap.close();
         let at = self.settings.target.endpoint.url();

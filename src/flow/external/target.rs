@@ -1,20 +1,20 @@
 //! How a turn is sent to an agent, and where its reply holds the answer.
 //!
-//! The body is JSON of any shape with placeholders in braces. A text that is only `{history}` becomes a list of `{role,
-//! content}`; one that is only `{tenant}` becomes null if there is no tenant; all others are replaced in the text.
-//! where they stand.
+//! The body is JSON of any shape with placeholders, `{{message}}` or `{message}`. A text that is only `{{history}}`
+//! becomes a list of `{role, content}`, one that is only `{{messages}}` this list with the user's message last, and one
+//! that is only `{{tenant}}` null if there is no tenant; all others are replaced where they stand.
 
+use super::reply::{self, AnswerAt};
 use super::{Trouble, Words, unreached};
 use crate::platform::secrets;
 use crate::provider::chat::Message;
-use crate::transport::{HttpRequest, HttpResponse, Profile, Service, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, Profile, REDIRECT_HEADER, Service, TransportError};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Placeholders that may appear in braces.
-pub(crate) const PLACEHOLDERS: [&str; 7] =
-    ["message", "conversation_id", "history", "tenant", "variant", "trial", "turn"];
-/// Bytes of a reply that a trace holds.
-const LONGEST_REPLY: usize = 256 << 10;
+pub(crate) const PLACEHOLDERS: [&str; 8] =
+    ["message", "messages", "conversation_id", "history", "tenant", "variant", "trial", "turn"];
 /// Characters of an agent's error message that are kept.
 const WORDS: usize = 300;
 
@@ -59,10 +59,12 @@ impl Endpoint {
 pub(crate) struct Target {
     /// Its address.
     pub endpoint: Endpoint,
+    /// Headers of a turn, names in lower case.
+    pub headers: Vec<(String, String)>,
     /// Body of a turn, with placeholders.
     pub send: Value,
-    /// JSON pointer of the answer in the reply.
-    pub answer: String,
+    /// Where the reply holds the answer.
+    pub answer: AnswerAt,
     /// JSON pointer of the sources in the reply, if the scenario names one.
     pub sources: Option<String>,
 }
@@ -84,38 +86,52 @@ pub(crate) struct Fill<'a> {
     pub trial: &'a str,
     /// The turn's ordinal, from 0.
     pub turn: u32,
+    /// The variant's prompts by name.
+    pub prompts: &'a BTreeMap<String, String>,
 }
 
 impl Target {
     /// Default body, if a scenario declares none.
-    pub(crate) fn usual_body() -> Value {
-        json!({"message": "{message}", "conversation_id": "{conversation_id}", "history": "{history}"})
+    pub(crate) fn usual_body(answer: &AnswerAt) -> Value {
+        match answer {
+            AnswerAt::OpenAi => json!({"model": "{{variant}}", "messages": "{{messages}}"}),
+            AnswerAt::Pointer(_) => {
+                json!({"message": "{{message}}", "conversation_id": "{{conversation_id}}", "history": "{{history}}"})
+            }
+        }
     }
 
     pub(super) fn request(&self, fill: &Fill<'_>) -> HttpRequest {
-        self.endpoint.post(filled(&self.send, fill))
-    }
-
-    /// The body of a reply, if it is JSON of at most [`LONGEST_REPLY`] bytes.
-    pub(super) fn body(reply: &Result<HttpResponse, TransportError>) -> Option<Value> {
-        let response = reply.as_ref().ok().filter(|response| response.body.len() <= LONGEST_REPLY)?;
-        serde_json::from_slice(&response.body).ok()
+        HttpRequest { headers: self.headers.clone(), ..self.endpoint.post(filled(&self.send, fill)) }
     }
 
     /// Reads the answer from a reply, or the reason why there is none.
     pub(super) fn reply(&self, reply: Result<HttpResponse, TransportError>) -> Reply {
+        let at = self.endpoint.url();
         let response = match reply {
             Ok(response) => response,
-            Err(error) => return Reply::Trouble(unreached(&error, &self.endpoint.url())),
+            Err(error) => return Reply::Trouble(unreached(&error, &at)),
         };
-        let body: Value = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
-        if !(200..300).contains(&response.status) {
-            let said = secrets::beginning(String::from_utf8_lossy(&response.body).trim(), WORDS);
-            return Reply::Failed("agent_error", format!("The agent answered with HTTP {}. {said}", response.status));
-        }
-        match body.pointer(&self.answer).and_then(Value::as_str) {
-            Some(text) => Reply::Answer { text: text.to_owned(), body },
-            None => Reply::Failed("answer_missing", format!("The agent's reply has no text at {}.", self.answer)),
+        let said = || secrets::beginning(String::from_utf8_lossy(&response.body).trim(), WORDS);
+        match response.status {
+            200..=299 => match reply::read(&response, &self.answer) {
+                Ok((text, body)) => Reply::Answer { text, body },
+                Err(why) => Reply::Failed("answer_missing", why),
+            },
+            300..=399 => {
+                let to = response.header(REDIRECT_HEADER).map_or(String::new(), |host| format!(" to {host}"));
+                let why =
+                    format!("the agent at {at} redirects{to} (HTTP {}): write the address itself", response.status);
+                Reply::Trouble(Trouble::SetUp(why))
+            }
+            401 => {
+                let why = format!(
+                    "the agent at {at} asks for authentication (HTTP 401): send its key with `target.headers`. {}",
+                    said()
+                );
+                Reply::Trouble(Trouble::SetUp(why.trim_end().to_owned()))
+            }
+            status => Reply::Failed("agent_error", format!("The agent answered with HTTP {status}. {}", said())),
         }
     }
 }
@@ -136,23 +152,44 @@ impl Reply {
     pub(super) fn in_words(self, words: &dyn Words) -> Self {
         match self {
             Self::Answer { text, body } => Self::Answer { text: words.text(&text), body: words.body(&body) },
-            other => other,
+            Self::Failed(kind, message) => Self::Failed(kind, words.text(&message)),
+            Self::Trouble(trouble) => Self::Trouble(trouble),
+        }
+    }
+
+    /// The body that holds the answer, if traces keep it.
+    pub(super) fn body(&self) -> Option<&Value> {
+        match self {
+            Self::Answer { body, .. } if !body.is_null() => Some(body),
+            _ => None,
         }
     }
 }
 
 fn filled(template: &Value, fill: &Fill<'_>) -> Value {
     match template {
-        Value::String(text) if text == "{history}" => turns(fill.history),
-        Value::String(text) if text == "{tenant}" => json!(fill.tenant),
-        Value::String(text) => Value::String(filled_text(text, fill)),
+        Value::String(text) => match only_name(text) {
+            Some("history") => turns(fill.history).into(),
+            Some("messages") => {
+                let asked = json!({"role": "user", "content": fill.message});
+                turns(fill.history).into_iter().chain([asked]).collect()
+            }
+            Some("tenant") => json!(fill.tenant),
+            _ => filled_text(text, fill).into(),
+        },
         Value::Array(items) => items.iter().map(|item| filled(item, fill)).collect(),
         Value::Object(members) => members.iter().map(|(name, item)| (name.clone(), filled(item, fill))).collect(),
         other => other.clone(),
     }
 }
 
-fn turns(history: &[Message]) -> Value {
+/// The name of a placeholder that is the whole text.
+fn only_name(text: &str) -> Option<&str> {
+    let inside = |open, close| text.strip_prefix(open)?.strip_suffix(close);
+    inside("{{", "}}").or_else(|| inside("{", "}")).map(str::trim)
+}
+
+fn turns(history: &[Message]) -> Vec<Value> {
     history.iter().map(|message| json!({"role": message.role.as_str(), "content": message.content})).collect()
 }
 
@@ -163,13 +200,14 @@ fn filled_text(text: &str, fill: &Fill<'_>) -> String {
     while let Some(at) = rest.find('{') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let known = rest[1..].split_once('}').and_then(|(name, after)| Some((value(name, fill)?, after)));
+        let (open, close) = if rest.starts_with("{{") { (2, "}}") } else { (1, "}") };
+        let known = rest[open..].split_once(close).and_then(|(name, after)| Some((value(name.trim(), fill)?, after)));
         if let Some((value, after)) = known {
             out.push_str(&value);
             rest = after;
         } else {
-            out.push('{');
-            rest = &rest[1..];
+            out.push_str(&rest[..open]);
+            rest = &rest[open..];
         }
     }
     out.push_str(rest);
@@ -180,11 +218,11 @@ fn value(name: &str, fill: &Fill<'_>) -> Option<String> {
     Some(match name {
         "message" => fill.message.to_owned(),
         "conversation_id" => fill.conversation.to_owned(),
-        "history" => turns(fill.history).to_string(),
+        "history" => Value::from(turns(fill.history)).to_string(),
         "tenant" => fill.tenant.unwrap_or_default().to_owned(),
         "variant" => fill.variant.to_owned(),
         "trial" => fill.trial.to_owned(),
         "turn" => fill.turn.to_string(),
-        _ => return None,
+        _ => return fill.prompts.get(name.strip_prefix("prompt.")?).cloned(),
     })
 }

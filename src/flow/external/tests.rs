@@ -244,10 +244,12 @@ fn a_turn_is_spelt_as_the_scenario_says_and_what_the_user_says_is_no_template() 
         assert_eq!(Endpoint::parse(wrong), None, "{wrong}");
     }
     let send = json!({"q": "{message} ({variant}, {turn})", "h": "{history}", "n": 3, "kept": "{other}"});
-    let target = Target { endpoint, send, answer: "/a/0".into(), sources: None };
+    let target =
+        Target { endpoint, send, answer: AnswerAt::Pointer("/a/0".into()), sources: None, headers: Vec::new() };
     let history = [Message::text(Role::User, "before")];
     let (message, conversation, tenant, variant, trial) = ("say {trial}", "c", None, "base", "t");
-    let fill = Fill { message, conversation, history: &history, tenant, variant, trial, turn: 2 };
+    let prompts = BTreeMap::from([("system".to_owned(), "Be brief.".to_owned())]);
+    let fill = Fill { message, conversation, history: &history, tenant, variant, trial, turn: 2, prompts: &prompts };
     let body = target.request(&fill).body;
     assert_eq!(
         body,

@@ -25,6 +25,8 @@ const PASSED_ON: [&str; 10] = [
     "anthropic-version",
     "anthropic-beta",
 ];
+/// Key of an agent that has none: it is not handed on, so that the key of the project file is sent.
+pub(crate) const PLACEHOLDER_KEY: &str = "ragcheck-placeholder-key";
 /// Response headers that are about the connection to the service, or about a body that is not passed on as it came.
 const LEFT_OUT: [&str; 8] = [
     "connection",
@@ -93,7 +95,6 @@ impl Proxy {
     }
 
     /// Where it listens.
-    #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -197,8 +198,10 @@ fn asked(route: Route, body: Value, headers: &HeaderMap) -> HttpRequest {
         Api::Dialect(dialect) if dialect.asks_for_stream(&route.path, &body) => Some(ended_by(dialect)),
         _ => None,
     };
-    let kept =
-        PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), headers.get(*name)?.to_str().ok()?.to_owned())));
+    let kept = PASSED_ON
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), headers.get(*name)?.to_str().ok()?.to_owned())))
+        .filter(|(_, value)| !value.contains(PLACEHOLDER_KEY));
     HttpRequest {
         service: route.service,
         profile: route.api.profile(),

@@ -79,7 +79,7 @@ impl Finished {
         }
         let Self { mut trace, passages, .. } = self;
         trace.evidence.run_again.push(UNJUDGED.to_owned());
-        Self { trace, unused: again.unused, passages, again: Some(Box::new(again.trace)) }
+        Self { trace, unused: again.unused, passages, again: Some(Box::new(again.trace)), printed: again.printed }
     }
 }
 

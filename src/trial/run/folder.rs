@@ -7,8 +7,8 @@
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::trace::{
-    COMPARISON_JSON, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, RUN_AGAIN, TRACES,
-    VARIANTS_JSON, seal,
+    AGENT_OUTPUT, COMPARISON_JSON, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages,
+    RUN_AGAIN, TRACES, VARIANTS_JSON, seal,
 };
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -27,6 +27,7 @@ pub(crate) struct Writing {
     folder: files::TemporaryFolder,
     traces: BufWriter<File>,
     again: Option<BufWriter<File>>,
+    printed: Option<BufWriter<File>>,
     passages: PassageWriter<BufWriter<File>>,
     digest: Sha256,
 }
@@ -46,7 +47,7 @@ impl Writing {
         let passages = PassageWriter::new(passages, &Passages::default());
         let mut digest = Sha256::new();
         digest.update(plan);
-        Ok(Self { reports: reports.to_owned(), folder, traces, again: None, passages, digest })
+        Ok(Self { reports: reports.to_owned(), folder, traces, again: None, printed: None, passages, digest })
     }
 
     /// Appends one line, including its newline, to `traces.jsonl`.
@@ -72,6 +73,21 @@ impl Writing {
         self.again.insert(again).write_all(&stored_line(line).0)
     }
 
+    /// Appends what the agent's process printed in a trial to `agent-output.jsonl`. It differs from run to run, so the
+    /// folder's name does not depend on it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn printed(&mut self, trial: &str, text: &str) -> io::Result<()> {
+        let file = self.folder.path().join(AGENT_OUTPUT);
+        let printed = match self.printed.take() {
+            Some(printed) => printed,
+            None => BufWriter::new(files::create(file)?),
+        };
+        let line = serde_json::json!({"trial": trial, "text": text}).to_string();
+        self.printed.insert(printed).write_all(format!("{}\n", secrets::clean(&line)).as_bytes())
+    }
+
     /// Appends passages that are not there yet to `passages.jsonl`.
     ///
     /// # Errors
@@ -88,6 +104,7 @@ impl Writing {
     pub(crate) fn flush(&mut self) -> io::Result<usize> {
         self.traces.flush()?;
         self.again.as_mut().map_or(Ok(()), Write::flush)?;
+        self.printed.as_mut().map_or(Ok(()), Write::flush)?;
         self.passages.out().flush()?;
         Ok(self.passages.left_out())
     }

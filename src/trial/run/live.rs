@@ -149,7 +149,7 @@ async fn start(runner: Arc<TrialRunner>, plan: Arc<Plan>, trial: PlannedTrial, d
         tokio::select! {
             biased;
             _ = runner.budget().ended() => None,
-            passed = runner.turnstile() => Some(passed),
+            passed = runner.turnstile(&trial) => passed,
         }
     } else {
         None

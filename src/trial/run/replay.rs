@@ -1,12 +1,13 @@
 //! Replays trials on all threads and commits them in plan order through a bounded window.
 //!
-//! External agents are real processes and cannot run on all threads: their trials run one after another on tokio, in
-//! parallel with the other trials of their window.
+//! External agents are real processes and wait for each other on tokio: their trials run after the others of their
+//! window, side by side where each has its process.
 
 use super::{Commit, Inspected, Kept, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
 use crate::trial::{Doing, Finished, TrialRunner};
+use futures_util::StreamExt;
 use rayon::prelude::*;
 use std::io;
 use std::ops::ControlFlow;
@@ -87,14 +88,13 @@ fn whole<T: Send>(
                     });
                     run.collect()
                 });
-                for (place, trial) in finished.iter_mut().zip(window).filter(|(place, _)| place.is_none()) {
-                    *place = hands.outside.as_ref().map(|runtime| {
-                        let turn = async {
-                            let _turnstile = runner.turnstile().await;
-                            runner.external(plan, trial, Doing::Replay).await
-                        };
-                        inspected(runtime.block_on(turn))
+                if let Some(runtime) = &hands.outside {
+                    let places = finished.iter_mut().zip(window).filter(|(place, _)| place.is_none());
+                    let turns = futures_util::stream::iter(places).map(|(place, trial)| async move {
+                        let _turnstile = runner.turnstile(trial).await;
+                        *place = Some(inspected(runner.external(plan, trial, Doing::Replay).await));
                     });
+                    runtime.block_on(turns.buffer_unordered(hands.jobs.max(1)).collect::<()>());
                 }
                 if done.send(finished.into_iter().flatten().collect()).is_err() {
                     return;

@@ -68,8 +68,13 @@ pub struct Agent {
 
 impl Agent {
     /// Starts one whose base URLs lead to `proxy`.
-    #[expect(clippy::disallowed_methods, reason = "the agent is a server of its own")]
     pub fn start(proxy: SocketAddr, ways: ServiceSettings) -> Self {
+        Self::start_at(0, proxy, ways)
+    }
+
+    /// Starts one at that port.
+    #[expect(clippy::disallowed_methods, reason = "the agent is a server of its own")]
+    pub fn start_at(port: u16, proxy: SocketAddr, ways: ServiceSettings) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("one");
         let _ = rustls::crypto::ring::default_provider().install_default();
         let minted = AtomicU32::new(ways.mints.unwrap_or_default());
@@ -79,7 +84,7 @@ impl Agent {
         let routes =
             Router::new().route("/chat", post(chat)).route("/reset", post(reset)).with_state(Arc::clone(&inside));
         let address = runtime.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("a port");
             let address = listener.local_addr().expect("an address");
             tokio::spawn(async move { axum::serve(listener, routes).await });
             address

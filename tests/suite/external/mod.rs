@@ -6,6 +6,7 @@ mod borders;
 mod desk;
 #[cfg(unix)]
 mod python;
+mod started;
 mod timing;
 
 use super::project::{Outcome, Project};

@@ -1,0 +1,239 @@
+//! Reads the answer from an agent's reply, whatever its content type: a JSON document, server-sent events, or text.
+//!
+//! A stream is read by its events. Texts at the answer's pointer, or in the shape of one of the usual clients (Chat
+//! Completions, Responses, Messages, the AI SDK), are its pieces; pieces that repeat what came before replace it.
+
+use crate::platform::secrets;
+use crate::transport::{HttpResponse, sse};
+use serde_json::{Map, Value};
+
+/// Bytes of a reply that a trace holds.
+const LONGEST_REPLY: usize = 256 << 10;
+/// Characters of a reply that a message shows.
+const SHOWN: usize = 120;
+/// Where the usual clients expect the text of an event, by pointers.
+const PIECES: [&str; 5] =
+    ["/choices/0/delta/content", "/choices/0/message/content", "/delta/text", "/delta", "/textDelta"];
+/// Where an endpoint of the shape of Chat Completions holds its answer.
+const OPENAI: &str = "/choices/0/message/content";
+
+/// Where a reply holds the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AnswerAt {
+    /// A JSON pointer.
+    Pointer(String),
+    /// As in Chat Completions.
+    OpenAi,
+}
+
+impl AnswerAt {
+    fn pointer(&self) -> &str {
+        match self {
+            Self::Pointer(pointer) => pointer,
+            Self::OpenAi => OPENAI,
+        }
+    }
+}
+
+/// The answer's text, and the body that holds it: null if it is not JSON or too long for a trace.
+///
+/// # Errors
+/// Why there is no answer: what is missing, the content type, and how the reply begins.
+pub(super) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), String> {
+    let pointer = answer.pointer();
+    if sse::is_stream(&response.headers, &response.body) {
+        return streamed(&response.body, pointer).ok_or_else(|| unread(response, "holds no text in its events"));
+    }
+    let Ok(body) = serde_json::from_slice::<Value>(&response.body) else {
+        let text = plain(response).ok_or_else(|| unread(response, "is neither JSON, events nor plain text"))?;
+        return Ok((ai_sdk_lines(&text).unwrap_or(text), Value::Null));
+    };
+    let text = match (body.pointer(pointer), &body) {
+        (Some(Value::String(text)), _) | (None, Value::String(text)) => text.clone(),
+        _ => return Err(unread(response, &format!("has no text at {pointer}"))),
+    };
+    Ok((text, if response.body.len() <= LONGEST_REPLY { body } else { Value::Null }))
+}
+
+/// A body that is text, and not a page.
+fn plain(response: &HttpResponse) -> Option<String> {
+    let text = std::str::from_utf8(&response.body).ok()?.trim();
+    let kind = response.header("content-type").unwrap_or_default().trim().to_ascii_lowercase();
+    let said = kind.is_empty() || kind.starts_with("text/plain") || kind.starts_with("text/markdown");
+    (said && !text.is_empty()).then(|| text.to_owned())
+}
+
+/// The text of lines such as `0:"piece"`, which the AI SDK sent before its version 5.
+fn ai_sdk_lines(text: &str) -> Option<String> {
+    let mut out = None;
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let (kind, value) = line.split_once(':').filter(|(kind, _)| kind.len() == 1)?;
+        let value: Value = serde_json::from_str(value).ok()?;
+        if kind == "0" {
+            out.get_or_insert_with(String::new).push_str(value.as_str()?);
+        }
+    }
+    out
+}
+
+/// The text of a stream, and the members of its JSON events in one object, the later ones in place of the earlier.
+fn streamed(body: &[u8], pointer: &str) -> Option<(String, Value)> {
+    let mut reader = sse::Reader::new();
+    let mut events = reader.push(body).ok()?;
+    // A stream that ends without a blank line has an event left.
+    events.extend(reader.push(b"\n\n").ok()?);
+    let mut text = Text::default();
+    let mut members = Map::new();
+    for event in events.iter().filter(|event| event.data.trim() != "[DONE]") {
+        match serde_json::from_str::<Value>(&event.data) {
+            Ok(Value::String(piece)) => text.add(&piece, Place::Plain),
+            Ok(value @ (Value::Object(_) | Value::Array(_))) => {
+                let at = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+                if let Some(piece) = at(pointer) {
+                    text.add(piece, Place::Pointer);
+                } else if let Some(piece) = PIECES.iter().find_map(|pointer| at(pointer)).filter(|_| is_text(&value)) {
+                    text.add(piece, Place::Usual);
+                }
+                if let Value::Object(own) = value {
+                    members.extend(own);
+                }
+            }
+            _ => text.add(&event.data, Place::Plain),
+        }
+    }
+    let text = text.whole()?;
+    if let Some(name) = pointer.strip_prefix('/').filter(|name| members.contains_key(*name)) {
+        members.insert(name.to_owned(), text.clone().into());
+    }
+    let body = if members.is_empty() || body.len() > LONGEST_REPLY { Value::Null } else { members.into() };
+    Some((text, body))
+}
+
+/// Whether an event with a usual piece is about the text: the same members carry reasoning and arguments, by type.
+fn is_text(event: &Value) -> bool {
+    let kind = event.get("type").and_then(Value::as_str);
+    kind.is_none_or(|kind| {
+        let delta = event.pointer("/delta/type").and_then(Value::as_str);
+        matches!(kind, "response.output_text.delta" | "text-delta") || delta == Some("text_delta")
+    })
+}
+
+/// What the pieces of a stream come from, worst first: pieces of a better place replace those of a worse one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum Place {
+    #[default]
+    Plain,
+    Usual,
+    Pointer,
+}
+
+#[derive(Debug, Default)]
+struct Text {
+    place: Place,
+    text: Option<String>,
+}
+
+impl Text {
+    fn add(&mut self, piece: &str, place: Place) {
+        if place < self.place {
+            return;
+        }
+        if place > self.place {
+            *self = Self { place, text: None };
+        }
+        let text = self.text.get_or_insert_with(String::new);
+        // Some agents repeat the whole answer so far in each event.
+        if place == Place::Pointer && !text.is_empty() && piece.starts_with(text.as_str()) {
+            text.clear();
+        }
+        text.push_str(piece);
+    }
+
+    fn whole(self) -> Option<String> {
+        self.text.filter(|text| !text.trim().is_empty())
+    }
+}
+
+fn unread(response: &HttpResponse, why: &str) -> String {
+    let kind = response.header("content-type").unwrap_or("no content type");
+    let body = String::from_utf8_lossy(&response.body);
+    let said = secrets::beginning(body.trim(), SHOWN);
+    let said = if said.is_empty() { "it is empty".to_owned() } else { format!("it begins with: {said}") };
+    format!("The agent's reply ({kind}) {why}; {said}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use std::time::Duration;
+
+    fn answer(kind: &str, body: &str, answer: &AnswerAt) -> Result<(String, Value), String> {
+        let headers = vec![("content-type".to_owned(), kind.to_owned())];
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        read(&HttpResponse { status: 200, headers, body, took: Duration::ZERO, chunks: Vec::new() }, answer)
+    }
+
+    fn text(kind: &str, body: &str) -> String {
+        answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect(body).0
+    }
+
+    #[test]
+    fn json_plain_text_and_streams_of_the_usual_shapes_are_read() {
+        for (kind, body) in [
+            ("application/json", r#"{"answer":"It is 60 months."}"#),
+            ("application/json", r#""It is 60 months.""#),
+            ("text/plain; charset=utf-8", "It is 60 months.\n"),
+            (
+                "text/plain; charset=utf-8",
+                "f:{\"messageId\":\"m\"}\n0:\"It is \"\n0:\"60 months.\"\nd:{\"finishReason\":\"stop\"}\n",
+            ),
+            ("text/event-stream", "data: It is\n\ndata:  60 months.\n\n"),
+            ("text/event-stream", "data: \"It is \"\n\ndata: \"60 months.\"\n\n"),
+            (
+                "text/event-stream",
+                "data: {\"answer\":\"It is \"}\n\ndata: {\"answer\":\"60 months.\"}\n\ndata: [DONE]\n\n",
+            ),
+            ("text/event-stream", "data: {\"answer\":\"It is\"}\n\ndata: {\"answer\":\"It is 60 months.\"}\n\n"),
+            (
+                "text/event-stream",
+                "data: {\"choices\":[{\"delta\":{\"content\":\"It is \"}}]}\n\ndata: \
+                 {\"choices\":[{\"delta\":{\"content\":\"60 months.\"}}]}\n\ndata: [DONE]",
+            ),
+            (
+                "text/event-stream",
+                "data: {\"type\":\"reasoning-delta\",\"delta\":\"hm\"}\n\ndata: \
+                 {\"type\":\"text-delta\",\"delta\":\"It is \"}\n\ndata: {\"type\":\"text-delta\",\"delta\":\"60 months.\"}\n\n",
+            ),
+            (
+                "text/event-stream",
+                "event: token\ndata: {\"delta\":\"It \"}\n\nevent: done\ndata: {\"answer\":\"It is 60 months.\"}\n\n",
+            ),
+        ] {
+            assert_eq!(text(kind, body), "It is 60 months.", "{body}");
+        }
+        let chat = r#"{"choices":[{"message":{"role":"assistant","content":"It is 60 months."}}]}"#;
+        assert_eq!(answer("application/json", chat, &AnswerAt::OpenAi).expect("an answer").0, "It is 60 months.");
+    }
+
+    #[test]
+    fn a_reply_that_cannot_be_read_says_its_content_type_and_its_beginning() {
+        for (kind, body, words) in [
+            (
+                "text/html",
+                "<html>Sign in",
+                "(text/html) is neither JSON, events nor plain text; it begins with: <html>Sign in",
+            ),
+            (
+                "application/json",
+                r#"{"reply":"x"}"#,
+                r#"(application/json) has no text at /answer; it begins with: {"reply":"x"}"#,
+            ),
+            ("application/json", "", "(application/json) is neither JSON, events nor plain text; it is empty"),
+            ("text/event-stream", ": ping\n\n", "(text/event-stream) holds no text in its events"),
+        ] {
+            let why = answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect_err(body);
+            assert!(why.contains(words), "{why}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! An agent that is a program without a server: a turn is one line of JSON to its standard input, and its reply is the
+//! next line of its standard output. What else it prints belongs on its standard error.
+
+use super::output::Output;
+use crate::platform::clock::{BoxFuture, Clock};
+use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
+use bytes::Bytes;
+use serde::de::IgnoredAny;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{ChildStdin, ChildStdout};
+
+/// Bytes of one reply.
+const LONGEST_LINE: u64 = 16 << 20;
+
+/// Both ends of a process.
+pub(super) struct Pipes {
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Pipes {
+    pub(super) fn new(stdin: ChildStdin, stdout: ChildStdout) -> Self {
+        Self { stdin, stdout: BufReader::new(stdout) }
+    }
+
+    async fn exchange(&mut self, line: &str, output: &Output) -> std::io::Result<Vec<u8>> {
+        self.stdin.write_all(format!("{line}\n").as_bytes()).await?;
+        self.stdin.flush().await?;
+        loop {
+            let mut reply = Vec::new();
+            (&mut self.stdout).take(LONGEST_LINE).read_until(b'\n', &mut reply).await?;
+            if reply.is_empty() {
+                return Err(std::io::Error::other("its standard output was closed"));
+            }
+            if reply.last() != Some(&b'\n') && reply.len() as u64 >= LONGEST_LINE {
+                return Err(std::io::Error::other("the line is longer than 16 MiB"));
+            }
+            let begins = reply.trim_ascii_start().first();
+            if matches!(begins, Some(b'{' | b'"')) && serde_json::from_slice::<IgnoredAny>(&reply).is_ok() {
+                return Ok(reply);
+            }
+            // What a library prints is no reply.
+            output.add(&reply);
+        }
+    }
+}
+
+/// Sends turns as lines.
+pub(super) struct LineTransport {
+    pipes: tokio::sync::Mutex<Pipes>,
+    output: Output,
+    clock: Arc<dyn Clock>,
+    /// Whether every line that was sent has had its reply.
+    in_step: AtomicBool,
+}
+
+impl LineTransport {
+    pub(super) fn new(pipes: Pipes, output: Output, clock: Arc<dyn Clock>) -> Self {
+        Self { pipes: tokio::sync::Mutex::new(pipes), output, clock, in_step: AtomicBool::new(true) }
+    }
+
+    /// Whether the next line is the reply to the next turn.
+    pub(super) fn is_in_step(&self) -> bool {
+        self.in_step.load(Ordering::SeqCst)
+    }
+}
+
+impl Transport for LineTransport {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(async move {
+            let began = self.clock.now();
+            let took = || self.clock.now().saturating_sub(began);
+            let mut pipes = self.pipes.lock().await;
+            self.in_step.store(false, Ordering::SeqCst);
+            let reply = pipes.exchange(&request.body.to_string(), &self.output).await;
+            let body = reply.map_err(|why| TransportError::Connection { message: why.to_string(), took: took() })?;
+            self.in_step.store(true, Ordering::SeqCst);
+            let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+            Ok(HttpResponse { status: 200, headers, body: Bytes::from(body), took: took(), chunks: Vec::new() })
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! One process of an agent: started without a shell in a process group of its own, waited for until it is ready, and
+//! ended with everything that it started.
+
+use super::lines::{LineTransport, Pipes};
+use super::output::Output;
+use crate::flow::external::Life;
+use crate::platform::clock::{BoxFuture, Clock, timeout};
+use crate::platform::loopback::is_loopback_url;
+use crate::scenario::external::PORT;
+use crate::transport::Transport;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::process::{Child, Command};
+
+/// How long a process may take until it is ready.
+const START_LIMIT: Duration = Duration::from_secs(30);
+/// Interval between two looks at a starting process.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long the end of a process is awaited after its connection broke.
+const END_LIMIT: Duration = Duration::from_millis(500);
+
+/// How a process is started.
+pub(super) struct Start<'s> {
+    /// Program and arguments; `{{port}}` is replaced.
+    pub(super) command: &'s [String],
+    /// Its working folder.
+    pub(super) folder: &'s Path,
+    /// Variables beside those of this process.
+    pub(super) environment: Vec<(String, String)>,
+    /// URL of a turn; `None` if turns go to its standard input.
+    pub(super) http: Option<&'s str>,
+    /// Path that answers when it is ready.
+    pub(super) ready: Option<&'s str>,
+    pub(super) clock: &'s Arc<dyn Clock>,
+}
+
+/// Why a process did not start, and its last lines.
+#[derive(Debug)]
+pub(super) struct NotStarted {
+    pub(super) message: String,
+    pub(super) lines: Vec<String>,
+}
+
+/// A running process; dropping it ends it and everything that it started.
+pub(in crate::trial) struct Process {
+    child: Mutex<Child>,
+    /// Id of its process group, 0 where there are none.
+    group: u32,
+    command: String,
+    port: u16,
+    lines: Option<Arc<LineTransport>>,
+    output: Output,
+    clock: Arc<dyn Clock>,
+}
+
+impl Process {
+    /// Starts a process and waits until it is ready.
+    #[expect(clippy::disallowed_methods, reason = "the process is read while trials run")]
+    pub(super) async fn start(start: Start<'_>) -> Result<Self, NotStarted> {
+        let shown = start.command.join(" ");
+        let not_started = |message: String| NotStarted { message, lines: Vec::new() };
+        let port = match start.http.and_then(fixed_port) {
+            Some(port) => port,
+            None => free_port().map_err(|why| not_started(format!("there is no free port: {why}")))?,
+        };
+        let mut words = start.command.iter().map(|word| word.replace(PORT, &port.to_string()));
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).current_dir(start.folder).envs(start.environment).env("PORT", port.to_string());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command.stdin(if start.http.is_some() { Stdio::null() } else { Stdio::piped() });
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command.spawn().map_err(|why| {
+            let folder = start.folder.display();
+            not_started(format!("the agent cannot be started: `{shown}` in {folder}: {why}"))
+        })?;
+        let output = Output::default();
+        let mut lines = None;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(stdin), Some(stdout)) => {
+                let pipes = Pipes::new(stdin, stdout);
+                lines = Some(Arc::new(LineTransport::new(pipes, output.clone(), Arc::clone(start.clock))));
+            }
+            (None, Some(stdout)) => drop(tokio::spawn(output.clone().read(stdout))),
+            _ => {}
+        }
+        if let Some(stderr) = child.stderr.take() {
+            tokio::spawn(output.clone().read(stderr));
+        }
+        let group = child.id().unwrap_or_default();
+        let clock = Arc::clone(start.clock);
+        let process = Self { child: Mutex::new(child), group, command: shown, port, lines, output, clock };
+        match start.http {
+            Some(_) => process.ready(start.ready).await.map(|()| process),
+            None => Ok(process),
+        }
+    }
+
+    /// Waits until it is ready.
+    async fn ready(&self, path: Option<&str>) -> Result<(), NotStarted> {
+        let command = &self.command;
+        // Another part of the process may have installed the provider already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = path.and_then(|_| reqwest::Client::builder().no_proxy().build().ok());
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let until = self.clock.now() + START_LIMIT;
+        loop {
+            let up = match path.zip(client.as_ref()) {
+                Some((path, client)) => {
+                    let asked = client.get(format!("http://{address}{path}")).timeout(START_LIMIT).send();
+                    let answer = timeout(&*self.clock, until.saturating_sub(self.clock.now()), asked).await;
+                    answer.is_ok_and(|answer| answer.is_ok_and(|answer| answer.status().as_u16() < 400))
+                }
+                None => tokio::net::TcpStream::connect(address).await.is_ok(),
+            };
+            if let Some(status) = self.exit() {
+                // What it printed last is read before its end is told.
+                self.clock.sleep(LOOK).await;
+                let message = format!("the agent ended before it was ready ({status}): `{command}`");
+                return Err(NotStarted { message, lines: self.output.last_lines() });
+            }
+            if up {
+                return Ok(());
+            }
+            if self.clock.now() >= until {
+                let what = path.map_or_else(
+                    || format!("nothing listens at {address}"),
+                    |path| format!("GET {path} at {address} does not answer with a status below 400"),
+                );
+                let seconds = START_LIMIT.as_secs();
+                let message = format!("the agent was not ready within {seconds} s: `{command}`; {what}");
+                return Err(NotStarted { message, lines: self.output.last_lines() });
+            }
+            self.clock.sleep(LOOK).await;
+        }
+    }
+
+    /// The port that it was told to listen at.
+    pub(in crate::trial) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its standard input and output as a transport, if turns go there.
+    pub(in crate::trial) fn lines(&self) -> Option<Arc<dyn Transport>> {
+        self.lines.clone().map(|lines| lines as Arc<dyn Transport>)
+    }
+
+    /// What it printed since the trial began, without secrets.
+    pub(in crate::trial) fn printed(&self) -> String {
+        self.output.text()
+    }
+
+    /// Forgets what it printed before the trial.
+    pub(super) fn begin_trial(&self) {
+        self.output.clear();
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.exit().is_none()
+    }
+
+    /// Whether another trial may run in it.
+    pub(super) fn may_go_on(&self) -> bool {
+        self.is_running() && self.lines.as_ref().is_none_or(|lines| lines.is_in_step())
+    }
+
+    /// How it ended, if it did.
+    fn exit(&self) -> Option<String> {
+        let status = self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait().ok()??;
+        Some(status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}")))
+    }
+}
+
+impl Life for Process {
+    fn ended(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move {
+            let until = self.clock.now() + END_LIMIT;
+            loop {
+                if let Some(status) = self.exit() {
+                    self.clock.sleep(LOOK).await;
+                    let lines = self.output.last_lines().join("\n");
+                    return Some(
+                        format!("The agent's process ended in this turn ({status}).\n{lines}").trim_end().to_owned(),
+                    );
+                }
+                if self.clock.now() >= until {
+                    return None;
+                }
+                self.clock.sleep(LOOK).await;
+            }
+        })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(group) = i32::try_from(self.group).ok().and_then(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).start_kill();
+    }
+}
+
+/// The port in a URL that has one for every process.
+fn fixed_port(url: &str) -> Option<u16> {
+    if url.contains(PORT) || !is_loopback_url(url) {
+        return None;
+    }
+    reqwest::Url::parse(url).ok()?.port_or_known_default()
+}
+
+/// A port that nothing listens at. Another program may take it before the agent does, which then says so.
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}

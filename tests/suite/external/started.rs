@@ -1,0 +1,241 @@
+//! Agents that ragcheck starts itself. The process is this test binary: a test that does nothing unless it is told by a
+//! variable what it is.
+
+use super::agent::{Agent, ServiceSettings};
+use super::{BEHAVIOUR, SCENARIO, Stage, events};
+use crate::project::Outcome;
+use serde_json::{Value, json};
+use std::io::{BufRead, Write};
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+/// What the process is.
+const KIND: &str = "RAGCHECK_TEST_AGENT";
+
+/// Runs as an agent when it is started by a scenario; as a test it has nothing to do.
+#[test]
+#[ignore = "is the process of an agent, which other tests start"]
+fn runs_as_an_agent() {
+    let Ok(kind) = std::env::var(KIND) else { return };
+    let port: u16 = std::env::var("PORT").expect("a port").parse().expect("a number");
+    let (kind, more) = kind.split_once(' ').unwrap_or((&kind, ""));
+    match kind {
+        "http" => {
+            std::fs::write(format!("{more}/{}", std::process::id()), "").expect("a file");
+            eprintln!("the agent listens, with the key {}", std::env::var("OPENAI_API_KEY").expect("a key"));
+            let _agent = Agent::start_at(port, proxy(), ServiceSettings::default());
+            loop {
+                std::thread::park();
+            }
+        }
+        "lines" => lines(more),
+        "ends" => {
+            eprintln!("no such module: langgraf");
+            std::process::exit(7);
+        }
+        "silent" => std::thread::sleep(std::time::Duration::from_secs(120)),
+        fixed => answer_with(port, fixed, more),
+    }
+}
+
+fn proxy() -> std::net::SocketAddr {
+    let base = std::env::var("RAGCHECK_PROXY").expect("the proxy");
+    base.trim_start_matches("http://").parse().expect("an address")
+}
+
+/// One line in, one line out. `remembers` asks with the number of its turns so far.
+fn lines(more: &str) {
+    println!("a library says hello");
+    let mut turns = 0;
+    for line in std::io::stdin().lock().lines() {
+        let asked: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
+        turns += 1;
+        if asked["message"].as_str().is_some_and(|message| message.contains("crash")) {
+            eprintln!("Traceback: there is no such shelf");
+            std::process::exit(3);
+        }
+        let again = if more == "remembers" { format!(" Turn {turns}.") } else { String::new() };
+        let answer = complete(&format!("{}{again}", asked["message"].as_str().expect("words")));
+        println!("{}", json!({"answer": answer}));
+        std::io::stdout().flush().expect("flushed");
+    }
+    std::process::exit(0);
+}
+
+/// One completion, with the standard library alone.
+fn complete(words: &str) -> String {
+    use std::io::Read;
+    let body = json!({"model": "greenhouse-1", "messages": [{"role": "user", "content": words}]}).to_string();
+    let mut stream = std::net::TcpStream::connect(proxy()).expect("the proxy");
+    let head = format!(
+        "POST /model/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        std::env::var("OPENAI_API_KEY").expect("a key"),
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let body = answer.split_once("\r\n\r\n").expect("a body").1;
+    let body: Value = serde_json::from_str(body).unwrap_or_else(|_| json!({"error": body}));
+    body.pointer("/choices/0/message/content").and_then(Value::as_str).unwrap_or("nothing").to_owned()
+}
+
+/// Answers each request with the same response, after one completion: `STATUS CONTENT-TYPE BODY`.
+fn answer_with(port: u16, kind: &str, reply: &str) {
+    let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port");
+    for stream in listener.incoming() {
+        let mut stream = stream.expect("a connection");
+        let mut line = String::new();
+        if std::io::BufReader::new(stream.try_clone().expect("a clone")).read_line(&mut line).unwrap_or(0) == 0 {
+            continue;
+        }
+        complete("Which title fits?");
+        let (status, reply) = reply.split_once(' ').expect("a status");
+        let head = format!(
+            "HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            reply.len()
+        );
+        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(reply.as_bytes())).expect("sent");
+    }
+}
+
+/// The shipped project, a simulator, and a scenario whose agent is a process of this kind.
+fn stage(kind: &str, target: &str) -> Stage {
+    let stage = Stage::set();
+    stage.project.write("outside.yaml", BEHAVIOUR);
+    let program = std::env::current_exe().expect("this program");
+    let target = format!(
+        "target:\n  command: ['{}', --ignored, --exact, external::started::runs_as_an_agent, --nocapture]\n  env: {{{KIND}: '{kind}'}}\n{target}",
+        program.display()
+    );
+    let scenario = SCENARIO
+        .replace("target: {http: 'http://AGENT/chat', answer: /reply/text}\n", &target)
+        .replace("http://AGENT/reset", "http://127.0.0.1:{{port}}/reset")
+        .replace("proxy: PROXY\n", "");
+    stage.project.write("agent.yaml", &scenario);
+    stage
+}
+
+const HTTP: &str = "  http: http://127.0.0.1:{{port}}/chat\n  answer: /reply/text\n";
+
+/// A scenario with one case and no roles, for agents that call nothing.
+fn plain(stage: &Stage, case: &str) {
+    let scenario = stage.project.read("agent.yaml");
+    let head = scenario.split("reset:").next().expect("a head").to_owned();
+    stage.project.write("agent.yaml", &format!("{head}cases:\n{case}"));
+}
+
+fn run(stage: &Stage, more: &[&str]) -> Outcome {
+    stage.project.run(&[&["run", "agent.yaml"], more].concat())
+}
+
+#[test]
+fn a_started_agent_is_recorded_and_replayed_side_by_side_and_no_process_is_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut stage = stage(&format!("http {}", folder.path().display()), HTTP);
+    let recorded = run(&stage, &["--mode", "record", "--jobs", "2"]);
+    assert!(recorded.stdout.contains("3 trials: 3 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+    let traces = stage.project.traces();
+    stage.simulator = None;
+    let replayed = run(&stage, &["--jobs", "2"]);
+    assert_eq!(replayed.code, recorded.code, "{}{}", replayed.stdout, replayed.stderr);
+    assert_eq!(stage.project.traces(), traces, "the same traces, whichever process a trial had");
+    assert!(!events(&traces[0], "tool_called").is_empty());
+    let pids: Vec<PathBuf> =
+        std::fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    assert!(pids.len() >= 3, "two recorders and a replay at least: {pids:?}");
+    for pid in pids.iter().filter_map(|pid| pid.file_name()) {
+        assert!(!std::path::Path::new("/proc").join(pid).join("exe").exists(), "process {} is left", pid.display());
+    }
+    let printed = stage.project.read("reports/latest/agent-output.jsonl");
+    assert!(printed.contains("the agent listens, with the key ragcheck-placeholder-key"), "{printed}");
+}
+
+#[test]
+fn an_agent_that_reads_lines_is_tested_and_what_it_prints_besides_is_no_reply() {
+    let mut stage = stage("lines", "");
+    plain(
+        &stage,
+        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
+    );
+    let recorded = run(&stage, &["--mode", "record"]);
+    assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+    stage.simulator = None;
+    let replayed = run(&stage, &[]);
+    assert!(replayed.stdout.contains("1 trial: 1 PASS"), "{}{}", replayed.stdout, replayed.stderr);
+}
+
+#[test]
+fn an_agent_that_remembers_earlier_trials_is_told_when_it_is_recorded() {
+    let stage = stage("lines remembers", "");
+    plain(
+        &stage,
+        "  - {case: one, ask: How long does the warranty last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n  - {case: two, ask: How long does the warranty last now?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
+    );
+    let recorded = run(&stage, &["--mode", "record", "--jobs", "1"]);
+    recorded.expect_code(3);
+    for words in
+        ["if your agent remembers earlier trials, declare `reset`, or `target.restart: trial`", "1 PASS, 1 ERROR"]
+    {
+        assert!(recorded.stdout.contains(words), "{}{}", recorded.stdout, recorded.stderr);
+    }
+    stage.project.edit("agent.yaml", "  env:", "  restart: trial\n  env:");
+    let recorded = run(&stage, &["--mode", "record", "--jobs", "1"]);
+    assert!(recorded.stdout.contains("2 trials: 2 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+}
+
+#[test]
+fn a_crash_fails_its_turn_with_the_last_lines_and_the_next_trial_has_a_new_process() {
+    let stage = stage("lines", "");
+    plain(
+        &stage,
+        "  - {case: crash, ask: Please crash., asks_nothing: true, expect: {answer: {matches: ['[a-z]{3}']}}}\n  - {case: other, ask: How long does the warranty last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
+    );
+    let outcome = run(&stage, &["--mode", "live", "--jobs", "1"]);
+    outcome.expect_code(1);
+    assert!(outcome.stdout.contains("1 PASS, 1 FAIL"), "{}{}", outcome.stdout, outcome.stderr);
+    let traces = stage.project.traces();
+    let failed = events(&traces[0], "turn_ended")[0].to_string();
+    assert!(failed.contains("exit code 3") && failed.contains("there is no such shelf"), "{failed}");
+}
+
+#[test]
+fn an_agent_that_does_not_start_is_an_error_with_its_last_lines_said_once() {
+    let stage = stage("ends", HTTP);
+    let outcome = run(&stage, &["--mode", "live"]);
+    outcome.expect_code(3);
+    for words in ["ended before it was ready (exit code 7)", "no such module: langgraf", "3 trials: 3 ERROR"] {
+        assert!(outcome.stdout.contains(words), "{words}: {}{}", outcome.stdout, outcome.stderr);
+    }
+    stage.project.edit("agent.yaml", "command: ['", "command: ['no-such-");
+    let outcome = run(&stage, &["--mode", "live"]);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("the agent cannot be started"), "{}", outcome.stdout);
+}
+
+#[test]
+fn replies_of_other_kinds_are_read_and_set_up_mistakes_are_errors() {
+    for (kind, reply, words) in [
+        ("text/plain", "200 It is 60 months.", "1 trial: 1 PASS"),
+        ("text/event-stream", "200 data: {\"answer\": \"It is 60 months.\"}\n\n", "1 trial: 1 PASS"),
+        ("text/html", "200 <html>Sign in", "1 trial: 1 FAIL"),
+        ("application/json", "401 {}", "asks for authentication (HTTP 401)"),
+        ("application/json", "302 {}", "redirects"),
+        ("application/json", "500 {}", "1 trial: 1 FAIL"),
+    ] {
+        let stage = stage(
+            &format!("{kind} {reply}").replace('\n', "\\n").replace('\'', "''"),
+            "  http: http://127.0.0.1:{{port}}/chat\n",
+        );
+        if reply.contains('\n') {
+            let scenario = stage.project.read("agent.yaml");
+            let quoted =
+                format!("{{{KIND}: \"{}\"}}", format!("{kind} {reply}").replace('"', "\\\"").replace('\n', "\\n"));
+            let bare = format!("{{{KIND}: '{}'}}", format!("{kind} {reply}").replace('\n', "\\n"));
+            stage.project.write("agent.yaml", &scenario.replace(&bare, &quoted));
+        }
+        plain(&stage, "  - {case: warranty, ask: How long?, expect: {answer: {contains: [60 months]}}}\n");
+        let outcome = run(&stage, &["--mode", "live"]);
+        assert!(outcome.stdout.contains(words), "{kind} {reply}: {}{}", outcome.stdout, outcome.stderr);
+    }
+}
