@@ -1,9 +1,9 @@
 //! Evaluation of whole runs.
 
-use super::{Evaluation, Evaluator, Unshown, Verdict, evaluate};
+use super::{Evaluation, Evaluator, Verdict, evaluate};
 use crate::metric::sample::{good, plan, story};
 use crate::plan::Plan;
-use crate::scenario::criteria::{Estimand, Undecided};
+use crate::scenario::criteria::Estimand;
 use crate::trace::state_machine::Machine;
 use crate::trace::{Moved, Trace, What};
 use proptest::prelude::*;

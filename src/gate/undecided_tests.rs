@@ -2,7 +2,7 @@
 
 use super::tests::{CASES, KB, all_good, bad, confidence, run};
 use super::{Unshown, Verdict};
-use crate::metric::sample::{good, plan, story};
+use crate::metric::sample::{good, plan};
 use crate::scenario::criteria::Undecided;
 
 #[test]

@@ -82,10 +82,12 @@ fn figures(project: &Project) -> Vec<Vec<String>> {
     rows
 }
 
-/// A trace without what is noted in it after the trial ran: the verdict on it, and the digest over all.
+/// A trace without what is noted in it after the trial ran: the verdicts on its draws, and the digest over all.
 fn ran(line: &str) -> Value {
     let mut trace: Value = serde_json::from_str(line).expect("a trace");
-    trace["evidence"].as_object_mut().expect("evidence").remove("noted_verdict");
+    let evidence = trace["evidence"].as_object_mut().expect("evidence");
+    // A later draw is judged after it was noted as finished.
+    ["noted_verdict", "run_again"].map(|noted| evidence.remove(noted));
     trace.as_object_mut().expect("a trace").remove("digest");
     trace
 }
