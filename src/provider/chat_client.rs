@@ -64,15 +64,9 @@ impl ChatClient {
     fn request(&self, request: &ChatRequest) -> HttpRequest {
         let body = Arc::new(encode(self.dialect, &self.quirks, self.streaming, request, self.written(request)));
         *self.last() = Some(Last { tools: Arc::clone(&request.tools), body: Arc::clone(&body) });
-        HttpRequest {
-            service: Service::Model,
-            profile: self.dialect.profile(),
-            method: "POST",
-            path: self.quirks.path(self.dialect.path(&request.model, self.streaming)),
-            body,
-            stream: self.streaming.then(|| stream::ended_by(self.dialect)),
-            headers: Vec::new(),
-        }
+        let path = self.quirks.path(self.dialect.path(&request.model, self.streaming));
+        let request = HttpRequest::new(Service::Model, self.dialect.profile(), "POST", path, body);
+        HttpRequest { stream: self.streaming.then(|| stream::ended_by(self.dialect)), ..request }
     }
 
     fn last(&self) -> MutexGuard<'_, Option<Last>> {
@@ -106,7 +100,6 @@ impl ChatModel for ChatClient {
 
 /// Encodes a request's body in the dialect, adapted to the server; `tools` is the encoding from an earlier request with
 /// the same tools.
-/// the same tools had for them.
 pub fn encode(
     dialect: &dyn Dialect,
     quirks: &Quirks,

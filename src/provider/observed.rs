@@ -4,11 +4,12 @@
 
 use super::chat_client;
 use super::failure::{failure, malformed, unreadable};
+use super::json_service::EXACT;
 use super::perplexity_agent as client;
 use super::retry::Failure;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
 use super::{Attempt, ErrorKind, SearchAnswer, stream};
-use crate::cassette::{Profile, Redactor};
+use crate::cassette::Redactor;
 use crate::provider::chat::{ChatRequest, ChatResponse, Role};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, sse};
 use serde_json::Value;
@@ -169,7 +170,7 @@ fn read<T>(
     };
     let cause = result.as_ref().err().map(|failure| failure.kind);
     // If a service is only matched and not decoded, any answer except a refusal to work counts as an answer.
-    let exact = request.profile.name == Profile::EXACT.name;
+    let exact = request.profile.name == EXACT.name;
     let cause = cause.filter(|_| !exact || status.is_none_or(|status| status == 429 || status >= 500));
     let service = request.service;
     let declared_fault =
@@ -244,8 +245,7 @@ mod tests {
 
     #[test]
     fn of_a_service_that_is_matched_exactly_only_no_answer_429_and_5xx_have_a_cause() {
-        let exact =
-            HttpRequest { profile: &Profile::EXACT, ..request(perplexity_agent::DIALECT, json!({"query": "frost"})) };
+        let exact = HttpRequest { profile: &EXACT, ..request(perplexity_agent::DIALECT, json!({"query": "frost"})) };
         for (status, expected) in [
             (200, None),
             (401, None),

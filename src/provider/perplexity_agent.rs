@@ -41,14 +41,9 @@ impl SearchService for PerplexityAgent {
             self.clock.as_ref(),
             &self.policy,
             call,
-            || HttpRequest {
-                service: Service::Search,
-                profile: &perplexity_agent::PROFILE,
-                method: "POST",
-                path: perplexity_agent::ENDPOINT.to_owned(),
-                body: encode(question).into(),
-                stream: None,
-                headers: Vec::new(),
+            || {
+                let (profile, path) = (&perplexity_agent::PROFILE, perplexity_agent::ENDPOINT);
+                HttpRequest::new(Service::Search, profile, "POST", path, encode(question))
             },
             |response| decode(response, &self.redactor),
             |_| None,

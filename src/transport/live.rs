@@ -139,7 +139,7 @@ impl LiveTransport {
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
-        if let Some(message) = links::broken(&request.body) {
+        if let Some(message) = links::broken(request.profile.layout, &request.body) {
             return Err(TransportError::Invalid { message });
         }
         let Some(target) = self.targets.get(&request.service) else {

@@ -130,6 +130,17 @@ pub struct HttpRequest {
 const VERSION_HEADERS: [&str; 3] = ["anthropic-version", "anthropic-beta", "openai-beta"];
 
 impl HttpRequest {
+    /// A request without headers whose answer is not a stream.
+    pub(crate) fn new(
+        service: Service,
+        profile: &'static Profile,
+        method: &'static str,
+        path: impl Into<String>,
+        body: impl Into<Arc<Value>>,
+    ) -> Self {
+        Self { service, profile, method, path: path.into(), body: body.into(), stream: None, headers: Vec::new() }
+    }
+
     /// The values of [`HttpRequest::headers`] and the keys in the query, as pairs for a redactor: a name for messages,
     /// and the value.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {

@@ -1,9 +1,9 @@
 //! Estimates what re-recording costs: tokens that services reported in the recording, times the project's prices.
 
 use super::TrialRunner;
-use crate::cassette::{Cassette, Exchange, Outcome, Profile};
+use crate::cassette::{Cassette, Exchange, Outcome};
 use crate::plan::{Plan, PlannedScenario, PlannedTrial, PlannedVariant, VariantSettings};
-use crate::provider::wire;
+use crate::provider::{EXACT, wire};
 use crate::settings::SearchSettings;
 use crate::settings::price::{Price, Tokens};
 use crate::trace::EXTERNAL;
@@ -55,7 +55,7 @@ impl TrialRunner {
                 _ => Service::Model,
             };
             // Listing models is not a completion and has no price.
-            if exchange.profile == Profile::EXACT.name && matches!(service, Service::Model | Service::Search) {
+            if exchange.profile == EXACT.name && matches!(service, Service::Model | Service::Search) {
                 continue;
             }
             match service {
@@ -209,7 +209,7 @@ impl Tariff for Prices {
         if response.status >= 400 || matches!(service, Service::Knowledge | Service::ManagedRetrieval) {
             return Some(0.0);
         }
-        if profile == Profile::EXACT.name && matches!(service, Service::Model | Service::Search) {
+        if profile == EXACT.name && matches!(service, Service::Model | Service::Search) {
             return Some(0.0);
         }
         let price = match service {
@@ -287,7 +287,7 @@ mod tests {
     const DEAR: Price = Price { input: 1_000_000.0, cached: None, output: 0.0, request: None };
 
     fn request(service: Service, path: &str, body: Value) -> HttpRequest {
-        let (profile, body) = (&Profile::EXACT, Arc::new(body));
+        let (profile, body) = (&EXACT, Arc::new(body));
         HttpRequest { service, profile, method: "POST", path: path.into(), body, stream: None, headers: Vec::new() }
     }
 

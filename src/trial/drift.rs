@@ -93,7 +93,7 @@ impl TrialRunner {
             && first.service == today.service.as_str()
         {
             let body = cassette::stored_body(today.profile, &today.body, &Redactor::default());
-            let today = cassette::drift(&body);
+            let today = cassette::drift(today.profile.layout, &body);
             for part in Part::ALL {
                 let old = part.of(&first.drift);
                 if old != part.of(&today) {

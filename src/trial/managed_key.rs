@@ -30,15 +30,8 @@ impl TrialRunner {
             let live = LiveTransport::new(targets, Arc::new(RealClock::start())).ok()?;
             let paces = setup.asked.paces(&self.paces).collect();
             let access = LiveAccess::new(&live, (0, None), paces, &Arc::new(Budget::default()), tariff(None));
-            let request = HttpRequest {
-                service: Service::ManagedRetrieval,
-                profile: &nuclia_ask::PROFILE,
-                method: "POST",
-                path: nuclia_ask::path(&managed.kb_id),
-                body: Arc::new(serde_json::json!({})),
-                stream: None,
-                headers: Vec::new(),
-            };
+            let (path, body) = (nuclia_ask::path(&managed.kb_id), serde_json::json!({}));
+            let request = HttpRequest::new(Service::ManagedRetrieval, &nuclia_ask::PROFILE, "POST", path, body);
             let Ok(response) = access.transport.send(request).await else { continue };
             let declared = response.header(DECLARED_FAULT_HEADER).is_some();
             if matches!(response.status, 401 | 403) && !declared {

@@ -9,7 +9,7 @@ use crate::provider::{
     RetryPolicy, SearchQuestion, SearchService,
 };
 use crate::settings::ManagedRetrievalSettings;
-use crate::transport::{HttpRequest, HttpResponse, Profile, Service, Transport, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, Service, Transport, TransportError};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -105,7 +105,7 @@ async fn ask(row: &Row, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) ->
         }
         "embeddings" => Embedder::new(&access, "m", None).embed(&["q".to_owned()]).await.attempts,
         "knowledge" => {
-            let service = JsonService::new(&access, Service::Knowledge, &Profile::EXACT);
+            let service = JsonService::new(&access, Service::Knowledge, &crate::provider::EXACT);
             service.ask("GET", "/api/v2/x".to_owned(), Value::Null, Ok).await.attempts
         }
         other => panic!("no service is called {other}"),

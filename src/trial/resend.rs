@@ -70,15 +70,9 @@ impl TrialRunner {
             self.access(trial, plan.case_of(trial).and_then(|case| case.fault.as_deref()), setup)?;
         let streamed = again.request.body.get("stream") == Some(&Value::Bool(true))
             || again.request.path.contains(":streamGenerateContent");
-        let request = HttpRequest {
-            service,
-            profile: dialect.profile(),
-            method: "POST",
-            path: again.request.path.clone(),
-            body: again.request.body.clone().into(),
-            stream: streamed.then(|| ended_by(dialect)),
-            headers: Vec::new(),
-        };
+        let (path, body) = (again.request.path.as_str(), again.request.body.clone());
+        let request = HttpRequest::new(service, dialect.profile(), "POST", path, body);
+        let request = HttpRequest { stream: streamed.then(|| ended_by(dialect)), ..request };
         let response = transport.send(request).await;
         let response =
             response.map_err(|why| ResendError::NoAnswer(self.redactor().redact(&why.to_string()).into_owned()))?;

@@ -7,8 +7,9 @@
 use super::reply::{self, AnswerAt};
 use super::{Trouble, Words, unreached};
 use crate::platform::secrets;
+use crate::provider::EXACT;
 use crate::provider::chat::Message;
-use crate::transport::{HttpRequest, HttpResponse, Profile, REDIRECT_HEADER, Service, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, REDIRECT_HEADER, Service, TransportError};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -42,15 +43,7 @@ impl Endpoint {
     }
 
     pub(super) fn post(&self, body: Value) -> HttpRequest {
-        HttpRequest {
-            service: Service::Agent,
-            profile: &Profile::EXACT,
-            method: "POST",
-            path: self.path.clone(),
-            body: body.into(),
-            stream: None,
-            headers: Vec::new(),
-        }
+        HttpRequest::new(Service::Agent, &EXACT, "POST", self.path.as_str(), body)
     }
 }
 

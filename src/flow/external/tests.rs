@@ -214,7 +214,7 @@ fn a_search_that_neither_prompt_nor_reply_shows_is_unseen_and_so_is_what_the_ans
 #[test]
 fn a_request_for_the_list_of_models_is_no_completion() {
     let mut listed = passed(Service::Model, openai_chat::DIALECT, Value::Null, 200, &json!({"data": []}));
-    listed.request.profile = &crate::transport::Profile::EXACT;
+    listed.request.profile = &crate::provider::EXACT;
     let mut conversation = vec![json!({"role": "user", "content": "why?"})];
     let (events, _) = told(vec![listed, model(&mut conversation, json!({"role": "assistant", "content": "so"}))]);
     assert_eq!(events.iter().filter(|what| matches!(what, What::ModelCalled(_))).count(), 1, "{events:?}");

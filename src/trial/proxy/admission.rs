@@ -3,7 +3,7 @@
 
 use super::route::{self, Route, fits};
 use crate::platform::loopback;
-use crate::transport;
+use crate::transport::{self, Profile};
 use axum::body::{Body, to_bytes};
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::request::Parts;
@@ -96,7 +96,7 @@ pub(super) fn admit(head: &Parts, hosts: &[String]) -> Result<Route, Refusal> {
 }
 
 /// The JSON body of a request; null where it has none.
-pub(super) async fn read_body(body: Body) -> Result<Value, Refusal> {
+pub(super) async fn read_body(body: Body, profile: &Profile) -> Result<Value, Refusal> {
     let Ok(bytes) = to_bytes(body, LONGEST_BODY).await else {
         let why = format!("whose body is longer than {} MiB, or broke off", LONGEST_BODY >> 20);
         return Err(Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, why));
@@ -107,7 +107,7 @@ pub(super) async fn read_body(body: Body) -> Result<Value, Refusal> {
     let invalid = |why| Refusal::invalid(StatusCode::BAD_REQUEST, why);
     let body: Value =
         serde_json::from_slice(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
-    match transport::broken_conversation(&body) {
+    match transport::broken_conversation(profile.layout, &body) {
         Some(why) => Err(invalid(format!("whose conversation cannot be sent: {why}"))),
         None => Ok(body),
     }

@@ -4,10 +4,10 @@
 //! provider's own clients are given. Some of them want a version in their base URL and some do not, and Google's write
 //! `v1beta`: all spellings are taken, with and without a trailing slash.
 
-use crate::provider::EMBEDDINGS;
 use crate::provider::wire::{
     Dialect, anthropic_messages, gemini, openai_chat, openai_responses, perplexity_agent, perplexity_sonar,
 };
+use crate::provider::{EMBEDDINGS, EXACT};
 use crate::transport::{Profile, Service};
 use axum::http::HeaderMap;
 
@@ -35,7 +35,7 @@ impl Api {
         match self {
             Self::Dialect(dialect) => dialect.profile(),
             Self::Embeddings => &EMBEDDINGS,
-            Self::Exact => &Profile::EXACT,
+            Self::Exact => &EXACT,
         }
     }
 }

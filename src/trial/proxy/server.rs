@@ -171,7 +171,7 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     let hosts = lock(&slot).hosts();
     let client = client_dialect(head.uri.path(), &head.headers);
     let read = match admit(&head, &hosts) {
-        Ok(route) => read_body(body).await.map(|body| (route, body)),
+        Ok(route) => read_body(body, route.api.profile()).await.map(|body| (route, body)),
         Err(refused) => Err(refused),
     };
     let (route, body) = match read {
