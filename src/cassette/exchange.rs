@@ -76,8 +76,13 @@ impl Header {
         later.map(|(_, take)| take.verdict.clone()).take(1000).collect()
     }
 
-    /// Notes that the lane was recorded again with that verdict, and that this recording stays.
+    /// Notes that the lane was recorded again with that verdict, and that this recording stays. A run that is resumed
+    /// may note the same draw a second time.
     pub fn note_later(&mut self, recorded_at: jiff::Timestamp, verdict: &str) {
+        if let Some(known) = self.takes.values_mut().find(|take| take.recorded_at == recorded_at) {
+            verdict.clone_into(&mut known.verdict);
+            return;
+        }
         let (number, _) = self.next_take();
         self.takes.insert(number, Take { recorded_at, verdict: verdict.to_owned() });
     }

@@ -41,7 +41,7 @@ struct Asked<'p> {
     measured: Measured,
     /// The scenario of a gate.
     scenario: Option<usize>,
-    id: &'p str,
+    written: &'p Criterion,
     /// Repetitions per unit, if more than one.
     group: Option<Group>,
 }
@@ -70,12 +70,7 @@ impl<'p> Collector<'p> {
         let mut criteria = Vec::new();
         for (scenario, written) in whole.chain(gates) {
             let group = metric(&written.metric).and_then(Metric::group);
-            criteria.push(Asked {
-                measured: measured(plan, scenario, written, &metric),
-                scenario,
-                id: &written.id,
-                group,
-            });
+            criteria.push(Asked { measured: measured(plan, scenario, written, &metric), scenario, written, group });
         }
         let mut cases: BTreeMap<(usize, usize, String), Case> = BTreeMap::new();
         let mut settings = BTreeMap::new();
@@ -108,8 +103,9 @@ impl<'p> Collector<'p> {
             observe(setting, trace);
         }
         let Some(case) = self.cases.get_mut(&(trial.scenario, trial.case, variant.clone())) else { return };
-        for Asked { measured: criterion, scenario, id, group } in &self.criteria {
-            if scenario.is_some_and(|of| of != trial.scenario) || planned.excluded_from.contains_key(*id) {
+        for Asked { measured: criterion, scenario, written, group } in &self.criteria {
+            let covered = scenario.is_none_or(|of| of == trial.scenario) && written.counts_flow(&trial.lane.flow);
+            if !covered || planned.excluded_from.contains_key(&written.id) {
                 continue;
             }
             let units = seen.units.iter().find(|(metric, _)| *metric == criterion.metric).map(|(_, units)| *units);
@@ -255,6 +251,7 @@ fn measured<'m>(
         key: scenario.map_or_else(|| written.id.clone(), |of| format!("{}/{}", plan.scenarios[of].name, written.id)),
         about: written.about.clone(),
         metric: written.metric.clone(),
+        flow: written.flow.clone(),
         target: written.target.clone(),
         judged: judged(written),
         required: written.is_required(),
@@ -289,6 +286,7 @@ pub(super) fn cases_row() -> Measured {
         key: CASES.into(),
         about: "Every trial meets what its case expects.".into(),
         metric: "case_pass_rate".into(),
+        flow: None,
         target: "= 100%".into(),
         judged: String::new(),
         required: true,
@@ -367,6 +365,21 @@ mod tests {
         assert!(!two.units.contains_key("F"), "an excluded case has no units");
         assert_eq!(one.trials_run[1].why, "short");
         assert_eq!(summary.settings[0].recorded_from.iter().next().map(String::as_str), Some("simulator"));
+    }
+
+    #[test]
+    fn a_criterion_of_one_flow_counts_the_trials_of_that_flow_and_of_external_agents() {
+        let of = |flow: &str| {
+            let written =
+                format!("[{{id: F, metric: turn_success_rate, target: '>= 90%', kind: confidence, flow: {flow}}}]");
+            let plan = plan("[{case: one, ask: q}]", &written, 1);
+            let mut collector = Collector::new(&plan, |_| None);
+            let seen = [Observation::success("turn 1")];
+            let units: Vec<(&str, &[Observation])> = vec![("turn_success_rate", &seen)];
+            collector.add(&good(&plan, 0), &Seen { passed: true, why: String::new(), cost: None, units });
+            collector.finish("run", None, "").cases[0].units.contains_key("F")
+        };
+        assert!(of("tool-rag") && !of("react"));
     }
 
     #[test]

@@ -38,8 +38,10 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
         match a.criteria.iter().find(|other| other.key == measured.key) {
             None => notes.push(format!("{}: not compared, only B measures it", measured.key)),
             Some(other) if !alike(other, measured) => notes.push(format!(
-                "{}: not compared, A measures `{} {}` and B `{} {}`",
-                measured.key, other.metric, other.target, measured.metric, measured.target
+                "{}: not compared, A measures {} and B {}",
+                measured.key,
+                counted(other),
+                counted(measured)
             )),
             Some(other) => {
                 let mut row = rate_row(pairs, measured, trial_seed(seed, &measured.key));
@@ -88,7 +90,17 @@ impl Tested {
 
 /// Whether two criteria count the same units; the target of a rate may differ, the limit of a time may not.
 fn alike(a: &Measured, b: &Measured) -> bool {
-    a.metric == b.metric && a.limit_us == b.limit_us && a.fewer_is_better == b.fewer_is_better && a.proxy == b.proxy
+    a.metric == b.metric
+        && a.flow == b.flow
+        && a.limit_us == b.limit_us
+        && a.fewer_is_better == b.fewer_is_better
+        && a.proxy == b.proxy
+}
+
+/// A criterion as it is measured: `latency_p95 <= 10s` over the flow react.
+fn counted(measured: &Measured) -> String {
+    let flow = measured.flow.as_ref().map_or_else(String::new, |flow| format!(" over the flow {flow}"));
+    format!("`{} {}`{flow}", measured.metric, measured.target)
 }
 
 fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Tested {
@@ -271,6 +283,8 @@ mod tests {
         a.criteria.push(Measured { key: "T".into(), limit_us: Some(1), ..cases_row() });
         b.criteria.push(Measured { key: "T".into(), limit_us: Some(2), ..cases_row() });
         b.criteria.push(Measured { key: "N".into(), ..cases_row() });
+        a.criteria.push(Measured { key: "F".into(), ..cases_row() });
+        b.criteria.push(Measured { key: "F".into(), flow: Some("react".into()), ..cases_row() });
         let mut notes = Vec::new();
         let found = rows(&a, &b, &mut notes);
         assert_eq!(

@@ -60,6 +60,9 @@ pub struct Measured {
     pub about: String,
     /// The metric as written.
     pub metric: String,
+    /// The flow whose trials count, if only those of one do; baselines of older builds count every flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
     /// The target as written.
     pub target: String,
     /// Its rule as text: kind, floor, `min_n`, margin.

@@ -14,7 +14,6 @@ use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, Target};
 use crate::stats::stopping::Decision;
 use crate::stats::{Clusters, Sample};
-use crate::trace::EXTERNAL;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -57,8 +56,7 @@ impl Item<'_> {
     /// Whether a trial counts: it belongs to the scenario, and to the flow or to an external agent, which may replace
     /// any flow.
     pub(super) fn covers(&self, trial: &PlannedTrial) -> bool {
-        self.scenario.is_none_or(|of| of == trial.scenario)
-            && self.written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow || trial.lane.flow == EXTERNAL)
+        self.scenario.is_none_or(|of| of == trial.scenario) && self.written.counts_flow(&trial.lane.flow)
     }
 
     /// The sums for trials of that repetition.

@@ -21,6 +21,7 @@ mod format;
 mod grades;
 mod grouped;
 mod latency;
+mod notes;
 mod part;
 mod pass_bet;
 mod repeats;
@@ -40,9 +41,13 @@ mod design_tests;
 #[cfg(test)]
 mod grade_error_rates;
 #[cfg(test)]
+mod run_error_rates;
+#[cfg(test)]
 mod scope_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod undecided_tests;
 
 pub(crate) use cause::{Cause, reason};
 pub(crate) use counts::{

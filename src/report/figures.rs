@@ -179,9 +179,13 @@ pub(super) fn observed(row: &CriterionResult) -> String {
     if row.observed_text.is_empty() { "–".into() } else { row.observed_text.clone() }
 }
 
-/// The same for a table; for a time, the quantile and the units below the limit: `p95 6.77 s, 626/632`.
+/// The same for a table; for a time, the quantile and the units below the limit: `p95 6.77 s, 626/632`; for a mean of
+/// conversations, the counts of units as well.
 pub(super) fn observed_in_brief(row: &CriterionResult) -> String {
     let text = observed(row);
+    if row.n > 0 && row.per == "conversation" && text.starts_with("per conversation") {
+        return format!("{text} ({}/{})", row.successes, row.n);
+    }
     let brief = matches!(target(row), Some(Target::AtMostTime(_))).then(|| text.split(" = ").next());
     brief.flatten().map_or_else(|| text.clone(), str::to_owned)
 }

@@ -41,7 +41,7 @@ pub(crate) struct LiveOptions<'r> {
 impl LiveOptions<'_> {
     /// Finished result of a trial from an earlier process or run, if any.
     fn finished(&self, trial: &PlannedTrial) -> Option<Finished> {
-        self.journal.kept().finished(&trial.id).or_else(|| self.kept.finished(&trial.id))
+        self.journal.finished_before(&trial.id).or_else(|| self.kept.finished(&trial.id))
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn live<T>(
                             let mut finished = options.earlier.settle(&plan.id, finished);
                             finished.trace.evidence.replaced_errors += options.journal.errors(&finished.trace.trial);
                             match &finished.trace.end {
-                                TrialEnd::Completed => options.journal.keep(&finished.trace, &finished.passages)?,
+                                TrialEnd::Completed => options.journal.keep(&finished)?,
                                 TrialEnd::Error(why) if why.kind.was_run() => {
                                     options.journal.note_error(&finished.trace.trial)?;
                                 }
