@@ -1,6 +1,6 @@
 //! What an agent's process prints: its last bytes, in order, for messages and for the trial's file.
 
-use crate::platform::secrets;
+use crate::platform::secrets::{self, Redactor};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -52,7 +52,7 @@ impl Output {
         let text = String::from_utf8_lossy(&bytes);
         let text = if kept.dropped { text.split_once('\n').map_or("", |(_, rest)| rest) } else { &text };
         let start = if kept.dropped { "[…]\n" } else { "" };
-        format!("{start}{}", secrets::clean(text))
+        format!("{start}{}", Redactor::default().redact(&secrets::clean(text)))
     }
 
     /// The last lines, without secrets.
