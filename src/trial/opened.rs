@@ -74,7 +74,7 @@ impl Opened {
     /// trials of this plan can be run.
     ///
     /// # Errors
-    /// [`SetupError`] for the first thing that cannot be opened or resolved.
+    /// `SetupError` for the first thing that cannot be opened or resolved.
     pub fn new(loaded: Arc<Loaded>, plan: &Plan) -> Result<Self, SetupError> {
         let mut sources = BTreeMap::new();
         let setups = plan.scenarios.iter().map(|scenario| setups(&loaded, scenario, &mut sources));
