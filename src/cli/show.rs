@@ -5,14 +5,20 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs::is_there;
 use super::select::reports_folder;
+use crate::platform::files;
 use crate::suite::evaluation::{self, ScoreError};
 use crate::trace::text::{self, quote};
 use crate::trace::{
-    Answer, Event, PASSAGES, Passages, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What,
+    AGENT_OUTPUT, Answer, Event, PASSAGES, Passages, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What,
 };
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+
+/// Bytes of the agents' output that are read.
+const MOST_PRINTED: u64 = 64 << 20;
+/// Lines of it that are shown.
+const PRINTED_LINES: usize = 20;
 
 /// Runs `ragcheck show`.
 ///
@@ -32,6 +38,7 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
             for again in evaluation::read_later_draws(&folder)?.iter().filter(|again| again.trial == name) {
                 let _ = write!(text, "\nA later draw, which does not count:\n\n{}", conversation(again));
             }
+            text.push_str(&printed(&folder, &found));
             output::result(&text);
             return Ok(Exit::Passed);
         }
@@ -80,6 +87,22 @@ pub(super) fn conversation(trace: &Trace) -> String {
                 let _ = writeln!(out, "  {detail}");
             }
         }
+    }
+    out
+}
+
+/// The last lines that the process of an external agent printed in a trial; empty for other agents.
+fn printed(folder: &Path, trace: &Trace) -> String {
+    let stored = files::read_at_most(folder.join(AGENT_OUTPUT), MOST_PRINTED).unwrap_or_default();
+    let lines = String::from_utf8_lossy(&stored).into_owned();
+    let found = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let found = found.filter(|line| line["trial"] == trace.trial.as_str()).last();
+    let Some(printed) = found.as_ref().and_then(|line| line["text"].as_str()) else { return String::new() };
+    let kept: Vec<&str> = printed.lines().collect();
+    let last = &kept[kept.len().saturating_sub(PRINTED_LINES)..];
+    let mut out = format!("\nprinted by the agent's process ({AGENT_OUTPUT}), the last {} lines:\n", last.len());
+    for line in last {
+        let _ = writeln!(out, "    {}", text::line(line));
     }
     out
 }

@@ -87,7 +87,7 @@ struct Ran {
 
 /// Waits until a trial of an external agent may run.
 pub(super) async fn place(opened: &Opened, planned: &PlannedTrial) -> Place {
-    opened.agents.place(opened.agent(planned).is_some_and(ExternalSetup::is_started)).await
+    opened.agents.place(opened.agent(planned)).await
 }
 
 /// Runs one trial of an external agent in its place.

@@ -152,6 +152,12 @@ impl ExternalSetup {
         !self.command.is_empty()
     }
 
+    /// The port that every process has to listen at, if the scenario names one; then only one can run at a time.
+    pub(super) fn fixed_port(&self) -> Option<u16> {
+        let url = self.http.as_deref().filter(|url| !url.contains(PORT))?;
+        reqwest::Url::parse(url).ok()?.port_or_known_default()
+    }
+
     /// Whether a process remembers no earlier trial: the scenario resets it, or starts it anew.
     pub(in crate::trial) fn forgets(&self) -> bool {
         self.restarts || self.reset.is_some()

@@ -198,6 +198,9 @@ fn a_crash_fails_its_turn_with_the_last_lines_and_the_next_trial_has_a_new_proce
     let traces = stage.project.traces();
     let failed = events(&traces[0], "turn_ended")[0].to_string();
     assert!(failed.contains("exit code 3") && failed.contains("there is no such shelf"), "{failed}");
+    let shown = stage.project.run(&["show", "agent/crash/external.base.1"]);
+    assert!(shown.stdout.contains("printed by the agent's process (agent-output.jsonl)"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("    Traceback: there is no such shelf"), "{}", shown.stdout);
 }
 
 #[test]
@@ -360,4 +363,18 @@ fn a_declared_service_that_is_down_is_an_outage_and_a_404_is_an_answer() {
         let outcome = run(&stage, &["--mode", "live"]);
         assert!(outcome.stdout.contains(words), "{status}: {}{}", outcome.stdout, outcome.stderr);
     }
+}
+
+#[test]
+fn an_agent_with_one_port_has_one_process_at_a_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut stage = stage(&format!("http {}", folder.path().display()), HTTP);
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let scenario = stage.project.read("agent.yaml").replace("{{port}}", &port.to_string());
+    stage.project.write("agent.yaml", &scenario);
+    let recorded = run(&stage, &["--mode", "record", "--jobs", "2"]);
+    assert!(recorded.stdout.contains("3 trials: 3 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+    stage.simulator = None;
+    let replayed = run(&stage, &["--jobs", "2"]);
+    assert!(replayed.stdout.contains("3 trials: 3 PASS"), "{}{}", replayed.stdout, replayed.stderr);
 }

@@ -100,10 +100,11 @@ pub(super) struct Wanted<'w> {
 }
 
 impl Agents {
-    /// Waits until a trial may run: one with a process of its own at once, others when no trial runs with an agent that
-    /// somebody else started; first come, first served.
-    pub(super) async fn place(&self, started: bool) -> Place {
-        Place { _taken: if started { None } else { Some(Arc::clone(&self.turnstile).lock_owned().await) } }
+    /// Waits until a trial may run: one with a process of its own at once; others, with an agent that somebody else
+    /// started or that has one port, when no such trial runs; first come, first served.
+    pub(super) async fn place(&self, setup: Option<&ExternalSetup>) -> Place {
+        let beside = setup.is_some_and(|setup| setup.is_started() && setup.fixed_port().is_none());
+        Place { _taken: if beside { None } else { Some(Arc::clone(&self.turnstile).lock_owned().await) } }
     }
 
     /// An agent for one trial: its process, started if none is idle, or the server that runs elsewhere.
@@ -144,6 +145,11 @@ impl Agents {
         if let Some(why) = failed {
             return Err(why);
         }
+        let fixed_port = wanted.setup.fixed_port();
+        if let Some(port) = fixed_port {
+            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.retain(|worker| worker.process.port() != port);
+        }
         let proxy = Proxy::open(ANY_PORT).await.map_err(|why| taken(ANY_PORT, &why))?;
         let start = Start {
             command: &wanted.setup.command,
@@ -158,7 +164,8 @@ impl Agents {
                 )
                 .chain(wanted.setup.env.clone())
                 .collect(),
-            http: wanted.setup.http.as_deref(),
+            serves: wanted.setup.http.is_some(),
+            fixed_port,
             ready: wanted.setup.ready.as_deref(),
             clock: wanted.clock,
         };

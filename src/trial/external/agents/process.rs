@@ -5,7 +5,6 @@ use super::lines::{LineTransport, Pipes};
 use super::output::Output;
 use crate::flow::external::Life;
 use crate::platform::clock::{BoxFuture, Clock, timeout};
-use crate::platform::loopback::is_loopback_url;
 use crate::scenario::external::PORT;
 use crate::transport::Transport;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -30,8 +29,10 @@ pub(super) struct Start<'s> {
     pub(super) folder: &'s Path,
     /// Variables beside those of this process.
     pub(super) environment: Vec<(String, String)>,
-    /// URL of a turn; `None` if turns go to its standard input.
-    pub(super) http: Option<&'s str>,
+    /// Whether it serves turns over HTTP; otherwise they go to its standard input.
+    pub(super) serves: bool,
+    /// The port that it has to listen at, if the scenario names one.
+    pub(super) fixed_port: Option<u16>,
     /// Path that answers when it is ready.
     pub(super) ready: Option<&'s str>,
     pub(super) clock: &'s Arc<dyn Clock>,
@@ -62,7 +63,7 @@ impl Process {
     pub(super) async fn start(start: Start<'_>) -> Result<Self, NotStarted> {
         let shown = start.command.join(" ");
         let not_started = |message: String| NotStarted { message, lines: Vec::new() };
-        let port = match start.http.and_then(fixed_port) {
+        let port = match start.fixed_port {
             Some(port) => port,
             None => free_port().map_err(|why| not_started(format!("there is no free port: {why}")))?,
         };
@@ -70,7 +71,7 @@ impl Process {
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words).current_dir(start.folder).envs(start.environment).env("PORT", port.to_string());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        command.stdin(if start.http.is_some() { Stdio::null() } else { Stdio::piped() });
+        command.stdin(if start.serves { Stdio::null() } else { Stdio::piped() });
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn().map_err(|why| {
@@ -93,10 +94,10 @@ impl Process {
         let group = child.id().unwrap_or_default();
         let clock = Arc::clone(start.clock);
         let process = Self { child: Mutex::new(child), group, command: shown, port, lines, output, clock };
-        match start.http {
-            Some(_) => process.ready(start.ready).await.map(|()| process),
-            None => Ok(process),
+        if start.serves {
+            process.ready(start.ready).await?;
         }
+        Ok(process)
     }
 
     /// Waits until it is ready.
@@ -203,14 +204,6 @@ impl Drop for Process {
         }
         let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).start_kill();
     }
-}
-
-/// The port in a URL that has one for every process.
-fn fixed_port(url: &str) -> Option<u16> {
-    if url.contains(PORT) || !is_loopback_url(url) {
-        return None;
-    }
-    reqwest::Url::parse(url).ok()?.port_or_known_default()
 }
 
 /// A port that nothing listens at. Another program may take it before the agent does, which then says so.
