@@ -203,7 +203,7 @@ fn every_requirement_of_the_agent_has_a_case_and_all_trials_of_those_cases_pass(
         let cases = row["cases"].as_array().expect("cases");
         assert!(!cases.is_empty(), "no case covers {}", row["id"]);
         for case in cases {
-            let (passed, ran) = (case[1].as_u64(), case[2].as_u64());
+            let (passed, ran) = (case["passed"].as_u64(), case["trials"].as_u64());
             assert!(passed == ran && ran > Some(0), "{}: {case}", row["id"]);
         }
     }

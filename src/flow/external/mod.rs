@@ -232,7 +232,7 @@ impl Session<'_> {
         let miss = telling.hear(passed);
         let reply = match reply {
             Ok(reply) => self.settings.target.reply(reply).in_words(self.words),
-            Err(crash) => Reply::Failed("agent_crashed", self.words.text(&crash)),
+            Err(crash) => Reply::Failed("agent_crashed", self.words.text(&crash), serde_json::Value::Null),
         };
         let body = reply.body().filter(|_| self.keep_replies).cloned();
         let outcome = telling.end(reply);

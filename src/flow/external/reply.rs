@@ -35,11 +35,26 @@ impl AnswerAt {
     }
 }
 
+/// Why a reply holds no answer: what is missing, the content type, and how it begins.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("The agent's reply ({kind}) {why}; {said}")]
+pub(super) struct Unread {
+    kind: String,
+    why: String,
+    said: String,
+}
+
+/// The body of a reply, null if it is no JSON or too long for a trace.
+pub(super) fn document(response: &HttpResponse) -> Value {
+    let read = || serde_json::from_slice(&response.body).ok();
+    if response.body.len() <= LONGEST_REPLY { read().unwrap_or_default() } else { Value::Null }
+}
+
 /// The answer's text, and the body that holds it: null if it is not JSON or too long for a trace.
 ///
 /// # Errors
-/// Why there is no answer: what is missing, the content type, and how the reply begins.
-pub(super) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), String> {
+/// [`Unread`] if there is no answer.
+pub(super) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), Unread> {
     let pointer = answer.pointer();
     if sse::is_stream(&response.headers, &response.body) {
         return streamed(&response.body, pointer).ok_or_else(|| unread(response, "holds no text in its events"));
@@ -154,12 +169,11 @@ impl Text {
     }
 }
 
-fn unread(response: &HttpResponse, why: &str) -> String {
-    let kind = response.header("content-type").unwrap_or("no content type");
-    let body = String::from_utf8_lossy(&response.body);
-    let said = secrets::beginning(body.trim(), SHOWN);
+fn unread(response: &HttpResponse, why: &str) -> Unread {
+    let kind = response.header("content-type").unwrap_or("no content type").to_owned();
+    let said = secrets::beginning(String::from_utf8_lossy(&response.body).trim(), SHOWN);
     let said = if said.is_empty() { "it is empty".to_owned() } else { format!("it begins with: {said}") };
-    format!("The agent's reply ({kind}) {why}; {said}")
+    Unread { kind, why: why.to_owned(), said }
 }
 
 #[cfg(test)]
@@ -168,7 +182,7 @@ mod tests {
     use bytes::Bytes;
     use std::time::Duration;
 
-    fn answer(kind: &str, body: &str, answer: &AnswerAt) -> Result<(String, Value), String> {
+    fn answer(kind: &str, body: &str, answer: &AnswerAt) -> Result<(String, Value), Unread> {
         let headers = vec![("content-type".to_owned(), kind.to_owned())];
         let body = Bytes::copy_from_slice(body.as_bytes());
         read(&HttpResponse { status: 200, headers, body, took: Duration::ZERO, chunks: Vec::new() }, answer)
@@ -232,7 +246,7 @@ mod tests {
             ("application/json", "", "(application/json) is neither JSON, events nor plain text; it is empty"),
             ("text/event-stream", ": ping\n\n", "(text/event-stream) holds no text in its events"),
         ] {
-            let why = answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect_err(body);
+            let why = answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect_err(body).to_string();
             assert!(why.contains(words), "{why}");
         }
     }

@@ -110,7 +110,7 @@ impl Target {
         match response.status {
             200..=299 => match reply::read(&response, &self.answer) {
                 Ok((text, body)) => Reply::Answer { text, body },
-                Err(why) => Reply::Failed("answer_missing", why),
+                Err(why) => Reply::Failed("answer_missing", why.to_string(), reply::document(&response)),
             },
             300..=399 => {
                 let to = response.header(REDIRECT_HEADER).map_or(String::new(), |host| format!(" to {host}"));
@@ -125,7 +125,10 @@ impl Target {
                 );
                 Reply::Trouble(Trouble::SetUp(why.trim_end().to_owned()))
             }
-            status => Reply::Failed("agent_error", format!("The agent answered with HTTP {status}. {}", said())),
+            status => {
+                let why = format!("The agent answered with HTTP {status}. {}", said());
+                Reply::Failed("agent_error", why, reply::document(&response))
+            }
         }
     }
 }
@@ -135,8 +138,8 @@ impl Target {
 pub(super) enum Reply {
     /// The answer, and the whole body that contains it.
     Answer { text: String, body: Value },
-    /// An error reported by the agent: its kind, and the message for the user.
-    Failed(&'static str, String),
+    /// An error reported by the agent: its kind, the message for the user, and the body if it is JSON.
+    Failed(&'static str, String, Value),
     /// No reply.
     Trouble(Trouble),
 }
@@ -146,16 +149,16 @@ impl Reply {
     pub(super) fn in_words(self, words: &dyn Words) -> Self {
         match self {
             Self::Answer { text, body } => Self::Answer { text: words.text(&text), body: words.body(&body) },
-            Self::Failed(kind, message) => Self::Failed(kind, words.text(&message)),
+            Self::Failed(kind, message, body) => Self::Failed(kind, words.text(&message), words.body(&body)),
             Self::Trouble(trouble) => Self::Trouble(trouble),
         }
     }
 
-    /// The body that holds the answer, if traces keep it.
+    /// The body, if it is JSON.
     pub(super) fn body(&self) -> Option<&Value> {
         match self {
-            Self::Answer { body, .. } if !body.is_null() => Some(body),
-            _ => None,
+            Self::Answer { body, .. } | Self::Failed(_, _, body) => Some(body).filter(|body| !body.is_null()),
+            Self::Trouble(_) => None,
         }
     }
 }

@@ -265,9 +265,9 @@ fn a_turn_is_spelt_as_the_scenario_says_and_what_the_user_says_is_no_template() 
         Ok(HttpResponse { status, headers: Vec::new(), body, took: Duration::ZERO, chunks: Vec::new() })
     };
     assert!(matches!(target.reply(response(200, r#"{"a":["yes"]}"#)), Reply::Answer { text, .. } if text == "yes"));
-    assert!(matches!(target.reply(response(200, "{}")), Reply::Failed("answer_missing", _)));
+    assert!(matches!(target.reply(response(200, "{}")), Reply::Failed("answer_missing", ..)));
     assert!(
-        matches!(target.reply(response(500, "oops")), Reply::Failed("agent_error", words) if words.contains("oops"))
+        matches!(target.reply(response(500, "oops")), Reply::Failed("agent_error", words, _) if words.contains("oops"))
     );
 }
 

@@ -177,7 +177,7 @@ impl<'a> TraceBuilder<'a> {
         }
         Ok(match reply {
             Reply::Answer { text, body } => TurnOutcome::Answered(self.answer(text, &body)),
-            Reply::Failed(kind, message) => TurnOutcome::Failed { kind: kind.to_owned(), message },
+            Reply::Failed(kind, message, _) => TurnOutcome::Failed { kind: kind.to_owned(), message },
             Reply::Trouble(trouble) => return Err(trouble),
         })
     }
