@@ -200,7 +200,8 @@ pub(super) fn reproduce(view: &View<'_>, failing: &[Failing]) -> Option<String> 
 }
 
 /// Kinds of ERROR that a replay reproduces.
-const IN_REPLAY: [&str; 5] = ["lane missing", "cassette miss", "cassette broken", "tool not offered", "usage unknown"];
+const IN_REPLAY: [&str; 6] =
+    ["lane missing", "cassette miss", "cassette broken", "tool not offered", "usage unknown", "reply not read"];
 
 /// Command that runs the case of a trial alone, with the other options that were typed.
 fn of_case(plan: &Plan, trial: &str) -> Option<String> {
