@@ -211,7 +211,7 @@ fn of_case(plan: &Plan, trial: &str) -> Option<String> {
     let typed = plan.typed.as_ref().map(|typed| &typed.options).into_iter().flatten();
     let others = typed.filter(|(option, _)| *option != "only").map(|(option, values)| (option.as_str(), &values[..]));
     let case = [case.to_owned()];
-    Some(command([scenario], &[scenario.file.clone()], others.chain([("only", &case[..])])))
+    Some(command([scenario], std::slice::from_ref(&scenario.file), others.chain([("only", &case[..])])))
 }
 
 /// Command that repeats a replay of the whole run; `None` if an older build did not store what was typed, or the trials

@@ -362,7 +362,7 @@ impl Checker<'_> {
         let mut texts = BTreeMap::new();
         for (name, text) in prompts {
             let here = at.key(name);
-            if !known.contains(&name.as_str()) && !(self.sends_prompts() && is_name(name)) {
+            if !(known.contains(&name.as_str()) || self.sends_prompts() && is_name(name)) {
                 let mistake = Mistake::at(here, "unknown-prompt", format!("unknown prompt `{name}`")).on_key();
                 self.say(mistake.label(did_you_mean(name, known.iter().copied())));
             }

@@ -317,7 +317,9 @@ impl Checker<'_> {
     pub(super) fn sends_prompts(&self) -> bool {
         let send = self.scenario.target.as_ref().and_then(|target| target.send.as_ref());
         let mut names = Vec::new();
-        send.into_iter().for_each(|body| placeholders(body, &mut names));
+        if let Some(body) = send {
+            placeholders(body, &mut names);
+        }
         names.iter().any(|name| name.starts_with(PROMPT))
     }
 
