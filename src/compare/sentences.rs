@@ -131,8 +131,11 @@ fn seen(row: &Row) -> String {
         }
         None if row.cases < fewest(row) => {
             let cases = count(row.cases, "case", "cases");
-            let beside =
-                if row.family > 1 { format!(" beside {} other criteria", row.family - 1) } else { String::new() };
+            let beside = if row.family > 1 {
+                format!(" beside {}", count(row.family - 1, "other criterion", "other criteria"))
+            } else {
+                String::new()
+            };
             format!("{cases} can show no difference{beside}, {} that differ are the fewest", fewest(row))
         }
         None if row.scale == Scale::Time => "no case tells how much times vary".into(),

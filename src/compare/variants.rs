@@ -321,8 +321,11 @@ fn in_case(case: &CaseFigures) -> InCase {
     }
 }
 
-/// Which pairs differ in what, the required rows first.
+/// Which pairs differ in what, the required rows first; the sentence of the only pair.
 fn conclusion(names: &[String], pairs: &[Comparison], cases: u64) -> String {
+    if let ([a, b], [pair]) = (names, pairs) {
+        return format!("A {a}, B {b}: {}", pair.conclusion);
+    }
     let mut found = Vec::new();
     for gated in [true, false] {
         let of = names.iter().enumerate().flat_map(|(place, a)| names[place + 1..].iter().map(move |b| (a, b)));

@@ -46,6 +46,7 @@ fn named_variants_keep_their_order_and_a_pair_alone_is_decided_as_among_all_pair
     assert_eq!(found.variants.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["c", "a"]);
     assert_eq!((found.pairs.len(), found.corrected_pairs, found.tests), (1, 3, 3));
     assert_eq!(found.pairs, [compare_pair(&run, "c", "a", 0.02).expect("comparable")]);
+    assert_eq!(found.conclusion, format!("A c, B a: {}", found.pairs[0].conclusion), "one sentence");
     let all = compare_variants(&run, &[], 0.02).expect("comparable");
     let alone = compare_pair(&run, "a", "c", 0.02).expect("comparable");
     assert_eq!(alone, all.pairs[1], "one comparison has one sentence, whichever command makes it");

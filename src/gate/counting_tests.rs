@@ -7,7 +7,7 @@ use crate::metric::sample::{good, plan, story};
 use crate::plan::Plan;
 use crate::scenario::GateKind;
 use crate::stats::{ALPHA, Clusters, Sample};
-use crate::trace::{Mode, Trace};
+use crate::trace::{Account, Mode, Trace};
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
 /// Cases with these numbers of turns.
@@ -100,6 +100,25 @@ fn a_rate_per_unit_whose_number_nothing_limits_is_undecided_and_says_why() {
     let result = run(&plan, traces.collect::<Vec<_>>()).criteria.remove(0);
     assert_eq!((result.verdict, result.lower), (Verdict::Inconclusive, Some(0.0)));
     assert!(result.sentence.ends_with("nothing limits the queries of a conversation"), "{}", result.sentence);
+}
+
+#[test]
+fn a_conversation_beyond_its_limit_is_named_and_units_over_cases_are_no_mean_of_cases() {
+    let criteria = "[{id: A, metric: retry_recovery, target: '>= 10%', kind: confidence, per: unit, most: 2}]";
+    let mut plan = plan("[{case: a, ask: q}, {case: b, ask: r}]", criteria, 1);
+    let judged = |plan: &Plan, retries: [u32; 2]| {
+        let traces = (0..2).map(|place| {
+            let told = story(plan, place).turn("q");
+            let told = (0..retries[place]).fold(told, |told, at| told.retried(Account::Model, at, 1, place == 0));
+            told.answer("x", &[]).done()
+        });
+        run(plan, traces.collect::<Vec<_>>()).criteria.remove(0)
+    };
+    let over = judged(&plan, [1, 3]);
+    assert!(over.sentence.ends_with("a conversation had 3 retries, more than the limit of 2"), "{}", over.sentence);
+    plan.criteria.estimand = crate::scenario::criteria::Estimand::Population;
+    let of_cases = judged(&plan, [1, 2]);
+    assert!(of_cases.observed_text.ends_with("1/3 = 33.3 % in 2 cases"), "{}", of_cases.observed_text);
 }
 
 /// A run of conversations: a bad one makes eight verbatim calls, a good one makes one call that is not.

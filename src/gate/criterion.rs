@@ -305,7 +305,7 @@ impl Item<'_> {
                 let found = result.unshown.unwrap_or(Unshown::Below);
                 let evidence = self.evidence(plan, metric, sample_seen);
                 let end = if self.is_unlimited() {
-                    format!("nothing limits the {} of a conversation", result.units)
+                    self.unlimited(&result.units)
                 } else {
                     ending(found, self.wanted(metric), &evidence, nouns)
                 };

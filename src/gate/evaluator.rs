@@ -171,6 +171,7 @@ impl<'p> Evaluator<'p> {
             taken,
             turn_times,
             timed,
+            replies: _,
         } = examined;
         let plan = self.examiner.plan;
         if self.trials.verdict(place).is_some() {

@@ -4,6 +4,7 @@
 use super::behaviour::behaviour;
 use super::coverage;
 use super::latency::Timed;
+use super::unread::Replies;
 use super::{Draws, EvaluationError, RetryCounts, TrialResult, Verdict, part, sources, spending};
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer, taken};
@@ -46,6 +47,7 @@ pub struct Examined {
     pub(super) taken: Vec<u32>,
     pub(super) turn_times: Vec<u64>,
     pub(super) timed: Timed,
+    pub(super) replies: Replies,
 }
 
 impl Examined {
@@ -153,6 +155,7 @@ impl<'p> Examiner<'p> {
             taken: Vec::new(),
             turn_times: Vec::new(),
             timed: Timed::default(),
+            replies: Replies::of(trace),
         };
         if let TrialEnd::Error(error) = &trace.end {
             examined.out_of_scope = self.out_of_scope(&examined.trial, trace);

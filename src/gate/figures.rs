@@ -64,7 +64,11 @@ impl Item<'_> {
         };
         let (figure, seen) = if population {
             let cases = count(sample.number(), "case", "cases");
-            let figure = format!("{} in the mean of {cases} ({ratio})", percent(observed));
+            let figure = match sample {
+                Sample::Means { .. } => format!("{} in the mean of {cases} ({ratio})", percent(observed)),
+                // Units, each with the same weight.
+                Sample::Fixed(_) | Sample::Limited { .. } => format!("{ratio} in {cases}"),
+            };
             let second = if self.held_back(result) { format!("; {short}") } else { String::new() };
             (figure.clone(), format!("{figure}, {}{second}", result.bound_text))
         } else if alone {
@@ -115,6 +119,17 @@ impl Item<'_> {
         match self.counting {
             Counting::Outcome(most) => most.is_none_or(|most| self.tally.clusters.largest() > most),
             Counting::Planned | Counting::Conversations(_) => false,
+        }
+    }
+
+    /// Why nothing bounds a rate over these units.
+    pub(super) fn unlimited(&self, units: &str) -> String {
+        match self.counting {
+            Counting::Outcome(Some(most)) => {
+                let largest = self.tally.clusters.largest();
+                format!("a conversation had {largest} {units}, more than the limit of {most}")
+            }
+            _ => format!("nothing limits the {units} of a conversation"),
         }
     }
 

@@ -32,6 +32,7 @@ mod sources;
 mod spending;
 mod stopped;
 mod tally;
+mod unread;
 mod unshown;
 
 #[cfg(test)]
@@ -66,6 +67,7 @@ pub(crate) use results::TrialResults;
 pub(crate) use row::TrialRow;
 pub(crate) use spending::{Spending, Spent, SpentBy};
 pub(crate) use stopped::{Sequential, Stopped};
+pub(crate) use unread::Unread;
 pub(crate) use unshown::Unshown;
 
 use crate::metric::Check;

@@ -42,8 +42,17 @@ pub(crate) fn resolve(asked: &ResolvedMetric) -> Result<Box<dyn Metric>, NotComp
 mod tests {
     use super::*;
     use crate::scenario::resolve_metric;
-    use crate::settings::catalogue::Figure;
+    use crate::settings::catalogue::{Figure, Units};
     use std::collections::BTreeSet;
+
+    #[test]
+    fn the_page_on_verdicts_lists_the_metrics_that_count_conversations_by_default() {
+        let page = include_str!("../../docs/why/verdicts.md");
+        let list = page.split("Counted per conversation by default:").nth(1).and_then(|rest| rest.split('.').next());
+        let listed: BTreeSet<&str> = list.expect("a list").split('`').skip(1).step_by(2).collect();
+        let counted = entries().into_iter().filter(|entry| entry.units != Units::Planned).map(|entry| entry.name);
+        assert_eq!(listed, counted.collect());
+    }
 
     #[test]
     fn every_entry_is_computed_and_measures_what_it_says() {

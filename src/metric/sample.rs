@@ -56,6 +56,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         version: PLAN_VERSION,
         mode: None,
         part: None,
+        typed: None,
         changed_recordings: None,
         id: String::new(),
         stopping: None,

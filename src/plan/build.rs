@@ -54,14 +54,16 @@ impl Selection {
 
     /// The selection as typed; empty for all trials.
     pub fn typed(&self) -> Vec<String> {
-        let each = |option: &str, values: &[String]| -> Vec<String> {
+        let each = |(option, values): (&str, &[String])| -> Vec<String> {
             values.iter().map(|value| format!("--{option} {value}")).collect()
         };
-        let one = |option: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{option} {value}"));
-        let mut typed = [each("only", &self.only), each("exclude", &self.exclude), each("tag", &self.tags)].concat();
-        typed.extend(one("flow", &self.flow));
-        typed.extend(one("variant", &self.variant));
-        typed
+        self.options().into_iter().flat_map(each).collect()
+    }
+
+    /// Options that select among a project's trials, with their values.
+    pub(crate) fn options(&self) -> [(&'static str, &[String]); 5] {
+        let (flow, variant) = (self.flow.as_slice(), self.variant.as_slice());
+        [("only", &self.only), ("exclude", &self.exclude), ("tag", &self.tags), ("flow", flow), ("variant", variant)]
     }
 }
 
@@ -125,6 +127,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         version: PLAN_VERSION,
         mode: None,
         part: None,
+        typed: None,
         changed_recordings: None,
         id: String::new(),
         stopping,

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 const TOLD: usize = 5;
 /// Longest value, in characters.
 const LONG: usize = 80;
-/// Members that follow from the rest and are not compared.
-const IGNORED: [&str; 2] = ["id", "digest"];
+/// Members that are not compared: they follow from the rest, or do not change what runs.
+const IGNORED: [&str; 3] = ["id", "digest", "typed"];
 
 /// Differences between two plans (the JSON of `plan.json`), at most a few; empty if they are equal.
 pub(crate) fn differences(before: &Value, now: &Value) -> Vec<String> {

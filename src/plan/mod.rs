@@ -52,6 +52,10 @@ pub struct Plan {
     /// The selection behind a partial plan; `None` for a whole suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
+    /// What was typed to select this run; `None` if nothing was, and in plans of older builds. The plan's id does not
+    /// depend on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typed: Option<Typed>,
     /// The run's seed.
     pub seed: u64,
     /// The scenarios, with expectations resolved.
@@ -92,7 +96,7 @@ pub struct Plan {
     /// Recordings that differ from those at a commit (on a pull request, its base); `None` if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_recordings: Option<ChangedRecordings>,
-    /// Digest of the plan without `order`, repeated in every trace of the run: equal plans have equal ids. Empty
+    /// Digest of the plan without `order` and `typed`, repeated in every trace of the run: equal plans have equal ids. Empty
     /// before the plan is written, and in plans of older builds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
@@ -120,6 +124,18 @@ pub struct Part {
     /// Whether only some of the project's scenarios were selected: criteria that need the others do not decide.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scenarios: bool,
+}
+
+/// Arguments of `ragcheck run` that select its trials and criteria.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Typed {
+    /// Scenario files and folders, relative to the project.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// Values by option, without its dashes: `only`, `exclude`, `tag`, `flow`, `variant`, `repeat`, `criteria` (relative
+    /// to the project), `seed`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, Vec<String>>,
 }
 
 /// Design of a run until decided: complete passes, each one repetition of every selected case, with a test of the
@@ -207,14 +223,14 @@ impl Plan {
     /// # Errors
     /// If it cannot be written as JSON.
     pub fn stored(&mut self, clean: impl Fn(&[u8]) -> Vec<u8>) -> serde_json::Result<Vec<u8>> {
-        let order = std::mem::take(&mut self.order);
+        let (order, typed) = (std::mem::take(&mut self.order), self.typed.take());
         self.id = String::new();
         let seal = |text: Vec<u8>| {
             let text = String::from_utf8(clean(&text)).unwrap_or_default();
             trace::seal(&text)
         };
         let (_, id) = seal(self.to_json()?);
-        (self.id, self.order) = (id, order);
+        (self.id, self.order, self.typed) = (id, order, typed);
         Ok(seal(self.to_json()?).0.into_bytes())
     }
 

@@ -3,10 +3,10 @@
 use super::{View, figures};
 use crate::compare::{Comparison, Finding, Flip};
 use crate::gate::{CriterionResult, Verdict};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedScenario, Typed};
 use crate::trace::Mode;
 use crate::trace::text::shell_word;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// State of a failure relative to the base, most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,21 +178,17 @@ fn places(view: &View<'_>) -> BTreeMap<String, (String, u32)> {
     place.collect()
 }
 
-/// Command that reproduces the run's exit code; `None` if there is no such command: for live runs, outages, runs
-/// decided by a comparison, and selected trials.
+/// Command that reproduces the run's exit code; `None` if there is no such command: for live runs, imports, outages,
+/// and runs decided by a comparison.
 pub(super) fn reproduce(view: &View<'_>, failing: &[Failing]) -> Option<String> {
     let plan = view.plan;
     let code = view.exit_code();
     if plan.mode.is_some_and(|mode| mode != Mode::Replay) || code != view.evaluation.exit_code {
         return None;
     }
-    let case = |one: &Failing| {
-        let (case, _) = one.trial.as_deref()?.rsplit_once('/')?;
-        let (name, _) = case.split_once('/')?;
-        let file = &plan.scenarios.iter().find(|scenario| scenario.name == name)?.file;
-        Some(format!("ragcheck run {} --only {}", shell_word(file), shell_word(case)))
+    let of = |state: &dyn Fn(&Failing) -> bool| {
+        failing.iter().filter(|one| state(one)).find_map(|one| of_case(plan, one.trial.as_deref()?))
     };
-    let of = |state: &dyn Fn(&Failing) -> bool| failing.iter().filter(|one| state(one)).find_map(case);
     let found = match code {
         // For a failing case, its trials are selected and decide. A criterion has no trials.
         1 => of(&|one| one.state != State::Outage && one.trials > 0),
@@ -204,20 +200,51 @@ pub(super) fn reproduce(view: &View<'_>, failing: &[Failing]) -> Option<String> 
 }
 
 /// Kinds of ERROR that a replay reproduces.
-const IN_REPLAY: [&str; 5] = ["lane missing", "cassette miss", "cassette broken", "tool not offered", "usage unknown"];
+const IN_REPLAY: [&str; 6] =
+    ["lane missing", "cassette miss", "cassette broken", "tool not offered", "usage unknown", "reply not read"];
 
-/// Command that repeats a replay of the whole run.
+/// Command that runs the case of a trial alone, with the other options that were typed.
+fn of_case(plan: &Plan, trial: &str) -> Option<String> {
+    let (case, _) = trial.rsplit_once('/')?;
+    let (name, _) = case.split_once('/')?;
+    let scenario = plan.scenarios.iter().find(|scenario| scenario.name == name)?;
+    let typed = plan.typed.as_ref().map(|typed| &typed.options).into_iter().flatten();
+    let others = typed.filter(|(option, _)| *option != "only").map(|(option, values)| (option.as_str(), &values[..]));
+    let case = [case.to_owned()];
+    Some(command([scenario], std::slice::from_ref(&scenario.file), others.chain([("only", &case[..])])))
+}
+
+/// Command that repeats a replay of the whole run; `None` if an older build did not store what was typed, or the trials
+/// were not selected by options (`--failed`).
 fn whole(plan: &Plan) -> Option<String> {
-    let mut command = "ragcheck run".to_owned();
-    let Some(part) = &plan.part else { return Some(command) };
-    if part.scenarios {
-        command.extend(plan.scenarios.iter().map(|scenario| format!(" {}", shell_word(&scenario.file))));
+    let by_name = |typed: &Typed| ["only", "exclude", "tag"].iter().any(|option| typed.options.contains_key(*option));
+    let cases = plan.part.as_ref().is_some_and(|part| part.cases);
+    match &plan.typed {
+        None if plan.part.is_some() => None,
+        Some(typed) if cases && !by_name(typed) => None,
+        None => Some(command(&plan.scenarios, &[], std::iter::empty())),
+        Some(typed) => {
+            let options = typed.options.iter().map(|(option, values)| (option.as_str(), &values[..]));
+            Some(command(&plan.scenarios, &typed.paths, options))
+        }
     }
-    for typed in part.by.split(", ").filter(|typed| !typed.is_empty()) {
-        let (option, value) = typed.split_once(' ').filter(|(option, _)| option.starts_with("--"))?;
-        command.push_str(&format!(" {option} {}", shell_word(value)));
+}
+
+/// `ragcheck run` of `paths` with `options`, and with the servers of the external agents of `scenarios`.
+fn command<'a>(
+    scenarios: impl IntoIterator<Item = &'a PlannedScenario>,
+    paths: &[String],
+    options: impl Iterator<Item = (&'a str, &'a [String])>,
+) -> String {
+    let agents = scenarios.into_iter().filter_map(|scenario| scenario.agent.as_ref()?.target.server());
+    let agents: BTreeSet<&str> = agents.collect();
+    let mut words = vec!["ragcheck run".to_owned()];
+    words.extend(paths.iter().map(|path| shell_word(path)));
+    for (option, values) in options {
+        words.extend(values.iter().map(|value| format!("--{option} {}", shell_word(value))));
     }
-    Some(command)
+    words.extend(agents.iter().map(|server| format!("--agent {server}")));
+    words.join(" ")
 }
 
 /// Command that shows the first failed trial.

@@ -34,6 +34,10 @@ pub struct Loaded {
     pub scenarios: Vec<LoadedScenario>,
     /// Whether the paths select only some of the project's scenarios, which are evaluated by its criteria.
     pub partial: bool,
+    /// The paths that were typed, relative to the root.
+    pub paths: Vec<String>,
+    /// The criteria file that was typed, relative to the root.
+    pub typed_criteria: Option<String>,
     /// Criteria on the whole run; empty when no file states any.
     pub criteria: Criteria,
     /// The criteria file relative to the root; empty when there is none.
@@ -292,12 +296,20 @@ impl<'a> Work<'a> {
             found_criteria.criteria.without_ratings(&catalogues.metrics);
         }
         let root = self.root.to_path_buf();
+        let from_root = |path: &Path| {
+            let shown = shown(&root, &root.join(path));
+            if shown.is_empty() { ".".to_owned() } else { shown }
+        };
+        let paths = paths.iter().map(|path| from_root(path)).collect();
+        let typed_criteria = criteria.map(from_root);
         Some(Loaded {
             root,
             project,
             project_file,
             scenarios: loaded,
             partial,
+            paths,
+            typed_criteria,
             criteria: found_criteria.criteria,
             criteria_file,
             ratings,

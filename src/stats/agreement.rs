@@ -1,4 +1,4 @@
-//! How far a judge can be trusted: agreement with people beyond chance, and rates corrected for its errors.
+//! Agreement of a judge with people beyond chance, and rates corrected for its errors.
 //!
 //! Agreement alone misleads when nearly all answers are good, so the whole table is kept: publish it together with
 //! sensitivity and specificity.
@@ -66,8 +66,8 @@ impl Confusion {
         share(self.neither, self.neither + self.judge_only)
     }
 
-    /// Cohen's kappa (1960; oracle `statsmodels.stats.inter_rater.cohens_kappa`); `None` when both sides gave one and
-    /// the same verdict throughout, where chance alone would agree.
+    /// Cohen's kappa (1960; oracle `statsmodels.stats.inter_rater.cohens_kappa`); `None` if both sides gave one and
+    /// the same verdict throughout: chance alone would then agree.
     pub(crate) fn kappa(&self) -> Option<Kappa> {
         let n = self.total() as f64;
         let cell = |count: u64| count as f64 / n;

@@ -5,7 +5,7 @@
 
 use statrs::function::gamma::ln_gamma;
 
-/// Terms after which the continued fraction is given up: enough for 10^9 units.
+/// Largest number of terms of the continued fraction: enough for 10^9 units.
 const TERMS: u32 = 200_000;
 
 /// `I_x(a, b)` for `a, b > 0`: the probability that a Beta(a, b) variable is at most `x`.
@@ -29,7 +29,7 @@ pub(super) fn ln_beta(a: f64, b: f64) -> f64 {
     ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b)
 }
 
-/// `ln(1 - I_x(a, b))` for `0 < x < 1`, exact where the tail itself is too small for a float.
+/// `ln(1 - I_x(a, b))` for `0 < x < 1`, exact even if the tail is too small for a float.
 pub(super) fn ln_upper(a: f64, b: f64, x: f64) -> f64 {
     let front = a * x.ln() + b * (-x).ln_1p() - ln_beta(a, b);
     if x < (a + 1.0) / (a + b + 2.0) {
@@ -39,7 +39,7 @@ pub(super) fn ln_upper(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// `ln I_x(a, b)` for `0 < x < 1`, exact where the tail itself is too small for a float.
+/// `ln I_x(a, b)` for `0 < x < 1`, exact even if the tail is too small for a float.
 pub(super) fn ln_lower(a: f64, b: f64, x: f64) -> f64 {
     let front = a * x.ln() + b * (-x).ln_1p() - ln_beta(a, b);
     if x < (a + 1.0) / (a + b + 2.0) {
@@ -49,7 +49,7 @@ pub(super) fn ln_lower(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// The `x` with `I_x(a, b) = probability`, by bisection: slow, and never wrong by more than one float.
+/// The `x` with `I_x(a, b) = probability`, by bisection: slow, and accurate to one float.
 pub(super) fn inverse(a: f64, b: f64, probability: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     for _ in 0..200 {

@@ -1,15 +1,16 @@
 //! Bounds on a rate over clusters of units, by bets with fixed stakes against the claim that the rate is at most `p`.
 //!
-//! [`Stakes`] says what is claimed and which bets are made. A bet's evidence `e(p)` is the mean, over the stakes `θ`, of
-//! a product over the clusters whose mean is at most 1 where the claim is true; `e(p) >= 1/α` then happens with
-//! probability `α` at most. The lower bound is the smallest `p` with `e(p) < 1/α`. Complete passes over a suite multiply,
-//! so it holds at whatever pass one stops (Ville 1939). It grows with every success and does not depend on the order.
+//! [`Stakes`] selects the claim and the bets. The evidence `e(p)` of a bet is the mean, over the stakes `θ`, of a
+//! product over the clusters. If the claim is true, the expectation of this product is at most 1, so `e(p) >= 1/α` has
+//! probability at most `α`. The lower bound is the smallest `p` with `e(p) < 1/α`. The evidence of complete passes
+//! over a suite is multiplied, so the bound holds at any stopping pass (Ville 1939). It grows with every success and does not
+//! depend on the order.
 //!
 //! - *Stakes on the largest cluster.* A cluster of `n` units with `S` successes pays `1 + λ(S - p n)`, with
 //!   `λ = θ / (p max n)`. Where the expected gains `μ` of the clusters sum up to 0 or less, `Π(1 + λμ) <= exp(λ Σμ) <= 1`,
 //!   for independent clusters of any sizes and rates, and with any dependence between the units of one. `max n` must be
 //!   known beforehand: planned, or a limit.
-//! - *Least-favourable stakes*, for planned sizes: see [`super::least_favourable`]. They do not suffer from one long cluster.
+//! - *Least-favourable stakes*, for planned sizes: see [`super::least_favourable`]. One long cluster costs them little.
 
 use super::clusters::Clusters;
 use super::least_favourable::{ln_gain, ln_least_gain, water_level};
@@ -32,32 +33,32 @@ const STAKES: [f64; 14] = [
     1.0,
 ];
 
-/// To this width the first crossing is searched for, where evidence need not fall everywhere.
+/// Width to which the first crossing is located if evidence is not monotone.
 const WIDTH: f64 = 1e-10;
 
-/// What a bet claims, and what it may know of the sizes of clusters.
+/// The claim of a bet, and what is known in advance about the sizes of clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stakes {
-    /// The rate per unit, sizes being planned: half the money on least-favourable stakes, half on the largest cluster.
+    /// The rate per unit, with planned sizes: half the money on least-favourable stakes, half on the largest cluster.
     Planned,
-    /// The rate per unit, sizes being an outcome: the stake is on the most units that a cluster can have.
+    /// The rate per unit, with sizes that are outcomes: the stake is on the most units that a cluster can have.
     Limited(u64),
     /// The mean of the clusters' own rates, whatever their sizes.
     Means,
 }
 
-/// One kind of cluster: successes, units, how often it counts.
+/// One kind of cluster: successes, units, number of such clusters.
 pub(super) type Kind = (f64, f64, f64);
 
-/// The clusters of one pass, in the order of their sizes.
+/// The clusters of one pass, by size.
 #[derive(Debug, Clone)]
 struct Pass {
-    /// The most units of a cluster, in this pass and those before.
+    /// The largest cluster in this pass and earlier ones, in units.
     largest: f64,
     kinds: Vec<Kind>,
 }
 
-/// The clusters of complete passes over a suite, in their order; one pass where a run does not look before its end.
+/// The clusters of complete passes over a suite, in order; a single pass if a run is evaluated only at its end.
 #[derive(Debug, Clone)]
 pub(crate) struct Bet {
     stakes: Stakes,
@@ -65,7 +66,7 @@ pub(crate) struct Bet {
 }
 
 impl Bet {
-    /// A bet on nothing so far.
+    /// A bet without clusters.
     pub(crate) fn new(stakes: Stakes) -> Self {
         Self { stakes, passes: Vec::new() }
     }
@@ -109,7 +110,7 @@ impl Bet {
         self.ln_least(p, p)
     }
 
-    /// A lower bound on `ln e` between `low` and `high`, and `ln e` itself where they are one.
+    /// A lower bound on `ln e` between `low` and `high`, and `ln e` itself if they are equal.
     fn ln_least(&self, low: f64, high: f64) -> f64 {
         let mut logs = [f64::NEG_INFINITY; 2 * STAKES.len()];
         let (first, second) = logs.split_at_mut(STAKES.len());
@@ -149,8 +150,8 @@ impl Bet {
             && (self.stakes != Stakes::Planned || self.lower(alpha) >= p - 10.0 * WIDTH)
     }
 
-    /// The lower bound at level `1 - alpha`: the smallest rate against which the evidence does not suffice; 0 without a
-    /// success. Evidence need not fall everywhere between planned sizes, so it is followed from 0 on.
+    /// The lower bound at level `1 - alpha`: the smallest rate that the evidence does not reject; 0 without a
+    /// success. With planned sizes evidence may be non-monotone, so the search starts at 0.
     pub(crate) fn lower(&self, alpha: f64) -> f64 {
         let (mut low, mut width, needed) = (0.0_f64, 0.5_f64, -alpha.ln());
         while low < 1.0 && width > WIDTH {

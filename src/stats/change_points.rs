@@ -2,17 +2,16 @@
 //!
 //! The split proposes points by energy distance (Matteson and James 2014) in overlapping windows, at a weak level; the
 //! merge removes the weakest until all that are left are significant between their neighbours (the way of Hunter and
-//! Otava). Unlike these, a change needs some points on either side, so that one outlier is none, variances have
-//! the divisor n - 1, and no variance is taken to be smaller than that of a single measurement: three equal rates after
-//! three other equal rates are no change without any doubt, they are rates of few units. History is advisory: no gate
-//! stands on it.
+//! Otava). Differences: a change needs several points on both sides, so one outlier is no change; variances have the
+//! divisor n - 1; and no variance is smaller than that of a single measurement, because equal rates of few units are no
+//! certain figures. History is advisory: no gate uses it.
 
 use super::student::{Moments, critical, pooled_test};
 
-/// Points that the split looks at together.
+/// Number of points in one window of the split.
 const WINDOW: usize = 50;
 
-/// The split proposes at this many times the level of the report.
+/// Level of the split as a multiple of the reported level.
 const WEAKER: f64 = 10.0;
 
 /// A change in a series.
@@ -31,7 +30,7 @@ pub(crate) struct ChangePoint {
 /// A value of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Measured {
-    /// What was measured.
+    /// The measured value.
     pub value: f64,
     /// The variance of one such measurement when nothing changes, in the unit of the value squared: the least that
     /// values are taken to vary; 0 where it is not known.

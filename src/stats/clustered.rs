@@ -1,4 +1,4 @@
-//! Units that come in clusters: what a rate says about clusters not seen yet.
+//! Standard errors of a rate over units in clusters.
 
 /// A rate over clusters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,7 +11,7 @@ pub(crate) struct Clustered {
     pub plain_error: f64,
     /// Cluster-robust standard error of the rate (CR1: CR0 of Miller 2024 with the factor G/(G-1)).
     pub standard_error: f64,
-    /// Units that would carry as much information if each came from a cluster of its own.
+    /// Number of independent units with the same information.
     pub effective_n: f64,
 }
 

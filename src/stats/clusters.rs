@@ -1,4 +1,4 @@
-//! Units that come in clusters: counts of clusters by their successes and size, whatever the order in which they came.
+//! Counts of clusters by successes and size; order is not kept.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ impl Clusters {
         }
     }
 
-    /// The same clusters, failures taken for successes.
+    /// The same clusters with successes and failures exchanged.
     #[must_use]
     pub(crate) fn mirrored(&self) -> Self {
         Self { counts: self.counts.iter().map(|((good, n), times)| ((n - good, *n), *times)).collect() }
@@ -44,12 +44,12 @@ impl Clusters {
         all
     }
 
-    /// Successes, units and how many such clusters there are.
+    /// Successes, units and number of such clusters.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64, u64)> + Clone {
         self.counts.iter().map(|((good, n), times)| (*good, *n, *times))
     }
 
-    /// How many clusters.
+    /// Number of clusters.
     pub(crate) fn number(&self) -> u64 {
         self.counts.values().sum()
     }

@@ -1,5 +1,5 @@
-//! What the intervals of this room promise, checked by enumeration: for every number of units up to 100, the exact
-//! probability that the interval holds the true rate. Nothing is simulated here.
+//! Checks the coverage of the intervals by enumeration: for every number of units up to 100, the exact
+//! probability that the interval contains the true rate. Nothing is simulated.
 
 use super::beta::inverse;
 use super::rate::{binomial_cdf, interval, lower_bound, wilson};

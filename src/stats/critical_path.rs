@@ -1,8 +1,8 @@
-//! Where the time of a request went: each instant belongs to one stage, so the stages sum to the total.
+//! Attributes the time of a request to stages: each instant belongs to one stage, so the stages sum to the total.
 //!
 //! The walk goes backward from the end through the child that finished last; time in which no child ran belongs to the
-//! parent. What ran beside a longer child costs nothing: making it faster would not help. Work that nobody waits for
-//! is listed with nothing.
+//! parent. A child that ran beside a longer one counts 0: making it faster would not help. Work that nobody waits for
+//! counts 0 too.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct Span<S> {
     pub stage: S,
     /// Index of the span that it is part of; `None` for the whole request.
     pub parent: Option<usize>,
-    /// Begin, in microseconds.
+    /// Start, in microseconds.
     pub start_us: u64,
     /// End, in microseconds.
     pub end_us: u64,
@@ -30,7 +30,7 @@ pub(crate) enum PathError {
         /// Spans without a parent.
         found: usize,
     },
-    /// A parent is not there.
+    /// A parent is missing.
     #[error("span {span} is part of span {parent}, which does not exist")]
     Parent {
         /// The span.

@@ -1,6 +1,6 @@
-//! How often a verdict is wrong, by simulation of behaviours that were made to deceive it: beside the stated 5 %.
+//! Simulated error rates of verdicts under adversarial behaviours, compared with the stated 5 %.
 //!
-//! The quick tests look for what is far off; the slow one (`.ci/slow`) makes 10,000 runs of each behaviour and prints the
+//! The quick tests find large deviations; the slow one (`.ci/slow`) makes 10,000 runs of each behaviour and prints the
 //! table of `docs/why/verdicts.md`.
 
 use super::betting::{Bet, Stakes};
@@ -18,12 +18,12 @@ const SHIPPED: &[(u64, u64)] = &[(1, 165), (2, 83), (3, 23), (4, 12)];
 /// Two long conversations among many short ones.
 const LONG: &[(u64, u64)] = &[(1, 60), (20, 2)];
 
-/// How the turns of one conversation hang together.
+/// Dependence between the turns of one conversation.
 #[derive(Debug, Clone, Copy)]
 enum Turns {
     /// All of them fail, or none.
     AllOrNothing,
-    /// Each for itself.
+    /// Independently.
     Independent,
     /// The longest conversations alone fail, as a whole, as often as the rate over all turns allows.
     LongFail,
@@ -128,16 +128,16 @@ fn fixed_suite(runs: u32) -> Vec<Line> {
     lines
 }
 
-/// How the number of units of a conversation hangs together with what becomes of them.
+/// Dependence between the number of units of a conversation and their outcomes.
 #[derive(Debug, Clone, Copy)]
 enum Numbers {
     /// A bad conversation has eight units, all of which fail, a good one has one.
     BadAreLong,
     /// A bad conversation has one unit, a good one eight.
     GoodAreLong,
-    /// One to eight, evenly, whatever becomes of them; all fail or none.
+    /// One to eight, uniform and independent of the outcome; all fail or none.
     Even,
-    /// One to eight, evenly; each unit fails for itself.
+    /// One to eight, uniform; units fail independently.
     EachForItself,
 }
 

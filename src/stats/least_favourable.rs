@@ -1,18 +1,17 @@
 //! Least-favourable stakes of a bet on clusters of planned sizes (see [`super::betting`]).
 //!
-//! The claim is `Σ w_i μ_i <= p`, `w_i` being the share of cluster `i` in all planned units and `μ_i` the mean of the
-//! share `x_i` of its units that hold. The least favourable means are `μ*_i = min(1, c / w_i)`, with `c` so that
-//! `Σ w_i μ*_i = p`: small clusters always hold, and the others fail as much as the claim leaves. A cluster pays
+//! The claim is `Σ w_i μ_i <= p`, where `w_i` is the share of cluster `i` in all planned units and `μ_i` is the mean of
+//! `x_i`, the share of its units that hold. The least favourable means are `μ*_i = min(1, c / w_i)`, where `c` solves
+//! `Σ w_i μ*_i = p`: small clusters always hold, and the others fail as much as the claim permits. A cluster pays
 //! `1 - λ_i + λ_i x_i / μ*_i`, with `λ_i = θ` where `μ*_i < 1` and `λ_i = θ w_i / c` where it is 1. The sum of the logarithms of
 //! these payments at `x = μ` is concave in `μ`, and `μ*` is its maximum under the constraint; so the product's mean is at
-//! most 1 for every behaviour that the claim allows, however the units of a cluster hang together.
+//! most 1 for every behaviour that the claim allows, whatever the dependence between the units of a cluster.
 //!
-//! Weights stand here as numbers of units: `C = c N`, and `C` is the level up to which water that is poured over columns
-//! of heights `n_i` rises.
+//! The code uses numbers of units as weights: `C = c N` is the water level over columns of heights `n_i`.
 
 use super::betting::Kind;
 
-/// The level `C` with `Σ min(n_i, C) = p Σ n_i`; `kinds` in the order of their sizes, at least one.
+/// The level `C` with `Σ min(n_i, C) = p Σ n_i`; `kinds` are sorted by size, and not empty.
 pub(super) fn water_level(kinds: &[Kind], p: f64) -> f64 {
     let units: f64 = kinds.iter().map(|(_, n, number)| n * number).sum();
     let mut above: f64 = kinds.iter().map(|(_, _, number)| number).sum();
@@ -29,7 +28,7 @@ pub(super) fn water_level(kinds: &[Kind], p: f64) -> f64 {
     level
 }
 
-/// The logarithm of what clusters of that kind pay, at that level and stake.
+/// Logarithm of the payment of clusters of one kind, at a level and stake.
 pub(super) fn ln_gain((good, n, number): Kind, stake: f64, level: f64) -> f64 {
     let gain = if n > level { stake * (good / level - 1.0) } else { -stake * (n - good) / level };
     number * gain.max(-1.0).ln_1p()

@@ -1,7 +1,7 @@
-//! How often a stopping rule errs, and how many units it takes: exactly, by dynamic programming over failures.
+//! Exact error rates and expected numbers of units of a stopping rule, by dynamic programming over failures.
 //!
-//! A rule becomes whole numbers, one [`Look`] for each end of a pass, so that plans are compared before a single call
-//! is made; other rules, such as fixed plans, can be written as looks too.
+//! A rule is converted to whole numbers, one [`Look`] for each end of a pass, so plans can be compared before any call
+//! is made. Other rules, such as fixed plans, can be written as looks too.
 
 use super::stopping::{Decision, Rule};
 
@@ -10,11 +10,11 @@ use super::stopping::{Decision, Rule};
 pub(crate) struct Look {
     /// Units at this look.
     pub units: u64,
-    /// The most failures that pass here; `None` when nothing does.
+    /// Largest number of failures that passes here; `None` if none does.
     pub pass_at_most: Option<u64>,
-    /// The fewest failures that fail here; `None` when nothing does.
+    /// Smallest number of failures that fails here; `None` if none does.
     pub fail_at_least: Option<u64>,
-    /// The fewest failures at which the rule gives up; `None` when it never does.
+    /// Smallest number of failures at which the rule gives up; `None` if it never does.
     pub give_up_at_least: Option<u64>,
 }
 
@@ -52,14 +52,14 @@ fn partition(last: u64, holds: &dyn Fn(u64) -> bool) -> Option<u64> {
     (low <= last).then_some(low)
 }
 
-/// What a rule does to units of one true rate.
+/// Behaviour of a rule for units of one true rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Characteristics {
     /// Probability that it ever passes.
     pub pass: f64,
     /// Probability that it ever fails.
     pub fail: f64,
-    /// Units that it takes on average, the last look being the end.
+    /// Mean number of units; the last look is the end.
     pub expected_units: f64,
 }
 

@@ -1,25 +1,25 @@
-//! One test of paired differences and the interval that is its inversion: the sign-flip test of a shift.
+//! The sign-flip test of a shift in paired differences, and the interval from its inversion.
 //!
-//! Against a shift `δ` each difference less `δ` is symmetric around 0. Flipping the signs of a subset changes the sum
+//! Under a shift `δ`, each difference minus `δ` is symmetric around 0. Flipping the signs of a subset changes the sum
 //! by twice the subset's, so the one-sided p-value is the share of subsets `S` with `Σ_S (d - δ) <= 0`: it grows with
-//! `δ`, and the shifts whose two-sided p-value exceeds 5 % are an interval (Hartigan 1969). It holds 0 exactly when the
+//! `δ`, and the shifts whose two-sided p-value exceeds 5 % are an interval (Hartigan 1969). It contains 0 exactly if the
 //! test does not reject. Exact for differences that are fractions of one small denominator, whatever their number;
-//! drawn otherwise, the same subsets serving test and interval.
+//! otherwise by a random sample of subsets, the same for test and interval.
 
 use super::rate::binomial_cdf;
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
-/// Differences that are not 0, up to which subsets are counted: the probability of one is a normal float.
+/// Largest number of nonzero differences for which subsets are counted: the probability of one subset is still a normal float.
 const MOST: usize = 900;
-/// Steps that counting subsets may take.
+/// Largest number of steps for counting subsets.
 const STEPS: u64 = 20_000_000;
-/// Subsets that are drawn where they cannot be counted.
+/// Number of random subsets if they cannot be counted.
 const DRAWS: u32 = 9_999;
 
 /// Subsets of the differences, by size and sum.
 #[derive(Debug, Clone, PartialEq)]
 enum Subsets {
-    /// Of the differences that are not 0: size, sum and probability; and the distribution of the size among those that are 0.
+    /// Size, sum and probability for the nonzero differences, and the distribution of the size for those that are 0.
     Counted { kinds: Vec<(f64, f64, f64)>, zeros: Vec<f64> },
     /// Sizes and sums.
     Drawn(Vec<(f64, f64)>),
@@ -32,7 +32,7 @@ pub(crate) struct PairedShift {
 }
 
 impl PairedShift {
-    /// The test of `differences`, each a whole number of `1/scale` where there is a `scale`; `None` when all are 0, there
+    /// The test of `differences`, each a multiple of `1/scale` if there is a `scale`; `None` if all are 0, there
     /// are none, or one is not finite.
     pub(crate) fn new(differences: &[f64], scale: Option<u64>, seed: u64) -> Option<Self> {
         if differences.iter().any(|value| !value.is_finite()) || differences.iter().all(|value| *value == 0.0) {

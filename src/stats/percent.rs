@@ -1,11 +1,11 @@
-//! Shares and bounds as people read them: the only place that writes a percent sign behind a figure.
+//! Formats shares and bounds: the only place that writes a percent sign after a figure.
 //!
-//! A figure is rounded to the nearest decimal. A bound is rounded away from the claim that it makes, a lower bound
-//! down and an upper one up, so that no printed bound says more than was shown.
+//! A figure is rounded to the nearest decimal. A bound is rounded to the weaker side, a lower bound down
+//! and an upper one up, so that no printed bound claims more than was shown.
 
-/// Decimals of a figure that needs no more.
+/// Default number of decimals.
 const DECIMALS: usize = 1;
-/// Decimals at most, so that a share of one in a million still has a digit.
+/// Largest number of decimals: a share of one in a million still has a digit.
 const MOST_DECIMALS: usize = 6;
 
 /// The direction of rounding.
@@ -21,7 +21,7 @@ pub(crate) enum Rounding {
 
 /// `value` with a fixed number of decimals.
 ///
-/// What is a whole multiple of the last decimal, but for the error of binary fractions, stays what it is.
+/// A multiple of the last decimal is kept, despite the error of binary fractions.
 pub(crate) fn rounded(value: f64, decimals: usize, rounding: Rounding) -> String {
     let scale = 10_f64.powi(decimals as i32);
     let (scaled, nearest) = (value * scale, (value * scale).round());
@@ -51,8 +51,8 @@ pub(crate) fn at_most(share: f64) -> String {
     written(share, Rounding::Up, |_| true)
 }
 
-/// A bound on a share beside its target: rounded as given, with enough decimals that it reads on the side of `target`
-/// where it is.
+/// A bound on a share beside its target: rounded as given, with enough decimals to show on which side of `target`
+/// it is.
 pub(crate) fn bound(share: f64, rounding: Rounding, target: f64) -> String {
     // The written figure is a decimal and the target a binary fraction: compare with that much slack.
     written(share, rounding, |reads| (reads >= target * 100.0 - 1e-9) == (share >= target))
@@ -63,7 +63,7 @@ pub(crate) fn interval(low: f64, high: f64) -> String {
     format!("{} to {}", at_least(low), at_most(high))
 }
 
-/// A difference of two shares in points, with its sign and without the word: `+3.9`.
+/// A difference of two shares in points, with its sign and without a unit: `+3.9`.
 pub(crate) fn points(difference: f64) -> String {
     signed(difference, Rounding::Nearest)
 }
@@ -78,7 +78,7 @@ fn signed(difference: f64, rounding: Rounding) -> String {
     if text.starts_with('-') { text } else { format!("+{text}") }
 }
 
-/// The fewest decimals with which the figure, as it reads, is `fit`.
+/// Smallest number of decimals with which the printed figure is `fit`.
 fn written(share: f64, rounding: Rounding, fit: impl Fn(f64) -> bool) -> String {
     let text = |decimals| rounded(share * 100.0, decimals, rounding);
     let fits = |text: &String| text.parse().is_ok_and(&fit);

@@ -1,11 +1,11 @@
 //! Sign-flip test of paired differences: one difference for each scenario, the mean over its repetitions.
 //!
-//! Under the null hypothesis each difference is symmetric around 0, so its sign could as well be the other one.
+//! Under the null hypothesis each difference is symmetric around 0, so both signs are equally likely.
 //! Exact up to 20 scenarios, by two half-sums that are merged, seeded Monte Carlo beyond.
 
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
-/// The most scenarios whose signs are enumerated.
+/// Largest number of scenarios whose signs are enumerated.
 pub(crate) const EXACT_UP_TO: usize = 20;
 
 /// Draws of the Monte Carlo test.

@@ -1,14 +1,14 @@
 //! Bounds on the mean of rates of equal weight: of cases not seen yet, or of conversations.
 //!
-//! `s` is the sum of the `G` cases' own rates. The lower bound is the `p` for which `P(Bin(G, p) >= s) = alpha`, the
-//! tail taken log-linearly between the integers around `s`; with every case perfect it is `alpha^(1/G)`, and never
-//! more. Repetitions of a case make its own rate surer and add no case. No proof is known without a constant; searches over
-//! groups of two-point behaviours found a wrong bound in at most .0494 of runs (methodology, 2026-11-23).
+//! `s` is the sum of the `G` cases' own rates. The lower bound is the `p` for which `P(Bin(G, p) >= s) = alpha`, with the
+//! tail interpolated log-linearly between the integers around `s`. If every case is perfect, it is `alpha^(1/G)`, its
+//! maximum. Repetitions of a case make its own rate more precise, but add no case. There is no proof without a constant.
+//! Searches over groups of two-point behaviours found a wrong bound in at most .0494 of runs (methodology, 2026-11-23).
 
 use super::ALPHA;
 use super::beta::ln_lower;
 
-/// `ln P(Bin(G, p) >= s)` for `0 < p < 1`, between integers log-linear.
+/// `ln P(Bin(G, p) >= s)` for `0 < p < 1`, log-linear between integers.
 fn ln_tail(s: f64, cases: u64, p: f64) -> f64 {
     // A sum of rates is a whole number but for its last digits.
     let whole = (s + 1e-9).floor();
@@ -30,8 +30,8 @@ pub(crate) fn reaches(s: f64, cases: u64, p: f64, alpha: f64) -> bool {
     cases > 0 && s > 0.0 && ln_tail(s.min(cases as f64), cases, p) <= alpha.ln()
 }
 
-/// One-sided lower bound at level `1 - alpha` on the mean rate of cases not seen yet, `s` being the sum of the rates
-/// of `cases` cases; 0 without a success.
+/// One-sided lower bound at level `1 - alpha` on the mean rate of unseen cases. `s` is the sum of the rates of
+/// `cases` cases. 0 without a success.
 pub(crate) fn lower_at(s: f64, cases: u64, alpha: f64) -> f64 {
     if cases == 0 || s <= 0.0 {
         return 0.0;
@@ -56,8 +56,8 @@ pub(crate) fn upper_at(s: f64, cases: u64, alpha: f64) -> f64 {
     1.0 - lower_at(cases as f64 - s, cases, alpha)
 }
 
-/// The fewest cases that, `missing` being what their rates lack of 1 in all, show a mean rate of at least `target`;
-/// `None` when no number does.
+/// The smallest number of cases that shows a mean rate of at least `target`, if their rates are `missing` below 1 in total;
+/// `None` if no number does.
 pub(crate) fn cases_for(missing: f64, target: f64) -> Option<u64> {
     super::fewest(|cases| cases as f64 > missing && lower_at(cases as f64 - missing, cases, ALPHA) >= target)
 }

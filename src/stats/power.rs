@@ -1,5 +1,5 @@
-//! What a plan can show: the power of a number of pairs, and the smallest difference that it can find. `alpha` is always
-//! the two-sided error probability of the test that decides: where several are corrected together, that of its step.
+//! Power of a number of pairs, and the smallest difference that they can detect. `alpha` is always the two-sided error
+//! probability of the deciding test: that of its step if several tests are corrected together.
 
 use super::paired::mcnemar_exact;
 use super::rate::binomial_cdf;
@@ -23,7 +23,7 @@ pub(crate) fn mcnemar_power(pairs: u64, only_a: f64, only_b: f64, alpha: f64) ->
         .sum()
 }
 
-/// The largest smaller count at which McNemar's test of `m` discordant pairs rejects; `None` when none does.
+/// Of `m` discordant pairs, the largest count in the rarer direction at which McNemar's test rejects; `None` if none does.
 fn critical_count(m: u64, alpha: f64) -> Option<u64> {
     let rejects = |count: u64| mcnemar_exact(count, m - count).is_some_and(|p| p <= alpha);
     let (mut low, mut high) = (0, m / 2 + 1);
@@ -38,8 +38,8 @@ fn critical_count(m: u64, alpha: f64) -> Option<u64> {
     low.checked_sub(1)
 }
 
-/// The smallest gain that `pairs` pairs find with probability `power` when a share of `only_a` gets worse all the
-/// same; `None` when they could find none.
+/// The smallest gain that `pairs` pairs detect with probability `power` although a share of `only_a` gets worse; `None` if
+/// they can detect none.
 pub(crate) fn smallest_visible_difference(pairs: u64, only_a: f64, power: f64, alpha: f64) -> Option<f64> {
     let largest = 1.0 - 2.0 * only_a;
     let found = |gain: f64| mcnemar_power(pairs, only_a, only_a + gain, alpha) >= power;
@@ -58,13 +58,13 @@ pub(crate) fn smallest_visible_difference(pairs: u64, only_a: f64, power: f64, a
     Some(high)
 }
 
-/// The fewest cases that a paired test at level `alpha` can reject with, all of them differing in one direction: the
+/// The smallest number of cases with which a paired test at level `alpha` can reject, if all differ in one direction: the
 /// smallest `n` with `2 (1/2)^n <= alpha`.
 pub(crate) fn fewest_cases(alpha: f64) -> u64 {
     (1.0 - alpha.max(f64::MIN_POSITIVE).log2() - 1e-9).ceil().max(1.0) as u64
 }
 
-/// What repetitions of paired scenarios have to overcome.
+/// Variances behind repetitions of paired scenarios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     /// Variance of the true difference between scenarios.

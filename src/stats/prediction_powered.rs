@@ -7,10 +7,10 @@
 use super::population;
 use super::student::normal_quantile;
 
-/// Fewer rated answers than this are too few for a normal interval alone.
+/// Smallest number of rated answers for which a normal interval alone is used.
 const FEW: usize = 30;
 
-/// How much weight the judge has.
+/// Weight of the judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     /// None: human ratings alone.
@@ -18,7 +18,7 @@ pub(crate) enum Weight {
     /// Full weight: the first form of the estimate.
     #[cfg(test)]
     Full,
-    /// As much as makes the interval shortest, by the judge's covariance with people.
+    /// The weight with the shortest interval, by the judge's covariance with people.
     Tuned,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Estimate {
     pub low: f64,
     /// Upper end of its interval.
     pub high: f64,
-    /// The weight that the judge had.
+    /// Weight of the judge.
     pub weight: f64,
 }
 

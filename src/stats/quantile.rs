@@ -32,7 +32,7 @@ fn ranks_at(n: u64, q: f64, alpha: f64) -> (Option<u64>, Option<u64>) {
     (Some(lower).filter(|r| *r >= 1), upper)
 }
 
-/// The quantiles that latency is shown at.
+/// Quantiles shown for latencies.
 pub(crate) const SHOWN: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
 /// A quantile of a sample with its bounds, in the unit of the values.
@@ -63,7 +63,7 @@ fn bounded_at(sorted: &[u64], q: f64, alpha: f64) -> Option<Bounded> {
 
 /// The same of values in clusters, such as the turns of conversations, which are not independent: (value, cluster).
 ///
-/// A quantile is at most `x` where the lower bound on the share of values up to `x` reaches it, and at least `x` where the
+/// A quantile is at most `x` if the lower bound on the share of values up to `x` reaches it, and at least `x` if the
 /// upper bound on the share below `x` does not exceed it; shares are bounded by the bet on clusters
 /// ([`Sample::Fixed`](super::Sample)). Shares grow with `x`, so the bounds hold for all `x` at once. With one value a
 /// cluster these are bounds by order statistics.

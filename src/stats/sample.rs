@@ -1,5 +1,5 @@
-//! What a rate was seen in, and the bounds that this allows: units of planned or of unplanned numbers in clusters, or
-//! the mean of rates of their own.
+//! The data behind a rate, and its bounds: units in clusters, of planned or observed sizes, or the mean of the rates of
+//! conversations or cases.
 
 use super::betting::{self, Bet, Stakes};
 use super::clusters::Clusters;
@@ -9,28 +9,28 @@ use super::rate::{lower_bound_at, units_to_pass, upper_bound_at};
 /// How many times as many clusters [`Sample::more_to_pass`] looks ahead.
 const FURTHEST: f64 = 1e6;
 
-/// What a rate was seen in.
+/// The data behind a rate.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Sample {
-    /// The rate per unit, where it is planned how many units a cluster has; units of one cluster are not independent.
+    /// The rate per unit, with planned sizes of clusters; units of one cluster are not independent.
     Fixed(Clusters),
-    /// The rate per unit, where their number is an outcome.
+    /// The rate per unit, with sizes that are outcomes.
     Limited {
-        /// What was seen.
+        /// The observed clusters.
         clusters: Clusters,
-        /// The most units that a cluster can have; without it nothing bounds the rate.
+        /// Largest possible size of a cluster; without it nothing bounds the rate.
         most: Option<u64>,
     },
-    /// The mean rate of conversations, or of cases not seen yet, each with a rate of its own.
+    /// The mean of the rates of conversations, or of cases.
     Means {
         /// The sum of these rates.
         s: f64,
-        /// How many there are.
+        /// Their number.
         number: u64,
     },
 }
 
-/// How a bound is made: exactly for independent units, by a bet for clusters.
+/// Method of a bound: exact for independent units, a bet for clusters.
 enum Bound<'c> {
     Exact(&'c Clusters),
     Bet(Stakes, &'c Clusters),
@@ -53,7 +53,7 @@ impl Sample {
         Self::Means { s, number }
     }
 
-    /// How many independent things were seen: what `min_n` counts.
+    /// Number of independent clusters, conversations or cases, as `min_n` counts them.
     pub(crate) fn number(&self) -> u64 {
         match self {
             Self::Fixed(clusters) | Self::Limited { clusters, .. } => clusters.number(),
@@ -150,7 +150,7 @@ impl Sample {
     }
 }
 
-/// How many times `sizes`, without a failure, must be added to what was seen for the lower bound to reach `target`.
+/// How many times `sizes`, without a failure, must be added for the lower bound to reach `target`.
 fn without_failure(stakes: Stakes, seen: &Clusters, sizes: &Clusters, target: f64, alpha: f64) -> Option<f64> {
     let perfect = sizes.without_failure();
     let holds = |times: f64| {
@@ -161,7 +161,7 @@ fn without_failure(stakes: Stakes, seen: &Clusters, sizes: &Clusters, target: f6
     if target >= 1.0 || sizes.number() == 0 { None } else { fewest_times(holds, FURTHEST) }
 }
 
-/// The least number, up to the furthest, for which it holds.
+/// Smallest number, up to a limit, for which it holds.
 fn fewest_times(holds: impl Fn(f64) -> bool, furthest: f64) -> Option<f64> {
     let (mut low, mut high) = (0.0, 1.0);
     while !holds(high) {

@@ -1,5 +1,4 @@
-//! Evidence on a rate that may be looked at while it grows: the truncated-Beta mixture e-process, and the interval
-//! that belongs to it.
+//! Evidence on a rate that may be examined at any time: the truncated-Beta mixture e-process, and its interval.
 //!
 //! `E+` is the mean likelihood ratio, over rates above `target - margin`, against that boundary: whatever the true
 //! rate at or below the boundary, it exceeds `1/alpha` *ever* with probability at most `alpha` (Ville 1939; mixture of
@@ -89,7 +88,7 @@ fn mixture(s: f64, f: f64, prior: f64, m: f64) -> f64 {
     ln_beta(s + prior, f + prior) - ln_beta(prior, prior) - log(s, m.ln()) - log(f, (-m).ln_1p())
 }
 
-/// The rates that `s` successes and `f` failures leave at level `1 - alpha`, whatever rule stopped them: those against
+/// The rates that `s` successes and `f` failures do not reject at level `1 - alpha`, under any stopping rule: those against
 /// which the untruncated mixture stays below `1/alpha` (Robbins 1970, Krichevsky and Trofimov 1981), by bisection.
 #[cfg(test)]
 pub(crate) fn interval_at_stopping(s: u64, f: u64, alpha: f64) -> (f64, f64) {
@@ -114,7 +113,7 @@ pub(crate) fn interval_at_stopping(s: u64, f: u64, alpha: f64) -> (f64, f64) {
     (if s > 0.0 { edge(0.0) } else { 0.0 }, if f > 0.0 { edge(1.0) } else { 1.0 })
 }
 
-/// The one-sided lower bound at level `1 - alpha` that holds whenever one looks: all rates up to it are rejected by
+/// The one-sided lower bound at level `1 - alpha` that holds at any time: all rates up to it are rejected by
 /// the `E+` against them. A test of [`Mixture`] passes exactly when this bound reaches its boundary.
 pub(crate) fn lower_at_stopping(s: u64, f: u64, alpha: f64) -> f64 {
     if s == 0 {

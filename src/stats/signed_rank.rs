@@ -4,7 +4,7 @@
 
 use super::student::{normal_quantile, normal_tail};
 
-/// The most differences whose null distribution is enumerated; beyond, the normal approximation is used.
+/// Largest number of differences whose null distribution is enumerated; above it, the normal approximation is used.
 const EXACT_UP_TO: usize = 150;
 
 /// The most values whose pairs are listed; beyond, evenly spaced order statistics stand for all, so that memory stays
@@ -63,7 +63,7 @@ pub(crate) fn wilcoxon(differences: &[f64]) -> Option<SignedRank> {
 
 /// The two-sided p-value of the signed-rank test that [`hodges_lehmann`] inverts: it does not exceed `alpha` exactly when
 /// that interval excludes 0. Walsh averages of 0 (values of 0, and ties of opposite sign) count for both directions, so
-/// that equal pairs never make a difference surer; without them it is Wilcoxon's. `None` when all values are 0, there are
+/// that equal pairs never strengthen a difference; without them it is Wilcoxon's. `None` when all values are 0, there are
 /// none, or one is not finite.
 pub(crate) fn shift_p(values: &[f64]) -> Option<f64> {
     if values.iter().any(|value| !value.is_finite()) || values.iter().all(|value| *value == 0.0) {

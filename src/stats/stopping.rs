@@ -1,12 +1,12 @@
-//! When to stop: rules that decide at the ends of complete passes over a suite, and their exact error rates.
+//! Stopping rules that decide at the ends of complete passes over a suite.
 //!
 //! A [`Monitor`] takes whole passes, so the order within one cannot matter, and keeps the first pass or fail for good:
-//! a gate that has decided is not undone by passes that others still need. What could not pass any more may still
-//! turn out to fail. A stored run is judged by feeding its passes to the same rule again.
+//! later passes, needed by other gates, do not change a decided gate. A gate that cannot pass any more may still
+//! fail. A stored run is judged by feeding its passes to the same rule again.
 
 use super::sequential::Mixture;
 
-/// What a rule says of the units so far.
+/// Decision of a rule after some units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// The rate is shown to be high enough.
@@ -15,11 +15,11 @@ pub(crate) enum Decision {
     Fail,
     /// Neither, and more units cannot lead to a pass.
     CannotPass,
-    /// Neither so far.
+    /// Undecided.
     Undecided,
 }
 
-/// How a gate decides while units come in.
+/// Decision rule of a gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Rule {
     /// The mixture e-process: may decide at the end of any pass.
@@ -54,7 +54,7 @@ impl Rule {
     }
 }
 
-/// A rule at work over the passes of one run.
+/// Applies a rule to the passes of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Monitor {
     rule: Rule,
@@ -63,7 +63,7 @@ pub(crate) struct Monitor {
     stopped: Option<(Decision, Seen)>,
 }
 
-/// What a monitor has seen.
+/// Units counted by a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Seen {
     /// Complete passes.
@@ -75,7 +75,7 @@ pub(crate) struct Seen {
 }
 
 impl Monitor {
-    /// A monitor that has seen nothing, and that passes nothing below `min_units` units.
+    /// A monitor without units, which passes nothing below `min_units` units.
     pub(crate) fn new(rule: Rule, min_units: u64) -> Self {
         Self { rule, min_units, seen: Seen::default(), stopped: None }
     }
@@ -115,12 +115,12 @@ impl Monitor {
         self.stopped.map_or(Decision::Undecided, |(decision, _)| decision)
     }
 
-    /// What had been seen when the decision fell: figures and bounds of the gate belong to these units.
+    /// Units up to the decision: figures and bounds of the gate refer to these.
     pub(crate) fn at_decision(&self) -> Option<Seen> {
         self.stopped.map(|(_, seen)| seen)
     }
 
-    /// All that was seen, also after the decision.
+    /// All units, including those after the decision.
     pub(crate) fn seen(&self) -> Seen {
         self.seen
     }

@@ -200,6 +200,7 @@ impl Suite {
             plan.order = plan::interleaved(&plan.trials, plan.seed);
         }
         plan.part = self.part(options, &plan)?;
+        plan.typed = self.typed(options);
         plan.changed_recordings = self.changed_recordings(options, &plan);
         let mut text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
         let mut kept = Kept::default();
@@ -226,6 +227,7 @@ impl Suite {
                 (plan.machines, plan.mode) = (machines, mode);
                 opened = self.open(options, &plan)?;
                 plan.part = Some(plan::Part { of, by: "--failed".to_owned(), cases: true, scenarios: false });
+                plan.typed = self.typed(options);
                 if options.mode != Mode::Replay {
                     plan.order = plan::interleaved(&plan.trials, plan.seed);
                 }
@@ -276,6 +278,19 @@ impl Suite {
             .filter_map(|entry| Some(format!("{}/{}", grader::FOLDER, entry.path.file_name()?.to_string_lossy())));
         let others = designs.chain(gradings).filter(|file| is_changed(file));
         Some(plan::ChangedRecordings { base: name.clone(), trials: lanes.chain(others).collect() })
+    }
+
+    /// What was typed to select the run; `None` if nothing was.
+    fn typed(&self, options: &RunOptions) -> Option<plan::Typed> {
+        let (chosen, loaded) = (&options.selection, self.loaded());
+        let repeat: Vec<String> = chosen.repeat.map(|repeat| repeat.to_string()).into_iter().collect();
+        let seed: Vec<String> =
+            Some(options.seed).filter(|seed| *seed != 0).map(|seed| seed.to_string()).into_iter().collect();
+        let others = [("repeat", &repeat[..]), ("seed", &seed), ("criteria", loaded.typed_criteria.as_slice())];
+        let all = chosen.options().into_iter().chain(others).filter(|(_, values)| !values.is_empty());
+        let options = all.map(|(option, values)| (option.to_owned(), values.to_vec())).collect();
+        let typed = plan::Typed { paths: loaded.paths.clone(), options };
+        Some(typed).filter(|typed| *typed != plan::Typed::default())
     }
 
     /// The selected part of the suite, if the selection makes it a part.

@@ -328,6 +328,8 @@ pub enum TrialErrorKind {
     NotShown,
     /// The case has expectations on tokens or cost, and a service did not report tokens or has no price.
     UsageUnknown,
+    /// No reply of an external agent could be read in the whole run.
+    ReplyUnread,
 }
 
 impl TrialErrorKind {
@@ -352,6 +354,7 @@ impl TrialErrorKind {
             Self::NothingAsked => "nothing asked",
             Self::NotShown => "not measured",
             Self::UsageUnknown => "usage unknown",
+            Self::ReplyUnread => "reply not read",
         }
     }
 }

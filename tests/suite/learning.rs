@@ -123,6 +123,19 @@ fn answers_from_outside_without_keywords_fail_the_criterion_of_indexing() {
 }
 
 #[test]
+fn an_answer_before_the_keywords_uses_up_no_first_attempt_unless_the_keywords_never_come() {
+    let project = Project::shipped();
+    project.run(&["run", "scenarios/keywords.yaml", "--only", "keywords-skipped"]).expect_code(0);
+    assert_eq!(row_of(&project.latest("run.json")["criteria"], "SC-002"), (5, 5), "counted, as a success");
+    project.run(&["run", "scenarios/edges.yaml", "--only", "keywords-never"]).expect_code(0);
+    assert_eq!(row_of(&project.latest("run.json")["criteria"], "SC-002"), (0, 0), "excluded");
+    let excluded = "      SC-002: the first call of the response tool comes before the keywords on purpose\n";
+    project.edit("scenarios/edges.yaml", excluded, "");
+    project.run(&["run", "scenarios/edges.yaml", "--only", "keywords-never"]);
+    assert_eq!(row_of(&project.latest("run.json")["criteria"], "SC-002"), (0, 3), "it is no first attempt");
+}
+
+#[test]
 fn the_shipped_labels_show_a_gain_and_no_harm() {
     let project = Project::shipped();
     project.run(&RUN);

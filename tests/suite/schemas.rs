@@ -155,7 +155,7 @@ fn an_exit_code_that_a_comparison_decided_is_valid_against_its_schema() {
     let run = ["run", "scenarios/context.yaml", "--no-history"];
     project.run(&run).expect_code(0);
     project.run(&["compare", "reports/latest", "--save", "baseline.json"]).expect_code(0);
-    project.run(&[&run[..], &["--baseline", "baseline.json", "--fail-on", "regression"]].concat()).expect_code(0);
+    project.run(&[&run[..], &["--baseline", "baseline.json", "--fail-on", "flip"]].concat()).expect_code(0);
     let decided = project.latest("exit-code.json");
     assert_eq!(violations("exit-code", &decided, true), None, "{decided}");
     let mut bent = decided;

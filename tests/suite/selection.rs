@@ -223,3 +223,37 @@ fn the_line_that_reproduces_a_run_ends_with_its_exit_code() {
     project.write("scenarios/success-criteria.yaml", "about: One.\ncriteria:\n  - {id: CASES, about: Cases pass, metric: case_pass_rate, target: '>= 99%', kind: confidence}\n");
     assert_eq!(reproduced(&project, &["run"], 4), "ragcheck run");
 }
+
+#[test]
+fn the_line_that_reproduces_a_run_has_the_criteria_repetitions_and_selection_that_were_typed() {
+    let reproduced = |project: &Project, run: &[&str], code: i32| {
+        project.run(&[run, &["--report", "markdown=out/report.md"]].concat()).expect_code(code);
+        let text = project.read("out/report.md");
+        let line = text.split("Reproduce it:\n\n```sh\n").nth(1).and_then(|rest| rest.lines().next());
+        let line = line.unwrap_or_else(|| panic!("{text}")).replace('\'', "");
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        project.run(&words).expect_code(code);
+        line
+    };
+    let project = Project::shipped();
+    // The project's own criteria pass here, and a path beside typed criteria is no part of the project.
+    project.write("one.yaml", "about: One.\ncriteria:\n  - {id: CASES, about: Cases pass, metric: case_pass_rate, target: '>= 99%', kind: confidence}\n");
+    let scenario = "scenarios/knowledge.yaml";
+    let line = reproduced(&project, &["run", scenario, "--criteria", "one.yaml"], 4);
+    assert_eq!(line, format!("ragcheck run {scenario} --criteria one.yaml"));
+    // A fourth repetition has no recording.
+    let line = reproduced(&project, &["run", scenario, "--repeat", "40", "--only", "valve-error"], 3);
+    assert_eq!(line, format!("ragcheck run {scenario} --repeat 40 --only knowledge/valve-error"));
+    // Neither has another flow.
+    project.write("one.yaml", "about: One.\ncriteria:\n  - {id: OUTSIDE, about: Queries go outside, metric: mandatory_call_rate(external), target: '= 100%', kind: invariant}\n");
+    let line = reproduced(&project, &["run", "--flow", "tool-rag", "--criteria", "one.yaml"], 1);
+    assert_eq!(line, "ragcheck run --criteria one.yaml --flow tool-rag");
+    // The plan's id depends on what runs, not on how it was typed.
+    let plan = |run: &[&str]| {
+        project.run(run);
+        project.latest("plan.json")
+    };
+    let (whole, folder) = (plan(&["run"]), plan(&["run", "scenarios"]));
+    assert_eq!((&whole["id"], &whole["typed"]), (&folder["id"], &serde_json::Value::Null));
+    assert_eq!(folder["typed"], serde_json::json!({"paths": ["scenarios"]}));
+}

@@ -20,6 +20,8 @@ fn loaded() -> Loaded {
     let source = LoadedScenario { file, scenario, case_places, tables, prompts, managed_retrieval: None };
     Loaded {
         partial: false,
+        paths: Vec::new(),
+        typed_criteria: None,
         root: ".".into(),
         project: Project::default(),
         project_file: None,

@@ -77,6 +77,7 @@ pub fn run(copies: usize) -> Run {
         version: 1,
         mode: None,
         part: None,
+        typed: None,
         changed_recordings: None,
         id: String::new(),
         seed: 7,

@@ -1,7 +1,7 @@
 //! Turns traces into verdicts and the files of a run folder; shared by runs, scores and imports.
 
 use crate::compare::{Collector, Comparison, Seen, Summary};
-use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
+use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Unread, Verdict};
 use crate::plan::Plan;
 use crate::platform::files;
 use crate::platform::secrets;
@@ -72,6 +72,7 @@ pub struct EvaluationBuilder<'p> {
     evaluator: Evaluator<'p>,
     timelines: TimelineBuilder,
     collector: Option<Collector<'p>>,
+    unread: Unread<'p>,
 }
 
 impl<'p> EvaluationBuilder<'p> {
@@ -89,7 +90,8 @@ impl<'p> EvaluationBuilder<'p> {
     /// See [`EvaluationBuilder::begin`]; also if a grade belongs to a trial that is not in the plan.
     pub fn with_grades(plan: &'p Arc<Plan>, grades: Grades) -> Result<Self, EvaluationError> {
         let evaluator = Evaluator::with_grades(plan, grades)?;
-        Ok(Self { plan, evaluator, timelines: TimelineBuilder::default(), collector: None })
+        let (timelines, unread) = (TimelineBuilder::default(), Unread::new(plan));
+        Ok(Self { plan, evaluator, timelines, collector: None, unread })
     }
 
     /// Also keeps the figures of every case, for a comparison.
@@ -125,6 +127,18 @@ impl<'p> EvaluationBuilder<'p> {
         let beside = Beside { grades: examiner.grades_of(&examined.result().id), passages };
         self.timelines.add(trace, beside, examined.result());
         self.timelines.add_searchable(prepared.searchable, examined.result());
+        if self.unread.holds(&examined)? {
+            self.unread.hold(examined, trace.cloned());
+            return Ok(());
+        }
+        for (earlier, trace) in self.unread.released_by(&examined) {
+            self.count(earlier, trace.as_ref())?;
+        }
+        self.count(examined, trace)
+    }
+
+    fn count(&mut self, examined: Examined, trace: Option<&Trace>) -> Result<(), EvaluationError> {
+        let examiner = self.evaluator.examiner();
         let collector = self.collector.as_mut().filter(|_| examined.result().verdict != Verdict::Error);
         if let Some((collector, trace)) = collector.zip(trace) {
             let result = examined.result();
@@ -146,7 +160,11 @@ impl<'p> EvaluationBuilder<'p> {
     }
 
     /// Computes the verdicts.
-    pub fn finish(self) -> EvaluatedRun {
+    pub fn finish(mut self) -> EvaluatedRun {
+        for examined in self.unread.rest() {
+            // None was added before.
+            let _ = self.evaluator.add(examined);
+        }
         let evaluation = self.evaluator.finish();
         let passes = evaluation.stopped.as_ref().map(|stopped| stopped.passes);
         EvaluatedRun {

@@ -99,6 +99,7 @@ pub(super) fn imported(
         version: PLAN_VERSION,
         mode: Some(Mode::Imported),
         part: None,
+        typed: None,
         changed_recordings: None,
         id: String::new(),
         stopping: None,

@@ -222,7 +222,7 @@ fn replies_of_other_kinds_are_read_and_set_up_mistakes_are_errors() {
     for (kind, reply, words) in [
         ("text/plain", "200 It is 60 months.", "1 trial: 1 PASS"),
         ("text/event-stream", "200 data: {\"answer\": \"It is 60 months.\"}\n\n", "1 trial: 1 PASS"),
-        ("text/html", "200 <html>Sign in", "1 trial: 1 FAIL"),
+        ("text/html", "200 <html>Sign in", "it begins with: <html>Sign in"),
         ("application/json", "401 {}", "asks for authentication (HTTP 401)"),
         ("application/json", "302 {}", "redirects"),
         ("application/json", "500 {}", "1 trial: 1 FAIL"),
@@ -242,6 +242,24 @@ fn replies_of_other_kinds_are_read_and_set_up_mistakes_are_errors() {
         let outcome = run(&stage, &["--mode", "live"]);
         assert!(outcome.stdout.contains(words), "{kind} {reply}: {}{}", outcome.stdout, outcome.stderr);
     }
+}
+
+#[test]
+fn replies_of_which_none_can_be_read_are_an_error_of_the_set_up_and_one_among_others_a_fail() {
+    // A wrong pointer: nothing in the whole run can be read.
+    let stage = stage("lines", "  answer: /reply/text\n");
+    let two = "  - {case: warranty, ask: How long?, expect: {answer: {contains: [60 months]}}}\n  - {case: valve, ask: How many?, expect: {answer: {contains: [ohms]}}}\n";
+    plain(&stage, two);
+    let outcome = run(&stage, &["--mode", "live"]);
+    outcome.expect_code(3);
+    let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("2 trials: 2 ERROR"), "{said}");
+    assert!(
+        said.contains("`target.answer` is `/reply/text` in agent.yaml") && said.contains("it begins with:"),
+        "{said}"
+    );
+    let scored = stage.project.run(&["score", "reports/latest"]);
+    scored.expect_code(3);
 }
 
 /// A server that counts its requests and answers each with the same text; dropped, it is gone.
