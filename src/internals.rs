@@ -90,7 +90,7 @@ pub mod simulator {
 
 pub mod suite {
     pub mod evaluation {
-        pub use crate::suite::evaluation::{EvaluationBuilder, score};
+        pub use crate::suite::evaluation::{ExaminedTrace, RunEvaluator, score};
     }
     pub mod import {
         pub use crate::suite::import::{Imported, messages};
