@@ -13,7 +13,7 @@ pub(crate) mod tools;
 #[cfg(test)]
 mod tests;
 
-use super::frame::{Agent, Cut, Ended, Failure};
+use super::frame::{Agent, Ended, Failure, StateOf};
 use super::machine::Table;
 use super::tools::{Declaration, Refusal, declarations};
 use super::turn::{Completed, Turn};
@@ -47,23 +47,9 @@ impl Agent for ToolRag {
     type Memory = Memory;
     type Own = TurnState;
 
+    const DESCRIPTION: &'static Description = &DESCRIPTION;
     const MACHINE: &'static Table<State, Event> = &machine::MACHINE;
-
-    fn description() -> &'static Description {
-        &DESCRIPTION
-    }
-
-    fn state(own: &mut TurnState) -> &mut State {
-        &mut own.progress.state
-    }
-
-    fn event(cut: Cut) -> Event {
-        match cut {
-            Cut::ModelUnavailable => Event::ModelUnavailable,
-            Cut::ModelCallsExhausted => Event::ModelCallsExhausted,
-            Cut::Timeout => Event::Timeout,
-        }
-    }
+    const STATE: StateOf<Self> = |own| &mut own.progress.state;
 
     async fn converse(turn: &mut Turn<'_, Self>) -> Ended<Self> {
         turn.open(prompts::SYSTEM);
