@@ -40,8 +40,8 @@ pub mod history {
 pub mod knowledge {
     pub use crate::knowledge::{
         BATCH, Corpus, DEFAULT_KB, Declared, Embedded, ExternalRecord, Found, KeywordIndex, KnowledgeBase,
-        KnowledgeSource, KnowledgeSources, Passage, Row, Search, SearchError, Vectors, embedded_text, prepare,
-        qdrant_bodies, store, tokenize, vector_file,
+        KnowledgeSource, KnowledgeSources, Passage, Search, SearchError, StoredPassage, Vectors, embedded_text,
+        prepare, qdrant_bodies, store, tokenize, vector_file,
     };
 }
 

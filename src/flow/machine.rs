@@ -37,7 +37,7 @@ pub(in crate::flow) struct Table<S: 'static, E: 'static> {
     /// The event of each interruption.
     pub(in crate::flow) interruptions: Interruptions<E>,
     /// Transitions, in the order of the report.
-    pub(in crate::flow) rows: &'static [TableRow<S, E>],
+    pub(in crate::flow) rows: &'static [EventRow<S, E>],
 }
 
 /// The events of a flow that the frame raises.
@@ -53,20 +53,20 @@ pub(in crate::flow) struct Interruptions<E> {
 
 /// One event, the states in which it may happen, and its target.
 #[derive(Debug)]
-pub(in crate::flow) struct TableRow<S: 'static, E> {
+pub(in crate::flow) struct EventRow<S: 'static, E> {
     on: E,
     from: &'static [S],
     to: Option<S>,
 }
 
 /// Declares that `event` leads from each of `from` to `to`.
-pub(in crate::flow) const fn on<S: Word, E: Word>(event: E, from: &'static [S], to: S) -> TableRow<S, E> {
-    TableRow { on: event, from, to: Some(to) }
+pub(in crate::flow) const fn on<S: Word, E: Word>(event: E, from: &'static [S], to: S) -> EventRow<S, E> {
+    EventRow { on: event, from, to: Some(to) }
 }
 
 /// Declares that `event` leaves each of `states` unchanged.
-pub(in crate::flow) const fn stay<S: Word, E: Word>(event: E, states: &'static [S]) -> TableRow<S, E> {
-    TableRow { on: event, from: states, to: None }
+pub(in crate::flow) const fn stay<S: Word, E: Word>(event: E, states: &'static [S]) -> EventRow<S, E> {
+    EventRow { on: event, from: states, to: None }
 }
 
 impl<S: Word, E: Word> Table<S, E> {

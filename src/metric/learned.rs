@@ -78,15 +78,15 @@ pub(super) struct LearnedHarm {
 }
 
 /// Search results of one turn.
-struct Found {
+struct TurnResults {
     searched: bool,
     learned: bool,
     with: bool,
     without: bool,
 }
 
-fn found(turn: &TurnView<'_>, related: &Related, origin: Option<u32>) -> Found {
-    let mut result = Found { searched: false, learned: false, with: false, without: false };
+fn found(turn: &TurnView<'_>, related: &Related, origin: Option<u32>) -> TurnResults {
+    let mut result = TurnResults { searched: false, learned: false, with: false, without: false };
     let relevant = |id: &str| related.relevant.iter().any(|wanted| names(wanted, id));
     let answers = related.relevant.iter().any(|wanted| wanted == Related::LEARNED);
     for search in turn.searches() {
@@ -102,7 +102,7 @@ fn found(turn: &TurnView<'_>, related: &Related, origin: Option<u32>) -> Found {
 }
 
 /// The turns of labelled conversations, each with its label and search results.
-fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, Found)> {
+fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, TurnResults)> {
     let mut units = Vec::new();
     for turn in view.turns {
         let mut conversations = view.case.case.conversations();
@@ -138,12 +138,12 @@ impl Metric for LearnedRetrieval {
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let unit = |(turn, related, found): (&TurnView<'_>, &Related, Found)| {
+        let unit = |(turn, related, found): (&TurnView<'_>, &Related, TurnResults)| {
             let note = match found {
-                Found { searched: false, .. } => "no search ran".to_owned(),
-                Found { with: false, .. } => format!("nothing learned from {} was found", quote(&related.to, 60)),
-                Found { learned: false, .. } if self.found => "found without anything learned".to_owned(),
-                Found { without: true, .. } if !self.found => "found without anything learned too".to_owned(),
+                TurnResults { searched: false, .. } => "no search ran".to_owned(),
+                TurnResults { with: false, .. } => format!("nothing learned from {} was found", quote(&related.to, 60)),
+                TurnResults { learned: false, .. } if self.found => "found without anything learned".to_owned(),
+                TurnResults { without: true, .. } if !self.found => "found without anything learned too".to_owned(),
                 _ => return Observation::success(turn.label()),
             };
             Observation::failure(turn.label(), note)
@@ -180,7 +180,7 @@ impl Metric for LearnedHarm {
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let unit = |(turn, related, found): (&TurnView<'_>, &Related, Found)| {
+        let unit = |(turn, related, found): (&TurnView<'_>, &Related, TurnResults)| {
             if found.without && !found.with {
                 Observation::occurrence(turn.label(), "a relevant passage was lost to learned entries")
             } else if related.kind == RelatedKind::Unrelated && found.learned {

@@ -15,7 +15,7 @@ use crate::suite::recordings;
 use crate::trace::text::plural;
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
-use crate::trial::run::{self, Begun, Commit, EarlierDraws, Journal, Kept, LiveOptions, Step, folder::Writing};
+use crate::trial::run::{self, Begun, Commit, EarlierDraws, Journal, KeptTraces, LiveOptions, Step, folder::Writing};
 use crate::trial::{self, Opened, external};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -201,13 +201,13 @@ impl Suite {
         plan.part = self.part(options, &plan)?;
         plan.changed_recordings = self.changed_recordings(options, &plan);
         let mut text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
-        let mut kept = Kept::default();
+        let mut kept = KeptTraces::default();
         if let Some(earlier) = &options.failed {
             let failed = failed_trials(earlier)?;
             let changes = merging(earlier, &text)?;
             if changes.is_empty() {
                 let file = earlier.join(trace::TRACES);
-                kept = Kept::of(&file, &plan.id, |trial| !failed.contains(trial))
+                kept = KeptTraces::of(&file, &plan.id, |trial| !failed.contains(trial))
                     .map_err(|error| SuiteError::NoEarlierRun { file, reason: error.to_string() })?;
                 notes.push(format!(
                     "--failed: {} taken over from {}, {} run again",
@@ -353,7 +353,7 @@ struct PreparedRun {
     text: Vec<u8>,
     opened: Arc<Opened>,
     /// Trials that another run finished.
-    kept: Kept,
+    kept: KeptTraces,
     /// Draws of trials in earlier runs.
     earlier: EarlierDraws,
     notes: Vec<String>,
@@ -398,7 +398,7 @@ fn carry_out(
     options: &RunOptions,
     opened: &Arc<Opened>,
     plan: &Arc<Plan>,
-    (journal, kept, earlier): (Option<&Journal>, &Kept, &EarlierDraws),
+    (journal, kept, earlier): (Option<&Journal>, &KeptTraces, &EarlierDraws),
     examiner: &Examiner<'_>,
     commit: &mut Commit<'_, ExaminedTrace>,
 ) -> io::Result<()> {

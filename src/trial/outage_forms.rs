@@ -25,7 +25,7 @@ const MARK: &str = "<!-- made from src/provider/outage_forms.yaml -->\n";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct OutageForm {
     form: String,
     provider: String,
     service: String,
@@ -47,7 +47,7 @@ struct Row {
     source: String,
 }
 
-impl Row {
+impl OutageForm {
     fn response(&self) -> HttpResponse {
         let body = match &self.body {
             _ if !self.lines.is_empty() => self.lines.iter().map(|line| format!("data: {line}\n\n")).collect(),
@@ -92,7 +92,7 @@ fn tried<T>(attempted: Attempted<T>) -> (Vec<Attempt>, String) {
 }
 
 /// Calls the row's service as a flow does.
-async fn ask(row: &Row, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> (Vec<Attempt>, String) {
+async fn ask(row: &OutageForm, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> (Vec<Attempt>, String) {
     let policy = RetryPolicy::default();
     let access = Access { transport: Arc::clone(&transport), clock: Arc::clone(&clock), policy };
     match row.service.as_str() {
@@ -120,7 +120,7 @@ async fn ask(row: &Row, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) ->
     }
 }
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<OutageForm> {
     crate::platform::yaml::read(TABLE).expect("a table")
 }
 
@@ -191,7 +191,7 @@ fn the_published_table_has_every_row() {
     for row in rows() {
         let cause = row.cause.map(|cause| format!("`{cause}`")).unwrap_or_default();
         let asked = if row.asked == 1 { "once".to_owned() } else { format!("{} times", row.asked) };
-        let Row { form, provider, service, counts, source, .. } = row;
+        let OutageForm { form, provider, service, counts, source, .. } = row;
         let source = if source == UNDOCUMENTED { source } else { format!("<{source}>") };
         writeln!(made, "| {form} | {provider} | {service} | {counts} | {cause} | {asked} | {source} |").expect("text");
     }

@@ -21,7 +21,7 @@ use super::{Abort, Description};
 use crate::provider::chat::{Message, Role, ToolCall};
 use machine::{Event, State};
 use memory::{Memory, TurnState};
-use policy::{Next, Progress, Seen, Step};
+use policy::{CompletionResult, Next, Progress, Step};
 
 /// The name that scenarios use.
 pub(crate) const NAME: &str = "tool-rag";
@@ -58,7 +58,7 @@ impl Agent for ToolRag {
             turn.own.progress.answers_read = !turn.memory.received.is_empty();
             let before = turn.own.progress.clone();
             let completion = turn.ask(before.tool_choice(turn.env.settings.enforcement, turn.is_last_call())).await?;
-            let mut seen = Seen { free_text: completion.free_text(), ..Seen::default() };
+            let mut seen = CompletionResult { free_text: completion.free_text(), ..CompletionResult::default() };
             for call in &completion.calls {
                 turn.take(&completion, call, &before, &mut seen).await?;
             }
@@ -99,7 +99,7 @@ impl Turn<'_, ToolRag> {
         completion: &Completed,
         call: &ToolCall,
         before: &Progress,
-        seen: &mut Seen,
+        seen: &mut CompletionResult,
     ) -> Result<(), Abort> {
         let alone = completion.calls.len() == 1;
         let (settings, step) = (&self.env.settings, self.own.progress.next_step());

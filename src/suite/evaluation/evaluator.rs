@@ -1,6 +1,6 @@
 //! Turns traces into verdicts and the files of a run folder; shared by runs, scores and imports.
 
-use crate::compare::{Collector, Comparison, Seen, Summary};
+use crate::compare::{Collector, Comparison, Summary, TrialFigures};
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Verdict};
 use crate::plan::Plan;
 use crate::platform::files;
@@ -110,7 +110,7 @@ impl<'p> RunEvaluator<'p> {
         if let Some((collector, trace)) = collector.zip(trace) {
             let result = examined.result();
             let missed = result.checks.iter().find(|check| !check.passed);
-            let seen = Seen {
+            let seen = TrialFigures {
                 passed: result.verdict == Verdict::Pass,
                 why: missed.map(|check| format!("{}: {}", check.what, check.seen)).unwrap_or_default(),
                 cost: result.cost,
