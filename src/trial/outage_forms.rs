@@ -3,7 +3,7 @@
 use super::outage::told;
 use crate::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use crate::platform::secrets;
-use crate::provider::chat::{ChatRequest, Message, Role, ToolChoice};
+use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::wire;
 use crate::provider::{
     Access, AskRequest, Attempt, Attempted, ChatClient, ChatModel, Embedder, JsonService, ManagedRetrieval,
@@ -73,17 +73,7 @@ impl Transport for Always {
 }
 
 fn request() -> ChatRequest {
-    ChatRequest {
-        model: "m".to_owned(),
-        messages: vec![Message::text(Role::User, "Hello")],
-        tools: Arc::from([]),
-        tool_choice: ToolChoice::Auto,
-        temperature: None,
-        max_tokens: None,
-        seed: None,
-        parallel_calls: None,
-        passthrough: None,
-    }
+    ChatRequest::new("m", vec![Message::text(Role::User, "Hello")])
 }
 
 /// The attempts of a call, and its error as text.
