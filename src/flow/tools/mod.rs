@@ -50,13 +50,13 @@ impl Declaration {
     }
 
     /// The tool with its own error messages.
-    pub const fn with_error(mut self, error: fn(String) -> String) -> Self {
+    pub(in crate::flow) const fn with_error(mut self, error: fn(String) -> String) -> Self {
         self.error = error;
         self
     }
 
     /// The tool offered only with some services.
-    pub const fn offered_with(mut self, offered: fn(Services) -> bool) -> Self {
+    pub(in crate::flow) const fn offered_with(mut self, offered: fn(Services) -> bool) -> Self {
         self.offered = offered;
         self
     }
