@@ -40,8 +40,8 @@ pub mod history {
 pub mod knowledge {
     pub use crate::knowledge::{
         BATCH, Corpus, DEFAULT_KB, Declared, Embedded, ExternalRecord, Found, KeywordIndex, KnowledgeBase,
-        KnowledgeSource, KnowledgeSources, Passage, Row, Search, SearchError, Vectors, embedded_text, prepare,
-        qdrant_bodies, store, tokenize, vector_file,
+        KnowledgeSource, KnowledgeSources, Passage, Search, SearchError, StoredPassage, Vectors, embedded_text,
+        prepare, qdrant_bodies, store, tokenize, vector_file,
     };
 }
 
@@ -90,7 +90,7 @@ pub mod simulator {
 
 pub mod suite {
     pub mod evaluation {
-        pub use crate::suite::evaluation::{EvaluationBuilder, score};
+        pub use crate::suite::evaluation::{ExaminedTrace, RunEvaluator, score};
     }
     pub mod import {
         pub use crate::suite::import::{Imported, messages};

@@ -1,7 +1,7 @@
 //! `retrieve-then-read`: one search with the user's words, one request with what it found, no tools.
 
-use super::frame::{Agent, Cut, Ended, Failure};
-use super::machine::{Table, on, words};
+use super::frame::{Agent, Ended, Failure, StateOf};
+use super::machine::{Interruptions, Table, on, words};
 use super::turn::Turn;
 use super::{Description, PromptText};
 use crate::provider::chat::{Message, Role, ToolChoice};
@@ -39,9 +39,15 @@ impl Agent for RetrieveThenRead {
     type Memory = ();
     type Own = State;
 
+    const DESCRIPTION: &'static Description = &DESCRIPTION;
     const MACHINE: &'static Table<State, Event> = &Table {
         begins: Retrieving,
         ends: &[Answered, Failed],
+        interruptions: Interruptions {
+            model_unavailable: Event::ModelUnavailable,
+            model_calls_exhausted: Event::ModelUnavailable,
+            timeout: Event::Timeout,
+        },
         rows: &[
             on(Event::Retrieved, &[Retrieving], Reading),
             on(Event::SearchFailed, &[Retrieving], Failed),
@@ -51,18 +57,7 @@ impl Agent for RetrieveThenRead {
             on(Event::Timeout, &[Retrieving, Reading], Failed),
         ],
     };
-
-    fn description() -> &'static Description {
-        &DESCRIPTION
-    }
-
-    fn state(own: &mut State) -> &mut State {
-        own
-    }
-
-    fn event(cut: Cut) -> Event {
-        if cut == Cut::Timeout { Event::Timeout } else { Event::ModelUnavailable }
-    }
+    const STATE: StateOf<Self> = |own| own;
 
     async fn converse(turn: &mut Turn<'_, Self>) -> Ended<Self> {
         let (env, query) = (turn.env, turn.query.clone());
@@ -83,10 +78,7 @@ impl Agent for RetrieveThenRead {
         }
         let source = |id, title| SourceRef { kind: "internal".into(), id, title, number: None };
         let sources = found.into_iter().map(|found| source(found.passage.id, found.passage.title)).collect();
-        let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, false, false);
-        let (text, unseen, traceable) = (said.text, Vec::new(), false);
-        let answer =
-            Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused, unseen, traceable };
+        let answer = Answer { text: said.text, sources, used_internal_kb: true, ..Answer::default() };
         Ok(turn.answered(Event::Answered, answer))
     }
 }

@@ -25,12 +25,12 @@ pub enum CassetteError {
         path: PathBuf,
     },
     /// The file cannot be read.
-    #[error("{}: cannot be read: {error}", path.display())]
+    #[error("{}: cannot be read: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// Why.
-        error: io::Error,
+        source: io::Error,
     },
     /// The file is larger than a recording may be.
     #[error("{}: larger than {}; {}", path.display(), Bound::RecordingSize.shown(), Bound::RecordingSize.advice())]
@@ -86,12 +86,12 @@ pub enum CassetteError {
         secret: String,
     },
     /// The file cannot be written.
-    #[error("{}: cannot be written: {error}", path.display())]
+    #[error("{}: cannot be written: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
         /// Why.
-        error: io::Error,
+        source: io::Error,
     },
 }
 
@@ -102,7 +102,7 @@ fn read_whole(path: &Path, shown: &Path) -> Result<Arc<str>, CassetteError> {
     text.map(Arc::from).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => CassetteError::TooLarge { path: shown.to_owned() },
         io::ErrorKind::NotFound => CassetteError::Missing { path: shown.to_owned() },
-        _ => CassetteError::Read { path: shown.to_owned(), error },
+        _ => CassetteError::Read { path: shown.to_owned(), source: error },
     })
 }
 
@@ -238,7 +238,7 @@ impl Cassette {
         for (file, text) in &all {
             let same = file != path && files::read_to_string(file).is_ok_and(|present| present == *text);
             if !same {
-                files::replace(file, text).map_err(|error| CassetteError::Write { path: file.clone(), error })?;
+                files::replace(file, text).map_err(|source| CassetteError::Write { path: file.clone(), source })?;
             }
         }
         Ok(())

@@ -1,9 +1,11 @@
 //! Writes, reads, edits and breaks a realistic lane.
 
 use super::*;
+use crate::platform::files;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -360,4 +362,11 @@ fn a_thousand_mutations_are_told_as_edited_or_refused_and_nothing_panics() {
         }
     }
     assert!(edited > 100 && refused > 100, "{edited} edited, {refused} refused");
+}
+
+#[test]
+fn a_full_disk_is_recognised_behind_the_error_of_a_recording() {
+    let write = |kind: io::ErrorKind| CassetteError::Write { path: "lane.yaml".into(), source: kind.into() };
+    assert!(files::is_full_disk(&io::Error::other(write(io::ErrorKind::StorageFull))));
+    assert!(!files::is_full_disk(&io::Error::other(write(io::ErrorKind::PermissionDenied))));
 }

@@ -8,7 +8,7 @@ use super::long_cases::long_cases;
 use super::output::{self, Problem};
 use super::recording_age::ages;
 use crate::plan::{self, Plan, Selection};
-use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root};
+use crate::scenario::{Diagnostic, Loaded, Severity, find_root, load_report};
 use crate::suite::recordings::{self, Ages, broken, unrecorded};
 use crate::trial::{Opened, Variables, missing_keys};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,9 +52,9 @@ fn checked(
     criteria: Option<&Path>,
     cassettes: Option<&Path>,
 ) -> (Checked, Option<Loaded>) {
-    let examined = examine(root, paths, criteria, &crate::catalogues());
-    let mut diagnostics = examined.diagnostics;
-    if let Some(loaded) = &examined.loaded {
+    let report = load_report(root, paths, criteria, &crate::catalogues());
+    let mut diagnostics = report.diagnostics;
+    if let Some(loaded) = &report.loaded {
         diagnostics.extend(broken(loaded, cassettes));
         diagnostics.extend(unrecorded(loaded, cassettes));
         diagnostics.extend(too_few_cases(loaded));
@@ -63,7 +63,7 @@ fn checked(
         diagnostics.extend(ragged(loaded));
         diagnostics.extend(without_units(loaded, paths.is_empty() && criteria.is_none()));
     }
-    (Checked { diagnostics, files: examined.files }, examined.loaded)
+    (Checked { diagnostics, files: report.files }, report.loaded)
 }
 
 /// Notes on recordings that are old, no longer match or belong to no trial; or the error that prevents every run.

@@ -22,7 +22,7 @@ pub enum Exit {
 }
 
 /// One row of the table.
-struct Row {
+struct ExitRow {
     exit: Exit,
     code: u8,
     meaning: &'static str,
@@ -30,17 +30,17 @@ struct Row {
     note: &'static str,
 }
 
-const fn row(exit: Exit, code: u8, meaning: &'static str) -> Row {
-    Row { exit, code, meaning, note: "" }
+const fn row(exit: Exit, code: u8, meaning: &'static str) -> ExitRow {
+    ExitRow { exit, code, meaning, note: "" }
 }
 
 /// The table, by exit code.
-const TABLE: [Row; 6] = [
+const TABLE: [ExitRow; 6] = [
     row(Exit::Passed, 0, "every required gate passed"),
     row(Exit::Failed, 1, "a required gate failed, or is NOT_MEASURED and not declared so"),
     row(Exit::Usage, 2, "usage, scenario or criteria error"),
     row(Exit::Incomplete, 3, "the run is incomplete: provider error, cassette miss, lane missing"),
-    Row {
+    ExitRow {
         note: " (0 where the criteria say `undecided: warn` and the figure reaches its target)",
         ..row(Exit::Undecided, 4, "a required gate is INCONCLUSIVE")
     },
@@ -53,7 +53,7 @@ const ORDER: [Exit; 6] = [Exit::Usage, Exit::Incomplete, Exit::Failed, Exit::Und
 /// The table as printed by `--help`.
 pub(super) fn table() -> String {
     let mut text = String::from("Exit codes:\n");
-    for Row { code, meaning, note, .. } in &TABLE {
+    for ExitRow { code, meaning, note, .. } in &TABLE {
         let _ = writeln!(text, "  {code}  {meaning}{note}");
     }
     text + &order()
@@ -106,7 +106,7 @@ mod tests {
     fn the_tables_in_the_readme_and_the_page_of_commands_are_this_one() {
         for file in ["docs/reference/commands.md", "README.md"] {
             let text = std::fs::read_to_string(format!("{}/{file}", env!("CARGO_MANIFEST_DIR"))).expect(file);
-            for Row { code, meaning, note, .. } in &TABLE {
+            for ExitRow { code, meaning, note, .. } in &TABLE {
                 assert!(
                     text.contains(&format!("| {code} | {meaning}{note} |")),
                     "{file} lacks `{code}: {meaning}{note}`"

@@ -4,7 +4,7 @@ use super::exit::Exit;
 use super::index_arguments::{Knowledge, KnowledgeCommand};
 use super::output::{self, Problem};
 use crate::knowledge::{
-    BATCH, Corpus, Declared, Embedded, Listing, Passage, Row, Search, Vectors, embedded_text, prepare, store,
+    BATCH, Corpus, Declared, Embedded, Listing, Passage, Search, StoredPassage, Vectors, embedded_text, prepare, store,
     vector_file,
 };
 use crate::provider::{Access, Embedder, RetryPolicy};
@@ -200,7 +200,7 @@ fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Exit, Problem> {
         for ids in gone.chunks(BATCH) {
             server.remove(&made, ids).await.result.map_err(words)?;
         }
-        for batch in Row::of(&corpus, &rows).chunks(BATCH) {
+        for batch in StoredPassage::of(&corpus, &rows).chunks(BATCH) {
             server.upsert(&made, batch).await.result.map_err(words)?;
         }
         let now = server.collection().await.result.map_err(words)?;

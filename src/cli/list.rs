@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// One trial that would run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct ListedTrial {
     /// Trial id.
     pub trial: String,
     /// Scenario name.
@@ -34,11 +34,11 @@ pub struct Row {
 }
 
 /// The planned trials, in order. `cassettes` overrides the project's folder.
-pub fn rows(loaded: &Loaded, plan: &Plan, cassettes: Option<&Path>) -> Vec<Row> {
+pub fn rows(loaded: &Loaded, plan: &Plan, cassettes: Option<&Path>) -> Vec<ListedTrial> {
     let row = |trial: &PlannedTrial| {
         let scenario = &plan.scenarios[trial.scenario];
         let case = &scenario.cases[trial.case].case;
-        Row {
+        ListedTrial {
             trial: trial.id.clone(),
             scenario: scenario.name.clone(),
             case: case.case.clone(),
@@ -51,8 +51,8 @@ pub fn rows(loaded: &Loaded, plan: &Plan, cassettes: Option<&Path>) -> Vec<Row> 
 }
 
 /// An aligned table, with totals in the last line.
-pub fn text(rows: &[Row]) -> String {
-    let cells = |row: &Row| {
+pub fn text(rows: &[ListedTrial]) -> String {
+    let cells = |row: &ListedTrial| {
         let recorded = if row.recorded { "yes" } else { "no" };
         [row.scenario.clone(), row.case.clone(), row.lane.clone(), row.turns.to_string(), recorded.to_owned()]
     };
@@ -74,7 +74,7 @@ pub fn text(rows: &[Row]) -> String {
 }
 
 /// The rows as a JSON list.
-pub fn json(rows: &[Row]) -> String {
+pub fn json(rows: &[ListedTrial]) -> String {
     serde_json::to_string_pretty(rows).unwrap_or_default()
 }
 

@@ -28,7 +28,7 @@ pub(super) fn page(document: &str, schema: &Value) -> String {
         "# {title}\n\n{about} The page is made from the schema (`ragcheck schema {document} --markdown`); `ragcheck schema {document}` prints \
          the schema for editors.\n"
     );
-    let mut page = Page { schema, named: Vec::new() };
+    let mut page = SchemaPage { schema, named: Vec::new() };
     let mut body = String::new();
     page.section(&mut body, schema);
     // Writing a section may add further ones.
@@ -44,13 +44,13 @@ pub(super) fn page(document: &str, schema: &Value) -> String {
     out
 }
 
-struct Page<'s> {
+struct SchemaPage<'s> {
     schema: &'s Value,
     /// Kinds referenced so far, in order.
     named: Vec<String>,
 }
 
-impl Page<'_> {
+impl SchemaPage<'_> {
     /// Section with a schema's description, keys and alternatives.
     fn section(&mut self, out: &mut String, schema: &Value) {
         if let Some(about) = schema["description"].as_str() {

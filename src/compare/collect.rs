@@ -17,7 +17,7 @@ pub(super) const NO_GATE: &str = "none";
 
 /// Evaluation of one trial that could be run.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct TrialFigures<'a> {
     /// Whether it met everything its case expects.
     pub passed: bool,
     /// The first expectation that it did not meet.
@@ -94,7 +94,7 @@ impl<'p> Collector<'p> {
     }
 
     /// Adds one trial that could be run; ignores one that the plan does not contain.
-    pub(crate) fn add(&mut self, trace: &Trace, seen: &Seen<'_>) {
+    pub(crate) fn add(&mut self, trace: &Trace, seen: &TrialFigures<'_>) {
         let Some(place) = self.plan.trials.place_of(&trace.trial) else { return };
         let Some(trial) = self.plan.trials.at(place) else { return };
         let planned = &self.plan.scenarios[trial.scenario].cases[trial.case].case;
@@ -352,10 +352,14 @@ mod tests {
         let slow = [Observation { unit: "turn 1".into(), outcome: Outcome::Took(2_000_000), note: String::new() }];
         let units: Vec<(&str, &[Observation])> = vec![("turn_success_rate", &answered), ("latency_p95", &slow)];
         let mut collector = Collector::new(&plan, |_| None);
-        collector.add(&good(&plan, 0), &Seen { passed: true, why: String::new(), cost: None, units: units.clone() });
-        collector.add(&good(&plan, 1), &Seen { passed: false, why: "short".into(), cost: None, units: units.clone() });
+        collector
+            .add(&good(&plan, 0), &TrialFigures { passed: true, why: String::new(), cost: None, units: units.clone() });
+        collector.add(
+            &good(&plan, 1),
+            &TrialFigures { passed: false, why: "short".into(), cost: None, units: units.clone() },
+        );
         let failed = story(&plan, 2).turn("q").fail("model").done();
-        collector.add(&failed, &Seen { passed: false, why: "no answer".into(), cost: None, units });
+        collector.add(&failed, &TrialFigures { passed: false, why: "no answer".into(), cost: None, units });
         let summary = collector.finish("run", None, "");
         let [one, two] = summary.cases.as_slice() else { panic!("{summary:?}") };
         assert_eq!((one.trials, one.passed, one.errors, one.turn_us), (2, 1, 0, Some(2_000_000)));
@@ -376,7 +380,7 @@ mod tests {
             let mut collector = Collector::new(&plan, |_| None);
             let seen = [Observation::success("turn 1")];
             let units: Vec<(&str, &[Observation])> = vec![("turn_success_rate", &seen)];
-            collector.add(&good(&plan, 0), &Seen { passed: true, why: String::new(), cost: None, units });
+            collector.add(&good(&plan, 0), &TrialFigures { passed: true, why: String::new(), cost: None, units });
             collector.finish("run", None, "").cases[0].units.contains_key("F")
         };
         assert!(of("tool-rag") && !of("react"));
@@ -400,7 +404,8 @@ mod tests {
         for (place, success) in [(1, true), (0, false), (2, true), (4, true)] {
             let seen = [unit(success)];
             let units: Vec<(&str, &[Observation])> = vec![("pass_all(k=2)", &seen), ("pass_any(k=2)", &seen)];
-            collector.add(&good(&plan, place), &Seen { passed: success, why: String::new(), cost: None, units });
+            collector
+                .add(&good(&plan, place), &TrialFigures { passed: success, why: String::new(), cost: None, units });
         }
         let summary = collector.finish("run", None, "");
         let units = |key: &str| (summary.cases[0].units[key].successes, summary.cases[0].units[key].n);

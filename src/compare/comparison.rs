@@ -58,7 +58,7 @@ pub enum Scale {
 
 /// One criterion compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ComparedCriterion {
     /// The criterion's id, `scenario/id` for a gate, `cases` or `turn time`.
     #[serde(rename = "criterion", alias = "key")]
     pub key: String,
@@ -156,7 +156,7 @@ pub struct Comparison {
     /// Parts that could not be compared, with reasons.
     pub notes: Vec<String>,
     /// The criteria.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedCriterion>,
     /// Cases with all repetitions passed on one side and none on the other.
     pub flips: Vec<Flip>,
     /// Cases that passed more often on one side without being flips.

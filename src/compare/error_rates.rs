@@ -59,7 +59,7 @@ fn share(runs: u32, seed: u64, mut wrong: impl FnMut(&mut ChaCha8Rng) -> bool) -
 type Line = (&'static str, f64, f64);
 
 fn lines(runs: u32) -> Vec<Line> {
-    let alarm = |row: &super::Row| matches!(row.finding, Finding::Better | Finding::Worse);
+    let alarm = |row: &super::ComparedCriterion| matches!(row.finding, Finding::Better | Finding::Worse);
     let two = |rng: &mut ChaCha8Rng, size: (u32, u32), loss: f64, margin: f64| {
         let (a, b) = (side(rng, "base", size, 0.0), side(rng, "base", size, loss));
         compare(&a, &b, margin).expect("comparable")

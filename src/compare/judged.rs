@@ -5,7 +5,7 @@ use super::rates::Rates;
 use super::summary::{Measured, Summary};
 use super::tail::{self, Tail};
 use super::times::Times;
-use super::{Finding, Row, Scale, Span, TIME_MARGIN, rates, sentences, times};
+use super::{ComparedCriterion, Finding, Scale, Span, TIME_MARGIN, rates, sentences, times};
 use crate::plan::trial_seed;
 use crate::stats::paired_shift::PairedShift;
 use crate::stats::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels};
@@ -19,7 +19,7 @@ pub(super) const TURN_TIME: &str = "turn time (median case)";
 /// A row before correction, with the data for its interval and its power.
 #[derive(Debug)]
 pub(super) struct Tested {
-    pub row: Row,
+    pub row: ComparedCriterion,
     of: Of,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
 
 impl Tested {
     /// The row with its finding, after correction of its p-value.
-    pub(super) fn conclude(self, margin: f64) -> Row {
+    pub(super) fn conclude(self, margin: f64) -> ComparedCriterion {
         let mut row = self.row;
         // Visibility is that of the first step: a later step is not guaranteed for any row.
         let first = ALPHA / row.family.max(1) as f64;
@@ -113,7 +113,7 @@ fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Tested {
     let method = |test: &PairedShift| {
         if test.is_exact() { "exact sign-flip by case" } else { "sign-flip by case, drawn" }
     };
-    let row = Row {
+    let row = ComparedCriterion {
         key: measured.key.clone(),
         about: measured.about.clone(),
         metric: measured.metric.clone(),
@@ -152,7 +152,7 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested 
     let cases = found.ratios.len() as u64;
     let p = found.test();
     let count = |which: fn(f64) -> bool| found.ratios.iter().filter(|ratio| which(**ratio)).count() as u64;
-    let row = Row {
+    let row = ComparedCriterion {
         key: TURN_TIME.into(),
         about: "Time from the user's words to the answer, the median of each case; nothing is said of slow cases."
             .into(),
@@ -186,7 +186,7 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested 
 /// Corrects the p-values: Holm over the gated rows, Benjamini and Hochberg over the others. A row without a changed
 /// case belongs to its family with p = 1: the set of tested rows must not depend on the data. The rows of several
 /// comparisons read together form one family.
-pub(super) fn correct(rows: &mut [&mut Row]) {
+pub(super) fn correct(rows: &mut [&mut ComparedCriterion]) {
     type Correction = (fn(&[f64]) -> Vec<f64>, fn(&[f64], f64) -> Vec<f64>);
     let corrections: [(bool, Correction); 2] =
         [(true, (holm, holm_levels)), (false, (benjamini_hochberg, benjamini_hochberg_levels))];
@@ -206,7 +206,7 @@ fn margin_of(scale: Scale, margin: f64) -> f64 {
     if scale == Scale::Time { margin.max(TIME_MARGIN) } else { margin }
 }
 
-fn finding(row: &Row, margin: f64) -> Finding {
+fn finding(row: &ComparedCriterion, margin: f64) -> Finding {
     let Some(difference) = row.difference.filter(|_| row.cases > 0) else { return Finding::NotCompared };
     if row.p.is_none() {
         return Finding::NoDiscordance;
@@ -232,7 +232,7 @@ mod tests {
     use super::super::{pairing::pair, sample::summary};
     use super::*;
 
-    fn both(passed_b: u64, change: impl Fn(&mut Measured)) -> Vec<Row> {
+    fn both(passed_b: u64, change: impl Fn(&mut Measured)) -> Vec<ComparedCriterion> {
         let names: Vec<String> = (0..8).map(|index| format!("c{index}")).collect();
         let run = |passed: u64| {
             let mut run = summary("run", &names.iter().map(|name| (name.as_str(), passed, 1)).collect::<Vec<_>>());
@@ -248,7 +248,7 @@ mod tests {
         rows(&a, &b, &mut Vec::new())
     }
 
-    fn rows(a: &Summary, b: &Summary, notes: &mut Vec<String>) -> Vec<Row> {
+    fn rows(a: &Summary, b: &Summary, notes: &mut Vec<String>) -> Vec<ComparedCriterion> {
         let mut rows = tested(a, b, &pair(a, b).pairs, 1, notes);
         correct(&mut rows.iter_mut().map(|tested| &mut tested.row).collect::<Vec<_>>());
         rows.into_iter().map(|tested| tested.conclude(0.02)).collect()

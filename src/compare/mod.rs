@@ -29,8 +29,10 @@ mod usage;
 mod variant_figures;
 mod variants;
 
-pub(crate) use collect::{Collector, Seen};
-pub(crate) use comparison::{COMPARISON_VERSION, Comparison, Finding, LIVE_REPETITIONS, Row, Scale, Side, TIME_MARGIN};
+pub(crate) use collect::{Collector, TrialFigures};
+pub(crate) use comparison::{
+    COMPARISON_VERSION, ComparedCriterion, Comparison, Finding, LIVE_REPETITIONS, Scale, Side, TIME_MARGIN,
+};
 pub(crate) use counts::{Counts, Fraction, Passes, RepetitionCounts, Span};
 pub(crate) use differences::{Difference, PromptChange};
 pub(crate) use error::CompareError;

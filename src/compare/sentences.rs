@@ -4,7 +4,7 @@ use super::flips::Flip;
 use super::judged::TURN_TIME;
 use super::pairing::Pairing;
 use super::summary::{CASES, Summary};
-use super::{Comparison, Finding, LIVE_REPETITIONS, Row, Scale, Span};
+use super::{ComparedCriterion, Comparison, Finding, LIVE_REPETITIONS, Scale, Span};
 use crate::stats::percent::{Rounding, percent, points, points_interval, rounded};
 use crate::stats::power::fewest_cases;
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub(super) fn count(n: u64, one: &str, many: &str) -> String {
 }
 
 /// The sentence of one row; `margin` is the one that counts for it.
-pub(super) fn sentence(row: &Row, margin: f64) -> String {
+pub(super) fn sentence(row: &ComparedCriterion, margin: f64) -> String {
     let (Some(a), Some(b), Some(difference)) = (row.a, row.b, row.difference) else {
         return "not compared: no case has units on both sides".into();
     };
@@ -83,12 +83,12 @@ pub(super) fn sentence(row: &Row, margin: f64) -> String {
 }
 
 /// The fewest cases that can show a difference at the first step of the correction.
-fn fewest(row: &Row) -> u64 {
+fn fewest(row: &ComparedCriterion) -> u64 {
     fewest_cases(0.05 / row.family.max(1) as f64)
 }
 
 /// The interval of a row, with its level where that is not the usual one; empty without an interval.
-fn interval(row: &Row) -> String {
+fn interval(row: &ComparedCriterion) -> String {
     let Some(Span { low, high }) = row.interval else { return String::new() };
     let level = row.level.filter(|level| *level < 0.0499);
     let level = level.map_or_else(String::new, |level| format!(" at {}", percent(1.0 - level)));
@@ -96,7 +96,7 @@ fn interval(row: &Row) -> String {
 }
 
 /// Reason why no gated row could be shown to be worse; `None` if one could, or nothing was compared.
-pub(super) fn too_few(rows: &[Row]) -> Option<String> {
+pub(super) fn too_few(rows: &[ComparedCriterion]) -> Option<String> {
     let gated = || rows.iter().filter(|row| row.gated && row.cases > 0);
     let most = gated().map(|row| row.cases).max()?;
     if gated().any(|row| row.cases >= fewest(row)) {
@@ -121,7 +121,7 @@ pub(super) fn too_few_repetitions(repetitions: u64) -> String {
 }
 
 /// The smallest visible difference.
-fn seen(row: &Row) -> String {
+fn seen(row: &ComparedCriterion) -> String {
     match row.visible {
         Some(visible) if row.scale == Scale::Rate => {
             format!("a difference of {:.0} points or more would have been seen (power 80 %)", (visible * 100.0).ceil())
@@ -278,19 +278,19 @@ pub(super) fn named(names: &[String]) -> String {
 }
 
 /// Whether no gated row compares anything.
-pub(super) fn nothing_compared(rows: &[Row]) -> bool {
+pub(super) fn nothing_compared(rows: &[ComparedCriterion]) -> bool {
     !rows.iter().any(|row| row.gated && row.finding != Finding::NotCompared)
 }
 
 /// Which side is better, in which criteria and by how much: the one verdict that every page and command prints.
-pub(super) fn verdict(rows: &[Row]) -> String {
+pub(super) fn verdict(rows: &[ComparedCriterion]) -> String {
     let of =
         |gated: bool, finding: Finding| rows.iter().filter(move |row| row.gated == gated && row.finding == finding);
-    let by = |row: &Row| {
+    let by = |row: &ComparedCriterion| {
         let change = row.difference.map_or_else(String::new, |value| format!(" {}", change(row.scale, value)));
         format!("{}{change}{}", row.key, interval(row))
     };
-    let keys = |rows: &mut dyn Iterator<Item = &Row>| rows.map(by).collect::<Vec<_>>().join(", ");
+    let keys = |rows: &mut dyn Iterator<Item = &ComparedCriterion>| rows.map(by).collect::<Vec<_>>().join(", ");
     let (worse, better) = (of(true, Finding::Worse).next().is_some(), of(true, Finding::Better).next().is_some());
     let mut said = Vec::new();
     if nothing_compared(rows) {
@@ -343,7 +343,7 @@ pub(super) fn conclusion(found: &Comparison) -> String {
     let verdict = verdict(&found.rows);
     let over = format!("over {}", count(found.cases, "case", "cases"));
     // Without a finding, the smallest detectable difference is stated.
-    let shown = |row: &Row| row.gated && matches!(row.finding, Finding::Worse | Finding::Better);
+    let shown = |row: &ComparedCriterion| row.gated && matches!(row.finding, Finding::Worse | Finding::Better);
     let open = !found.rows.iter().any(shown);
     let reach = found.rows.iter().find(|row| row.key == CASES && open).map(|row| format!("; {}", seen(row)));
     format!("{verdict} ({over}): {}{}", changed(&found.flips, &found.changes), reach.unwrap_or_default())

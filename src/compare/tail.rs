@@ -9,7 +9,7 @@
 use super::pairing::Pair;
 use super::sentences::{change, count, p_value};
 use super::usage::Usage;
-use super::{Finding, Row, Scale};
+use super::{ComparedCriterion, Finding, Scale};
 use crate::stats::percent::percent;
 use crate::stats::quantile::{Bounded, nearest_rank, quantile_in_clusters, rank};
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
@@ -120,7 +120,7 @@ impl Tail {
     }
 
     /// The row before correction. It gates nothing.
-    pub(super) fn row(&self, seed: u64) -> Row {
+    pub(super) fn row(&self, seed: u64) -> ComparedCriterion {
         let (a, b) = (self.bounded(|case| &case.0), self.bounded(|case| &case.1));
         let value = |bounded: Option<Bounded>| bounded.and_then(|bounded| seconds(bounded.value));
         let p = self.exchanged(seed);
@@ -133,7 +133,7 @@ impl Tail {
             let each = self.cases.iter().filter_map(|(a, b)| quantile(a).zip(quantile(b)));
             each.filter(|(a, b)| which(a, b)).count() as u64
         };
-        Row {
+        ComparedCriterion {
             key: TURN_TIME_P95.into(),
             about: "Time from the user's words to the answer, the time that 95 of 100 turns do not exceed.".into(),
             metric: "turn time p95".into(),
@@ -163,7 +163,7 @@ impl Tail {
     }
 
     /// Sets the finding of the row and its sentence; a change of at most `margin` does not matter.
-    pub(super) fn conclude(&self, row: &mut Row, margin: f64) {
+    pub(super) fn conclude(&self, row: &mut ComparedCriterion, margin: f64) {
         let Some((a, b)) = self.bounded(|case| &case.0).zip(self.bounded(|case| &case.1)) else {
             row.sentence = if self.not_kept {
                 "not compared: a side that an older ragcheck saved did not keep the times of its turns".into()
@@ -193,7 +193,7 @@ impl Tail {
         row.sentence = self.sentence(row, (a, b), margin);
     }
 
-    fn sentence(&self, row: &Row, (a, b): (Bounded, Bounded), margin: f64) -> String {
+    fn sentence(&self, row: &ComparedCriterion, (a, b): (Bounded, Bounded), margin: f64) -> String {
         let longer = |times: Vec<(u64, u32)>| {
             percent(times.iter().filter(|(us, _)| *us > a.value).count() as f64 / times.len().max(1) as f64)
         };
@@ -244,7 +244,7 @@ mod tests {
         run
     }
 
-    fn row(a: &super::super::Summary, b: &super::super::Summary) -> Row {
+    fn row(a: &super::super::Summary, b: &super::super::Summary) -> ComparedCriterion {
         let tail = tail(&pair(a, b).pairs);
         let mut row = tail.row(7);
         row.p_adjusted = row.p;

@@ -37,7 +37,7 @@ pub struct ConversationState {
     /// Number of turns begun.
     pub turns: u32,
     /// State of the flow; `None` before the flow stored any.
-    flow: Option<Kept>,
+    flow: Option<StoredFlowState>,
 }
 
 /// State that a flow keeps between turns in addition to the history.
@@ -52,7 +52,7 @@ pub trait FlowState: Serialize + DeserializeOwned + Default {
 /// State of a flow, as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
+struct StoredFlowState {
     name: String,
     version: u32,
     state: Value,
@@ -73,7 +73,7 @@ struct Stored {
     history: Vec<Message>,
     turns: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    flow: Option<Kept>,
+    flow: Option<StoredFlowState>,
 }
 
 /// The version alone, which is read first.
@@ -215,7 +215,7 @@ impl ConversationState {
         }
         let broken = |error: serde_json::Error| StateError::FlowState { flow: S::FLOW, reason: error.to_string() };
         let state = serde_json::to_value(state).map_err(broken)?;
-        self.flow = Some(Kept { name: S::FLOW.to_owned(), version: S::VERSION, state });
+        self.flow = Some(StoredFlowState { name: S::FLOW.to_owned(), version: S::VERSION, state });
         Ok(())
     }
 }

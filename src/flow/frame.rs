@@ -21,17 +21,12 @@ pub(in crate::flow) trait Agent: Send + Sync + Sized + 'static {
     /// State of the running turn. The flow's tools read and change it.
     type Own: Default + Send;
 
+    /// What the flow declares about itself.
+    const DESCRIPTION: &'static Description;
     /// The states and transitions of one turn.
     const MACHINE: &'static Table<Self::State, Self::Event>;
-
-    /// What the flow declares about itself.
-    fn description() -> &'static Description;
-
-    /// State of the running turn.
-    fn state(own: &mut Self::Own) -> &mut Self::State;
-
-    /// The event for each way of breaking off.
-    fn event(cut: Cut) -> Self::Event;
+    /// Where [`Agent::Own`] holds the state.
+    const STATE: StateOf<Self>;
 
     /// Runs the turn from the user's words to the outcome.
     fn converse(turn: &mut Turn<'_, Self>) -> impl Future<Output = Ended<Self>> + Send;
@@ -53,7 +48,7 @@ pub(in crate::flow) trait Agent: Send + Sync + Sized + 'static {
     fn timed_out(turn: &mut Turn<'_, Self>, limit: Duration) -> Ended<Self> {
         let _ = turn;
         let message = format!("No answer was ready within {} s.", limit.as_secs_f64());
-        Err(Failure::cut::<Self>(Cut::Timeout, message).into())
+        Err(Failure::new(Self::MACHINE.interruptions.timeout, message).into())
     }
 
     /// Called when turn `number` has ended and its state is stored in `conversation`.
@@ -88,16 +83,8 @@ pub(in crate::flow) trait Agent: Send + Sync + Sized + 'static {
 /// How a turn ended: its outcome, or why it broke off.
 pub(in crate::flow) type Ended<A> = Result<TurnOutcome, Stop<<A as Agent>::Event>>;
 
-/// Ways of breaking off that the frame handles; each has an event in the flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::flow) enum Cut {
-    /// The model's service failed after all attempts.
-    ModelUnavailable,
-    /// The bound on completions was reached.
-    ModelCallsExhausted,
-    /// The turn's time ran out.
-    Timeout,
-}
+/// Finds the state of a turn in what the flow keeps of the turn.
+pub(in crate::flow) type StateOf<A> = fn(&mut <A as Agent>::Own) -> &mut <A as Agent>::State;
 
 /// Why a turn broke off.
 #[derive(Debug)]
@@ -126,11 +113,6 @@ impl<E: Word> Failure<E> {
     pub(in crate::flow) fn of_kind(on: E, kind: &'static str, message: impl Into<String>) -> Self {
         Self { on, kind, message: message.into() }
     }
-
-    /// An error for one of the frame's ways of breaking off.
-    pub(in crate::flow) fn cut<A: Agent<Event = E>>(cut: Cut, message: String) -> Self {
-        Self::new(A::event(cut), message)
-    }
 }
 
 impl<E> From<Failure<E>> for Stop<E> {
@@ -153,7 +135,7 @@ impl FlowState for () {
 
 impl<A: Agent> Flow for A {
     fn description(&self) -> &'static Description {
-        A::description()
+        A::DESCRIPTION
     }
 
     fn machine(&self) -> Machine {

@@ -55,18 +55,7 @@ mod tests {
         let mut conversation = ConversationState::new(0, "main");
         let sources =
             vec![SourceRef { kind: "internal".into(), id: "doc#1".into(), title: String::new(), number: None }];
-        let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, false, false);
-        let unseen = Vec::new();
-        let answer = Answer {
-            text: "Yes.".into(),
-            sources,
-            confidence,
-            used_internal_kb,
-            used_external_kb,
-            refused,
-            unseen,
-            traceable: false,
-        };
+        let answer = Answer { text: "Yes.".into(), sources, used_internal_kb: true, ..Answer::default() };
         conversation.remember("Really?", &TurnOutcome::Answered(answer));
         conversation.remember("Why?", &TurnOutcome::Failed { kind: "timeout".into(), message: "Too slow.".into() });
         let texts: Vec<_> = conversation.history.iter().map(|message| message.content.as_str()).collect();

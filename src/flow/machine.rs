@@ -34,26 +34,39 @@ pub(in crate::flow) struct Table<S: 'static, E: 'static> {
     pub(in crate::flow) begins: S,
     /// The states in which a turn may end.
     pub(in crate::flow) ends: &'static [S],
+    /// The event of each interruption.
+    pub(in crate::flow) interruptions: Interruptions<E>,
     /// Transitions, in the order of the report.
-    pub(in crate::flow) rows: &'static [Row<S, E>],
+    pub(in crate::flow) rows: &'static [EventRow<S, E>],
+}
+
+/// The events of a flow that the frame raises.
+#[derive(Debug)]
+pub(in crate::flow) struct Interruptions<E> {
+    /// The model's service failed after all attempts.
+    pub(in crate::flow) model_unavailable: E,
+    /// The bound on completions was reached.
+    pub(in crate::flow) model_calls_exhausted: E,
+    /// The turn's time ran out.
+    pub(in crate::flow) timeout: E,
 }
 
 /// One event, the states in which it may happen, and its target.
 #[derive(Debug)]
-pub(in crate::flow) struct Row<S: 'static, E> {
+pub(in crate::flow) struct EventRow<S: 'static, E> {
     on: E,
     from: &'static [S],
     to: Option<S>,
 }
 
 /// Declares that `event` leads from each of `from` to `to`.
-pub(in crate::flow) const fn on<S: Word, E: Word>(event: E, from: &'static [S], to: S) -> Row<S, E> {
-    Row { on: event, from, to: Some(to) }
+pub(in crate::flow) const fn on<S: Word, E: Word>(event: E, from: &'static [S], to: S) -> EventRow<S, E> {
+    EventRow { on: event, from, to: Some(to) }
 }
 
 /// Declares that `event` leaves each of `states` unchanged.
-pub(in crate::flow) const fn stay<S: Word, E: Word>(event: E, states: &'static [S]) -> Row<S, E> {
-    Row { on: event, from: states, to: None }
+pub(in crate::flow) const fn stay<S: Word, E: Word>(event: E, states: &'static [S]) -> EventRow<S, E> {
+    EventRow { on: event, from: states, to: None }
 }
 
 impl<S: Word, E: Word> Table<S, E> {
@@ -85,12 +98,18 @@ mod tests {
     words! { enum Event { Go = "go", Wait = "wait" } }
     use State::{End, First, Second};
 
+    const WAIT: Interruptions<Event> =
+        Interruptions { model_unavailable: Event::Wait, model_calls_exhausted: Event::Wait, timeout: Event::Wait };
     const BOTH: &[State] = &[First, Second];
 
     #[test]
     fn rows_stand_in_the_order_in_which_they_were_declared_and_lead_where_they_say() {
-        static TABLE: Table<State, Event> =
-            Table { begins: First, ends: &[End], rows: &[on(Event::Go, BOTH, Second), stay(Event::Wait, BOTH)] };
+        static TABLE: Table<State, Event> = Table {
+            begins: First,
+            ends: &[End],
+            interruptions: WAIT,
+            rows: &[on(Event::Go, BOTH, Second), stay(Event::Wait, BOTH)],
+        };
         let machine = TABLE.machine();
         let rows: Vec<_> = machine.transitions.iter().map(|row| (&*row.from, &*row.on, &*row.to)).collect();
         assert_eq!(rows, [("a", "go", "b"), ("b", "go", "b"), ("a", "wait", "a"), ("b", "wait", "b")]);
@@ -101,8 +120,12 @@ mod tests {
 
     #[test]
     fn an_event_with_two_targets_is_seen() {
-        static TABLE: Table<State, Event> =
-            Table { begins: First, ends: &[End], rows: &[on(Event::Go, BOTH, Second), on(Event::Go, &[First], End)] };
+        static TABLE: Table<State, Event> = Table {
+            begins: First,
+            ends: &[End],
+            interruptions: WAIT,
+            rows: &[on(Event::Go, BOTH, Second), on(Event::Go, &[First], End)],
+        };
         assert_eq!(TABLE.machine().ambiguous(), [("a".to_owned(), "go".to_owned())]);
     }
 }

@@ -51,18 +51,8 @@ mod tests {
             number: None,
         };
         let sources = vec![source("internal", "plans#1", "Plans"), source("external", "https://example.org/a", "")];
-        let (confidence, used_internal_kb, used_external_kb, refused) = (None, true, true, false);
-        let unseen = Vec::new();
-        let answer = Answer {
-            text: "So.".into(),
-            sources,
-            confidence,
-            used_internal_kb,
-            used_external_kb,
-            refused,
-            unseen,
-            traceable: false,
-        };
+        let (used_internal_kb, used_external_kb) = (true, true);
+        let answer = Answer { text: "So.".into(), sources, used_internal_kb, used_external_kb, ..Answer::default() };
         let expected = json!({
             "answer": "So.",
             "sources": [

@@ -145,14 +145,6 @@ impl<'p> Evaluator<'p> {
         Arc::clone(&self.examiner)
     }
 
-    /// Examines one trial; see `Examiner::examine`.
-    ///
-    /// # Errors
-    /// If the plan does not contain the trial.
-    pub fn examine(&self, trace: &Trace) -> Result<Examined, EvaluationError> {
-        self.examiner.examine(trace)
-    }
-
     /// Adds one examined trial; order is irrelevant.
     ///
     /// # Errors
@@ -435,7 +427,7 @@ pub fn evaluate(
 ) -> Result<Evaluation, EvaluationError> {
     let mut evaluator = Evaluator::new(plan)?;
     for trace in traces {
-        let examined = evaluator.examine(&trace?)?;
+        let examined = evaluator.examiner.examine(&trace?)?;
         evaluator.add(examined)?;
     }
     Ok(evaluator.finish())

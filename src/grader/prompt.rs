@@ -5,11 +5,10 @@
 
 use super::tasks::Content;
 use crate::cassette::hex;
-use crate::provider::chat::{ChatRequest, Message, Role, ToolChoice};
+use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::scenario::Rubric;
 use crate::trace::text;
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
 
 const TEMPLATE: &str = include_str!("prompts/pointwise.md");
 
@@ -25,17 +24,9 @@ pub(super) enum Order {
 /// A grading request.
 pub(super) fn request(rubric: &Rubric, content: &Content, order: Order) -> ChatRequest {
     let model = &rubric.model;
-    ChatRequest {
-        model: model.name.clone(),
-        messages: vec![Message::text(Role::System, rules(rubric, order)), Message::text(Role::User, data(content))],
-        tools: Arc::from([]),
-        tool_choice: ToolChoice::Auto,
-        temperature: model.temperature,
-        max_tokens: model.max_tokens,
-        seed: None,
-        parallel_calls: None,
-        passthrough: None,
-    }
+    let messages = vec![Message::text(Role::System, rules(rubric, order)), Message::text(Role::User, data(content))];
+    let (temperature, max_tokens) = (model.temperature, model.max_tokens);
+    ChatRequest { temperature, max_tokens, ..ChatRequest::new(&model.name, messages) }
 }
 
 fn rules(rubric: &Rubric, order: Order) -> String {

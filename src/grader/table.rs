@@ -1,12 +1,12 @@
 //! Terminal table of the tally, with a note that it is not a verdict.
 
-use super::tally::{Beside, Row};
+use super::tally::{Beside, ItemRow};
 use crate::stats::percent::{interval, percent};
 use crate::stats::rate::wilson;
 use std::fmt::Write as _;
 
 /// One line per item, followed by the comparison with human ratings, if any; `rated` says whether the run has them.
-pub(crate) fn table(rows: &[Row], rated: bool) -> String {
+pub(crate) fn table(rows: &[ItemRow], rated: bool) -> String {
     let width = rows.iter().map(|row| name(row).len()).max().unwrap_or(0).max(4);
     let mut out = format!("{:width$}  {:>5}  {:>7}  {:18}  no verdict\n", "item", "turns", "pass", "95 % (Wilson)");
     for row in rows {
@@ -19,11 +19,11 @@ pub(crate) fn table(rows: &[Row], rated: bool) -> String {
     out
 }
 
-fn name(row: &Row) -> &str {
+fn name(row: &ItemRow) -> &str {
     row.item.as_deref().unwrap_or("all items")
 }
 
-fn figures(row: &Row) -> (String, String) {
+fn figures(row: &ItemRow) -> (String, String) {
     if row.n == 0 {
         return ("-".to_owned(), "nothing measured".to_owned());
     }
@@ -31,13 +31,13 @@ fn figures(row: &Row) -> (String, String) {
     (percent(row.passed as f64 / row.n as f64), interval(low, high))
 }
 
-fn unsettled(row: &Row) -> String {
+fn unsettled(row: &ItemRow) -> String {
     let parts = [(row.inconsistent, "by order"), (row.errors, "unusable")];
     let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn beside_people(rows: &[Row], width: usize, rated: bool) -> String {
+fn beside_people(rows: &[ItemRow], width: usize, rated: bool) -> String {
     if rows.iter().all(|row| row.beside.is_none()) {
         let why = if rated {
             "No trial that was judged here has a human rating"
@@ -90,8 +90,8 @@ mod tests {
     use super::*;
     use crate::stats::agreement::Confusion;
 
-    fn row(passed: u64, n: u64, beside: Option<Beside>) -> Row {
-        Row { item: Some("grounded".into()), passed, n, inconsistent: 2, errors: 0, beside }
+    fn row(passed: u64, n: u64, beside: Option<Beside>) -> ItemRow {
+        ItemRow { item: Some("grounded".into()), passed, n, inconsistent: 2, errors: 0, beside }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Result of one item over all graded turns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct ItemRow {
     /// Name of the item; `None` for all items together.
     pub item: Option<String>,
     /// Number of turns that pass.
@@ -74,9 +74,9 @@ impl Tally {
     }
 
     /// One row for each item of `rubric` and one for all of them, compared with `ratings` if there are any.
-    pub(crate) fn rows(&self, rubric: &Rubric, ratings: Option<&BTreeMap<String, bool>>) -> Vec<Row> {
+    pub(crate) fn rows(&self, rubric: &Rubric, ratings: Option<&BTreeMap<String, bool>>) -> Vec<ItemRow> {
         let items = rubric.items.iter().enumerate();
-        let mut rows: Vec<Row> = items
+        let mut rows: Vec<ItemRow> = items
             .map(|(place, item)| {
                 let own = |grades: &[GradeValue]| grades.get(place).copied().unwrap_or(GradeValue::Error);
                 self.row(Some(item.id.clone()), &own, ratings)
@@ -91,9 +91,9 @@ impl Tally {
         item: Option<String>,
         grade: &dyn Fn(&[GradeValue]) -> GradeValue,
         ratings: Option<&BTreeMap<String, bool>>,
-    ) -> Row {
+    ) -> ItemRow {
         let mut trials: BTreeMap<&str, Vec<GradeValue>> = BTreeMap::new();
-        let mut row = Row { item, passed: 0, n: 0, inconsistent: 0, errors: 0, beside: None };
+        let mut row = ItemRow { item, passed: 0, n: 0, inconsistent: 0, errors: 0, beside: None };
         for (trial, grades) in &self.turns {
             let grade = grade(grades);
             match grade {

@@ -53,7 +53,7 @@ pub(crate) use learned::{KeywordEntry, LearnedHit, question_id};
 pub(crate) use listing::Listing;
 pub use prepare::{Declared, prepare};
 pub use server::BATCH;
-pub use server::Row;
+pub use server::StoredPassage;
 #[cfg(not(front_door_only))]
 pub use server::qdrant_bodies;
 pub use server::store;

@@ -114,18 +114,7 @@ mod tests {
 
     fn judged(metric: InlineCitations, text: &str, found: usize) -> Option<bool> {
         let refused = text == "No.";
-        let (sources, unseen) = (Vec::new(), Vec::new());
-        let (confidence, used_internal_kb, used_external_kb) = (None, false, false);
-        let answer = Answer {
-            text: text.into(),
-            sources,
-            confidence,
-            used_internal_kb,
-            used_external_kb,
-            refused,
-            unseen,
-            traceable: false,
-        };
+        let answer = Answer { text: text.into(), refused, ..Answer::default() };
         metric.judge(&answer, found).map(|judged| judged.is_ok())
     }
 

@@ -41,7 +41,7 @@ pub(super) const ENTRIES: &[Registered] = &[
             "Later related queries that find something only because of keywords indexed earlier.",
             &[KIND],
         ),
-        make: |asked| Box::new(LearnedRetrieval { kind: kind(asked.parameter("kind")), found: false }),
+        make: |asked| Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Rescued }),
     },
     Registered {
         entry: MetricEntry::rate(
@@ -49,7 +49,7 @@ pub(super) const ENTRIES: &[Registered] = &[
             "Later related queries that find what was learned earlier and answers them, whatever the documents hold.",
             &[KIND],
         ),
-        make: |asked| Box::new(LearnedRetrieval { kind: kind(asked.parameter("kind")), found: true }),
+        make: |asked| Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Found }),
     },
     Registered {
         entry: MetricEntry::rate(
@@ -59,34 +59,38 @@ pub(super) const ENTRIES: &[Registered] = &[
         )
         .lower_is_better()
         .counted(Units::OfTurns),
-        make: |asked| Box::new(LearnedHarm { kind: kind(asked.parameter("kind")) }),
+        make: |asked| Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Harmed }),
     },
 ];
 
 #[derive(Debug)]
-pub(super) struct LearnedRetrieval {
-    /// The label that counts; `None` means all except unrelated.
-    pub(super) kind: Option<RelatedKind>,
-    /// Whether to count learned entries that were found where the documents would have sufficed.
-    pub(super) found: bool,
+pub(super) struct Learned {
+    /// The label that counts; `None` means all, for a benefit all except unrelated.
+    kind: Option<RelatedKind>,
+    question: Question,
 }
 
-#[derive(Debug)]
-pub(super) struct LearnedHarm {
-    /// The label that counts; `None` means all.
-    kind: Option<RelatedKind>,
+/// What is asked of a labelled query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Question {
+    /// Whether it finds something relevant, and only among learned entries.
+    Rescued,
+    /// Whether it finds something relevant among learned entries, where the documents would have sufficed too.
+    Found,
+    /// Whether learned entries cost it something.
+    Harmed,
 }
 
 /// Search results of one turn.
-struct Found {
+struct TurnResults {
     searched: bool,
     learned: bool,
     with: bool,
     without: bool,
 }
 
-fn found(turn: &TurnView<'_>, related: &Related, origin: Option<u32>) -> Found {
-    let mut result = Found { searched: false, learned: false, with: false, without: false };
+fn found(turn: &TurnView<'_>, related: &Related, origin: Option<u32>) -> TurnResults {
+    let mut result = TurnResults { searched: false, learned: false, with: false, without: false };
     let relevant = |id: &str| related.relevant.iter().any(|wanted| names(wanted, id));
     let answers = related.relevant.iter().any(|wanted| wanted == Related::LEARNED);
     for search in turn.searches() {
@@ -101,8 +105,11 @@ fn found(turn: &TurnView<'_>, related: &Related, origin: Option<u32>) -> Found {
     result
 }
 
-/// The turns of labelled conversations, each with its label and search results.
-fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, Found)> {
+/// A turn of a labelled conversation, with its label and search results.
+type LabelledTurn<'a> = (&'a TurnView<'a>, &'a Related, TurnResults);
+
+/// The turns of labelled conversations.
+fn labelled<'a>(view: &TrialView<'a>) -> Vec<LabelledTurn<'a>> {
     let mut units = Vec::new();
     for turn in view.turns {
         let mut conversations = view.case.case.conversations();
@@ -116,13 +123,13 @@ fn labelled<'a>(view: &TrialView<'a>) -> Vec<(&'a TurnView<'a>, &'a Related, Fou
     units
 }
 
-impl Metric for LearnedRetrieval {
+impl Metric for Learned {
     fn needs(&self) -> Vec<Tools> {
         vec![Tools::Role(Role::Knowledge), Tools::Role(Role::Index)]
     }
 
     fn units(&self) -> &'static str {
-        "related queries"
+        if self.question == Question::Harmed { "labelled queries" } else { "related queries" }
     }
 
     fn applies(&self, case: &ResolvedCase) -> bool {
@@ -138,65 +145,44 @@ impl Metric for LearnedRetrieval {
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let unit = |(turn, related, found): (&TurnView<'_>, &Related, Found)| {
-            let note = match found {
-                Found { searched: false, .. } => "no search ran".to_owned(),
-                Found { with: false, .. } => format!("nothing learned from {} was found", quote(&related.to, 60)),
-                Found { learned: false, .. } if self.found => "found without anything learned".to_owned(),
-                Found { without: true, .. } if !self.found => "found without anything learned too".to_owned(),
-                _ => return Observation::success(turn.label()),
-            };
-            Observation::failure(turn.label(), note)
-        };
-        labelled(view).into_iter().filter(|item| self.counts(item.1)).map(unit).collect()
+        let counted = labelled(view).into_iter().filter(|item| self.counts(item.1));
+        if self.question == Question::Harmed {
+            // Without a search nothing could be lost: no unit.
+            counted.filter(|item| item.2.searched).map(harm).collect()
+        } else {
+            let found = self.question == Question::Found;
+            counted.map(|item| benefit(item, found)).collect()
+        }
     }
 }
 
-impl LearnedRetrieval {
+impl Learned {
     fn counts(&self, related: &Related) -> bool {
-        self.kind.map_or(related.kind != RelatedKind::Unrelated, |kind| related.kind == kind)
+        let all = self.question == Question::Harmed || related.kind != RelatedKind::Unrelated;
+        self.kind.map_or(all, |kind| related.kind == kind)
     }
 }
 
-impl Metric for LearnedHarm {
-    fn needs(&self) -> Vec<Tools> {
-        vec![Tools::Role(Role::Knowledge), Tools::Role(Role::Index)]
-    }
-
-    fn units(&self) -> &'static str {
-        "labelled queries"
-    }
-
-    fn applies(&self, case: &ResolvedCase) -> bool {
-        case.conversations().any(|one| one.related.as_ref().is_some_and(|related| self.counts(related)))
-    }
-
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show what an agent's search would find without learned keywords")
-    }
-
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what a search found")
-    }
-
-    fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
-        let unit = |(turn, related, found): (&TurnView<'_>, &Related, Found)| {
-            if found.without && !found.with {
-                Observation::occurrence(turn.label(), "a relevant passage was lost to learned entries")
-            } else if related.kind == RelatedKind::Unrelated && found.learned {
-                let note = format!("an entry learned from {} came up unasked", quote(&related.to, 60));
-                Observation::occurrence(turn.label(), note)
-            } else {
-                Observation::failure(turn.label(), "")
-            }
-        };
-        // Without a search nothing could be lost: no unit.
-        labelled(view).into_iter().filter(|item| item.2.searched && self.counts(item.1)).map(unit).collect()
-    }
+/// Whether learned entries helped the query; with `found`, also where the documents would have sufficed.
+fn benefit((turn, related, results): LabelledTurn<'_>, found: bool) -> Observation {
+    let note = match results {
+        TurnResults { searched: false, .. } => "no search ran".to_owned(),
+        TurnResults { with: false, .. } => format!("nothing learned from {} was found", quote(&related.to, 60)),
+        TurnResults { learned: false, .. } if found => "found without anything learned".to_owned(),
+        TurnResults { without: true, .. } if !found => "found without anything learned too".to_owned(),
+        _ => return Observation::success(turn.label()),
+    };
+    Observation::failure(turn.label(), note)
 }
 
-impl LearnedHarm {
-    fn counts(&self, related: &Related) -> bool {
-        self.kind.is_none_or(|kind| related.kind == kind)
+/// Whether learned entries cost the query a relevant passage, or came up for an unrelated one.
+fn harm((turn, related, results): LabelledTurn<'_>) -> Observation {
+    if results.without && !results.with {
+        Observation::occurrence(turn.label(), "a relevant passage was lost to learned entries")
+    } else if related.kind == RelatedKind::Unrelated && results.learned {
+        let note = format!("an entry learned from {} came up unasked", quote(&related.to, 60));
+        Observation::occurrence(turn.label(), note)
+    } else {
+        Observation::failure(turn.label(), "")
     }
 }

@@ -302,9 +302,8 @@ impl Story {
         let sources: Vec<_> = sources.iter().map(source).collect();
         let used = |kind: &str| sources.iter().any(|source| source.kind == kind);
         let (used_internal_kb, used_external_kb) = (used("internal"), used("external"));
-        let (text, confidence, refused, unseen) = (text.into(), None, false, Vec::new());
-        let answer =
-            Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused, unseen, traceable: false };
+        let text = text.into();
+        let answer = Answer { text, sources, used_internal_kb, used_external_kb, ..Answer::default() };
         self.history.entry(self.at.0).or_default().push(format!("assistant:{}", answer.text));
         self.end(TurnOutcome::Answered(answer), took_us)
     }

@@ -185,6 +185,23 @@ pub struct ChatRequest {
     pub passthrough: Option<Arc<Passthrough>>,
 }
 
+impl ChatRequest {
+    /// A request without tools; all settings are left to the provider.
+    pub fn new(model: impl Into<String>, messages: Vec<Message>) -> Self {
+        Self {
+            model: model.into(),
+            messages,
+            tools: Arc::from([]),
+            tool_choice: ToolChoice::Auto,
+            temperature: None,
+            max_tokens: None,
+            seed: None,
+            parallel_calls: None,
+            passthrough: None,
+        }
+    }
+}
+
 /// Reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

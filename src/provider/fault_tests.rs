@@ -5,7 +5,7 @@ use super::wire::openai_chat;
 use super::*;
 use crate::cassette::{Cassette, Header, Redactor};
 use crate::platform::clock::{Clock, RealClock, VirtualClock, block_on};
-use crate::provider::chat::{Message, Role, ToolChoice};
+use crate::provider::chat::{Message, Role};
 use crate::settings::Auth;
 use crate::transport::{LiveTransport, RecordTransport, ReplayTransport, Service, Target, Transport};
 use serde_json::json;
@@ -116,17 +116,7 @@ async fn read_request(socket: &mut TcpStream) {
 }
 
 fn request() -> ChatRequest {
-    ChatRequest {
-        model: "m".to_owned(),
-        messages: vec![Message::text(Role::User, "Hello")],
-        tools: Arc::from([]),
-        tool_choice: ToolChoice::Auto,
-        temperature: None,
-        max_tokens: None,
-        seed: None,
-        parallel_calls: None,
-        passthrough: None,
-    }
+    ChatRequest::new("m", vec![Message::text(Role::User, "Hello")])
 }
 
 fn client(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, streaming: bool) -> ChatClient {

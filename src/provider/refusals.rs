@@ -14,11 +14,11 @@ use std::time::Duration;
 pub struct Refusals {
     transport: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
-    kept: Mutex<Kept>,
+    kept: Mutex<ServiceAttempts>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct ServiceAttempts {
     failed: Vec<(Duration, Attempt)>,
     /// Time of sending of the request in flight.
     under_way: Option<Duration>,
@@ -41,7 +41,7 @@ impl Refusals {
         kept.failed.iter().filter(|(at, _)| *at >= from).map(|(_, attempt)| attempt.clone()).collect()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, ServiceAttempts> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cassette::{Cassette, Header, Redactor};
 use crate::platform::clock::{Clock, RealClock, VirtualClock, block_on};
-use crate::provider::chat::{Message, Role, ToolChoice};
+use crate::provider::chat::{Message, Role};
 use crate::settings::Auth;
 use crate::transport::{LiveTransport, RecordTransport, ReplayTransport, Service, Target, Transport};
 use serde_json::json;
@@ -13,17 +13,7 @@ use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 fn request() -> ChatRequest {
-    ChatRequest {
-        model: "m".to_owned(),
-        messages: vec![Message::text(Role::User, "Hello")],
-        tools: Arc::from([]),
-        tool_choice: ToolChoice::Auto,
-        temperature: None,
-        max_tokens: None,
-        seed: None,
-        parallel_calls: None,
-        passthrough: None,
-    }
+    ChatRequest::new("m", vec![Message::text(Role::User, "Hello")])
 }
 
 fn question() -> SearchQuestion {

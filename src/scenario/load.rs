@@ -76,7 +76,7 @@ pub struct CasePlace {
 
 /// Result of loading, including diagnostics.
 #[derive(Debug)]
-pub(crate) struct Examined {
+pub(crate) struct LoadReport {
     /// The project, when there is no error.
     pub loaded: Option<Loaded>,
     /// Errors and notes, by file and place.
@@ -96,8 +96,8 @@ pub fn load(
     criteria: Option<&Path>,
     catalogues: &Catalogues,
 ) -> Result<Loaded, Vec<Diagnostic>> {
-    let examined = examine(root, paths, criteria, catalogues);
-    examined.loaded.ok_or(examined.diagnostics)
+    let report = load_report(root, paths, criteria, catalogues);
+    report.loaded.ok_or(report.diagnostics)
 }
 
 /// Loads the project file alone; its defaults if there is none.
@@ -111,7 +111,12 @@ pub(crate) fn load_project(root: &Path, catalogues: &Catalogues) -> Result<Proje
 }
 
 /// Like [`load`], with notes and counts in addition to errors.
-pub(crate) fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, catalogues: &Catalogues) -> Examined {
+pub(crate) fn load_report(
+    root: &Path,
+    paths: &[PathBuf],
+    criteria: Option<&Path>,
+    catalogues: &Catalogues,
+) -> LoadReport {
     let mut work = Work::of(root);
     let loaded = work.load(paths, criteria, catalogues);
     let mut diagnostics = consequences_removed(work.diagnostics, &work.criteria_file);
@@ -120,7 +125,7 @@ pub(crate) fn examine(root: &Path, paths: &[PathBuf], criteria: Option<&Path>, c
     diagnostics.dedup();
     let clean = diagnostics.iter().all(|diagnostic| diagnostic.severity == Severity::Note);
     let loaded = loaded.filter(|_| clean);
-    Examined { loaded, diagnostics, files: work.files }
+    LoadReport { loaded, diagnostics, files: work.files }
 }
 
 /// Loads a rubric and its project, without scenarios.

@@ -15,7 +15,7 @@ use super::api::{ApiError, QueryRequest};
 use super::gateway;
 use super::openapi;
 use super::service::Service;
-use super::status::Told;
+use super::status::StreamEvent;
 use crate::platform::secrets;
 use axum::error_handling::HandleErrorLayer;
 use axum::extract::rejection::JsonRejection;
@@ -113,7 +113,7 @@ async fn answered(service: Shared, request: QueryRequest) -> Response {
 /// session.
 #[expect(clippy::disallowed_methods, reason = "a turn whose listener left is finished all the same")]
 fn told(service: Shared, request: QueryRequest) -> impl Stream<Item = Result<Event, Infallible>> {
-    let (sender, receiver) = tokio::sync::mpsc::unbounded_channel::<Told>();
+    let (sender, receiver) = tokio::sync::mpsc::unbounded_channel::<StreamEvent>();
     tokio::spawn(async move {
         let last = match service.answer(&request, Some(sender.clone())).await {
             Ok(reply) => ("answer", secrets::clean_value(reply)),
@@ -121,7 +121,7 @@ fn told(service: Shared, request: QueryRequest) -> impl Stream<Item = Result<Eve
         };
         let _ = sender.send(last);
     });
-    stream::unfold(receiver, |mut receiver: UnboundedReceiver<Told>| async move {
+    stream::unfold(receiver, |mut receiver: UnboundedReceiver<StreamEvent>| async move {
         let (name, data) = receiver.recv().await?;
         Some((Ok(Event::default().event(name).data(data.to_string())), receiver))
     })

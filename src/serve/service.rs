@@ -7,7 +7,7 @@ use super::event_log::{self, EventLog};
 use super::gateway;
 use super::served::Served;
 use super::sessions::{Session, SessionError, Sessions};
-use super::status::{Told, Watcher};
+use super::status::{StreamEvent, Watcher};
 use crate::flow::{Abort, Flow, reply};
 use crate::knowledge::KeywordIndex;
 use crate::platform::clock::{Clock, RealClock};
@@ -152,7 +152,7 @@ impl Service {
     pub(super) async fn answer(
         &self,
         request: &QueryRequest,
-        stream: Option<UnboundedSender<Told>>,
+        stream: Option<UnboundedSender<StreamEvent>>,
     ) -> Result<Value, ApiError> {
         request.check()?;
         let Ok(_place) = self.places.try_acquire() else { return Err(overloaded()) };
@@ -236,7 +236,7 @@ impl Service {
         &self,
         session: &mut Session,
         query: &str,
-        stream: Option<UnboundedSender<Told>>,
+        stream: Option<UnboundedSender<StreamEvent>>,
     ) -> Result<TurnOutcome, ApiError> {
         let broken = |why: String| {
             let message = format!("The question could not be answered: {why}");

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// One event of a stream: name and data.
-pub(super) type Told = (&'static str, Value);
+pub(super) type StreamEvent = (&'static str, Value);
 
 /// Entries of an agent's log that are sent to the caller; the others are only in the trace.
 const SHOWN: [&str; 9] =
@@ -32,7 +32,7 @@ pub(super) struct Watcher {
     pub(super) log: Arc<EventLog>,
     pub(super) clock: Arc<dyn Clock>,
     /// Stream of the caller, if there is one.
-    pub(super) stream: Option<UnboundedSender<Told>>,
+    pub(super) stream: Option<UnboundedSender<StreamEvent>>,
 }
 
 impl Observer for Watcher {

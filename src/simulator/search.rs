@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Response to one query.
 #[derive(Debug, Clone)]
-pub(super) struct Found<'a> {
+pub(super) struct SearchAnswer<'a> {
     /// The text.
     pub answer: &'a str,
     /// The pages of the answer.
@@ -21,10 +21,10 @@ pub(super) struct Found<'a> {
 const NOTHING: &str = "No reliable source was found for this question.";
 
 /// Answers one query.
-pub(super) fn ask<'a>(behaviour: &'a SearchBehaviour, seed: u64, caller: Caller<'_>, query: &str) -> Found<'a> {
+pub(super) fn ask<'a>(behaviour: &'a SearchBehaviour, seed: u64, caller: Caller<'_>, query: &str) -> SearchAnswer<'a> {
     let topic = behaviour.topics.iter().find(|topic| topic.when.holds(query, caller));
     let failure = behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(query, caller));
-    Found {
+    SearchAnswer {
         answer: topic.map_or(NOTHING, |topic| topic.answer.as_str()),
         results: topic.map_or(&[], |topic| topic.results.as_slice()),
         latency: behaviour.latency.draw(&Dice::new(seed, &["search", caller.seed, query])),

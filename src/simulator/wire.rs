@@ -4,7 +4,7 @@
 //! `error`. Token counts are estimates: a quarter of the characters.
 
 use super::model::Completion;
-use super::search::Found;
+use super::search::SearchAnswer;
 use crate::provider::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
 use crate::provider::wire::WireError;
 use serde_json::{Value, json};
@@ -195,7 +195,7 @@ pub(super) fn read_agent(body: &Value) -> Result<AgentBody, RequestError> {
 }
 
 /// Encodes an Agent API response; annotations mark each `[n]` in the text, in characters.
-pub(super) fn write_agent(request: &AgentBody, found: &Found<'_>, id: &str) -> Value {
+pub(super) fn write_agent(request: &AgentBody, found: &SearchAnswer<'_>, id: &str) -> Value {
     let results: Vec<Value> = found
         .results
         .iter()
@@ -256,7 +256,8 @@ mod tests {
     fn annotations_count_characters_not_bytes() {
         let page = Page { title: "T".into(), url: "https://example.org/".into(), snippet: "s".into(), date: None };
         let pages = [page];
-        let found = Found { answer: "Öl für 3 € [1].", results: &pages, latency: Duration::ZERO, failure: None };
+        let found =
+            SearchAnswer { answer: "Öl für 3 € [1].", results: &pages, latency: Duration::ZERO, failure: None };
         let body = write_agent(&AgentBody { model: "m".into(), question: "q".into() }, &found, "1");
         let mark = &body["output"][1]["content"][0]["annotations"][0];
         assert_eq!((mark["start_index"].as_u64(), mark["end_index"].as_u64()), (Some(11), Some(14)));

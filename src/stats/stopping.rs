@@ -59,13 +59,13 @@ impl Rule {
 pub(crate) struct Monitor {
     rule: Rule,
     min_units: u64,
-    seen: Seen,
-    stopped: Option<(Decision, Seen)>,
+    seen: UnitsSeen,
+    stopped: Option<(Decision, UnitsSeen)>,
 }
 
 /// Units counted by a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Seen {
+pub(crate) struct UnitsSeen {
     /// Complete passes.
     pub passes: u64,
     /// Units that succeeded.
@@ -77,7 +77,7 @@ pub(crate) struct Seen {
 impl Monitor {
     /// A monitor without units, which passes nothing below `min_units` units.
     pub(crate) fn new(rule: Rule, min_units: u64) -> Self {
-        Self { rule, min_units, seen: Seen::default(), stopped: None }
+        Self { rule, min_units, seen: UnitsSeen::default(), stopped: None }
     }
 
     /// Takes one complete pass and decides; units that were not measured are in neither number. `to_come` is the most
@@ -116,17 +116,17 @@ impl Monitor {
     }
 
     /// Units up to the decision: figures and bounds of the gate refer to these.
-    pub(crate) fn at_decision(&self) -> Option<Seen> {
+    pub(crate) fn at_decision(&self) -> Option<UnitsSeen> {
         self.stopped.map(|(_, seen)| seen)
     }
 
     /// All units, including those after the decision.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> UnitsSeen {
         self.seen
     }
 }
 
-impl Seen {
+impl UnitsSeen {
     /// Successes and failures together.
     pub(crate) fn units(&self) -> u64 {
         self.successes + self.failures
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(monitor.end_of_pass(20, 0, Some(380)), Decision::Undecided);
         assert_eq!(monitor.end_of_pass(20, 0, Some(360)), Decision::Pass);
         assert_eq!(monitor.end_of_pass(0, 20, Some(340)), Decision::Pass);
-        assert_eq!(monitor.at_decision(), Some(Seen { passes: 2, successes: 40, failures: 0 }));
+        assert_eq!(monitor.at_decision(), Some(UnitsSeen { passes: 2, successes: 40, failures: 0 }));
         assert_eq!(monitor.seen().units(), 60);
     }
 

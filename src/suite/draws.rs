@@ -6,7 +6,7 @@ use crate::plan::{Plan, Selection};
 use crate::platform::files;
 use crate::suite::evaluation;
 use crate::trace;
-use crate::trial::run::{EarlierDraws, Kept};
+use crate::trial::run::{EarlierDraws, KeptTraces};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,8 @@ pub(super) fn earlier(
             }
         }
         let wanted: BTreeSet<&str> = judged.iter().map(|(trial, ..)| trial.as_str()).collect();
-        let Ok(run) = Kept::matching(&folder.join(trace::TRACES), |trace| wanted.contains(trace.trial.as_str())) else {
+        let Ok(run) = KeptTraces::matching(&folder.join(trace::TRACES), |trace| wanted.contains(trace.trial.as_str()))
+        else {
             continue;
         };
         for (trial, ..) in judged.iter().filter(|(trial, ..)| run.has(trial)) {

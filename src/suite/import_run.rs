@@ -5,7 +5,7 @@ use crate::platform::bounds::Bound;
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::scenario::{Criteria, Scenario};
-use crate::suite::evaluation::{self, EvaluatedRun, EvaluationBuilder};
+use crate::suite::evaluation::{self, EvaluatedRun, ExaminedTrace, RunEvaluator};
 use crate::suite::import::{self, ImportError};
 use crate::trial::run::folder::Writing;
 use flate2::read::MultiGzDecoder;
@@ -97,18 +97,18 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<Import
         trace.plan.clone_from(&plan.id);
     }
     let plan = Arc::new(plan);
-    let mut builder = EvaluationBuilder::begin(&plan)?;
-    let preparer = builder.preparer();
+    let mut evaluator = RunEvaluator::begin(&plan)?;
+    let examiner = evaluator.examiner();
     let unwritten = |error: io::Error| SuiteError::Write { reports: reports.to_owned(), error };
     let mut writing = Writing::begin(reports, &text).map_err(unwritten)?;
     for traces in traces.chunks(WINDOW) {
-        let prepared: Vec<_> = traces.par_iter().map(|trace| preparer.prepare(trace)).collect();
-        for (trace, prepared) in traces.iter().zip(prepared) {
-            writing.trace(&prepared.line).map_err(unwritten)?;
-            builder.add(Some(trace), &[], prepared)?;
+        let examined: Vec<_> = traces.par_iter().map(|trace| ExaminedTrace::of(&examiner, trace)).collect();
+        for (trace, examined) in traces.iter().zip(examined) {
+            writing.trace(&examined.line).map_err(unwritten)?;
+            evaluator.add(Some(trace), &[], examined)?;
         }
     }
-    let mut evaluated = builder.finish();
+    let mut evaluated = evaluator.finish();
     evaluated.write(writing.path()).map_err(unwritten)?;
     environment::write(writing.path(), "import", None, root, None).map_err(unwritten)?;
     let (folder, aside) = writing.finish(false).map_err(unwritten)?;

@@ -2,8 +2,7 @@
 
 use super::first_replay::ForeignTools;
 use super::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, draws, environment, failed_trials};
-use crate::cassette::CassetteError;
-use crate::gate::Evaluation;
+use crate::gate::{Evaluation, Examiner, Verdict};
 use crate::grader;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::{self, Plan, Selection};
@@ -11,12 +10,12 @@ use crate::platform::bounds::Bound;
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::scenario::Loaded;
-use crate::suite::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Preparer, passes};
+use crate::suite::evaluation::{self, Designs, EvaluatedRun, ExaminedTrace, RunEvaluator, passes};
 use crate::suite::recordings;
 use crate::trace::text::plural;
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
-use crate::trial::run::{self, Begun, Commit, EarlierDraws, Journal, Kept, LiveOptions, Step, folder::Writing};
+use crate::trial::run::{self, Begun, Commit, EarlierDraws, Journal, KeptTraces, LiveOptions, Step, folder::Writing};
 use crate::trial::{self, Opened, external};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -80,7 +79,7 @@ impl Suite {
         let reports = options.reports.clone().unwrap_or_else(|| self.reports());
         let record = options.mode == Mode::Record;
         let _alone = record.then(|| recordings::lock("run --mode record")).transpose()?.flatten();
-        let Prepared { plan, text, opened, kept, earlier, mut notes } = self.prepare(options, &reports)?;
+        let PreparedRun { plan, text, opened, kept, earlier, mut notes } = self.prepare(options, &reports)?;
         if record {
             recordings::writable(&opened, &plan)?;
         }
@@ -96,36 +95,36 @@ impl Suite {
         };
         let chosen = &options.selection;
         let designs = record.then(|| Designs::begin(self.loaded(), &plan, !chosen.is_part())).transpose()?;
-        let mut builder = EvaluationBuilder::begin(&plan)?;
+        let mut evaluator = RunEvaluator::begin(&plan)?;
         if options.for_comparison {
-            builder = builder.collecting();
+            evaluator = evaluator.collecting();
         }
-        let preparer = builder.preparer();
+        let examiner = evaluator.examiner();
         let mut writing = Writing::begin(&reports, &text).map_err(unwritten)?;
-        let mut seen = Seen::default();
-        let mut commit = |step: Step<evaluation::Prepared>| {
+        let mut facts = TraceFacts::default();
+        let mut commit = |step: Step<ExaminedTrace>| {
             let mut trial = match step {
                 Step::Trial(trial) => *trial,
-                Step::PassEnded(pass) if builder.end_of_pass(pass) => return Ok(ControlFlow::Continue(())),
+                Step::PassEnded(pass) if evaluator.end_of_pass(pass) => return Ok(ControlFlow::Continue(())),
                 Step::PassEnded(_) => return Ok(ControlFlow::Break(())),
             };
             let completed = trial.finished.trace.end == TrialEnd::Completed;
             if let Some(again) = trial.finished.again.take() {
-                let made = preparer.prepare(&again);
-                let verdict = made.verdict().unwrap_or(run::UNJUDGED);
+                let made = ExaminedTrace::of(&examiner, &again);
+                let verdict = made.verdict().map_or(run::UNJUDGED, Verdict::as_str);
                 if record {
-                    trial::note_run_again(&opened, &again, verdict).map_err(unnoted)?;
+                    trial::note_run_again(&opened, &again, verdict).map_err(io::Error::other)?;
                 }
                 if let Some(last) = trial.finished.trace.evidence.run_again.last_mut() {
                     verdict.clone_into(last);
                 }
-                trial.made = preparer.prepare(&trial.finished.trace);
+                trial.made = ExaminedTrace::of(&examiner, &trial.finished.trace);
                 writing.run_again(&made.line)?;
-            } else if let Some(verdict) = trial.made.verdict().filter(|_| record && completed) {
-                trial::note_verdict(&opened, &trial.finished.trace, verdict).map_err(unnoted)?;
+            } else if let Some(verdict) = trial.made.verdict().filter(|_| record && completed).map(Verdict::as_str) {
+                trial::note_verdict(&opened, &trial.finished.trace, verdict).map_err(io::Error::other)?;
                 // A replay of the recording has the same note.
                 trial.finished.trace.evidence.noted_verdict = Some(verdict.to_owned());
-                trial.made = preparer.prepare(&trial.finished.trace);
+                trial.made = ExaminedTrace::of(&examiner, &trial.finished.trace);
             }
             let trace = &trial.finished.trace;
             writing.trace(&trial.made.line)?;
@@ -133,18 +132,18 @@ impl Suite {
             if let Some(text) = trial.finished.printed.as_deref().filter(|text| !text.is_empty()) {
                 writing.printed(&trace.trial, text)?;
             }
-            seen.add(trace, options);
-            seen.unused.extend(trial.finished.unused);
-            builder.add(Some(trace), &trial.finished.passages, trial.made).map_err(io::Error::other)?;
+            facts.add(trace, options);
+            facts.unused.extend(trial.finished.unused);
+            evaluator.add(Some(trace), &trial.finished.passages, trial.made).map_err(io::Error::other)?;
             Ok(ControlFlow::Continue(()))
         };
         let carried_out =
-            carry_out(options, &opened, &plan, (journal.as_ref(), &kept, &earlier), &preparer, &mut commit);
+            carry_out(options, &opened, &plan, (journal.as_ref(), &kept, &earlier), &examiner, &mut commit);
         carried_out.map_err(|error| match &journal {
             Some(journal) => SuiteError::Interrupted { error, finished: journal.finished() },
             None => SuiteError::Stopped(error),
         })?;
-        let mut evaluated = builder.finish();
+        let mut evaluated = evaluator.finish();
         if let Some(designs) = designs {
             designs.end(evaluated.evaluation.stopped.as_ref(), evaluated.evaluation.errors.is_empty())?;
         }
@@ -152,7 +151,7 @@ impl Suite {
         notes.extend((left_out > 0).then(|| without_room(left_out)));
         evaluated.write(writing.path()).map_err(unwritten)?;
         let root = &self.loaded().root;
-        let point = seen.gather.identity();
+        let point = facts.gather.identity();
         environment::write(writing.path(), options.mode.as_str(), options.jobs, root, Some(&point))
             .map_err(unwritten)?;
         let ended = opened.budget.reason();
@@ -166,7 +165,7 @@ impl Suite {
         if [trace::GRADES, trace::COMPARISON_HTML, trace::VARIANTS_HTML].iter().any(|file| folder.join(file).exists()) {
             evaluated.write(&folder).map_err(unwritten)?;
         }
-        let Seen { gather, foreign_tools, unused, missing, old } = seen;
+        let TraceFacts { gather, foreign_tools, unused, missing, old } = facts;
         if options.mode == Mode::Replay {
             notes.extend(foreign_tools.note(&reports));
         }
@@ -188,7 +187,7 @@ impl Suite {
     }
 
     /// Prepares a run before its first trial.
-    fn prepare(&self, options: &RunOptions, reports: &Path) -> Result<Prepared, SuiteError> {
+    fn prepare(&self, options: &RunOptions, reports: &Path) -> Result<PreparedRun, SuiteError> {
         let (mut plan, note) = self.planned(options)?;
         name_models(options, &mut plan);
         let mut notes: Vec<String> = note.into_iter().collect();
@@ -203,13 +202,13 @@ impl Suite {
         plan.typed = self.typed(options);
         plan.changed_recordings = self.changed_recordings(options, &plan);
         let mut text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
-        let mut kept = Kept::default();
+        let mut kept = KeptTraces::default();
         if let Some(earlier) = &options.failed {
             let failed = failed_trials(earlier)?;
             let changes = merging(earlier, &text)?;
             if changes.is_empty() {
                 let file = earlier.join(trace::TRACES);
-                kept = Kept::of(&file, &plan.id, |trial| !failed.contains(trial))
+                kept = KeptTraces::of(&file, &plan.id, |trial| !failed.contains(trial))
                     .map_err(|error| SuiteError::NoEarlierRun { file, reason: error.to_string() })?;
                 notes.push(format!(
                     "--failed: {} taken over from {}, {} run again",
@@ -259,7 +258,7 @@ impl Suite {
             opened.in_part = in_part;
             earlier
         };
-        Ok(Prepared { plan: Arc::new(plan), text, opened: Arc::new(opened), kept, earlier, notes })
+        Ok(PreparedRun { plan: Arc::new(plan), text, opened: Arc::new(opened), kept, earlier, notes })
     }
 
     /// Recordings of planned trials that changed since the base commit.
@@ -338,7 +337,7 @@ impl Suite {
 
 /// Facts about trials noted beside their evaluation.
 #[derive(Default)]
-struct Seen {
+struct TraceFacts {
     gather: Gather,
     foreign_tools: ForeignTools,
     unused: Vec<String>,
@@ -346,7 +345,7 @@ struct Seen {
     old: Vec<(String, Timestamp)>,
 }
 
-impl Seen {
+impl TraceFacts {
     fn add(&mut self, trace: &Trace, options: &RunOptions) {
         if matches!(&trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::Stopped) {
             self.missing.push(trace.trial.clone());
@@ -363,13 +362,13 @@ impl Seen {
 }
 
 /// State of a run before the first trial.
-struct Prepared {
+struct PreparedRun {
     plan: Arc<Plan>,
     /// Text of `plan.json`.
     text: Vec<u8>,
     opened: Arc<Opened>,
     /// Trials that another run finished.
-    kept: Kept,
+    kept: KeptTraces,
     /// Draws of trials in earlier runs.
     earlier: EarlierDraws,
     notes: Vec<String>,
@@ -414,14 +413,14 @@ fn carry_out(
     options: &RunOptions,
     opened: &Arc<Opened>,
     plan: &Arc<Plan>,
-    (journal, kept, earlier): (Option<&Journal>, &Kept, &EarlierDraws),
-    preparer: &Preparer<'_>,
-    commit: &mut Commit<'_, evaluation::Prepared>,
+    (journal, kept, earlier): (Option<&Journal>, &KeptTraces, &EarlierDraws),
+    examiner: &Examiner<'_>,
+    commit: &mut Commit<'_, ExaminedTrace>,
 ) -> io::Result<()> {
     let inspect = |trace: &Trace| {
-        let prepared = preparer.prepare(trace);
-        options.progress.add(prepared.verdict_of(), prepared.cost());
-        prepared
+        let examined = ExaminedTrace::of(examiner, trace);
+        options.progress.add(examined.verdict(), examined.cost());
+        examined
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let Some(journal) = journal else {
@@ -466,13 +465,4 @@ fn add_point(
             Err(error) => HistoryPoint::Failed(error),
         },
     }
-}
-
-/// A note that could not be written, with the kind of its cause, so that a full disk is recognised.
-fn unnoted(error: CassetteError) -> io::Error {
-    let kind = match &error {
-        CassetteError::Write { error, .. } => error.kind(),
-        _ => io::ErrorKind::Other,
-    };
-    io::Error::new(kind, error)
 }

@@ -361,7 +361,7 @@ pub enum TurnOutcome {
 }
 
 /// An accepted answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// The text.
     pub text: String,

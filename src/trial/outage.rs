@@ -38,7 +38,7 @@ pub(super) struct Outage {
 
 /// Outages of a trial in trace order, each service of each turn once.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
+struct FoundOutages {
     /// Outages after which the service did not answer again in the turn.
     lasting: Vec<Outage>,
     /// Outages after which the service answered in the same turn.
@@ -59,7 +59,7 @@ pub(super) fn with_outage(trial: Trial<'_>, mut trace: Trace, origin: &Origin) -
     };
     let host =
         |outage: &Outage| host_name(opened, planned, outage.service).unwrap_or_else(|| "an unknown host".to_owned());
-    let Found { lasting, passed } = found(&trace, origin);
+    let FoundOutages { lasting, passed } = found(&trace, origin);
     let (judged, ending): (Vec<Outage>, Vec<Outage>) = lasting.into_iter().partition(optional);
     if let Some((first, others)) = ending.split_first() {
         let others = others.iter().filter(|other| other.service != first.service);
@@ -132,8 +132,8 @@ fn host_of(base_url: &str) -> &str {
 }
 
 /// Outages of a trial: the last attempt on each service in each turn decides.
-fn found(trace: &Trace, origin: &Origin) -> Found {
-    let mut found = Found::default();
+fn found(trace: &Trace, origin: &Origin) -> FoundOutages {
+    let mut found = FoundOutages::default();
     let mut open: BTreeMap<(u32, u32, Service), Outage> = BTreeMap::new();
     for event in &trace.events {
         for (service, attempt, words) in asked(trace, &event.what) {

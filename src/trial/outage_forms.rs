@@ -3,7 +3,7 @@
 use super::outage::told;
 use crate::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use crate::platform::secrets;
-use crate::provider::chat::{ChatRequest, Message, Role, ToolChoice};
+use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::wire;
 use crate::provider::{
     Access, AskRequest, Attempt, Attempted, ChatClient, ChatModel, Embedder, JsonService, ManagedRetrieval,
@@ -25,7 +25,7 @@ const MARK: &str = "<!-- made from src/provider/outage_forms.yaml -->\n";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct OutageForm {
     form: String,
     provider: String,
     service: String,
@@ -47,7 +47,7 @@ struct Row {
     source: String,
 }
 
-impl Row {
+impl OutageForm {
     fn response(&self) -> HttpResponse {
         let body = match &self.body {
             _ if !self.lines.is_empty() => self.lines.iter().map(|line| format!("data: {line}\n\n")).collect(),
@@ -73,17 +73,7 @@ impl Transport for Always {
 }
 
 fn request() -> ChatRequest {
-    ChatRequest {
-        model: "m".to_owned(),
-        messages: vec![Message::text(Role::User, "Hello")],
-        tools: Arc::from([]),
-        tool_choice: ToolChoice::Auto,
-        temperature: None,
-        max_tokens: None,
-        seed: None,
-        parallel_calls: None,
-        passthrough: None,
-    }
+    ChatRequest::new("m", vec![Message::text(Role::User, "Hello")])
 }
 
 /// The attempts of a call, and its error as text.
@@ -92,7 +82,7 @@ fn tried<T>(attempted: Attempted<T>) -> (Vec<Attempt>, String) {
 }
 
 /// Calls the row's service as a flow does.
-async fn ask(row: &Row, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> (Vec<Attempt>, String) {
+async fn ask(row: &OutageForm, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> (Vec<Attempt>, String) {
     let policy = RetryPolicy::default();
     let access = Access { transport: Arc::clone(&transport), clock: Arc::clone(&clock), policy };
     match row.service.as_str() {
@@ -120,7 +110,7 @@ async fn ask(row: &Row, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) ->
     }
 }
 
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<OutageForm> {
     crate::platform::yaml::read(TABLE).expect("a table")
 }
 
@@ -191,7 +181,7 @@ fn the_published_table_has_every_row() {
     for row in rows() {
         let cause = row.cause.map(|cause| format!("`{cause}`")).unwrap_or_default();
         let asked = if row.asked == 1 { "once".to_owned() } else { format!("{} times", row.asked) };
-        let Row { form, provider, service, counts, source, .. } = row;
+        let OutageForm { form, provider, service, counts, source, .. } = row;
         let source = if source == UNDOCUMENTED { source } else { format!("<{source}>") };
         writeln!(made, "| {form} | {provider} | {service} | {counts} | {cause} | {asked} | {source} |").expect("text");
     }

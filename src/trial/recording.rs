@@ -56,7 +56,7 @@ pub(crate) enum RecordingError {
 impl RecordingError {
     /// Cause and remedy, if every further recording would fail in the same way.
     pub(super) fn lasting(&self) -> Option<(&'static str, &'static str)> {
-        let (Self::Cassette(CassetteError::Write { error, .. }) | Self::Place { error, .. }) = self else {
+        let (Self::Cassette(CassetteError::Write { source: error, .. }) | Self::Place { error, .. }) = self else {
             return None;
         };
         if files::is_full_disk(error) {

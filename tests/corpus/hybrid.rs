@@ -6,7 +6,7 @@
 use crate::published;
 use crate::retrieval::{Collection, Figure, collection, difference, gain, mean, of_each, recall, unchanged};
 use ragcheck::internals::knowledge::{
-    BATCH, Corpus, Declared, Passage, Row, Search, Vectors, embedded_text, prepare, store, vector_file,
+    BATCH, Corpus, Declared, Passage, Search, StoredPassage, Vectors, embedded_text, prepare, store, vector_file,
 };
 use ragcheck::internals::platform::clock::{BoxFuture, Clock, RealClock};
 use ragcheck::internals::provider::{Access, Embedder, RetryPolicy};
@@ -200,7 +200,7 @@ fn needs_embeddings_a_chroma_finds_the_same_passages_as_the_vectors_beside_the_f
         store(bench.settings.server.as_ref().expect("an address"), &bench.access).expect("a known kind of server");
     bench.runtime.block_on(async {
         let made = server.create(MODEL, rows.dimensions(), corpus.passages.len()).await.result.expect("is made");
-        for batch in Row::of(&corpus, &rows).chunks(BATCH) {
+        for batch in StoredPassage::of(&corpus, &rows).chunks(BATCH) {
             server.upsert(&made, batch).await.result.expect("is taken");
         }
     });
@@ -242,7 +242,7 @@ fn every_body_that_is_sent_to_qdrant_fits_its_openapi_document() {
     let mut vectors = Vectors::default();
     vectors.add(&corpus.passages[0], &[0.6, 0.8]).expect("fits");
     let rows = vectors.of(&corpus).expect("all");
-    let row = &Row::of(&corpus, &rows)[0];
+    let row = &StoredPassage::of(&corpus, &rows)[0];
     let bodies = ragcheck::internals::knowledge::qdrant_bodies(row);
     assert_eq!(bodies.len(), 7);
     for (name, body) in bodies {

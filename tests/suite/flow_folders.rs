@@ -9,8 +9,9 @@ fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(path)
 }
 
-/// Folders below `src/flow` that are no flows in the table: what flows share of tools, and agents that run elsewhere.
-const NOT_LISTED: [&str; 2] = ["tools", "external"];
+/// Folders below `src/flow` that are no flows in the table: what flows share of tools and turns, and agents that run
+/// elsewhere.
+const NOT_LISTED: [&str; 3] = ["tools", "turn", "external"];
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect()

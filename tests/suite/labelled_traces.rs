@@ -1,7 +1,7 @@
 //! Traces that people labelled, in `tests/labelled/`: what an expectation or a metric must make of each, and why.
 
 use ragcheck::internals::plan::Plan;
-use ragcheck::internals::suite::evaluation::EvaluationBuilder;
+use ragcheck::internals::suite::evaluation::{ExaminedTrace, RunEvaluator};
 use ragcheck::internals::suite::import;
 use ragcheck::internals::trace::Trace;
 use serde_json::{Map, Value, json};
@@ -187,12 +187,12 @@ impl Teller {
 /// What the evaluation of one plan with these traces comes to, as JSON.
 fn evaluation(plan: Plan, traces: &[Trace]) -> Value {
     let plan = Arc::new(plan);
-    let mut builder = EvaluationBuilder::begin(&plan).expect("criteria and expectations that can be read");
+    let mut evaluator = RunEvaluator::begin(&plan).expect("criteria and expectations that can be read");
     for trace in traces {
-        let prepared = builder.preparer().prepare(trace);
-        builder.add(Some(trace), &[], prepared).expect("a planned trial");
+        let examined = ExaminedTrace::of(&evaluator.examiner(), trace);
+        evaluator.add(Some(trace), &[], examined).expect("a planned trial");
     }
-    serde_json::to_value(builder.finish().evaluation).expect("JSON")
+    serde_json::to_value(evaluator.finish().evaluation).expect("JSON")
 }
 
 fn tell(steps: &[Value]) -> Trace {

@@ -47,7 +47,7 @@ impl TraceBuilder<'_> {
         let used_internal_kb = used(trace::USED_INTERNAL_KB, trace::Role::Knowledge, "internal");
         let used_external_kb = used(trace::USED_EXTERNAL_KB, trace::Role::External, "external");
         let sources = replied.unwrap_or_else(|| if from_tool { decoder::sources(response) } else { Vec::new() });
-        Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused: false, unseen, traceable }
+        Answer { text, sources, confidence, used_internal_kb, used_external_kb, unseen, traceable, ..Answer::default() }
     }
 
     /// Whether a tool of that role was offered or called in this turn.

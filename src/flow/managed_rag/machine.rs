@@ -1,7 +1,7 @@
 //! The states of one turn: the service is asked, then the model answers with the result. Either step is requested once
 //! more if it is missing.
 
-use crate::flow::machine::{Table, on, stay, words};
+use crate::flow::machine::{Interruptions, Table, on, stay, words};
 use State::{Answered, Answering, AnsweringReminded, Asking, AskingReminded, Failed};
 
 words! {
@@ -35,6 +35,11 @@ const ALL: &[State] = &[Asking, AskingReminded, Answering, AnsweringReminded];
 pub(super) static MACHINE: Table<State, Event> = Table {
     begins: Asking,
     ends: &[Answered, Failed],
+    interruptions: Interruptions {
+        model_unavailable: Event::ModelUnavailable,
+        model_calls_exhausted: Event::ModelCallsExhausted,
+        timeout: Event::Timeout,
+    },
     rows: &[
         stay(Event::CallRejected, ALL),
         on(Event::AnswerFound, BEFORE, Answering),

@@ -16,7 +16,7 @@ pub(crate) mod tools;
 #[cfg(test)]
 mod tests;
 
-use super::frame::{Agent, Cut, Ended};
+use super::frame::{Agent, Ended, StateOf};
 use super::machine::Table;
 use super::tools::{Declaration, declarations};
 use super::turn::{Completed, Turn};
@@ -53,23 +53,9 @@ impl Agent for ManagedRag {
     type Memory = Memory;
     type Own = TurnState;
 
+    const DESCRIPTION: &'static Description = &DESCRIPTION;
     const MACHINE: &'static Table<State, Event> = &machine::MACHINE;
-
-    fn description() -> &'static Description {
-        &DESCRIPTION
-    }
-
-    fn state(own: &mut TurnState) -> &mut State {
-        &mut own.progress.state
-    }
-
-    fn event(cut: Cut) -> Event {
-        match cut {
-            Cut::ModelUnavailable => Event::ModelUnavailable,
-            Cut::ModelCallsExhausted => Event::ModelCallsExhausted,
-            Cut::Timeout => Event::Timeout,
-        }
-    }
+    const STATE: StateOf<Self> = |own| &mut own.progress.state;
 
     async fn converse(turn: &mut Turn<'_, Self>) -> Ended<Self> {
         turn.memory.answered.clear();
@@ -154,10 +140,7 @@ impl Turn<'_, ManagedRag> {
         }
         let used_internal_kb = !embedded.artifacts.is_empty();
         self.memory.answered = embedded.artifacts;
-        let (text, confidence, used_external_kb) = (embedded.text, None, false);
-        let (unseen, traceable) = (Vec::new(), false);
-        let answer =
-            Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused, unseen, traceable };
+        let answer = Answer { text: embedded.text, sources, used_internal_kb, refused, ..Answer::default() };
         self.answered(if refused { Event::Refused } else { Event::Answered }, answer)
     }
 }

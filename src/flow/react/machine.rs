@@ -1,7 +1,7 @@
 //! The states of one turn and their transitions: think and act, observe, reflect on a failure, answer. `policy` decides
 //! which event happens; its tests check it against these rows.
 
-use crate::flow::machine::{Table, on, stay, words};
+use crate::flow::machine::{Interruptions, Table, on, stay, words};
 use State::{Answered, Answering, Failed, Observing, Reflecting, Thinking};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,11 @@ const ASKING: &[State] = &[Thinking, Observing, Reflecting, Answering];
 pub(super) static MACHINE: Table<State, Event> = Table {
     begins: Thinking,
     ends: &[Answered, Failed],
+    interruptions: Interruptions {
+        model_unavailable: Event::ModelUnavailable,
+        model_calls_exhausted: Event::BudgetUsedUp,
+        timeout: Event::Timeout,
+    },
     rows: &[
         // One step: the model thinks and calls the search.
         on(Event::ResultsFound, &[Thinking], Observing),

@@ -22,7 +22,7 @@ mod turn;
 #[cfg(test)]
 mod tests;
 
-use super::frame::{Agent, Cut, Ended};
+use super::frame::{Agent, Ended, StateOf};
 use super::machine::{Table, Word};
 use super::tools::declarations;
 use super::turn::Turn;
@@ -60,23 +60,9 @@ impl Agent for React {
     type Memory = Memory;
     type Own = TurnState;
 
+    const DESCRIPTION: &'static Description = &DESCRIPTION;
     const MACHINE: &'static Table<State, Event> = &machine::MACHINE;
-
-    fn description() -> &'static Description {
-        &DESCRIPTION
-    }
-
-    fn state(own: &mut TurnState) -> &mut State {
-        &mut own.progress.state
-    }
-
-    fn event(cut: Cut) -> Event {
-        match cut {
-            Cut::ModelUnavailable => Event::ModelUnavailable,
-            Cut::ModelCallsExhausted => Event::BudgetUsedUp,
-            Cut::Timeout => Event::Timeout,
-        }
-    }
+    const STATE: StateOf<Self> = |own| &mut own.progress.state;
 
     async fn converse(turn: &mut Turn<'_, Self>) -> Ended<Self> {
         loop {

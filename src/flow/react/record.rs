@@ -166,16 +166,6 @@ impl Turn<'_, React> {
             text.push_str(notice);
         }
         let used_internal_kb = !sources.is_empty();
-        let (confidence, used_external_kb, refused, unseen) = (None, false, false, Vec::new());
-        TurnOutcome::Answered(Answer {
-            text,
-            sources,
-            confidence,
-            used_internal_kb,
-            used_external_kb,
-            refused,
-            unseen,
-            traceable: false,
-        })
+        TurnOutcome::Answered(Answer { text, sources, used_internal_kb, ..Answer::default() })
     }
 }

@@ -5,7 +5,7 @@
 //! that the first response attempt is used up; while keywords are due it waits, and the event that ends the wait
 //! determines its target.
 
-use crate::flow::machine::{Table, on, stay, words};
+use crate::flow::machine::{Interruptions, Table, on, stay, words};
 use State::{
     Answered, Failed, Judging, KeywordsDue, KeywordsReminded, KnowledgeDue, KnowledgeReminded, ResponseReminded,
 };
@@ -48,6 +48,11 @@ const FREE: &[State] = &[Judging, ResponseReminded];
 pub(super) static MACHINE: Table<State, Event> = Table {
     begins: KnowledgeDue,
     ends: &[Answered, Failed],
+    interruptions: Interruptions {
+        model_unavailable: Event::ModelUnavailable,
+        model_calls_exhausted: Event::ModelCallsExhausted,
+        timeout: Event::Timeout,
+    },
     rows: &[
         on(Event::KnowledgeFound, BEFORE, Judging),
         stay(Event::KnowledgeFound, AFTER),

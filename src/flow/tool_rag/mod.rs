@@ -13,7 +13,7 @@ pub(crate) mod tools;
 #[cfg(test)]
 mod tests;
 
-use super::frame::{Agent, Cut, Ended, Failure};
+use super::frame::{Agent, Ended, Failure, StateOf};
 use super::machine::Table;
 use super::tools::{Declaration, Refusal, declarations};
 use super::turn::{Completed, Turn};
@@ -21,7 +21,7 @@ use super::{Abort, Description};
 use crate::provider::chat::{Message, Role, ToolCall};
 use machine::{Event, State};
 use memory::{Memory, TurnState};
-use policy::{Next, Progress, Seen, Step};
+use policy::{CompletionResult, Next, Progress, Step};
 
 /// The name that scenarios use.
 pub(crate) const NAME: &str = "tool-rag";
@@ -47,23 +47,9 @@ impl Agent for ToolRag {
     type Memory = Memory;
     type Own = TurnState;
 
+    const DESCRIPTION: &'static Description = &DESCRIPTION;
     const MACHINE: &'static Table<State, Event> = &machine::MACHINE;
-
-    fn description() -> &'static Description {
-        &DESCRIPTION
-    }
-
-    fn state(own: &mut TurnState) -> &mut State {
-        &mut own.progress.state
-    }
-
-    fn event(cut: Cut) -> Event {
-        match cut {
-            Cut::ModelUnavailable => Event::ModelUnavailable,
-            Cut::ModelCallsExhausted => Event::ModelCallsExhausted,
-            Cut::Timeout => Event::Timeout,
-        }
-    }
+    const STATE: StateOf<Self> = |own| &mut own.progress.state;
 
     async fn converse(turn: &mut Turn<'_, Self>) -> Ended<Self> {
         turn.open(prompts::SYSTEM);
@@ -72,7 +58,7 @@ impl Agent for ToolRag {
             turn.own.progress.answers_read = !turn.memory.received.is_empty();
             let before = turn.own.progress.clone();
             let completion = turn.ask(before.tool_choice(turn.env.settings.enforcement, turn.is_last_call())).await?;
-            let mut seen = Seen { free_text: completion.free_text(), ..Seen::default() };
+            let mut seen = CompletionResult { free_text: completion.free_text(), ..CompletionResult::default() };
             for call in &completion.calls {
                 turn.take(&completion, call, &before, &mut seen).await?;
             }
@@ -113,7 +99,7 @@ impl Turn<'_, ToolRag> {
         completion: &Completed,
         call: &ToolCall,
         before: &Progress,
-        seen: &mut Seen,
+        seen: &mut CompletionResult,
     ) -> Result<(), Abort> {
         let alone = completion.calls.len() == 1;
         let (settings, step) = (&self.env.settings, self.own.progress.next_step());

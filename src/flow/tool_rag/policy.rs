@@ -120,7 +120,7 @@ pub(super) fn out_of_order(before: &Progress, tool: &str, alone: bool) -> Option
 
 /// Outcome of one completion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct CompletionResult {
     /// Why the text counts as no call, if no tool was called.
     pub(super) free_text: Option<&'static str>,
     /// Whether the knowledge base was called, with any result.
@@ -138,7 +138,12 @@ pub(super) struct Seen {
 }
 
 /// Updates progress from one executed call; returns the event, `None` for an accepted response, which ends the turn.
-pub(super) fn note(progress: &mut Progress, seen: &mut Seen, executed: &Executed, alone: bool) -> Option<Event> {
+pub(super) fn note(
+    progress: &mut Progress,
+    seen: &mut CompletionResult,
+    executed: &Executed,
+    alone: bool,
+) -> Option<Event> {
     let tool = executed.tool.unwrap_or_default();
     let on = match &executed.end {
         End::Unknown | End::UsedUp => return Some(Event::CallRejected),
@@ -200,17 +205,19 @@ pub(super) enum Next {
 }
 
 /// Decides what follows a completion; `after` is the progress of the turn with its results.
-pub(super) fn next(after: &Progress, seen: &Seen) -> Next {
+pub(super) fn next(after: &Progress, seen: &CompletionResult) -> Next {
     if !after.searched() {
         return match seen {
-            Seen { knowledge_refused: true, .. } => Next::Refused,
-            Seen { knowledge_called: true, .. } => Next::Ask,
+            CompletionResult { knowledge_refused: true, .. } => Next::Refused,
+            CompletionResult { knowledge_called: true, .. } => Next::Ask,
             _ if after.state == State::KnowledgeReminded => Next::Fail(Step::Knowledge),
-            Seen { free_text: Some("refusal"), .. } => missing(Step::Knowledge, "refusal", "the model refused"),
-            Seen { free_text: Some(_), .. } => {
+            CompletionResult { free_text: Some("refusal"), .. } => {
+                missing(Step::Knowledge, "refusal", "the model refused")
+            }
+            CompletionResult { free_text: Some(_), .. } => {
                 missing(Step::Knowledge, "free_text", "text was written instead of calling a tool")
             }
-            Seen { out_of_order: true, .. } => {
+            CompletionResult { out_of_order: true, .. } => {
                 missing(Step::Knowledge, "out_of_order", "other tools were called first")
             }
             _ => missing(Step::Knowledge, "missing_call", "the knowledge base was not searched"),
@@ -223,12 +230,12 @@ pub(super) fn next(after: &Progress, seen: &Seen) -> Next {
         return missing(Step::Keywords, "missing_call", "the external answer was not indexed");
     }
     let lost = match seen {
-        Seen { free_text: Some("refusal"), .. } => Some(("refusal", "the model refused".to_owned())),
-        Seen { free_text: Some(cause), .. } => {
+        CompletionResult { free_text: Some("refusal"), .. } => Some(("refusal", "the model refused".to_owned())),
+        CompletionResult { free_text: Some(cause), .. } => {
             Some((*cause, "text outside a tool call does not reach the user".to_owned()))
         }
         // Details are in the tool's result: text written by a model does not belong in a system message.
-        Seen { response_invalid: Some(why), .. } => {
+        CompletionResult { response_invalid: Some(why), .. } => {
             Some(("invalid_arguments", format!("the call was refused ({why}), for the reason that its result gives")))
         }
         _ => None,
@@ -289,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_missing_search_is_fed_back_once_and_then_fails() {
-        let text = Seen { free_text: Some("free_text"), ..Seen::default() };
+        let text = CompletionResult { free_text: Some("free_text"), ..CompletionResult::default() };
         assert!(matches!(next(&Progress::default(), &text), Next::FeedBack(Step::Knowledge, "free_text", _)));
         let reminded = Progress { state: State::KnowledgeReminded, ..Progress::default() };
         assert_eq!(next(&reminded, &text), Next::Fail(Step::Knowledge));
@@ -297,10 +304,10 @@ mod tests {
 
     #[test]
     fn a_refused_response_uses_up_the_first_attempt_as_free_text_does() {
-        let invalid = Seen { response_invalid: Some("sources"), ..Seen::default() };
+        let invalid = CompletionResult { response_invalid: Some("sources"), ..CompletionResult::default() };
         assert!(matches!(next(&searched(), &invalid), Next::FeedBack(Step::Response, "invalid_arguments", _)));
         let reminded = Progress { response_reminded: true, ..searched() };
         assert_eq!(next(&reminded, &invalid), Next::Fail(Step::Response));
-        assert_eq!(next(&reminded, &Seen::default()), Next::Ask);
+        assert_eq!(next(&reminded, &CompletionResult::default()), Next::Ask);
     }
 }

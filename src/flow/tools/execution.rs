@@ -37,13 +37,13 @@ pub(in crate::flow) enum End {
 }
 
 /// A call that is about to be recorded.
-struct Told {
+struct CallRecord {
     outcome: ToolOutcome,
     message: String,
     sent: Sent,
 }
 
-impl Told {
+impl CallRecord {
     fn rejected(refusal: Refusal, retryable: bool) -> Self {
         let message = refusal.for_model(retryable);
         Self { outcome: ToolOutcome::Rejected(rejection(refusal)), message, sent: Sent::default() }
@@ -70,7 +70,7 @@ impl<A: Agent> Turn<'_, A> {
         let known = tools.iter().find(|tool| tool.declaration.name == call.name && prompts.offers(&call.name));
         let Some(&Tool { ref declaration, run }) = known.copied() else {
             let refusal = Refusal::unknown_tool(&call.name, prompts.tools().iter().map(|tool| tool.name.as_str()));
-            let told = Told::rejected(refusal, self.has_tries(&call.name));
+            let told = CallRecord::rejected(refusal, self.has_tries(&call.name));
             self.record(told);
             return Ok(Executed { tool: None, end: End::Unknown, used_up: false });
         };
@@ -78,14 +78,14 @@ impl<A: Agent> Turn<'_, A> {
         if let Some(refusal) = order(declaration) {
             let message = (declaration.error)(refusal.for_model(true));
             let outcome = ToolOutcome::OutOfOrder(rejection(refusal));
-            self.record(Told { outcome, message, sent: Sent::default() });
+            self.record(CallRecord { outcome, message, sent: Sent::default() });
             return Ok(Executed { tool: Some(name), end: End::OutOfOrder, used_up: self.used_up(name) });
         }
         if self.used_up(name) {
             let guidance = "Go on with what you have, and say in the answer what is missing.";
             let reason = format!("`{name}` takes no further calls now");
             let refusal = Refusal::new("retries_exhausted", reason, guidance);
-            self.record(Told::rejected(refusal, false).worded(declaration));
+            self.record(CallRecord::rejected(refusal, false).worded(declaration));
             return Ok(Executed { tool: Some(name), end: End::UsedUp, used_up: true });
         }
         let fitting = object.and_then(|object| arguments::fit(declaration, &shown).map(|()| object));
@@ -102,14 +102,14 @@ impl<A: Agent> Turn<'_, A> {
             Err(ToolError::Abort(abort)) => return Err(abort),
             Err(ToolError::Refused(refusal)) => {
                 let cause = refusal.cause;
-                self.record(Told::rejected(refusal, self.has_tries(name)).worded(declaration));
+                self.record(CallRecord::rejected(refusal, self.has_tries(name)).worded(declaration));
                 End::Refused(cause)
             }
             Err(ToolError::Failed(failure)) => End::Failed(self.failed_call(declaration, *failure)),
             Ok(output) => {
                 self.tool_worked(name);
                 let outcome = ToolOutcome::Ok(output.result.clone());
-                self.record(Told { outcome, message: output.told, sent: output.sent });
+                self.record(CallRecord { outcome, message: output.told, sent: output.sent });
                 End::Gave(output.result)
             }
         };
@@ -129,11 +129,11 @@ impl<A: Agent> Turn<'_, A> {
         let guidance = if retryable { try_again } else { go_on };
         let message = error_for_model(failure.told, &failure.reason, guidance, retryable);
         let outcome = ToolOutcome::Failed { message: failure.message, retryable };
-        self.record(Told { outcome, message, sent: failure.sent }.worded(tool));
+        self.record(CallRecord { outcome, message, sent: failure.sent }.worded(tool));
         failure.cause
     }
 
-    fn record(&mut self, told: Told) {
+    fn record(&mut self, told: CallRecord) {
         self.tool_ends(told.outcome, told.message, &told.sent.attempts);
         self.book_transport(told.sent.service, &told.sent.attempts);
     }

@@ -49,24 +49,16 @@ impl Declaration {
         Self { name, role, schema, offered: |_| true, error: |message| message, compiled: OnceLock::new() }
     }
 
-    /// A tool that is always offered and formats its own error messages.
-    pub const fn with_error(
-        name: &'static str,
-        role: Role,
-        schema: fn() -> Value,
-        error: fn(String) -> String,
-    ) -> Self {
-        Self { name, role, schema, offered: |_| true, error, compiled: OnceLock::new() }
+    /// The tool with its own error messages.
+    pub(in crate::flow) const fn with_error(mut self, error: fn(String) -> String) -> Self {
+        self.error = error;
+        self
     }
 
-    /// A tool that is offered only with some services.
-    pub const fn offered_with(
-        name: &'static str,
-        role: Role,
-        schema: fn() -> Value,
-        offered: fn(Services) -> bool,
-    ) -> Self {
-        Self { name, role, schema, offered, error: |message| message, compiled: OnceLock::new() }
+    /// The tool offered only with some services.
+    pub(in crate::flow) const fn offered_with(mut self, offered: fn(Services) -> bool) -> Self {
+        self.offered = offered;
+        self
     }
 
     /// Definition for the model, with this description.

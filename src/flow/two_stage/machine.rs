@@ -1,6 +1,6 @@
 //! The states of one turn and their transitions: retrieve, answer, done. There are no retries.
 
-use crate::flow::machine::{Table, on, stay, words};
+use crate::flow::machine::{Interruptions, Table, on, stay, words};
 use State::{Answered, Answering, Failed, Retrieving};
 
 words! {
@@ -29,6 +29,11 @@ const ASKING: &[State] = &[Retrieving, Answering];
 pub(super) static MACHINE: Table<State, Event> = Table {
     begins: Retrieving,
     ends: &[Answered, Failed],
+    interruptions: Interruptions {
+        model_unavailable: Event::ModelUnavailable,
+        model_calls_exhausted: Event::ModelCallsExhausted,
+        timeout: Event::Timeout,
+    },
     rows: &[
         on(Event::UnknownTenant, &[Retrieving], Failed),
         on(Event::DocumentsFound, &[Retrieving], Answering),

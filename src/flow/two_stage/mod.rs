@@ -13,7 +13,7 @@ pub(crate) mod tools;
 #[cfg(test)]
 mod tests;
 
-use super::frame::{Agent, Cut, Ended, Failure};
+use super::frame::{Agent, Ended, Failure, StateOf};
 use super::machine::Table;
 use super::tools::{Declaration, declarations};
 use super::turn::{Completed, Turn};
@@ -62,23 +62,9 @@ impl Agent for TwoStage {
     type Memory = Memory;
     type Own = TurnState;
 
+    const DESCRIPTION: &'static Description = &DESCRIPTION;
     const MACHINE: &'static Table<State, Event> = &machine::MACHINE;
-
-    fn description() -> &'static Description {
-        &DESCRIPTION
-    }
-
-    fn state(own: &mut TurnState) -> &mut State {
-        &mut own.progress.state
-    }
-
-    fn event(cut: Cut) -> Event {
-        match cut {
-            Cut::ModelUnavailable => Event::ModelUnavailable,
-            Cut::ModelCallsExhausted => Event::ModelCallsExhausted,
-            Cut::Timeout => Event::Timeout,
-        }
-    }
+    const STATE: StateOf<Self> = |own| &mut own.progress.state;
 
     /// Two requests to the model.
     async fn converse(turn: &mut Turn<'_, Self>) -> Ended<Self> {
@@ -165,11 +151,6 @@ impl Turn<'_, TwoStage> {
         let numbered = (1..).zip(&self.memory.documents).filter(|(number, _)| cited.contains(&(*number as usize)));
         let sources: Vec<SourceRef> = numbered.map(|(number, document)| source(number, document)).collect();
         let used_internal_kb = !sources.is_empty();
-        let (confidence, used_external_kb) = (None, false);
-        let (unseen, traceable) = (Vec::new(), false);
-        self.answered(
-            on,
-            Answer { text, sources, confidence, used_internal_kb, used_external_kb, refused, unseen, traceable },
-        )
+        self.answered(on, Answer { text, sources, used_internal_kb, refused, ..Answer::default() })
     }
 }

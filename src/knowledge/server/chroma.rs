@@ -3,7 +3,7 @@
 //! A collection is made with cosine distance, and its search looks at as many candidates as there are passages, so that
 //! what it finds is what comparing every passage would.
 
-use super::{BoxFuture, Collection, Neighbour, Row, Server, Store, behind, failed};
+use super::{BoxFuture, Collection, Neighbour, Server, Store, StoredPassage, behind, failed};
 use crate::knowledge::documents::Passage;
 use crate::provider::{Access, AnswerError, Attempted, JsonService};
 use crate::settings::catalogue::ServerEntry;
@@ -142,12 +142,12 @@ impl Store for Chroma {
         })
     }
 
-    fn upsert<'a>(&'a self, collection: &'a Collection, rows: &'a [Row<'a>]) -> BoxFuture<'a, Attempted<()>> {
+    fn upsert<'a>(&'a self, collection: &'a Collection, rows: &'a [StoredPassage<'a>]) -> BoxFuture<'a, Attempted<()>> {
         let body = json!({
             "ids": rows.iter().map(|row| &row.passage.id).collect::<Vec<_>>(),
             "documents": rows.iter().map(|row| &row.passage.text).collect::<Vec<_>>(),
             "embeddings": rows.iter().map(|row| row.vector).collect::<Vec<_>>(),
-            "metadatas": rows.iter().map(Row::about).collect::<Vec<_>>(),
+            "metadatas": rows.iter().map(StoredPassage::about).collect::<Vec<_>>(),
         });
         Box::pin(async move { self.client.ask("POST", self.path(collection, "upsert"), body, |_| Ok(())).await })
     }

@@ -37,7 +37,7 @@ pub struct Collection {
 
 /// A passage with its vector, as it is sent to a server.
 #[derive(Debug, Clone)]
-pub struct Row<'a> {
+pub struct StoredPassage<'a> {
     /// The passage.
     pub passage: &'a Passage,
     /// Where it stands, where that is known.
@@ -46,7 +46,7 @@ pub struct Row<'a> {
     pub vector: &'a [f32],
 }
 
-impl<'a> Row<'a> {
+impl<'a> StoredPassage<'a> {
     /// Those of a corpus, whose vectors these are.
     pub fn of(corpus: &'a Corpus, vectors: &'a super::PassageVectors) -> Vec<Self> {
         let places = corpus.places.iter().map(Some).chain(std::iter::repeat(None));
@@ -75,7 +75,7 @@ pub(super) type Neighbour = (Passage, f64);
 
 /// Every body that is sent to Qdrant for this passage, by the name of its schema in Qdrant's OpenAPI document.
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
-pub fn qdrant_bodies(row: &Row<'_>) -> Vec<(&'static str, Value)> {
+pub fn qdrant_bodies(row: &StoredPassage<'_>) -> Vec<(&'static str, Value)> {
     qdrant::bodies(row)
 }
 
@@ -96,7 +96,7 @@ pub trait Store: Send + Sync {
     fn create<'a>(&'a self, model: &'a str, dimensions: usize, passages: usize)
     -> BoxFuture<'a, Attempted<Collection>>;
     /// Adds passages, or replaces those of the same ids.
-    fn upsert<'a>(&'a self, collection: &'a Collection, rows: &'a [Row<'a>]) -> BoxFuture<'a, Attempted<()>>;
+    fn upsert<'a>(&'a self, collection: &'a Collection, rows: &'a [StoredPassage<'a>]) -> BoxFuture<'a, Attempted<()>>;
     /// Removes the passages of these ids.
     fn remove<'a>(&'a self, collection: &'a Collection, ids: &'a [String]) -> BoxFuture<'a, Attempted<()>>;
     /// The ids of all passages.

@@ -2,7 +2,7 @@
 //!
 //! Points are named by UUIDs made of the passages' ids, which stand in the payload; searches are exact.
 
-use super::{BoxFuture, Collection, Neighbour, Row, Server, Store, behind, failed};
+use super::{BoxFuture, Collection, Neighbour, Server, Store, StoredPassage, behind, failed};
 use crate::knowledge::documents::Passage;
 use crate::provider::{Access, AnswerError, Attempted, JsonService};
 use crate::settings::catalogue::ServerEntry;
@@ -101,8 +101,8 @@ fn removal(ids: &[String]) -> Value {
 }
 
 /// A body that adds passages.
-fn addition(rows: &[Row<'_>]) -> Value {
-    let point = |row: &Row<'_>| {
+fn addition(rows: &[StoredPassage<'_>]) -> Value {
+    let point = |row: &StoredPassage<'_>| {
         let mut payload = row.about();
         payload.insert("id".into(), json!(row.passage.id));
         payload.insert("text".into(), json!(row.passage.text));
@@ -167,7 +167,7 @@ impl Store for Qdrant {
         })
     }
 
-    fn upsert<'a>(&'a self, _: &'a Collection, rows: &'a [Row<'a>]) -> BoxFuture<'a, Attempted<()>> {
+    fn upsert<'a>(&'a self, _: &'a Collection, rows: &'a [StoredPassage<'a>]) -> BoxFuture<'a, Attempted<()>> {
         let path = self.path("/points?wait=true");
         Box::pin(async move { self.client.ask("PUT", path, addition(rows), |_| Ok(())).await })
     }
@@ -213,7 +213,7 @@ impl Store for Qdrant {
 }
 
 /// Every body that is sent, by the name of its schema in Qdrant's OpenAPI document: for the corpus suite.
-pub(super) fn bodies(row: &Row<'_>) -> Vec<(&'static str, Value)> {
+pub(super) fn bodies(row: &StoredPassage<'_>) -> Vec<(&'static str, Value)> {
     let filter = Map::from_iter([("file".to_owned(), json!("a.md"))]);
     vec![
         ("CreateCollection", creation("model", row.vector.len())),

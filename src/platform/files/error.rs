@@ -1,5 +1,6 @@
 //! File errors, with remedies.
 
+use std::error::Error as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -63,9 +64,10 @@ pub enum FileError {
     },
 }
 
-/// Whether a write failed because the disk is full or a quota is used up.
+/// Whether a write failed because the disk is full or a quota is used up, also as the source of another error.
 pub(crate) fn is_full_disk(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
+        || error.source().and_then(|source| source.downcast_ref()).is_some_and(is_full_disk)
 }
 
 impl FileError {

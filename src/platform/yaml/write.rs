@@ -48,20 +48,7 @@ fn map(out: &mut String, entries: &Map<String, Value>, indent: usize, inline: bo
         }
         key(out, name);
         out.push(':');
-        match value {
-            Value::Object(inner) if !inner.is_empty() => {
-                out.push('\n');
-                map(out, inner, indent + 2, false);
-            }
-            Value::Array(items) if !is_flow(items) => {
-                out.push('\n');
-                list(out, items, indent + 2);
-            }
-            _ => {
-                out.push(' ');
-                scalar(out, value, indent + 2);
-            }
-        }
+        member(out, value, indent, false);
     }
 }
 
@@ -69,19 +56,24 @@ fn list(out: &mut String, items: &[Value], indent: usize) {
     for item in items {
         pad(out, indent);
         out.push('-');
-        match item {
-            Value::Object(inner) if !inner.is_empty() => {
-                out.push(' ');
-                map(out, inner, indent + 2, true);
-            }
-            Value::Array(inner) if !is_flow(inner) => {
-                out.push('\n');
-                list(out, inner, indent + 2);
-            }
-            _ => {
-                out.push(' ');
-                scalar(out, item, indent + 2);
-            }
+        member(out, item, indent, true);
+    }
+}
+
+/// Writes what follows a key's colon or, with `inline`, a list's dash, where a map begins on the same line.
+fn member(out: &mut String, value: &Value, indent: usize, inline: bool) {
+    match value {
+        Value::Object(inner) if !inner.is_empty() => {
+            out.push(if inline { ' ' } else { '\n' });
+            map(out, inner, indent + 2, inline);
+        }
+        Value::Array(items) if !is_flow(items) => {
+            out.push('\n');
+            list(out, items, indent + 2);
+        }
+        _ => {
+            out.push(' ');
+            scalar(out, value, indent + 2);
         }
     }
 }

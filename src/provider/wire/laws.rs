@@ -164,17 +164,7 @@ fn reasoning_goes_back_with_calls_only() {
 }
 
 fn plain(messages: Vec<Message>) -> ChatRequest {
-    ChatRequest {
-        model: "m".into(),
-        messages,
-        tools: Vec::new().into(),
-        tool_choice: ToolChoice::Auto,
-        temperature: None,
-        max_tokens: None,
-        seed: None,
-        parallel_calls: None,
-        passthrough: None,
-    }
+    ChatRequest::new("m", messages)
 }
 
 /// Conversations in the form that flows produce: user turns, calls with results, an answer.

@@ -1,7 +1,7 @@
 //! Writes `comparison.csv`, and `pairs.csv` for several comparisons: one row per criterion. Rates are shares of 0 to 1
 //! and times seconds, with six decimals; unknown figures are empty. New columns are added last.
 
-use crate::compare::{Comparison, Row, Scale};
+use crate::compare::{ComparedCriterion, Comparison, Scale};
 use crate::report::formats::PART;
 use crate::stats::percent::{Rounding, rounded};
 use crate::trace::columns::{Column, column, write_rows};
@@ -12,7 +12,7 @@ use std::io;
 /// Values of one row.
 pub(crate) struct Compared<'a> {
     comparison: &'a Comparison,
-    row: &'a Row,
+    row: &'a ComparedCriterion,
 }
 
 /// Columns of `comparison.csv` and `pairs.csv`.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 
-const PAGE: page::Page = page::Page {
+const PAGE: page::PageTemplate = page::PageTemplate {
     file: COMPARISON_HTML,
     kind: "comparison",
     template: include_str!("page.html"),
@@ -23,7 +23,7 @@ const PAGE: page::Page = page::Page {
 };
 
 #[derive(Serialize)]
-struct Page {
+struct ComparisonPage {
     outcome: &'static str,
     word: &'static str,
     headline: String,
@@ -34,7 +34,7 @@ struct Page {
     differences: Vec<String>,
     prompts: Vec<Prompt>,
     notes: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<ShownRow>,
     /// Tokens, cost and times: name, A, B, difference.
     taken: Vec<[String; 4]>,
     paired: Vec<Paired>,
@@ -68,7 +68,7 @@ struct Prompt {
 
 /// A row as shown on the page.
 #[derive(Serialize)]
-pub(in crate::report) struct Row {
+pub(in crate::report) struct ShownRow {
     key: String,
     about: String,
     gated: bool,
@@ -115,7 +115,7 @@ pub(super) fn html(shown: &Shown<'_>) -> io::Result<Vec<u8>> {
     Ok(page::render(&PAGE, page(shown))?.into_bytes())
 }
 
-fn page(shown: &Shown<'_>) -> Page {
+fn page(shown: &Shown<'_>) -> ComparisonPage {
     let found = shown.comparison;
     let side = |name, side: &crate::compare::Side| Side {
         name,
@@ -141,7 +141,7 @@ fn page(shown: &Shown<'_>) -> Page {
         (false, true) => ("pass", "Better"),
         (false, false) => ("unmeasured", "No finding"),
     };
-    Page {
+    ComparisonPage {
         outcome,
         word,
         headline: headline(found),
@@ -199,7 +199,7 @@ fn paired(one: &PairedCase) -> Paired {
 }
 
 /// Rows of the page, each with a chart.
-pub(in crate::report) fn rows(found: &Comparison) -> Vec<Row> {
+pub(in crate::report) fn rows(found: &Comparison) -> Vec<ShownRow> {
     let reach = |scale: Scale| {
         let own = found.rows.iter().filter(|row| row.scale == scale);
         charts::reach(own.flat_map(|row| {
@@ -207,7 +207,7 @@ pub(in crate::report) fn rows(found: &Comparison) -> Vec<Row> {
         }))
     };
     let (rates, times) = (reach(Scale::Rate), reach(Scale::Time));
-    let with_chart = |one: &crate::compare::Row| {
+    let with_chart = |one: &crate::compare::ComparedCriterion| {
         let (reach, margin) = match one.scale {
             Scale::Rate => (rates, found.margin),
             Scale::Time => (times, crate::compare::TIME_MARGIN),
@@ -216,19 +216,19 @@ pub(in crate::report) fn rows(found: &Comparison) -> Vec<Row> {
         let chart = one.difference.map(|difference| {
             charts::forest(difference, one.interval.map(|span| (span.low, span.high)), margin, reach, shown.class)
         });
-        Row { chart: chart.unwrap_or_default(), ..shown }
+        ShownRow { chart: chart.unwrap_or_default(), ..shown }
     };
     found.rows.iter().map(with_chart).collect()
 }
 
 /// A row without its chart.
-fn row(row: &crate::compare::Row) -> Row {
+fn row(row: &crate::compare::ComparedCriterion) -> ShownRow {
     let level = |value: Option<f64>| match (value, row.scale) {
         (None, _) => "–".to_owned(),
         (Some(value), Scale::Rate) => percent(value),
         (Some(value), Scale::Time) => format!("{value:.2} s"),
     };
-    Row {
+    ShownRow {
         key: row.key.clone(),
         about: row.about.clone(),
         gated: row.gated,

@@ -11,7 +11,7 @@ mod terminal;
 
 pub(crate) use csv::columns;
 pub(in crate::report) use csv::csv;
-pub(in crate::report) use html::{Row as ShownRow, rows as shown_rows};
+pub(in crate::report) use html::{ShownRow, rows as shown_rows};
 pub(in crate::report) use taken::taken;
 pub(in crate::report) use terminal::table;
 pub(crate) use terminal::terminal;

@@ -3,7 +3,7 @@
 
 use super::taken::taken_line;
 use super::{SAME, Shown, differs};
-use crate::compare::{Finding, Flip, Row, Scale};
+use crate::compare::{ComparedCriterion, Finding, Flip, Scale};
 use crate::report::figures::{count, counted};
 use crate::report::terminal_lines::wrap;
 use crate::stats::percent::{percent, points, points_interval};
@@ -55,7 +55,7 @@ pub(crate) fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String 
     for row in &found.taken {
         wrap(&mut out, &taken_line(row), width, "  ");
     }
-    let told = |row: &&Row| !matches!(row.finding, Finding::NoDiscordance | Finding::NotCompared);
+    let told = |row: &&ComparedCriterion| !matches!(row.finding, Finding::NoDiscordance | Finding::NotCompared);
     for row in found.rows.iter().filter(told) {
         let _ = writeln!(out, "\n{} {}", paint(row, colour), line(&row.key));
         wrap(&mut out, &row.sentence, width, "  ");
@@ -83,7 +83,7 @@ fn line_of(text: &str) -> String {
 }
 
 /// Table with a row per criterion, in at most `width` columns.
-pub(in crate::report) fn table(rows: &[Row], width: usize, colour: bool) -> String {
+pub(in crate::report) fn table(rows: &[ComparedCriterion], width: usize, colour: bool) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(width).unwrap_or(160));
@@ -139,7 +139,7 @@ pub(in crate::report) fn table(rows: &[Row], width: usize, colour: bool) -> Stri
     out
 }
 
-pub(super) fn difference(row: &Row) -> String {
+pub(super) fn difference(row: &ComparedCriterion) -> String {
     let Some(value) = row.difference else { return "–".into() };
     let unit = if row.scale == Scale::Rate { "" } else { " %" };
     let interval = row.interval.map_or_else(String::new, |span| format!(" {}", points_interval(span.low, span.high)));
@@ -150,7 +150,7 @@ pub(super) fn p(value: f64) -> String {
     if value < 0.0005 { "< 0.001".into() } else { format!("{value:.3}") }
 }
 
-fn paint(row: &Row, colour: bool) -> String {
+fn paint(row: &ComparedCriterion, colour: bool) -> String {
     let word = row.finding.as_str();
     let code = match row.finding {
         Finding::Better => "32",

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use std::io;
 
-const PAGE: page::Page = page::Page {
+const PAGE: page::PageTemplate = page::PageTemplate {
     file: "history.html",
     kind: "history",
     template: include_str!("page.html"),
@@ -19,7 +19,7 @@ const PAGE: page::Page = page::Page {
 };
 
 #[derive(Serialize)]
-struct Page {
+struct HistoryPage {
     outcome: &'static str,
     conclusion: String,
     runs: bool,
@@ -68,7 +68,7 @@ pub(crate) fn html(series: &[Series], links: &Links) -> io::Result<Vec<u8>> {
     Ok(page::render(&PAGE, page(series, links))?.into_bytes())
 }
 
-fn page(series: &[Series], links: &Links) -> Page {
+fn page(series: &[Series], links: &Links) -> HistoryPage {
     let points: usize = series.iter().map(|series| series.points.len()).sum();
     let changes: usize = series.iter().flat_map(|series| &series.lines).map(|line| line.changes.len()).sum();
     let conclusion = match (points, changes) {
@@ -85,7 +85,7 @@ fn page(series: &[Series], links: &Links) -> Page {
     let mut order: Vec<&Series> = series.iter().collect();
     order.sort_by_key(|series| std::cmp::Reverse(series.points.last().map(|point| &point.at)));
     let shown = |(place, series): (usize, &&Series)| shown(series, links, &format!("s{}-p", place + 1));
-    Page { outcome, conclusion, runs: links.runs, series: order.iter().enumerate().map(shown).collect() }
+    HistoryPage { outcome, conclusion, runs: links.runs, series: order.iter().enumerate().map(shown).collect() }
 }
 
 fn shown(series: &Series, links: &Links, anchors: &str) -> SeriesShown {

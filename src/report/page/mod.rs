@@ -25,7 +25,7 @@ pub(super) fn below(folder: &str, file: &str) -> String {
 }
 
 /// The parts that differ between pages.
-pub(super) struct Page {
+pub(super) struct PageTemplate {
     /// File name, for messages.
     pub file: &'static str,
     /// Word after "ragcheck" in the header.
@@ -39,12 +39,12 @@ pub(super) struct Page {
 }
 
 /// Renders the page with `data` as `page`; replaces characters that a page must not contain.
-pub(super) fn render(page: &Page, data: impl Serialize) -> io::Result<String> {
+pub(super) fn render(page: &PageTemplate, data: impl Serialize) -> io::Result<String> {
     let filled = fill(page, data).map_err(|error| io::Error::other(format!("{}: {error:#}", page.file)))?;
     Ok(text::block(&filled))
 }
 
-fn fill(page: &Page, data: impl Serialize) -> Result<String, minijinja::Error> {
+fn fill(page: &PageTemplate, data: impl Serialize) -> Result<String, minijinja::Error> {
     let mut templates = minijinja::Environment::new();
     templates.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
     templates.add_template("skeleton.html", SKELETON)?;

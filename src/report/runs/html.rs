@@ -7,7 +7,7 @@ use crate::report::page;
 use serde::Serialize;
 use std::io;
 
-const PAGE: page::Page = page::Page {
+const PAGE: page::PageTemplate = page::PageTemplate {
     file: "index.html",
     kind: "runs",
     template: include_str!("page.html"),
@@ -16,7 +16,7 @@ const PAGE: page::Page = page::Page {
 };
 
 #[derive(Serialize)]
-struct Page {
+struct RunsPage {
     outcome: &'static str,
     conclusion: String,
     history: bool,
@@ -52,7 +52,7 @@ pub(crate) fn html(runs: &[RunRow], history: bool) -> io::Result<Vec<u8>> {
         }
     };
     let outcome = runs.first().map_or("undecided", |newest| look(newest.verdict()));
-    let page = Page { outcome, conclusion, history, runs: runs.iter().map(shown).collect() };
+    let page = RunsPage { outcome, conclusion, history, runs: runs.iter().map(shown).collect() };
     Ok(page::render(&PAGE, page)?.into_bytes())
 }
 

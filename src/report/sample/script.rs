@@ -159,9 +159,7 @@ impl Script {
             confidence,
             used_internal_kb: true,
             used_external_kb: external,
-            refused: false,
-            unseen: Vec::new(),
-            traceable: false,
+            ..Answer::default()
         }));
     }
 

@@ -9,7 +9,7 @@ use crate::trace::VARIANTS_HTML;
 use serde::Serialize;
 use std::io;
 
-const PAGE: page::Page = page::Page {
+const PAGE: page::PageTemplate = page::PageTemplate {
     file: VARIANTS_HTML,
     kind: "variants",
     template: include_str!("page.html"),
@@ -18,7 +18,7 @@ const PAGE: page::Page = page::Page {
 };
 
 #[derive(Serialize)]
-struct Page<'v> {
+struct VariantsPage<'v> {
     outcome: &'static str,
     run: &'v str,
     part: &'v str,
@@ -66,7 +66,7 @@ pub(super) fn html(found: &Variants) -> io::Result<Vec<u8>> {
     let any = |wanted: &[Finding]| {
         found.pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.gated && wanted.contains(&row.finding))
     };
-    let page = Page {
+    let page = VariantsPage {
         outcome: if any(&[Finding::Better, Finding::Worse]) { "undecided" } else { "unmeasured" },
         run: &found.run,
         part: &found.part,

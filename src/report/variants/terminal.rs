@@ -1,7 +1,7 @@
 //! Terminal output of a comparison of variants: a table of figures, and a table of findings for each pair.
 
 use super::{corrected, names, shown};
-use crate::compare::{Figure, Finding, Row, Variants};
+use crate::compare::{ComparedCriterion, Figure, Finding, Variants};
 use crate::report::comparison;
 use crate::report::figures::{count, counted};
 use crate::report::terminal_lines::wrap;
@@ -44,7 +44,7 @@ pub(crate) fn terminal(found: &Variants, width: usize, colour: bool) -> String {
     let _ = writeln!(out);
     wrap(&mut out, &corrected(found), width, "");
     for pair in &found.pairs {
-        let told = |row: &&Row| matches!(row.finding, Finding::Better | Finding::Worse);
+        let told = |row: &&ComparedCriterion| matches!(row.finding, Finding::Better | Finding::Worse);
         for row in pair.rows.iter().filter(told) {
             let (a, b) = names(pair);
             wrap(&mut out, &format!("{b} beside {a}, {}: {}", row.key, row.sentence), width, "");

@@ -1,7 +1,7 @@
 //! Reads CSV as written by spreadsheets (RFC 4180), with the place of every cell. Rejects what a lenient reader would
 //! silently lose rows over: an unclosed quotation, and text after a closing quote.
 
-use super::{Cell, CellValue, Column, Flaw, Row, Table};
+use super::{Cell, CellValue, Column, Flaw, Table, TableRow};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ pub(super) fn read(table: &mut Table, separator: Option<char>) -> Vec<Flaw> {
             let value = if text.trim().is_empty() { CellValue::Empty } else { CellValue::Word(text) };
             Cell { at, value }
         };
-        let row = Row { at: record.at, cells: record.cells.into_iter().map(cell).enumerate().collect() };
+        let row = TableRow { at: record.at, cells: record.cells.into_iter().map(cell).enumerate().collect() };
         if !row.is_empty() {
             table.rows.push(row);
         }

@@ -3,7 +3,7 @@
 use super::fill::{Filling, Places};
 use super::places::{Tables, Used, WrongCell, capped};
 use super::template::{PartKind, Reading};
-use super::{Row, Table};
+use super::{Table, TableRow};
 use crate::platform::bounds::Bound;
 use crate::platform::yaml::{self, Node};
 use crate::scenario::case_table::{CaseTable, TABLE, names_table};
@@ -310,7 +310,7 @@ enum Made {
 
 impl Used {
     /// The case of one row, and its size.
-    fn case(&self, row: &Row, schema: &Value, at: At<'_>, room: u64) -> (Made, u64) {
+    fn case(&self, row: &TableRow, schema: &Value, at: At<'_>, room: u64) -> (Made, u64) {
         let mut filling = Filling::new(row, &self.lists, Places::None).of_at_most(room);
         let filled = filling.case(&self.template);
         if filling.size > room {

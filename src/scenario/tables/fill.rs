@@ -6,7 +6,7 @@
 //! empty.
 
 use super::template::{Part, PartKind, TextPart};
-use super::{CellValue, Row};
+use super::{CellValue, TableRow};
 use crate::platform::yaml::{Kind, Node, Place, Style};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -57,7 +57,7 @@ pub(super) struct Misfit {
 
 /// State of filling one row into one template.
 pub(super) struct Filling<'r> {
-    row: &'r Row,
+    row: &'r TableRow,
     /// Separators of the columns with several values per cell.
     lists: &'r BTreeMap<usize, String>,
     places: Places,
@@ -84,7 +84,7 @@ enum Inside {
 struct EntryGoes;
 
 impl<'r> Filling<'r> {
-    pub(super) fn new(row: &'r Row, lists: &'r BTreeMap<usize, String>, places: Places) -> Self {
+    pub(super) fn new(row: &'r TableRow, lists: &'r BTreeMap<usize, String>, places: Places) -> Self {
         Self { row, lists, places, gaps: Vec::new(), misfits: Vec::new(), size: 0, most: u64::MAX }
     }
 

@@ -1,6 +1,6 @@
 //! Reads JSON lines: one object per line, whose keys are columns. A missing key is an empty cell.
 
-use super::{Cell, CellValue, Column, Flaw, Row, Table};
+use super::{Cell, CellValue, Column, Flaw, Table, TableRow};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -30,7 +30,7 @@ pub(super) fn read(table: &mut Table) -> Vec<Flaw> {
                 continue;
             }
         };
-        let mut row = Row { at: start..start + line.len(), cells: Vec::new() };
+        let mut row = TableRow { at: start..start + line.len(), cells: Vec::new() };
         for (name, raw) in pairs {
             let name = name.trim().to_owned();
             let at = within(line, raw.get(), start);

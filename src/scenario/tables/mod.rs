@@ -35,7 +35,7 @@ struct Table {
     columns: Vec<Column>,
     /// Columns by name, if they have one.
     by_name: BTreeMap<String, usize>,
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
 }
 
 /// A column: the CSV header cell that names it, or its first key in JSON lines.
@@ -45,7 +45,7 @@ struct Column {
 }
 
 /// One row: its non-missing cells, sorted by column.
-struct Row {
+struct TableRow {
     at: Range<usize>,
     cells: Vec<(usize, Cell)>,
 }
@@ -74,7 +74,7 @@ struct Flaw {
     help: Option<&'static str>,
 }
 
-impl Row {
+impl TableRow {
     fn cell(&self, column: usize) -> Option<&Cell> {
         let found = self.cells.binary_search_by_key(&column, |(column, _)| *column).ok()?;
         self.cells.get(found).map(|(_, cell)| cell)

@@ -6,7 +6,7 @@
 
 use super::fill::{Filling, NOWHERE, Places, column_of};
 use super::template::Part;
-use super::{Row, Table};
+use super::{Table, TableRow};
 use crate::platform::bounds::Bound;
 use crate::platform::yaml::Focus;
 use crate::scenario::diagnostic::{Diagnostic, Mistake, Place, Severity, Step, diagnose_in};
@@ -61,7 +61,7 @@ impl Tables {
         self.used.iter().map(|used| used.table.file.clone()).collect()
     }
 
-    fn of(&self, index: usize) -> Option<(&Used, &Row)> {
+    fn of(&self, index: usize) -> Option<(&Used, &TableRow)> {
         let (used, row) = self.rows.get(index.checked_sub(self.first)?)?;
         let used = self.used.get(*used)?;
         Some((used, used.table.rows.get(*row)?))
@@ -152,7 +152,7 @@ impl Tables {
 
 impl Used {
     /// Locates a mistake; also returns whether the place is in the template.
-    fn diagnose(&self, mistake: Mistake, row: &Row, path: &[Step], file: &str, text: &str) -> (Diagnostic, bool) {
+    fn diagnose(&self, mistake: Mistake, row: &TableRow, path: &[Step], file: &str, text: &str) -> (Diagnostic, bool) {
         let locate = |places: Places, focus: Focus| {
             let mut filling = Filling::new(row, &self.lists, places);
             let filled = filling.case(&self.template);

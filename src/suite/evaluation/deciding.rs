@@ -4,7 +4,7 @@
 //! Units are measured by replaying the recordings of the selection; a trial without a recording counts as the mean of
 //! its case's recorded trials. Cases without recordings are left out.
 
-use super::builder::EvaluationBuilder;
+use super::evaluator::{ExaminedTrace, RunEvaluator};
 use crate::compare::{CASES, Counts, Measured, Summary};
 use crate::metric::catalogue;
 use crate::plan::Plan;
@@ -70,9 +70,9 @@ pub(crate) struct Deciding {
 /// All criteria of `plan` in order, the cases last; empty if nothing was recorded.
 pub(super) fn deciding(opened: &Opened, plan: &Plan) -> Vec<Deciding> {
     let plan = Arc::new(Plan { machines: opened.machines(), ..plan.clone() });
-    let Ok(builder) = EvaluationBuilder::begin(&plan) else { return Vec::new() };
-    let mut builder = builder.collecting();
-    let preparer = builder.preparer();
+    let Ok(evaluator) = RunEvaluator::begin(&plan) else { return Vec::new() };
+    let mut evaluator = evaluator.collecting();
+    let examiner = evaluator.examiner();
     let mut recorded = false;
     for window in plan.trials.chunks(WINDOW) {
         let lanes = window.par_iter().filter(|trial| !trial.is_external());
@@ -80,13 +80,13 @@ pub(super) fn deciding(opened: &Opened, plan: &Plan) -> Vec<Deciding> {
         let traces = lanes.map(|trial| replay(opened.trial(&plan, trial)).trace);
         let whole: Vec<Trace> = traces.filter(|trace| trace.end == TrialEnd::Completed).collect();
         for trace in whole {
-            if builder.add(Some(&trace), &[], preparer.prepare(&trace)).is_err() {
+            if evaluator.add(Some(&trace), &[], ExaminedTrace::of(&examiner, &trace)).is_err() {
                 return Vec::new();
             }
             recorded = true;
         }
     }
-    let Some(summary) = builder.finish().summary("estimate").filter(|_| recorded) else { return Vec::new() };
+    let Some(summary) = evaluator.finish().summary("estimate").filter(|_| recorded) else { return Vec::new() };
     let mut planned: BTreeMap<(String, String, String), u64> = BTreeMap::new();
     for trial in plan.trials.iter().filter(|trial| trial.lane.arm == Arm::Main) {
         let scenario = &plan.scenarios[trial.scenario];

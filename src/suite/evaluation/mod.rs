@@ -2,7 +2,7 @@
 //!
 //! | entry point | does |
 //! |---|---|
-//! | [`EvaluationBuilder`] | takes traces as they come and gives an [`EvaluatedRun`], which writes its files |
+//! | [`RunEvaluator`] | takes [`ExaminedTrace`]s as they come and gives an [`EvaluatedRun`], which writes its files |
 //! | [`score`](fn@score) | the same of a run folder, from `plan.json`, `traces.jsonl` and `grades.jsonl` alone |
 //! | [`runs`](fn@runs), [`write_runs_page`] | the runs of a folder of reports, as a list and as its `index.html` |
 //! | [`beside_history`] | the reports that the page of a history can lead to |
@@ -12,19 +12,17 @@
 //!
 //! Nothing here prints, and nothing here knows how a trace was produced.
 
-mod builder;
 mod deciding;
 mod estimate;
+mod evaluator;
 mod prospect;
 mod runs;
 mod score;
 mod until_decided;
 
-pub use builder::EvaluatedRun;
-pub use builder::EvaluationBuilder;
-pub(crate) use builder::{Prepared, Preparer};
 pub(crate) use deciding::Deciding;
 pub(crate) use estimate::{Estimate, Money, Requests, estimate, turns};
+pub use evaluator::{EvaluatedRun, ExaminedTrace, RunEvaluator};
 pub(crate) use prospect::{Prospect, prospects};
 pub(crate) use runs::{beside_history, renew_runs_page, runs, write_page_of, write_runs_page};
 pub use score::score;

@@ -1,9 +1,10 @@
 //! Computes the verdicts of a run folder from `plan.json`, `traces.jsonl` and `grades.jsonl` alone.
 
-use super::builder::{EvaluatedRun, EvaluationBuilder, Prepared, Preparer};
-use crate::gate::EvaluationError;
+use super::evaluator::{EvaluatedRun, ExaminedTrace, RunEvaluator};
+use crate::gate::{EvaluationError, Examiner};
 use crate::plan::{PLAN_VERSION, Plan};
 use crate::platform::files;
+use crate::report::Room;
 use crate::trace::{self, GradeError, Grades, Passages, PassagesError, Seal, Trace, TraceError};
 use rayon::prelude::*;
 use std::io::{self, BufRead, BufReader};
@@ -104,10 +105,9 @@ pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreE
     edits.add(trace::GRADES, grades.are_edited());
     let passages = Passages::read(folder, |_| true)?;
     edits.add(trace::PASSAGES, passages.are_edited());
-    let builder =
-        EvaluationBuilder::with_grades(&plan, grades).map_err(|error| ScoreError::Evaluation { file, error })?;
-    let builder = if for_comparison { builder.collecting() } else { builder };
-    let mut evaluated = add_traces(builder, folder, &passages, &mut edits)?;
+    let evaluator = RunEvaluator::with_grades(&plan, grades).map_err(|error| ScoreError::Evaluation { file, error })?;
+    let evaluator = if for_comparison { evaluator.collecting() } else { evaluator };
+    let mut evaluated = add_traces(evaluator, folder, &passages, &mut edits)?;
     evaluated.evaluation.evidence.extend(edits.told());
     Ok(evaluated)
 }
@@ -186,59 +186,65 @@ fn read_file(file: PathBuf) -> Result<impl Iterator<Item = Result<Trace, ScoreEr
 /// Reads on one thread, parses and examines on all, and aggregates on this one in file order; at most a few windows of
 /// traces are in memory.
 fn add_traces(
-    mut builder: EvaluationBuilder<'_>,
+    mut evaluator: RunEvaluator<'_>,
     folder: &Path,
     passages: &Passages,
     edits: &mut Edits,
 ) -> Result<EvaluatedRun, ScoreError> {
     let file = folder.join(trace::TRACES);
-    let preparer = builder.preparer();
+    let (examiner, room) = (evaluator.examiner(), evaluator.room());
     let input = files::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
     let reader = BufReader::with_capacity(1 << 20, input);
     std::thread::scope(|scope| {
         let (read, windows) = sync_channel::<Result<Window, TraceError>>(1);
-        let (examined, seen) = sync_channel::<Vec<Result<Seen, TraceError>>>(1);
+        let (examined, lines) = sync_channel::<Vec<Result<ExaminedLine, TraceError>>>(1);
         scope.spawn(move || Window::read_all(reader, |window| read.send(window).is_ok()));
         scope.spawn(move || {
             for window in windows {
-                let seen = match window {
-                    Ok(window) => window.lines().into_par_iter().map(|line| see(&preparer, line)).collect(),
+                let lines = match window {
+                    Ok(window) => {
+                        window.lines().into_par_iter().map(|line| read_line(&examiner, room.as_ref(), line)).collect()
+                    }
                     Err(why) => vec![Err(why)],
                 };
-                if examined.send(seen).is_err() {
+                if examined.send(lines).is_err() {
                     return;
                 }
             }
         });
-        for seen in seen.into_iter().flatten() {
-            let Seen { trace, prepared, edited } =
-                seen.map_err(|error| ScoreError::Trace { file: file.clone(), error })?;
+        for line in lines.into_iter().flatten() {
+            let ExaminedLine { trace, examined, edited } =
+                line.map_err(|error| ScoreError::Trace { file: file.clone(), error })?;
             edits.traces.extend(edited);
             let found = trace.as_ref().map_or_else(Vec::new, |trace| passages.of(trace));
-            let added = builder.add(trace.as_ref(), &found, prepared);
+            let added = evaluator.add(trace.as_ref(), &found, examined);
             added.map_err(|error| ScoreError::Evaluation { file: file.clone(), error })?;
         }
-        Ok(builder.finish())
+        Ok(evaluator.finish())
     })
 }
 
 /// One examined line.
-struct Seen {
+struct ExaminedLine {
     /// The trace, if it is still needed.
     trace: Option<Trace>,
-    prepared: Prepared,
+    examined: ExaminedTrace,
     /// Trial id of a line that was edited by hand.
     edited: Option<String>,
 }
 
-fn see(preparer: &Preparer<'_>, (number, line): (usize, &[u8])) -> Result<Seen, TraceError> {
+fn read_line(
+    examiner: &Examiner<'_>,
+    room: Option<&Room>,
+    (number, line): (usize, &[u8]),
+) -> Result<ExaminedLine, TraceError> {
     let no_text = |why| TraceError::Read { line: number, error: io::Error::new(io::ErrorKind::InvalidData, why) };
     let text = std::str::from_utf8(line).map_err(no_text)?;
     let trace = trace::parse_trace(text, number)?;
     let edited = is_edited(trace::sealed(text), &trace.plan).then(|| trace.trial.clone());
-    let prepared = preparer.prepare_line(&trace, Vec::new());
-    let done = preparer.is_done_with(&prepared);
-    Ok(Seen { trace: (!done).then_some(trace), prepared, edited })
+    let examined = ExaminedTrace::of_line(examiner, &trace, Vec::new());
+    let is_done = room.zip(examined.verdict()).is_some_and(|(room, verdict)| room.is_full(verdict));
+    Ok(ExaminedLine { trace: (!is_done).then_some(trace), examined, edited })
 }
 
 /// Some lines of a file.

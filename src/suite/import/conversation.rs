@@ -166,16 +166,7 @@ impl TraceBuilder {
                 Some(TurnOutcome::Failed { kind: "refused".into(), message: refusal.clone() })
             }
             (_, true) if text.trim().is_empty() => None,
-            (_, true) => Some(TurnOutcome::Answered(Answer {
-                text: text.clone(),
-                sources: Vec::new(),
-                confidence: None,
-                used_internal_kb: false,
-                used_external_kb: false,
-                refused: false,
-                unseen: Vec::new(),
-                traceable: false,
-            })),
+            (_, true) => Some(TurnOutcome::Answered(Answer { text: text.clone(), ..Answer::default() })),
         };
         let call = self.completions;
         self.completions += 1;

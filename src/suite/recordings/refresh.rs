@@ -8,7 +8,7 @@ use super::staleness::{Ages, stale};
 use crate::plan::Plan;
 use crate::trace::{TrialEnd, TrialErrorKind};
 use crate::trial::Opened;
-use crate::trial::run::{self, Kept, Step};
+use crate::trial::run::{self, KeptTraces, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
@@ -68,7 +68,7 @@ pub(crate) fn refresh(opened: &Opened, plan: &Plan, missed: bool, ages: Option<A
 fn missing(opened: &Opened, plan: &Plan) -> io::Result<Vec<(usize, &'static str)>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut missed, mut index) = (Vec::new(), 0);
-    run::replay(opened, plan, cores, &Kept::default(), &|_| (), &mut |step| {
+    run::replay(opened, plan, cores, &KeptTraces::default(), &|_| (), &mut |step| {
         let Step::Trial(done) = step else { return Ok(ControlFlow::Continue(())) };
         if let TrialEnd::Error(problem) = &done.finished.trace.end {
             let lacking = [TrialErrorKind::LaneMissing, TrialErrorKind::CassetteMiss, TrialErrorKind::CassetteBroken];

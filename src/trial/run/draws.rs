@@ -5,7 +5,7 @@
 //! draws count, and the earlier verdicts are reported. Recordings keep their first draw independently, see
 //! `trial::verified`.
 
-use super::kept::Kept;
+use super::kept::KeptTraces;
 use crate::trace::{EXTERNAL, Trace, TrialEnd, TrialErrorKind, What};
 use crate::trial::Finished;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub(crate) const UNJUDGED: &str = "unknown";
 /// Draws of trials in earlier live runs.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierDraws {
-    runs: Vec<Kept>,
+    runs: Vec<KeptTraces>,
     trials: BTreeMap<String, Draw>,
     /// Number of times each trial ended in ERROR and is run again now.
     errors: BTreeMap<String, u32>,
@@ -32,7 +32,7 @@ struct Draw {
 
 impl EarlierDraws {
     /// Adds the judged trials of a run: by id, the verdict of the draw that counted, and whether it still counts.
-    pub(crate) fn add_run(&mut self, run: Kept, judged: impl IntoIterator<Item = (String, String, bool)>) {
+    pub(crate) fn add_run(&mut self, run: KeptTraces, judged: impl IntoIterator<Item = (String, String, bool)>) {
         let number = self.runs.len();
         let draws = judged.into_iter().filter(|(trial, ..)| run.has(trial));
         let draws = draws.map(|(trial, verdict, counts)| (trial, Draw { run: number, verdict, counts }));

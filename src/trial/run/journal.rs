@@ -17,7 +17,7 @@
 //! resume the run.
 
 use super::folder::stored_line;
-use super::kept::Kept;
+use super::kept::KeptTraces;
 use crate::plan::{Plan, differences};
 use crate::platform::files;
 use crate::platform::secrets;
@@ -133,9 +133,9 @@ pub enum JournalError {
 pub(crate) struct Journal {
     folder: PathBuf,
     begun: Begun,
-    kept: Kept,
+    kept: KeptTraces,
     /// Later draws of finished trials.
-    again: Kept,
+    again: KeptTraces,
     written: Mutex<Written>,
     resumed: bool,
     /// Number of ERROR results by trial, from earlier processes.
@@ -172,7 +172,7 @@ impl Journal {
         let passages = files::append(file(PASSAGES)).map_err(of(file(PASSAGES)))?;
         let passages = PassageWriter::new(passages, &Passages::default());
         let written = Mutex::new(Written { file: traces, length: 0, trials: BTreeSet::new(), passages });
-        let (kept, again) = (Kept::default(), Kept::default());
+        let (kept, again) = (KeptTraces::default(), KeptTraces::default());
         Ok(Self { folder, begun, kept, again, written, resumed: false, errors: BTreeMap::new() })
     }
 
@@ -199,7 +199,7 @@ impl Journal {
             if differences.is_empty() {
                 return Self::reopen(folder, begun, plan);
             }
-            let finished = Kept::of(&folder.join(TRACES), &id(&before), |_| true).map_or(0, |kept| kept.len());
+            let finished = KeptTraces::of(&folder.join(TRACES), &id(&before), |_| true).map_or(0, |kept| kept.len());
             let (at, command) = (begun.at, begun.command());
             refused = refused.or(Some(JournalError::Changed { at, command, finished, differences, folder }));
         }
@@ -213,8 +213,8 @@ impl Journal {
         if file.try_lock().is_err() {
             return Err(JournalError::Running { process: begun.process, since: begun.at });
         }
-        let kept = Kept::of(&path, &plan.id, |_| true).map_err(of)?;
-        let again = Kept::last_draws(&folder.join(RUN_AGAIN), &plan.id).map_err(of)?;
+        let kept = KeptTraces::of(&path, &plan.id, |_| true).map_err(of)?;
+        let again = KeptTraces::last_draws(&folder.join(RUN_AGAIN), &plan.id).map_err(of)?;
         let length = kept.whole();
         file.set_len(length).map_err(of)?;
         let beside = folder.join(PASSAGES);

@@ -12,7 +12,7 @@ const LONGEST: u64 = 1 << 30;
 
 /// Byte positions of finished trials' traces in a file; traces are read when needed.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct KeptTraces {
     file: PathBuf,
     /// Start and length of each trial's line, by trial id.
     lines: BTreeMap<String, (u64, u64)>,
@@ -22,7 +22,7 @@ pub(crate) struct Kept {
     passages: Passages,
 }
 
-impl Kept {
+impl KeptTraces {
     /// Trials in `file` that ended without being cancelled under the plan of this id, filtered by `wanted`. A truncated
     /// or edited line is ignored, so its trial runs again. If a trial has two lines, the first counts.
     ///

@@ -6,7 +6,7 @@
 //! stopped.
 
 use super::interrupt::interrupted;
-use super::{Commit, EarlierDraws, Inspected, Journal, Kept, Step, pass_ended};
+use super::{Commit, EarlierDraws, Inspected, Journal, KeptTraces, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::platform::clock::{Clock, RealClock};
 use crate::trace::{Trace, TrialEnd};
@@ -33,7 +33,7 @@ pub(crate) struct LiveOptions<'r> {
     /// Journal of finished trials, including those of an earlier process of this run.
     pub journal: &'r Journal,
     /// Trials that another run of this plan finished.
-    pub kept: &'r Kept,
+    pub kept: &'r KeptTraces,
     /// Draws of trials in earlier runs.
     pub earlier: &'r EarlierDraws,
 }

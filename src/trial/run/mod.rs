@@ -4,7 +4,7 @@
 //! `inspect` runs on the worker. `commit` sees every trial once, in plan order, on the calling thread, so results do
 //! not depend on the number of threads. A plan with a stopping design runs pass by pass, and the answer of `commit` at
 //! the end of a pass decides whether another begins. Finished trials of a live run survive any end of it ([`Journal`]),
-//! and trials that an earlier process finished are not run again ([`Kept`]). Nothing here judges.
+//! and trials that an earlier process finished are not run again ([`KeptTraces`]). Nothing here judges.
 
 mod draws;
 pub(crate) mod folder;
@@ -17,7 +17,7 @@ mod replay;
 pub(crate) use draws::{EarlierDraws, UNJUDGED};
 pub(crate) use interrupt::interrupted;
 pub(crate) use journal::{Begun, Journal, JournalError, unfinished};
-pub(crate) use kept::Kept;
+pub(crate) use kept::KeptTraces;
 pub(crate) use live::{LiveOptions, live};
 pub(crate) use replay::replay;
 

@@ -3,7 +3,7 @@
 //! External agents are real processes and wait for each other on tokio: their trials run after the others of their
 //! window, side by side where each has its process.
 
-use super::{Commit, Inspected, Kept, Step, pass_ended};
+use super::{Commit, Inspected, KeptTraces, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
 use crate::trial::{Doing, Finished, Opened, external};
@@ -26,7 +26,7 @@ pub(crate) fn replay<T: Send>(
     opened: &Opened,
     plan: &Plan,
     jobs: usize,
-    kept: &Kept,
+    kept: &KeptTraces,
     inspect: &(dyn Fn(&Trace) -> T + Sync),
     commit: &mut Commit<'_, T>,
 ) -> io::Result<()> {
@@ -60,7 +60,7 @@ struct Hands<'k> {
     /// Runtime for external agents; `None` if there are none.
     outside: Option<tokio::runtime::Runtime>,
     /// Trials that are not run again.
-    kept: &'k Kept,
+    kept: &'k KeptTraces,
 }
 
 /// Replays one pass.

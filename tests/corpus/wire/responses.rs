@@ -61,17 +61,7 @@ pub fn compare(dialect: &'static dyn Dialect, body: &Value, plain: &plain::Respo
 
 /// The reply as the next message: its words, and every signature, are in the request that it becomes part of.
 fn sent_back(dialect: &'static dyn Dialect, response: &ChatResponse, body: &Value) -> Result<(), String> {
-    let request = ragcheck::internals::provider::chat::ChatRequest {
-        model: "m".to_owned(),
-        messages: vec![response.to_message()],
-        tools: Vec::new().into(),
-        tool_choice: ragcheck::internals::provider::chat::ToolChoice::Auto,
-        temperature: None,
-        max_tokens: None,
-        seed: None,
-        parallel_calls: None,
-        passthrough: None,
-    };
+    let request = ragcheck::internals::provider::chat::ChatRequest::new("m", vec![response.to_message()]);
     let written = dialect.encode_request(&request);
     let again = dialect.decode_request("", &written).map_err(|error| error.to_string())?;
     equal("the reply's text when sent back", &texts(&again.messages), &response.content)?;

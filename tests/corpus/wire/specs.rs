@@ -53,20 +53,8 @@ fn samples() -> Vec<ChatRequest> {
                 });
             }
         }
-        samples.push(ChatRequest {
-            model: "gpt-4o".to_owned(),
-            messages: messages
-                .into_iter()
-                .filter(|message| message.calls.is_empty() && message.answers.is_none())
-                .collect(),
-            tools: Vec::new().into(),
-            tool_choice: ToolChoice::Auto,
-            temperature: None,
-            max_tokens: None,
-            seed: None,
-            parallel_calls: None,
-            passthrough: None,
-        });
+        let plain = messages.into_iter().filter(|message| message.calls.is_empty() && message.answers.is_none());
+        samples.push(ChatRequest::new("gpt-4o", plain.collect()));
     }
     samples
 }

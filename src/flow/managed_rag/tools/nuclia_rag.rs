@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 /// The tool.
 pub(super) static TOOL: Tool<ManagedRag> = Tool {
-    declaration: Declaration::with_error(NUCLIA_RAG, Role::Knowledge, schema, error),
+    declaration: Declaration::new(NUCLIA_RAG, Role::Knowledge, schema).with_error(error),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
 

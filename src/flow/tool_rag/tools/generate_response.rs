@@ -192,9 +192,7 @@ fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Result<Outp
         confidence: call.confidence,
         used_internal_kb: call.used_internal_kb,
         used_external_kb: call.used_external_kb,
-        refused: false,
-        unseen: Vec::new(),
-        traceable: false,
+        ..Answer::default()
     });
     Ok(Output::local(ToolResult::Responded, json!({"accepted": true}).to_string()))
 }

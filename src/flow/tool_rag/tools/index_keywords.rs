@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 /// The tool.
 pub(super) static TOOL: Tool<ToolRag> = Tool {
-    declaration: Declaration::offered_with(INDEX_KEYWORDS, Role::Index, schema, |services| services.search),
+    declaration: Declaration::new(INDEX_KEYWORDS, Role::Index, schema).offered_with(|services| services.search),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
 

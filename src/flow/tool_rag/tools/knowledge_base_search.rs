@@ -175,7 +175,7 @@ struct Metadata<'a> {
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct SearchMessage<'a> {
     chunks: Vec<Chunk<'a>>,
     metadata: Metadata<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,7 +185,7 @@ struct Told<'a> {
 /// The tool message: chunks with ids and a score by rank only, so that adding an unrelated document changes no message.
 fn for_model(call: &KnowledgeBaseSearch, found: &SearchHits) -> String {
     let nothing = "Nothing was found. Other words may help; otherwise the knowledge base has no answer.";
-    let told = Told {
+    let told = SearchMessage {
         chunks: (1..).zip(&found.hits).map(|(rank, hit)| chunk(rank, hit)).collect(),
         metadata: Metadata { kb_id: &call.kb_id, query: &call.query, found: found.hits.len() },
         note: found.hits.is_empty().then_some(nothing),

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 /// The tool.
 pub(super) static TOOL: Tool<ToolRag> = Tool {
-    declaration: Declaration::offered_with(PERPLEXITY_SEARCH, Role::External, schema, |services| services.search),
+    declaration: Declaration::new(PERPLEXITY_SEARCH, Role::External, schema).offered_with(|services| services.search),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
 };
 

@@ -70,7 +70,7 @@ struct Chunk<'a> {
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct DocumentsMessage<'a> {
     chunks: Vec<Chunk<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
@@ -83,7 +83,7 @@ fn for_model(documents: &[Document]) -> String {
     }
     let note = documents.is_empty().then_some("Nothing was found.");
     // Text, numbers and lists always serialise.
-    serde_json::to_string(&Told { chunks, note }).unwrap_or_default()
+    serde_json::to_string(&DocumentsMessage { chunks, note }).unwrap_or_default()
 }
 
 #[cfg(test)]

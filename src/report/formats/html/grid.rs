@@ -19,14 +19,14 @@ pub(super) struct Grid {
     scenario: String,
     summary: String,
     variants: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<GridRow>,
     more: usize,
     more_variants: usize,
     open: bool,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct GridRow {
     case: String,
     /// `None` if the variant does not run the case.
     cells: Vec<Option<Cell>>,
@@ -41,7 +41,7 @@ struct Cell {
 }
 
 /// Results of one case in one variant.
-struct Found {
+struct CellResults {
     worst: Verdict,
     trial: String,
     passed: u64,
@@ -54,7 +54,7 @@ struct Scenario {
     variants: Vec<String>,
     cases: Vec<String>,
     places: BTreeMap<String, usize>,
-    found: BTreeMap<(usize, usize), Found>,
+    found: BTreeMap<(usize, usize), CellResults>,
 }
 
 /// Grids of a run, scenarios in plan order, worst cases first.
@@ -79,7 +79,7 @@ pub(super) fn grids(trials: &TrialResults) -> Vec<Grid> {
             scenario.cases.len() - 1
         });
         let passed = u64::from(trial.verdict == Verdict::Pass);
-        let new = || Found { worst: trial.verdict, trial: trial.id.clone().into_owned(), passed: 0, trials: 0 };
+        let new = || CellResults { worst: trial.verdict, trial: trial.id.clone().into_owned(), passed: 0, trials: 0 };
         let found = scenario.found.entry((row, column)).or_insert_with(new);
         if worst_first(trial.verdict) < worst_first(found.worst) {
             (found.worst, found.trial) = (trial.verdict, trial.id.into_owned());
@@ -103,15 +103,15 @@ fn grid(scenario: Scenario, name: String, room: &mut usize) -> Grid {
     let listed = order.len().min(*room);
     *room -= listed;
     let columns = variants.len().min(VARIANTS);
-    let cell = |found: Found| Cell {
+    let cell = |found: CellResults| Cell {
         verdict: badge(found.worst),
         href: link(&found.trial).href,
         figure: if found.trials > 1 { format!("{}/{}", found.passed, found.trials) } else { String::new() },
     };
-    let rows: Vec<Row> = order
+    let rows: Vec<GridRow> = order
         .into_iter()
         .take(listed)
-        .map(|(_, row)| Row {
+        .map(|(_, row)| GridRow {
             case: cases[row].clone(),
             cells: (0..columns).map(|column| found.remove(&(row, column)).map(cell)).collect(),
         })

@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Serialize)]
 pub(super) struct Latency {
     kinds: Vec<Distribution>,
-    rows: Vec<Row>,
+    rows: Vec<LatencyRow>,
     stages: Vec<Stages>,
     names: Vec<String>,
-    first: Vec<Row>,
+    first: Vec<LatencyRow>,
 }
 
 #[derive(Serialize)]
@@ -32,7 +32,7 @@ struct Distribution {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct LatencyRow {
     name: String,
     kind: String,
     n: String,
@@ -73,7 +73,13 @@ pub(super) fn latency(evaluation: &Evaluation) -> Option<Latency> {
     let first = rows.iter().filter_map(|row| {
         let first = row.first_token.as_ref()?;
         let quantiles = first.quantiles.iter().map(cells).collect();
-        Some(Row { name: name(row), kind: row.kind.clone(), n: count(first.n), unanswered: String::new(), quantiles })
+        Some(LatencyRow {
+            name: name(row),
+            kind: row.kind.clone(),
+            n: count(first.n),
+            unanswered: String::new(),
+            quantiles,
+        })
     });
     Some(Latency {
         kinds,
@@ -122,8 +128,8 @@ fn distribution(kind: &str, mut sorted: Vec<u64>, rows: &[Times], limits: &[u64]
     Some(Distribution { kind: kind.to_owned(), chart, figures, n: count(sorted.len() as u64), names: shown, more })
 }
 
-fn quantiles(row: &Times) -> Row {
-    Row {
+fn quantiles(row: &Times) -> LatencyRow {
+    LatencyRow {
         name: name(row),
         kind: row.kind.clone(),
         n: count(row.turns),

@@ -12,7 +12,7 @@ mod model;
 mod rows;
 mod spending;
 
-use crate::report::page::{self, Page};
+use crate::report::page::{self, PageTemplate};
 use crate::report::{Format, View};
 use crate::trace::INDEX_HTML;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -24,7 +24,7 @@ pub(super) const FORMATS: &[&dyn Format] = &[&Html];
 #[derive(Debug, Clone, Copy)]
 pub struct Html;
 
-const PAGE: Page = Page {
+const PAGE: PageTemplate = PageTemplate {
     file: INDEX_HTML,
     kind: "report",
     template: include_str!("page.html"),

@@ -23,7 +23,7 @@ const PASSING: usize = 4;
 const VIOLATIONS: usize = 100;
 
 #[derive(Serialize)]
-pub(super) struct Page {
+pub(super) struct RunPage {
     title: String,
     outcome: Badge,
     exit_code: u8,
@@ -38,12 +38,12 @@ pub(super) struct Page {
     trials: u64,
     causes: Vec<CauseRow>,
     more_causes: usize,
-    criteria: Vec<Row>,
+    criteria: Vec<CriterionRow>,
     criteria_counts: String,
     grids: Vec<Grid>,
-    gates: Vec<Row>,
+    gates: Vec<CriterionRow>,
     /// Passing gates, if there are too many to show beside the others.
-    passing_gates: Vec<Row>,
+    passing_gates: Vec<CriterionRow>,
     gates_counts: String,
     errors: Vec<ErrorRow>,
     repeats: Vec<Repeated>,
@@ -66,7 +66,7 @@ pub(super) struct Badge {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct CriterionRow {
     anchor: String,
     id: String,
     scenario: String,
@@ -127,7 +127,7 @@ struct Requirement {
 }
 
 /// Builds the template data of `view`.
-pub(super) fn page(view: &View<'_>) -> Page {
+pub(super) fn page(view: &View<'_>) -> RunPage {
     let evaluation = view.evaluation;
     let outcome = figures::verdict_of(evaluation.exit_code);
     let word = match evaluation.exit_code {
@@ -138,7 +138,7 @@ pub(super) fn page(view: &View<'_>) -> Page {
         _ => "Not judged",
     };
     let (conclusion, caveats) = heading(&evaluation.conclusion);
-    let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<Row> {
+    let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<CriterionRow> {
         let axis = charts::domain(rows);
         let mut rows: Vec<_> = rows.iter().enumerate().collect();
         // Worst first, and rows that decide the exit code before others; otherwise in declared order.
@@ -152,7 +152,7 @@ pub(super) fn page(view: &View<'_>) -> Page {
     let requirements: Vec<_> =
         evaluation.requirements.iter().map(|row| requirement(row, &evaluation.criteria)).collect();
     let causes = causes(evaluation);
-    Page {
+    RunPage {
         title: format!("{word}: ragcheck report"),
         outcome: Badge { word, ..badge(outcome) },
         exit_code: evaluation.exit_code,
@@ -245,7 +245,7 @@ pub(super) fn badge(verdict: Verdict) -> Badge {
     Badge { word: verdict.as_str(), class, tone: "" }
 }
 
-fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> Row {
+fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> CriterionRow {
     let excluded = result.excluded.iter().map(|one| {
         let figure = format!("{} of {} {}", count(one.successes), count(one.n), result.units);
         (one.case.clone(), one.reason.clone(), figure)
@@ -254,7 +254,7 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> Row {
         let share = if *n == 0 { "–".into() } else { percent(*successes as f64 / *n as f64) };
         (variant.clone(), format!("{successes}/{n} = {share}"))
     });
-    Row {
+    CriterionRow {
         anchor: anchor.to_owned(),
         id: result.id.clone(),
         scenario: result.scenario.clone().unwrap_or_default(),
@@ -371,7 +371,7 @@ mod tests {
         run.evaluation.gates.insert(2, with(Verdict::Fail));
         run.evaluation.gates.push(with(Verdict::Inconclusive));
         let shown = page(&run.view());
-        let anchors = |rows: &[Row]| rows.iter().map(|row| row.anchor.clone()).collect::<Vec<_>>();
+        let anchors = |rows: &[CriterionRow]| rows.iter().map(|row| row.anchor.clone()).collect::<Vec<_>>();
         assert_eq!(anchors(&shown.gates), ["gate-3", "gate-7"]);
         assert_eq!(anchors(&shown.passing_gates), ["gate-1", "gate-2", "gate-4", "gate-5", "gate-6"]);
         run.evaluation.gates.pop();

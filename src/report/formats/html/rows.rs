@@ -97,7 +97,7 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
 /// its text.
 pub(super) fn searchable(view: &View<'_>) -> serde_json::Result<Vec<u8>> {
     #[derive(serde::Serialize)]
-    struct Found<'v> {
+    struct SearchEntry<'v> {
         s: Vec<&'v str>,
         t: Vec<usize>,
     }
@@ -111,7 +111,7 @@ pub(super) fn searchable(view: &View<'_>) -> serde_json::Result<Vec<u8>> {
         })
     };
     let rows = shown(&view.evaluation.trials, TABLE_ROWS).map(&mut number).collect();
-    let found = secrets::clean_packed(serde_json::to_vec(&Found { s: texts, t: rows })?);
+    let found = secrets::clean_packed(serde_json::to_vec(&SearchEntry { s: texts, t: rows })?);
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(&found).and_then(|()| gzip.finish()).map_err(serde_json::Error::io)
 }

@@ -8,16 +8,16 @@ use serde::Serialize;
 /// The section on tokens and money.
 #[derive(Serialize)]
 pub(super) struct Spending {
-    run: Row,
-    variants: Vec<Row>,
-    cases: Vec<Row>,
+    run: SpendingRow,
+    variants: Vec<SpendingRow>,
+    cases: Vec<SpendingRow>,
     more: u64,
     /// Why the total cost is unknown; empty if it is known.
     reason: String,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct SpendingRow {
     name: String,
     trials: String,
     calls: String,
@@ -42,9 +42,9 @@ pub(super) fn spending(sums: &Sums) -> Option<Spending> {
     })
 }
 
-fn row(name: &str, spent: &Spent) -> Row {
+fn row(name: &str, spent: &Spent) -> SpendingRow {
     let known = |tokens: Option<u64>| tokens.map_or_else(|| "not told".to_owned(), count);
-    Row {
+    SpendingRow {
         name: name.to_owned(),
         trials: count(spent.trials),
         calls: count(spent.model_calls),

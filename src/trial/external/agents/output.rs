@@ -14,10 +14,10 @@ const LONGEST_LINE: usize = 300;
 
 /// The output since a trial began; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Output(Arc<Mutex<Kept>>);
+pub(super) struct Output(Arc<Mutex<OutputTail>>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct OutputTail {
     bytes: VecDeque<u8>,
     dropped: bool,
 }
@@ -42,7 +42,7 @@ impl Output {
 
     /// Forgets what came before a trial.
     pub(super) fn clear(&self) {
-        *self.lock() = Kept::default();
+        *self.lock() = OutputTail::default();
     }
 
     /// Everything that is kept, without secrets.
@@ -63,7 +63,7 @@ impl Output {
         last.iter().map(|line| line.chars().filter(|one| !one.is_control()).take(LONGEST_LINE).collect()).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, OutputTail> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

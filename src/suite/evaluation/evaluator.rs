@@ -1,6 +1,6 @@
 //! Turns traces into verdicts and the files of a run folder; shared by runs, scores and imports.
 
-use crate::compare::{Collector, Comparison, Seen, Summary};
+use crate::compare::{Collector, Comparison, Summary, TrialFigures};
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Unread, Verdict};
 use crate::plan::Plan;
 use crate::platform::files;
@@ -12,22 +12,30 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// One examined trace.
-pub struct Prepared {
+/// One examined trace, with what reports and files need of it.
+pub struct ExaminedTrace {
     examined: Result<Examined, EvaluationError>,
     searchable: Searchable,
     /// The trace as a line of `traces.jsonl`, including the newline.
     pub line: Vec<u8>,
 }
 
-impl Prepared {
-    /// [`Prepared::verdict_of`], as spelled in reports.
-    pub fn verdict(&self) -> Option<&'static str> {
-        self.verdict_of().map(Verdict::as_str)
+impl ExaminedTrace {
+    /// Examines a trace, on any thread, and serialises it.
+    pub fn of(examiner: &Examiner<'_>, trace: &Trace) -> Self {
+        let mut line = Vec::with_capacity(8 * 1024);
+        // Writing to memory cannot fail, and a trace has string keys only.
+        let _ = trace::write_trace(&mut line, trace);
+        Self::of_line(examiner, trace, line)
+    }
+
+    /// Examines a trace that is already serialised.
+    pub fn of_line(examiner: &Examiner<'_>, trace: &Trace, line: Vec<u8>) -> Self {
+        Self { examined: examiner.examine(trace), searchable: Searchable::of(trace), line }
     }
 
     /// Verdict of the trial; `None` if it could not be examined.
-    pub fn verdict_of(&self) -> Option<Verdict> {
+    pub fn verdict(&self) -> Option<Verdict> {
         self.examined.as_ref().ok().map(|examined| examined.result().verdict)
     }
 
@@ -37,37 +45,8 @@ impl Prepared {
     }
 }
 
-/// Examines traces on any thread.
-#[derive(Clone)]
-pub struct Preparer<'p> {
-    examiner: Arc<Examiner<'p>>,
-    room: Room,
-    /// Whether every trace is needed again when it is added.
-    collects: bool,
-}
-
-impl Preparer<'_> {
-    /// Examines a trace and serialises it.
-    pub fn prepare(&self, trace: &Trace) -> Prepared {
-        let mut line = Vec::with_capacity(8 * 1024);
-        // Writing to memory cannot fail, and a trace has string keys only.
-        let _ = trace::write_trace(&mut line, trace);
-        self.prepare_line(trace, line)
-    }
-
-    /// Whether the trace need not be passed to [`EvaluationBuilder::add`].
-    pub fn is_done_with(&self, prepared: &Prepared) -> bool {
-        !self.collects && prepared.verdict_of().is_some_and(|verdict| self.room.is_full(verdict))
-    }
-
-    /// Examines a trace that is already serialised.
-    pub fn prepare_line(&self, trace: &Trace, line: Vec<u8>) -> Prepared {
-        Prepared { examined: self.examiner.examine(trace), searchable: Searchable::of(trace), line }
-    }
-}
-
-/// Aggregates examined traces in plan order.
-pub struct EvaluationBuilder<'p> {
+/// Aggregates examined traces in plan order: their verdicts, by [`Evaluator`], and the data of reports.
+pub struct RunEvaluator<'p> {
     plan: &'p Arc<Plan>,
     evaluator: Evaluator<'p>,
     timelines: TimelineBuilder,
@@ -75,7 +54,7 @@ pub struct EvaluationBuilder<'p> {
     unread: Unread<'p>,
 }
 
-impl<'p> EvaluationBuilder<'p> {
+impl<'p> RunEvaluator<'p> {
     /// Starts evaluating a run of `plan`.
     ///
     /// # Errors
@@ -84,10 +63,10 @@ impl<'p> EvaluationBuilder<'p> {
         Self::with_grades(plan, Grades::default())
     }
 
-    /// Like [`EvaluationBuilder::begin`], with grades of the answers for the metrics and reports that use them.
+    /// Like [`RunEvaluator::begin`], with grades of the answers for the metrics and reports that use them.
     ///
     /// # Errors
-    /// See [`EvaluationBuilder::begin`]; also if a grade belongs to a trial that is not in the plan.
+    /// See [`RunEvaluator::begin`]; also if a grade belongs to a trial that is not in the plan.
     pub fn with_grades(plan: &'p Arc<Plan>, grades: Grades) -> Result<Self, EvaluationError> {
         let evaluator = Evaluator::with_grades(plan, grades)?;
         let (timelines, unread) = (TimelineBuilder::default(), Unread::new(plan));
@@ -102,13 +81,14 @@ impl<'p> EvaluationBuilder<'p> {
         self
     }
 
-    /// Creates the part that workers use.
-    pub fn preparer(&self) -> Preparer<'p> {
-        Preparer {
-            examiner: self.evaluator.examiner(),
-            room: self.timelines.room(),
-            collects: self.collector.is_some(),
-        }
+    /// The part that threads share.
+    pub fn examiner(&self) -> Arc<Examiner<'p>> {
+        self.evaluator.examiner()
+    }
+
+    /// The report's remaining room for traces; `None` if every trace is needed again when it is added.
+    pub fn room(&self) -> Option<Room> {
+        self.collector.is_none().then(|| self.timelines.room())
     }
 
     /// Adds one trial; must be called in plan order. `trace` may be omitted if nothing needs it any more;
@@ -120,13 +100,14 @@ impl<'p> EvaluationBuilder<'p> {
         &mut self,
         trace: Option<&Trace>,
         passages: &[Arc<NamedPassage>],
-        prepared: Prepared,
+        examined: ExaminedTrace,
     ) -> Result<(), EvaluationError> {
-        let examined = prepared.examined?;
+        let ExaminedTrace { examined, searchable, .. } = examined;
+        let examined = examined?;
         let examiner = self.evaluator.examiner();
         let beside = Beside { grades: examiner.grades_of(&examined.result().id), passages };
         self.timelines.add(trace, beside, examined.result());
-        self.timelines.add_searchable(prepared.searchable, examined.result());
+        self.timelines.add_searchable(searchable, examined.result());
         if self.unread.holds(&examined)? {
             self.unread.hold(examined, trace.cloned());
             return Ok(());
@@ -143,7 +124,7 @@ impl<'p> EvaluationBuilder<'p> {
         if let Some((collector, trace)) = collector.zip(trace) {
             let result = examined.result();
             let missed = result.checks.iter().find(|check| !check.passed);
-            let seen = Seen {
+            let seen = TrialFigures {
                 passed: result.verdict == Verdict::Pass,
                 why: missed.map(|check| format!("{}: {}", check.what, check.seen)).unwrap_or_default(),
                 cost: result.cost,
