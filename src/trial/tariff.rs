@@ -3,6 +3,7 @@
 use super::opened::Opened;
 use crate::cassette::{Exchange, Outcome};
 use crate::plan::PlannedTrial;
+use crate::provider::wire::embeddings_shapes::{Shape, model_of as model_of_vectors};
 use crate::provider::{EXACT, wire};
 use crate::settings::SearchSettings;
 use crate::settings::price::{Price, Tokens};
@@ -72,9 +73,9 @@ struct Prices {
 }
 
 impl Prices {
-    /// The price of vectors; `body` is a request or an answer, which names its model.
-    fn of_vectors(&self, body: &Value) -> Option<Price> {
-        self.embeddings.or_else(|| self.by_model.get(body.get("model")?.as_str()?).copied())
+    /// The price of vectors; `path` and `body` are those of a request, or `body` is an answer that names its model.
+    fn of_vectors(&self, path: &str, body: &Value) -> Option<Price> {
+        self.embeddings.or_else(|| self.by_model.get(model_of_vectors(path, body)?).copied())
     }
 }
 
@@ -90,7 +91,7 @@ impl Tariff for Prices {
             // A knowledge server has no price, and a managed service has none per token.
             Service::Knowledge | Service::ManagedRetrieval | Service::Declared(_) => Some(0.0),
             // Embeddings have no output tokens.
-            Service::Embeddings => self.of_vectors(&request.body)?.of(tokens(0, 0)),
+            Service::Embeddings => self.of_vectors(&request.path, &request.body)?.of(tokens(0, 0)),
             _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
             _ => self.model?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
         }
@@ -109,7 +110,7 @@ impl Tariff for Prices {
             Service::Search => self.search,
             Service::Embeddings => {
                 let body: Value = serde_json::from_slice(&response.body).ok()?;
-                return self.of_vectors(&body)?.of(tokens_read(&response.body)?);
+                return self.of_vectors("", &body)?.of(tokens_read(profile, &response.body)?);
             }
             _ => self.model,
         };
@@ -143,17 +144,16 @@ pub(crate) fn tokens(exchange: &Exchange) -> Option<Tokens> {
         return Some(nothing);
     }
     if exchange.service == Service::Embeddings.as_str() {
-        return tokens_read(body);
+        return tokens_read(&exchange.profile, body);
     }
     let stream = sse::is_stream(headers, body);
     tokens_of(&exchange.profile, stream, body)
 }
 
 /// Token usage reported in an embeddings response.
-fn tokens_read(body: &[u8]) -> Option<Tokens> {
-    let usage = serde_json::from_slice::<Value>(body).ok()?;
-    let read = ["/usage/prompt_tokens", "/usage/total_tokens"].into_iter().find_map(|at| usage.pointer(at)?.as_u64());
-    Some(Tokens { input: Some(read?), cached: None, output: Some(0) })
+fn tokens_read(profile: &str, body: &[u8]) -> Option<Tokens> {
+    let read = Shape::named(profile).tokens(&serde_json::from_slice(body).ok()?)?;
+    Some(Tokens { input: Some(read), cached: None, output: Some(0) })
 }
 
 /// Token usage reported in a completion of the named dialect.
@@ -210,6 +210,8 @@ mod tests {
         let prices = Prices { by_model: BTreeMap::from([("small".to_owned(), DEAR)]), ..Prices::default() };
         let body = |model: &str| json!({"input": [[101, 7]], "model": model});
         let asked = |model| prices.quote(&request(Service::Embeddings, "/embeddings", body(model)));
+        let by_path = request(Service::Embeddings, "/models/small:embedContent", json!({}));
+        assert_eq!(prices.quote(&by_path), Some(2.0), "Google's is in the path");
         assert_eq!((asked("small"), asked("large")), (Some(body("small").to_string().len() as f64), None));
         for path in ["/v1/messages/count_tokens", "/models/g:countTokens?x=1"] {
             assert_eq!(Prices::default().quote(&request(Service::Model, path, json!({}))), Some(0.0), "{path}");

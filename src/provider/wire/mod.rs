@@ -8,7 +8,7 @@
 //!
 //! `passthrough` restores the positions, `document` reads JSON with readable errors, `error` classifies error bodies,
 //! `assembler` assembles streams, `route` finds the dialect of an address, `perplexity` decodes answers of a search
-//! service, `embeddings` is separate because its results are vectors, `nuclia_ask` because it has a question and no
+//! service, `embeddings` and `embeddings_shapes` are separate because their results are vectors, `nuclia_ask` because it has a question and no
 //! conversation.
 
 pub(crate) mod assembler;
@@ -23,6 +23,7 @@ pub mod anthropic_messages;
 mod anthropic_messages_blocks;
 mod anthropic_messages_stream;
 pub mod embeddings;
+pub(crate) mod embeddings_shapes;
 pub mod gemini;
 mod gemini_parts;
 mod gemini_stream;
