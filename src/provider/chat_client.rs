@@ -124,7 +124,7 @@ pub fn decode(dialect: &dyn Dialect, response: &HttpResponse, redactor: &Redacto
     if !(200..300).contains(&response.status) {
         return Err(failure(response, redactor));
     }
-    if stream::is_stream(response) {
+    if stream::is_stream(dialect, response) {
         return stream::decode(dialect, response, redactor);
     }
     let body: Value = serde_json::from_slice(&response.body)

@@ -113,7 +113,7 @@ pub(crate) fn search_answer(
     read(request, result, |response| {
         let redactor = Redactor::default();
         let good = (200..300).contains(&response.status);
-        if good && stream::is_stream(response) {
+        if good && stream::is_stream(dialect, response) {
             let document = assembled(dialect, response, &redactor)?;
             return perplexity::decode_answer(&document).map_err(|error| unreadable(response, &error, &redactor));
         }

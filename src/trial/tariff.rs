@@ -7,7 +7,7 @@ use crate::provider::wire::embeddings_shapes::{Shape, model_of as model_of_vecto
 use crate::provider::{EXACT, wire};
 use crate::settings::SearchSettings;
 use crate::settings::price::{Price, Tokens};
-use crate::transport::{HttpRequest, HttpResponse, Service, Tariff, sse};
+use crate::transport::{HttpRequest, HttpResponse, Service, Tariff};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -114,24 +114,24 @@ impl Tariff for Prices {
             }
             _ => self.model,
         };
-        let stream = sse::is_stream(&response.headers, &response.body);
-        price?.of(tokens_of(profile, stream, &response.body)?)
+        price?.of(tokens_of(profile, &response.headers, &response.body)?)
     }
 }
 
 /// Whether a request of the agent's asks for no completion: for a list of models, or how many tokens a text has.
 fn is_free(request: &HttpRequest) -> bool {
     let path = request.path.split('?').next().unwrap_or_default();
-    request.method == "GET" || path.ends_with("/count_tokens") || path.ends_with(":countTokens")
+    request.method == "GET" || ["/count_tokens", ":countTokens", "/api/show"].iter().any(|end| path.ends_with(end))
 }
 
 /// The bound on the tokens of a completion that a request has, in any dialect.
 fn most_tokens(body: &Value) -> Option<u64> {
     let bound = |fields: &Value| {
-        let names = ["max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens"];
+        let names = ["max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens", "num_predict"];
         names.into_iter().find_map(|name| fields.get(name)?.as_u64())
     };
-    let one = bound(body).or_else(|| bound(body.get("generationConfig")?));
+    let nested = || ["generationConfig", "options"].into_iter().find_map(|key| bound(body.get(key)?));
+    let one = bound(body).or_else(nested);
     let times = body.get("n").and_then(Value::as_u64).unwrap_or(1).max(1);
     one.map(|one| one.saturating_mul(times))
 }
@@ -146,8 +146,7 @@ pub(crate) fn tokens(exchange: &Exchange) -> Option<Tokens> {
     if exchange.service == Service::Embeddings.as_str() {
         return tokens_read(&exchange.profile, body);
     }
-    let stream = sse::is_stream(headers, body);
-    tokens_of(&exchange.profile, stream, body)
+    tokens_of(&exchange.profile, headers, body)
 }
 
 /// Token usage reported in an embeddings response.
@@ -157,11 +156,11 @@ fn tokens_read(profile: &str, body: &[u8]) -> Option<Tokens> {
 }
 
 /// Token usage reported in a completion of the named dialect.
-fn tokens_of(dialect: &str, stream: bool, body: &[u8]) -> Option<Tokens> {
+fn tokens_of(dialect: &str, headers: &[(String, String)], body: &[u8]) -> Option<Tokens> {
     let dialect = wire::by_name(dialect)?;
-    let document: Value = if stream {
+    let document: Value = if dialect.framing().is_stream(headers, body) {
         let mut assembler = dialect.assembler();
-        for event in sse::read_all(body).ok()? {
+        for event in dialect.framing().read(body).ok()? {
             assembler.push(&event).ok()?;
         }
         assembler.document()

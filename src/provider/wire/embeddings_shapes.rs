@@ -46,11 +46,7 @@ pub(crate) static COHERE: Shape = Shape {
         name: "cohere-embeddings",
         version: 1,
         drop: &[],
-        layout: &Layout {
-            model: Some("/model"),
-            conversation: &["/texts", "/inputs", "/images"],
-            ..Layout::NONE
-        },
+        layout: &Layout { model: Some("/model"), conversation: &["/texts", "/inputs", "/images"], ..Layout::NONE },
     },
     texts: &[Place::at("/texts/*"), Place::at("/inputs/*/content/*/text")],
     vectors: &["/embeddings"],
@@ -143,11 +139,7 @@ mod tests {
         for (shape, answer, tokens) in [
             (&OPENAI, json!({"data": [{"embedding": "AACAPw"}], "usage": {"prompt_tokens": 3}}), Some(3)),
             (&GOOGLE, json!({"embedding": {"values": vector}}), None),
-            (
-                &GOOGLE,
-                json!({"embeddings": [{"values": vector}], "usageMetadata": {"promptTokenCount": 4}}),
-                Some(4),
-            ),
+            (&GOOGLE, json!({"embeddings": [{"values": vector}], "usageMetadata": {"promptTokenCount": 4}}), Some(4)),
             (
                 &COHERE,
                 json!({"embeddings": {"float": [vector]}, "meta": {"billed_units": {"input_tokens": 5}}}),

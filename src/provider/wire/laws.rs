@@ -20,8 +20,7 @@ pub struct Example {
 #[test]
 fn each_dialect_reads_the_words_of_its_sample() {
     for dialect in dialects() {
-        let request =
-            dialect.decode_request("/v1beta/models/m:generateContent", &dialect.example().request).expect("decodes");
+        let request = dialect.decode_request(&dialect.path("m", false), &dialect.example().request).expect("decodes");
         let name = dialect.name();
         assert_eq!(request.model, "m", "{name}");
         assert_eq!(request.messages[0].role, Role::System, "{name}");

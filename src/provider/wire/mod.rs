@@ -7,7 +7,7 @@
 //! changed fields differs only in these. What is kept is sent back only in its own dialect.
 //!
 //! `passthrough` restores the positions, `document` reads JSON with readable errors, `error` classifies error bodies,
-//! `assembler` assembles streams, `route` finds the dialect of an address, `perplexity` decodes answers of a search
+//! `framing` cuts streams into events and `assembler` assembles them, `route` finds the dialect of an address, `perplexity` decodes answers of a search
 //! service, `embeddings` and `embeddings_shapes` are separate because their results are vectors, `nuclia_ask` because it has a question and no
 //! conversation.
 
@@ -15,6 +15,7 @@ pub(crate) mod assembler;
 mod call_ids;
 mod document;
 mod error;
+pub(crate) mod framing;
 #[cfg(test)]
 mod laws;
 mod passthrough;
@@ -29,6 +30,7 @@ mod gemini_parts;
 mod gemini_stream;
 pub(crate) mod nuclia_ask;
 mod nuclia_ask_answer;
+pub(crate) mod ollama;
 pub mod openai_chat;
 mod openai_chat_answer;
 mod openai_chat_legacy;
@@ -71,6 +73,7 @@ dialects! {
     openai_responses,
     anthropic_messages,
     gemini,
+    ollama,
     perplexity_agent,
     perplexity_sonar,
 }
@@ -149,6 +152,10 @@ pub trait Dialect: Send + Sync {
     /// sentence.
     fn encode_error(&self, _status: u16, code: &str, message: &str) -> Value {
         json!({"error": {"message": message, "type": code, "param": null, "code": code}})
+    }
+    /// How its streams are cut into events.
+    fn framing(&self) -> framing::Framing {
+        framing::Framing::Events
     }
     /// An assembler for one stream.
     fn assembler(&self) -> Assembler;

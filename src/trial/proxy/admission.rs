@@ -90,7 +90,8 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Service]) -> Resul
         Refusal::forbidden("ragcheck_forbidden", why)
     })?;
     let (method, path, query) = (head.method.as_str(), head.uri.path(), head.uri.query());
-    let found = route::declared(mounts, method, path, query).or_else(|| route::route(method, path, query, &head.headers));
+    let found =
+        route::declared(mounts, method, path, query).or_else(|| route::route(method, path, query, &head.headers));
     found.ok_or_else(|| Refusal {
         status: StatusCode::NOT_FOUND,
         code: "ragcheck_unknown_path",

@@ -4,11 +4,11 @@
 //! provider's own clients are given. Some of them want a version in their base URL and some do not, and Google's write
 //! `v1beta`: all spellings are taken, with and without a trailing slash.
 
+use crate::provider::EXACT;
 use crate::provider::wire::embeddings_shapes::{COHERE, GOOGLE, OLLAMA, OPENAI, Shape};
 use crate::provider::wire::{
-    Dialect, anthropic_messages, gemini, openai_chat, openai_responses, perplexity_agent, perplexity_sonar,
+    Dialect, anthropic_messages, gemini, ollama, openai_chat, openai_responses, perplexity_agent, perplexity_sonar,
 };
-use crate::provider::EXACT;
 use crate::transport::{Profile, Service};
 use Version::{InBase, OfClient, V1};
 use axum::http::HeaderMap;
@@ -74,13 +74,7 @@ enum Version {
     OfClient,
 }
 
-const fn entry(
-    service: Service,
-    method: &'static str,
-    path: &'static str,
-    api: Api,
-    version: Version,
-) -> Entry {
+const fn entry(service: Service, method: &'static str, path: &'static str, api: Api, version: Version) -> Entry {
     Entry { service, method, path, api, version }
 }
 
@@ -88,6 +82,7 @@ const CHAT: Api = Api::Dialect(openai_chat::DIALECT);
 const RESPONSES: Api = Api::Dialect(openai_responses::DIALECT);
 const MESSAGES: Api = Api::Dialect(anthropic_messages::DIALECT);
 const GEMINI: Api = Api::Dialect(gemini::DIALECT);
+const CHAT_OF_OLLAMA: Api = Api::Dialect(ollama::DIALECT);
 const AGENT: Api = Api::Dialect(perplexity_agent::DIALECT);
 const SONAR: Api = Api::Dialect(perplexity_sonar::DIALECT);
 
@@ -101,6 +96,11 @@ const TABLE: &[Entry] = &[
     entry(Service::Model, "POST", "/models/*:generateContent", GEMINI, InBase),
     entry(Service::Model, "POST", "/models/*:streamGenerateContent", GEMINI, InBase),
     entry(Service::Model, "POST", "/models/*:countTokens", Api::Exact, InBase),
+    entry(Service::Model, "POST", "/api/chat", CHAT_OF_OLLAMA, InBase),
+    entry(Service::Model, "POST", "/api/generate", CHAT_OF_OLLAMA, InBase),
+    entry(Service::Model, "POST", "/api/show", Api::Exact, InBase),
+    entry(Service::Model, "GET", "/api/tags", Api::Exact, InBase),
+    entry(Service::Model, "GET", "/api/version", Api::Exact, InBase),
     entry(Service::Embeddings, "POST", "/embeddings", Api::Embeddings(&OPENAI), InBase),
     entry(Service::Embeddings, "POST", "/openai/deployments/*/embeddings", Api::Embeddings(&OPENAI), InBase),
     entry(Service::Embeddings, "POST", "/models/*:embedContent", Api::Embeddings(&GOOGLE), InBase),
@@ -177,6 +177,8 @@ pub(super) fn client_dialect(path: &str, headers: &HeaderMap) -> &'static dyn Di
         anthropic_messages::DIALECT
     } else if headers.keys().any(|name| google(name.as_str())) || below.contains("/models/") && below.contains(':') {
         gemini::DIALECT
+    } else if below.contains("/api/") {
+        ollama::DIALECT
     } else {
         openai_chat::DIALECT
     }
@@ -261,13 +263,21 @@ mod tests {
             ("/model/v1beta/models/g:generateContent", Service::Model, GEMINI, "/models/g:generateContent"),
             ("/model/v1beta/models/g:countTokens", Service::Model, Api::Exact, "/models/g:countTokens"),
             ("/model/v1/embeddings", Service::Embeddings, Api::Embeddings(&OPENAI), "/embeddings"),
-            ("/model/v1beta/models/e:embedContent", Service::Embeddings, Api::Embeddings(&GOOGLE), "/models/e:embedContent"),
+            (
+                "/model/v1beta/models/e:embedContent",
+                Service::Embeddings,
+                Api::Embeddings(&GOOGLE),
+                "/models/e:embedContent",
+            ),
             (
                 "/model/v1beta/models/e:batchEmbedContents",
                 Service::Embeddings,
                 Api::Embeddings(&GOOGLE),
                 "/models/e:batchEmbedContents",
             ),
+            ("/model/api/chat", Service::Model, CHAT_OF_OLLAMA, "/api/chat"),
+            ("/model/api/generate/", Service::Model, CHAT_OF_OLLAMA, "/api/generate"),
+            ("/model/api/show", Service::Model, Api::Exact, "/api/show"),
             ("/model/v2/embed", Service::Embeddings, Api::Embeddings(&COHERE), "/v2/embed"),
             ("/model/v1/embed", Service::Embeddings, Api::Embeddings(&COHERE), "/v1/embed"),
             ("/model/api/embed", Service::Embeddings, Api::Embeddings(&OLLAMA), "/api/embed"),
@@ -297,6 +307,7 @@ mod tests {
             ("/model/v1/files", &with("anthropic-version"), anthropic_messages::DIALECT),
             ("/model/v1beta/models/g:embedContent", &none, gemini::DIALECT),
             ("/model/v1beta/files", &with("x-goog-api-client"), gemini::DIALECT),
+            ("/model/api/pull", &none, ollama::DIALECT),
         ] {
             assert_eq!(client_dialect(path, headers), dialect, "{path}");
         }

@@ -130,7 +130,9 @@ pub async fn answer(client: &reqwest::Client, proxy: SocketAddr, asks: Asks, que
     let post = async |path: String, body: Value| {
         let key = match asks.api {
             Api::Messages => ("x-api-key", "sk-agents-own-0123456789"),
-            Api::Gemini | Api::GeminiList | Api::GoogleVector | Api::GoogleVectors => ("x-goog-api-key", "sk-agents-own-0123456789"),
+            Api::Gemini | Api::GeminiList | Api::GoogleVector | Api::GoogleVectors => {
+                ("x-goog-api-key", "sk-agents-own-0123456789")
+            }
             _ => ("authorization", "Bearer sk-agents-own-0123456789"),
         };
         let mut request = client.post(format!("http://{proxy}{path}")).header(key.0, key.1);
@@ -217,8 +219,11 @@ pub fn provide(uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Option<Response> 
         "/v2/embed" => {
             let meta = json!({"api_version": {"version": "2"}, "billed_units": {"input_tokens": 3}});
             let embeddings = json!({"float": [[0.015_625, -2.0]]});
-            (json!({"id": "e", "embeddings": embeddings, "texts": asked["texts"], "meta": meta,
-                "response_type": "embeddings_by_type"}), Vec::new())
+            (
+                json!({"id": "e", "embeddings": embeddings, "texts": asked["texts"], "meta": meta,
+                "response_type": "embeddings_by_type"}),
+                Vec::new(),
+            )
         }
         "/api/embed" => {
             let vectors = json!([[0.015_625, -2.0]]);
