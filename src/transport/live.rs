@@ -215,9 +215,10 @@ pub(super) fn address(service: Service, base_url: &str, path: &str) -> String {
 
 /// Whether a response is a stream that lacks its end: it must be neither believed nor recorded.
 fn is_cut(response: &HttpResponse, end: &StreamEnd) -> bool {
-    let lines = |value: &str| value.trim_start().to_ascii_lowercase().starts_with("application/x-ndjson");
-    let lines = response.header("content-type").is_some_and(lines);
-    let stream = lines || sse::is_stream(&response.headers, &response.body);
+    let others = ["application/x-ndjson", "application/vnd.amazon.eventstream"];
+    let typed = response.header("content-type").map(|kind| kind.trim_start().to_ascii_lowercase());
+    let typed = typed.is_some_and(|kind| others.iter().any(|other| kind.starts_with(other)));
+    let stream = typed || sse::is_stream(&response.headers, &response.body);
     (200..300).contains(&response.status) && stream && !end.is_whole(&response.body)
 }
 

@@ -10,8 +10,17 @@ use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock};
 
 /// Hosts of the services whose variables have a usual name.
-const TIED: [(&str, &[&str]); 16] = [
+const TIED: [(&str, &[&str]); 17] = [
     ("ANTHROPIC_API_KEY", &["api.anthropic.com"]),
+    (
+        "AWS_BEARER_TOKEN_BEDROCK",
+        &[
+            "bedrock-runtime.us-east-1.amazonaws.com",
+            "bedrock-runtime.us-west-2.amazonaws.com",
+            "bedrock-runtime.eu-west-1.amazonaws.com",
+            "bedrock-runtime.eu-central-1.amazonaws.com",
+        ],
+    ),
     ("CEREBRAS_API_KEY", &["api.cerebras.ai"]),
     ("CO_API_KEY", &["api.cohere.com", "api.cohere.ai"]),
     ("COHERE_API_KEY", &["api.cohere.com", "api.cohere.ai"]),

@@ -23,6 +23,8 @@ mod passthrough;
 pub mod anthropic_messages;
 mod anthropic_messages_blocks;
 mod anthropic_messages_stream;
+pub(crate) mod bedrock_converse;
+mod bedrock_converse_blocks;
 pub mod embeddings;
 pub(crate) mod embeddings_shapes;
 pub mod gemini;
@@ -74,6 +76,7 @@ dialects! {
     anthropic_messages,
     gemini,
     ollama,
+    bedrock_converse,
     perplexity_agent,
     perplexity_sonar,
 }

@@ -7,7 +7,8 @@
 use crate::provider::EXACT;
 use crate::provider::wire::embeddings_shapes::{COHERE, GOOGLE, OLLAMA, OPENAI, Shape};
 use crate::provider::wire::{
-    Dialect, anthropic_messages, gemini, ollama, openai_chat, openai_responses, perplexity_agent, perplexity_sonar,
+    Dialect, anthropic_messages, bedrock_converse, gemini, ollama, openai_chat, openai_responses, perplexity_agent,
+    perplexity_sonar,
 };
 use crate::transport::{Profile, Service};
 use Version::{InBase, OfClient, V1};
@@ -18,7 +19,7 @@ pub(crate) const MODEL_MOUNT: &str = "/model/v1";
 /// Where the search service is.
 pub(crate) const SEARCH_MOUNT: &str = "/search";
 /// Beginnings of paths that no version stands before.
-const OWN_ROOTS: [&str; 2] = ["/api/", "/v2/"];
+const OWN_ROOTS: [&str; 3] = ["/api/", "/v2/", "/model/"];
 /// Versions that may follow the mount.
 const VERSIONS: [&str; 3] = ["/v1", "/v1beta", "/v1alpha"];
 
@@ -82,6 +83,7 @@ const CHAT: Api = Api::Dialect(openai_chat::DIALECT);
 const RESPONSES: Api = Api::Dialect(openai_responses::DIALECT);
 const MESSAGES: Api = Api::Dialect(anthropic_messages::DIALECT);
 const GEMINI: Api = Api::Dialect(gemini::DIALECT);
+const CONVERSE: Api = Api::Dialect(bedrock_converse::DIALECT);
 const CHAT_OF_OLLAMA: Api = Api::Dialect(ollama::DIALECT);
 const AGENT: Api = Api::Dialect(perplexity_agent::DIALECT);
 const SONAR: Api = Api::Dialect(perplexity_sonar::DIALECT);
@@ -96,6 +98,8 @@ const TABLE: &[Entry] = &[
     entry(Service::Model, "POST", "/models/*:generateContent", GEMINI, InBase),
     entry(Service::Model, "POST", "/models/*:streamGenerateContent", GEMINI, InBase),
     entry(Service::Model, "POST", "/models/*:countTokens", Api::Exact, InBase),
+    entry(Service::Model, "POST", "/model/*/converse", CONVERSE, InBase),
+    entry(Service::Model, "POST", "/model/*/converse-stream", CONVERSE, InBase),
     entry(Service::Model, "POST", "/api/chat", CHAT_OF_OLLAMA, InBase),
     entry(Service::Model, "POST", "/api/generate", CHAT_OF_OLLAMA, InBase),
     entry(Service::Model, "POST", "/api/show", Api::Exact, InBase),
@@ -177,6 +181,10 @@ pub(super) fn client_dialect(path: &str, headers: &HeaderMap) -> &'static dyn Di
         anthropic_messages::DIALECT
     } else if headers.keys().any(|name| google(name.as_str())) || below.contains("/models/") && below.contains(':') {
         gemini::DIALECT
+    } else if headers.contains_key("amz-sdk-request")
+        || ["/converse", "/converse-stream"].iter().any(|end| below.ends_with(end))
+    {
+        bedrock_converse::DIALECT
     } else if below.contains("/api/") {
         ollama::DIALECT
     } else {
@@ -275,6 +283,7 @@ mod tests {
                 Api::Embeddings(&GOOGLE),
                 "/models/e:batchEmbedContents",
             ),
+            ("/model/model/m%3A0/converse-stream", Service::Model, CONVERSE, "/model/m%3A0/converse-stream"),
             ("/model/api/chat", Service::Model, CHAT_OF_OLLAMA, "/api/chat"),
             ("/model/api/generate/", Service::Model, CHAT_OF_OLLAMA, "/api/generate"),
             ("/model/api/show", Service::Model, Api::Exact, "/api/show"),
@@ -308,6 +317,8 @@ mod tests {
             ("/model/v1beta/models/g:embedContent", &none, gemini::DIALECT),
             ("/model/v1beta/files", &with("x-goog-api-client"), gemini::DIALECT),
             ("/model/api/pull", &none, ollama::DIALECT),
+            ("/model/model/m%3A0/converse", &none, bedrock_converse::DIALECT),
+            ("/model/model/m/invoke", &with("amz-sdk-request"), bedrock_converse::DIALECT),
         ] {
             assert_eq!(client_dialect(path, headers), dialect, "{path}");
         }

@@ -1,7 +1,7 @@
 //! Agents that ask by other APIs than Chat Completions: recorded, replayed with the provider stopped, the same verdict.
 
 use super::desk::{Desk, Kind, plain};
-use super::events;
+use super::{events, own_apis};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -26,6 +26,8 @@ pub enum Api {
     Gemini,
     /// Gemini's stream as one JSON list.
     GeminiList,
+    Ollama,
+    Bedrock,
     /// Vectors of token ids, and a completion.
     Embeddings,
     /// Vectors in other providers' shapes, and a completion.
@@ -37,8 +39,8 @@ pub enum Api {
 
 const VECTORS: [Api; 5] =
     [Api::Embeddings, Api::GoogleVector, Api::GoogleVectors, Api::CohereVectors, Api::OllamaVectors];
-const TOOL: &str = "search_docs";
-const FOUND: &str = "A helmet comes with every kayak.";
+pub const TOOL: &str = "search_docs";
+pub const FOUND: &str = "A helmet comes with every kayak.";
 
 impl Api {
     fn path(self, asks: Asks) -> String {
@@ -50,6 +52,7 @@ impl Api {
             }
             Self::GeminiList => format!("/model/v1beta/models/{}:streamGenerateContent", asks.model),
             Self::Gemini => format!("/model/v1beta/models/{}:generateContent", asks.model),
+            Self::Ollama | Self::Bedrock => own_apis::path(asks),
             Self::Embeddings => "/model/v1/embeddings".into(),
             Self::GoogleVector => format!("/model/v1beta/models/{}:embedContent", asks.model),
             Self::GoogleVectors => format!("/model/v1beta/models/{}:batchEmbedContents", asks.model),
@@ -104,6 +107,7 @@ impl Api {
                 return json!({"systemInstruction": {"parts": [{"text": asks.prompt}]}, "contents": contents,
                     "tools": [{"functionDeclarations": [tool]}]});
             }
+            Self::Ollama | Self::Bedrock => return own_apis::body(asks, question, second),
             Self::Embeddings => {
                 return json!({"model": asks.model, "input": [[1820, 7], [9]], "encoding_format": "base64"});
             }
@@ -162,6 +166,9 @@ pub fn provide(uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Option<Response> 
     if text.contains("down-1") || path.contains("down-1") {
         let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
         return Some((StatusCode::SERVICE_UNAVAILABLE, axum::Json(error)).into_response());
+    }
+    if let Some(answer) = own_apis::provide(uri, headers, &asked, second) {
+        return Some(answer);
     }
     let arguments = json!({"query": "helmet"});
     let (whole, events) = match path {
@@ -302,7 +309,8 @@ fn passes(asks: Asks) {
     assert!(plain(&outcome.stdout).contains("system prompt changed"), "{asks:?}: {}", outcome.stdout);
     let heard: Value = serde_json::from_str(&desk.heard()).expect("JSON");
     let error = &heard["error"];
-    assert!(error["message"].as_str().is_some_and(|words| words.starts_with("ragcheck: ")), "{heard}");
+    let words = [error, &error["message"], &heard["message"]].into_iter().find_map(Value::as_str);
+    assert!(words.is_some_and(|words| words.starts_with("ragcheck: ")), "{heard}");
     match asks.api {
         Api::Messages => {
             assert_eq!((&heard["type"], &error["type"]), (&json!("error"), &json!("invalid_request_error")), "{heard}");
@@ -310,6 +318,8 @@ fn passes(asks: Asks) {
         Api::Gemini | Api::GeminiList => {
             assert_eq!((&error["code"], &error["status"]), (&json!(400), &json!("INVALID_ARGUMENT")), "{heard}");
         }
+        Api::Ollama => assert_eq!(heard["code"], "ragcheck_cassette_miss", "{heard}"),
+        Api::Bedrock => assert_eq!(heard["__type"], "ragcheck_cassette_miss", "{heard}"),
         _ => assert_eq!(error["code"], "ragcheck_cassette_miss", "{heard}"),
     }
 }
@@ -345,6 +355,20 @@ fn an_agent_that_asks_by_generate_content_is_recorded_and_replayed_without_its_p
     passes(asks(Api::Gemini, true));
     passes(asks(Api::GeminiList, true));
     is_an_outage(asks(Api::Gemini, false));
+}
+
+#[test]
+fn an_agent_that_asks_by_ollamas_own_api_is_recorded_and_replayed_without_its_provider() {
+    passes(asks(Api::Ollama, false));
+    passes(asks(Api::Ollama, true));
+    is_an_outage(asks(Api::Ollama, true));
+}
+
+#[test]
+fn an_agent_that_asks_by_converse_is_recorded_and_replayed_without_its_provider() {
+    passes(asks(Api::Bedrock, false));
+    passes(asks(Api::Bedrock, true));
+    is_an_outage(asks(Api::Bedrock, false));
 }
 
 #[test]

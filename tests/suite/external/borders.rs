@@ -3,13 +3,14 @@
 use super::desk::{Desk, Kind, plain};
 
 /// What is asked, as it is named, and the words that tell it.
-const REFUSED: [(Kind, &str); 6] = [
+const REFUSED: [(Kind, &str); 7] = [
     (
         Kind::Assistants,
         "your agent asked POST /model/v1/assistants, which is not served; served: POST /model/v1/chat/completions",
     ),
     (Kind::Batches, "your agent asked POST /model/v1/messages/batches, which is not served"),
     (Kind::Predict, "your agent asked POST /model/v1beta/models/g:predict, which is not served"),
+    (Kind::Signed, "your agent asked POST /model/model/m%3A0/converse, which is signed by AWS (SigV4)"),
     (Kind::Origin, "your agent asked POST /model/v1/chat/completions, with an `Origin` header"),
     (Kind::Host, "your agent asked POST /model/v1/chat/completions, and requests to the host name `llm-gateway:9321`"),
     (Kind::NotJson, "your agent asked POST /model/v1/chat/completions, whose body is not JSON"),

@@ -35,6 +35,8 @@ pub enum Kind {
     Batches,
     Assistants,
     Predict,
+    /// A request to Bedrock that is signed.
+    Signed,
     /// Nothing.
     Nothing,
     /// A completion, of the provider itself.
@@ -234,6 +236,8 @@ async fn reply(State(inside): State<Arc<Inside>>, uri: Uri, headers: HeaderMap, 
         Kind::Batches => post(format!("{model}/messages/batches")),
         Kind::Assistants => post(format!("{model}/assistants")),
         Kind::Predict => post(format!("http://{}/model/v1beta/models/g:predict", inside.proxy)),
+        Kind::Signed => post(format!("http://{}/model/model/m%3A0/converse", inside.proxy))
+            .header("authorization", "AWS4-HMAC-SHA256 Credential=x, SignedHeaders=host, Signature=0"),
         Kind::Beside => post(format!("http://{}/v1/chat/completions", inside.provider)),
         Kind::Nothing => return axum::Json(json!({"answer": "For the helmet please call the desk."})).into_response(),
         Kind::TwoStage | Kind::Silent => return two_stages(&client, &completions, question, kind).await,

@@ -10,7 +10,7 @@ use crate::trial::trust::usual_keys;
 use std::net::SocketAddr;
 
 /// Variables in which clients look for a base URL, and where the proxy has what they look for.
-const BASE_URLS: [(&str, &str); 11] = [
+const BASE_URLS: [(&str, &str); 12] = [
     ("OPENAI_BASE_URL", MODEL_MOUNT),
     ("OPENAI_API_BASE", MODEL_MOUNT),
     ("AZURE_OPENAI_ENDPOINT", "/model"),
@@ -18,6 +18,7 @@ const BASE_URLS: [(&str, &str); 11] = [
     ("GOOGLE_GEMINI_BASE_URL", "/model"),
     ("OLLAMA_HOST", "/model"),
     ("CO_API_URL", "/model"),
+    ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "/model"),
     ("PERPLEXITY_BASE_URL", SEARCH_MOUNT),
     ("RAGCHECK_MODEL_URL", MODEL_MOUNT),
     ("RAGCHECK_SEARCH_URL", SEARCH_MOUNT),
