@@ -80,7 +80,8 @@ impl ChatClient {
         if !Arc::ptr_eq(&tools, &request.tools) || request.passthrough.is_some() {
             return None;
         }
-        Arc::try_unwrap(body).ok()?.get_mut("tools").map(Value::take)
+        let at = self.dialect.profile().layout.tools.unwrap_or("/tools");
+        Arc::try_unwrap(body).ok()?.pointer_mut(at).map(Value::take)
     }
 }
 

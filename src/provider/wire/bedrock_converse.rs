@@ -72,8 +72,8 @@ impl Dialect for BedrockConverse {
         Ok(ChatRequest { model: model_of(path).unwrap_or_default(), ..decode_request(body)? })
     }
 
-    fn encode_again(&self, request: &ChatRequest, _tools: Option<Value>) -> Value {
-        encode_request(request)
+    fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value {
+        encode_request(request, tools)
     }
 
     fn asks_for_stream(&self, path: &str, _body: &Value) -> bool {
@@ -175,7 +175,7 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
 }
 
 /// Encodes a request's body; the model goes into the path.
-fn encode_request(request: &ChatRequest) -> Value {
+fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     let passthrough = passthrough::of(NAME, request.passthrough.as_ref());
     let mut body = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
     let leading = request.messages.iter().take_while(|message| message.role == Role::System).count();
@@ -187,7 +187,7 @@ fn encode_request(request: &ChatRequest) -> Value {
     }
     body.insert("messages".to_owned(), blocks::write_messages(messages));
     with_member(&mut body, CONFIG, |config| {
-        passthrough::write_tools(config, None, &request.tools, name_of, write_tool);
+        passthrough::write_tools(config, tools, &request.tools, name_of, write_tool);
         let read = read_choice(&Value::Object(config.clone())).unwrap_or(ToolChoice::Auto);
         if read != request.tool_choice {
             match &request.tool_choice {

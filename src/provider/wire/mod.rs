@@ -128,7 +128,7 @@ pub trait Dialect: Send + Sync {
     /// # Errors
     /// [`WireError`] with the member that does not match the dialect.
     fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError>;
-    /// Encodes a request's body; `tools` is that member from an earlier body with the same definitions. Encoding them
+    /// Encodes a request's body; `tools` is the list from an earlier body with the same definitions. Encoding them
     /// is half of the work, and they are the same in every request of a conversation.
     fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value;
     /// Encodes a request's body.
