@@ -80,7 +80,8 @@ impl ChatClient {
         if !Arc::ptr_eq(&tools, &request.tools) || request.passthrough.is_some() {
             return None;
         }
-        Arc::try_unwrap(body).ok()?.get_mut("tools").map(Value::take)
+        let at = self.dialect.profile().layout.tools.unwrap_or("/tools");
+        Arc::try_unwrap(body).ok()?.pointer_mut(at).map(Value::take)
     }
 }
 
@@ -124,7 +125,7 @@ pub fn decode(dialect: &dyn Dialect, response: &HttpResponse, redactor: &Redacto
     if !(200..300).contains(&response.status) {
         return Err(failure(response, redactor));
     }
-    if stream::is_stream(response) {
+    if stream::is_stream(dialect, response) {
         return stream::decode(dialect, response, redactor);
     }
     let body: Value = serde_json::from_slice(&response.body)

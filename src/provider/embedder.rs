@@ -1,7 +1,7 @@
 //! Embeds texts with any server that has OpenAI's endpoint: `POST {base}/embeddings`.
 
-use super::json_service::EMBEDDINGS;
 use super::wire::embeddings::{self, EmbeddingRequest, Packing};
+use super::wire::embeddings_shapes::OPENAI;
 use super::{Access, AnswerError, Attempted, JsonService};
 use crate::transport::Service;
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ impl Embedder {
     /// Creates a client that uses `access`. `dimensions` is the requested length of a vector, if the model supports a
     /// choice.
     pub fn new(access: &Access, model: &str, dimensions: Option<u32>) -> Self {
-        let service = JsonService::new(access, Service::Embeddings, &EMBEDDINGS);
+        let service = JsonService::new(access, Service::Embeddings, &OPENAI.profile);
         Self { service, model: model.to_owned(), dimensions }
     }
 

@@ -1,7 +1,7 @@
 //! Client of a plain JSON service: the retry loop, errors and decoding, without a dialect.
 
 use super::failure::{failure, malformed, unreadable};
-use super::wire::{self, WireError, embeddings, nuclia_ask};
+use super::wire::{self, WireError, embeddings_shapes, nuclia_ask};
 use super::{Access, Attempted, Failure};
 use crate::cassette::{Layout, Place, Redactor};
 use crate::platform::secrets;
@@ -9,10 +9,6 @@ use crate::transport::{HttpRequest, HttpResponse, Profile, Service};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Matching profile of OpenAI-compatible embeddings: everything counts except the user field.
-pub(crate) static EMBEDDINGS: Profile =
-    Profile { name: embeddings::NAME, version: 1, drop: &["/user"], layout: &embeddings::LAYOUT };
 
 /// Matching profile of requests that no dialect decodes: everything counts. Its layout has the positions of all
 /// dialects, because such a request may accompany a conversation, for example to count its tokens.
@@ -50,7 +46,8 @@ static EVERY: Layout = Layout {
 
 /// The matching profile of that name, for services without a chat or search dialect.
 pub(super) fn profile_of_service(name: &str) -> Option<&'static Profile> {
-    [&EMBEDDINGS, &EXACT, &nuclia_ask::PROFILE].into_iter().find(|profile| profile.name == name)
+    let vectors = embeddings_shapes::SHAPES.into_iter().map(|shape| &shape.profile);
+    vectors.chain([&EXACT, &nuclia_ask::PROFILE]).find(|profile| profile.name == name)
 }
 
 /// Reason why an answer of such a service cannot be used.

@@ -7,6 +7,7 @@ use super::failure::{failure, malformed, unreadable};
 use super::json_service::EXACT;
 use super::perplexity_agent as client;
 use super::retry::Failure;
+use super::wire::embeddings_shapes::Shape;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
 use super::{Attempt, ErrorKind, SearchAnswer, stream};
 use crate::cassette::Redactor;
@@ -54,10 +55,7 @@ pub(crate) fn declared_answer(request: &HttpRequest, result: &Result<HttpRespons
 
 /// The text of a request for one vector; empty for several, and for token ids, which nobody reads.
 pub(crate) fn embedded_text(request: &HttpRequest) -> String {
-    let input = request.body.get("input");
-    let one = input.and_then(|input| input.as_str().or_else(|| input.as_array()?.first()?.as_str()));
-    let several = input.and_then(Value::as_array).is_some_and(|texts| texts.len() > 1);
-    one.filter(|_| !several).unwrap_or_default().to_owned()
+    Shape::named(request.profile.name).only_text(&request.body)
 }
 
 /// Vectors: only whether they came is of interest.
@@ -72,7 +70,7 @@ pub(crate) fn vectors(request: &HttpRequest, result: &Result<HttpResponse, Trans
             return Err(unreadable(response, &reported, &redactor));
         }
         // How the vectors are packed is between the agent and its provider.
-        let listed = body.get("data").is_some_and(Value::is_array);
+        let listed = Shape::named(request.profile.name).has_vectors(&body);
         if listed { Ok(()) } else { Err(malformed(response, "the answer has no list of vectors", &redactor)) }
     })
 }
@@ -115,7 +113,7 @@ pub(crate) fn search_answer(
     read(request, result, |response| {
         let redactor = Redactor::default();
         let good = (200..300).contains(&response.status);
-        if good && stream::is_stream(response) {
+        if good && stream::is_stream(dialect, response) {
             let document = assembled(dialect, response, &redactor)?;
             return perplexity::decode_answer(&document).map_err(|error| unreadable(response, &error, &redactor));
         }

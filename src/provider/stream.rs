@@ -8,13 +8,13 @@ use super::retry::Failure;
 use super::wire::{Dialect, WireError};
 use crate::cassette::Redactor;
 use crate::provider::chat::ChatResponse;
-use crate::transport::sse::{self, Event};
+use crate::transport::sse::Event;
 use crate::transport::{HttpResponse, StreamEnd};
 use std::time::Duration;
 
 /// Whether a response is a stream: a server may also send a whole answer although a stream was requested.
-pub(super) fn is_stream(response: &HttpResponse) -> bool {
-    sse::is_stream(&response.headers, &response.body)
+pub(super) fn is_stream(dialect: &dyn Dialect, response: &HttpResponse) -> bool {
+    dialect.framing().is_stream(&response.headers, &response.body)
 }
 
 /// The transport's test for the end of a stream.
@@ -24,7 +24,7 @@ pub(crate) fn ended_by(dialect: &'static dyn Dialect) -> StreamEnd {
 
 /// Whether a stream is complete: it contains its last event, or one that reports an error instead.
 fn ended(dialect: &dyn Dialect, body: &[u8]) -> bool {
-    let Ok(events) = sse::read_all(body) else { return true };
+    let Ok(events) = dialect.framing().read(body) else { return true };
     let mut assembler = dialect.assembler();
     events.iter().any(|event| assembler.push(event).is_err()) || assembler.complete()
 }
@@ -35,7 +35,8 @@ pub(super) fn decode(
     response: &HttpResponse,
     redactor: &Redactor,
 ) -> Result<ChatResponse, Failure> {
-    let events = sse::read_all(&response.body).map_err(|long| malformed(response, &long.to_string(), redactor))?;
+    let framing = dialect.framing();
+    let events = framing.read(&response.body).map_err(|long| malformed(response, &long.to_string(), redactor))?;
     let mut assembler = dialect.assembler();
     for event in &events {
         assembler.push(event).map_err(|error| unreadable(response, &error, redactor))?;
@@ -48,10 +49,10 @@ pub(super) fn decode(
 
 /// Arrival of the first text, refusal or call, counted from sending; `None` if there is none, or no stream.
 pub(super) fn first_token(dialect: &dyn Dialect, response: &HttpResponse) -> Option<Duration> {
-    if response.chunks.is_empty() || !is_stream(response) {
+    if response.chunks.is_empty() || !is_stream(dialect, response) {
         return None;
     }
-    let events = sse::read_all(&response.body).ok()?;
+    let events = dialect.framing().read(&response.body).ok()?;
     // An answer only grows, so a binary search finds the first event after which it has content.
     let counts: Vec<usize> = (1..=events.len()).collect();
     let silent = counts.partition_point(|count| !says_something(dialect, &events[..*count]));

@@ -147,7 +147,7 @@ impl LiveTransport {
             return Err(TransportError::Invalid { message });
         };
         let start = self.clock.now();
-        let url = address(&target.base_url, &request.path);
+        let url = address(request.service, &target.base_url, &request.path);
         let method = reqwest::Method::from_bytes(request.method.as_bytes()).unwrap_or(reqwest::Method::POST);
         let direct = request.service == Service::Agent || loopback::is_loopback_url(&target.base_url);
         let client = if direct { &self.direct } else { &self.client };
@@ -203,18 +203,22 @@ impl LiveTransport {
 }
 
 /// The address of a path below a base URL; where both have the version, it stands there once. Clients of Anthropic write
-/// it in the path, and an endpoint that speaks OpenAI's dialects as well has it in its base URL.
-pub(super) fn address(base_url: &str, path: &str) -> String {
+/// it in the path, and an endpoint that speaks OpenAI's dialects as well has it in its base URL. Such an endpoint has
+/// the APIs of Ollama and of Cohere beside `/v1`.
+pub(super) fn address(service: Service, base_url: &str, path: &str) -> String {
     let base = base_url.trim_end_matches('/');
-    let path = if base.ends_with("/v1") && path.starts_with("/v1/") { &path["/v1".len()..] } else { path };
+    let of_model = matches!(service, Service::Model | Service::Embeddings);
+    let beside = of_model && ["/api/", "/v2/"].iter().any(|root| path.starts_with(root));
+    let base = if beside || path.starts_with("/v1/") { base.strip_suffix("/v1").unwrap_or(base) } else { base };
     format!("{base}{path}")
 }
 
 /// Whether a response is a stream that lacks its end: it must be neither believed nor recorded.
 fn is_cut(response: &HttpResponse, end: &StreamEnd) -> bool {
-    let lines = |value: &str| value.trim_start().to_ascii_lowercase().starts_with("application/x-ndjson");
-    let lines = response.header("content-type").is_some_and(lines);
-    let stream = lines || sse::is_stream(&response.headers, &response.body);
+    let others = ["application/x-ndjson", "application/vnd.amazon.eventstream"];
+    let typed = response.header("content-type").map(|kind| kind.trim_start().to_ascii_lowercase());
+    let typed = typed.is_some_and(|kind| others.iter().any(|other| kind.starts_with(other)));
+    let stream = typed || sse::is_stream(&response.headers, &response.body);
     (200..300).contains(&response.status) && stream && !end.is_whole(&response.body)
 }
 

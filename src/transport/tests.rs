@@ -220,9 +220,13 @@ fn a_version_that_base_url_and_path_share_stands_in_the_address_once() {
         ("http://gateway/v1/", "/v1/messages?beta=true", "http://gateway/v1/messages?beta=true"),
         ("http://gateway/v1", "/responses", "http://gateway/v1/responses"),
         ("http://gateway/v1", "/v10/messages", "http://gateway/v1/v10/messages"),
+        ("http://127.0.0.1:11434/v1", "/api/chat", "http://127.0.0.1:11434/api/chat"),
+        ("http://gateway/v1/", "/v2/embed", "http://gateway/v2/embed"),
     ] {
-        assert_eq!(live::address(base, path), expected);
+        assert_eq!(live::address(Service::Model, base, path), expected);
     }
+    let declared = live::address(Service::declared("shop"), "http://shop/v1", "/api/orders");
+    assert_eq!(declared, "http://shop/v1/api/orders");
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use super::opened::Opened;
 use crate::cassette::{Exchange, Outcome};
 use crate::plan::PlannedTrial;
+use crate::provider::wire::embeddings_shapes::{Shape, model_of as model_of_vectors};
 use crate::provider::{EXACT, wire};
 use crate::settings::SearchSettings;
 use crate::settings::price::{Price, Tokens};
-use crate::transport::{HttpRequest, HttpResponse, Service, Tariff, sse};
+use crate::transport::{HttpRequest, HttpResponse, Service, Tariff};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -72,9 +73,9 @@ struct Prices {
 }
 
 impl Prices {
-    /// The price of vectors; `body` is a request or an answer, which names its model.
-    fn of_vectors(&self, body: &Value) -> Option<Price> {
-        self.embeddings.or_else(|| self.by_model.get(body.get("model")?.as_str()?).copied())
+    /// The price of vectors; `path` and `body` are those of a request, or `body` is an answer that names its model.
+    fn of_vectors(&self, path: &str, body: &Value) -> Option<Price> {
+        self.embeddings.or_else(|| self.by_model.get(model_of_vectors(path, body)?).copied())
     }
 }
 
@@ -90,7 +91,7 @@ impl Tariff for Prices {
             // A knowledge server has no price, and a managed service has none per token.
             Service::Knowledge | Service::ManagedRetrieval | Service::Declared(_) => Some(0.0),
             // Embeddings have no output tokens.
-            Service::Embeddings => self.of_vectors(&request.body)?.of(tokens(0, 0)),
+            Service::Embeddings => self.of_vectors(&request.path, &request.body)?.of(tokens(0, 0)),
             _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
             _ => self.model?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
         }
@@ -109,28 +110,28 @@ impl Tariff for Prices {
             Service::Search => self.search,
             Service::Embeddings => {
                 let body: Value = serde_json::from_slice(&response.body).ok()?;
-                return self.of_vectors(&body)?.of(tokens_read(&response.body)?);
+                return self.of_vectors("", &body)?.of(tokens_read(profile, &response.body)?);
             }
             _ => self.model,
         };
-        let stream = sse::is_stream(&response.headers, &response.body);
-        price?.of(tokens_of(profile, stream, &response.body)?)
+        price?.of(tokens_of(profile, &response.headers, &response.body)?)
     }
 }
 
 /// Whether a request of the agent's asks for no completion: for a list of models, or how many tokens a text has.
 fn is_free(request: &HttpRequest) -> bool {
     let path = request.path.split('?').next().unwrap_or_default();
-    request.method == "GET" || path.ends_with("/count_tokens") || path.ends_with(":countTokens")
+    request.method == "GET" || ["/count_tokens", ":countTokens", "/api/show"].iter().any(|end| path.ends_with(end))
 }
 
 /// The bound on the tokens of a completion that a request has, in any dialect.
 fn most_tokens(body: &Value) -> Option<u64> {
     let bound = |fields: &Value| {
-        let names = ["max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens"];
+        let names = ["max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens", "num_predict"];
         names.into_iter().find_map(|name| fields.get(name)?.as_u64())
     };
-    let one = bound(body).or_else(|| bound(body.get("generationConfig")?));
+    let nested = || ["generationConfig", "options"].into_iter().find_map(|key| bound(body.get(key)?));
+    let one = bound(body).or_else(nested);
     let times = body.get("n").and_then(Value::as_u64).unwrap_or(1).max(1);
     one.map(|one| one.saturating_mul(times))
 }
@@ -143,25 +144,23 @@ pub(crate) fn tokens(exchange: &Exchange) -> Option<Tokens> {
         return Some(nothing);
     }
     if exchange.service == Service::Embeddings.as_str() {
-        return tokens_read(body);
+        return tokens_read(&exchange.profile, body);
     }
-    let stream = sse::is_stream(headers, body);
-    tokens_of(&exchange.profile, stream, body)
+    tokens_of(&exchange.profile, headers, body)
 }
 
 /// Token usage reported in an embeddings response.
-fn tokens_read(body: &[u8]) -> Option<Tokens> {
-    let usage = serde_json::from_slice::<Value>(body).ok()?;
-    let read = ["/usage/prompt_tokens", "/usage/total_tokens"].into_iter().find_map(|at| usage.pointer(at)?.as_u64());
-    Some(Tokens { input: Some(read?), cached: None, output: Some(0) })
+fn tokens_read(profile: &str, body: &[u8]) -> Option<Tokens> {
+    let read = Shape::named(profile).tokens(&serde_json::from_slice(body).ok()?)?;
+    Some(Tokens { input: Some(read), cached: None, output: Some(0) })
 }
 
 /// Token usage reported in a completion of the named dialect.
-fn tokens_of(dialect: &str, stream: bool, body: &[u8]) -> Option<Tokens> {
+fn tokens_of(dialect: &str, headers: &[(String, String)], body: &[u8]) -> Option<Tokens> {
     let dialect = wire::by_name(dialect)?;
-    let document: Value = if stream {
+    let document: Value = if dialect.framing().is_stream(headers, body) {
         let mut assembler = dialect.assembler();
-        for event in sse::read_all(body).ok()? {
+        for event in dialect.framing().read(body).ok()? {
             assembler.push(&event).ok()?;
         }
         assembler.document()
@@ -210,6 +209,8 @@ mod tests {
         let prices = Prices { by_model: BTreeMap::from([("small".to_owned(), DEAR)]), ..Prices::default() };
         let body = |model: &str| json!({"input": [[101, 7]], "model": model});
         let asked = |model| prices.quote(&request(Service::Embeddings, "/embeddings", body(model)));
+        let by_path = request(Service::Embeddings, "/models/small:embedContent", json!({}));
+        assert_eq!(prices.quote(&by_path), Some(2.0), "Google's is in the path");
         assert_eq!((asked("small"), asked("large")), (Some(body("small").to_string().len() as f64), None));
         for path in ["/v1/messages/count_tokens", "/models/g:countTokens?x=1"] {
             assert_eq!(Prices::default().quote(&request(Service::Model, path, json!({}))), Some(0.0), "{path}");

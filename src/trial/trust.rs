@@ -10,9 +10,19 @@ use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock};
 
 /// Hosts of the services whose variables have a usual name.
-const TIED: [(&str, &[&str]); 14] = [
+const TIED: [(&str, &[&str]); 17] = [
     ("ANTHROPIC_API_KEY", &["api.anthropic.com"]),
+    (
+        "AWS_BEARER_TOKEN_BEDROCK",
+        &[
+            "bedrock-runtime.us-east-1.amazonaws.com",
+            "bedrock-runtime.us-west-2.amazonaws.com",
+            "bedrock-runtime.eu-west-1.amazonaws.com",
+            "bedrock-runtime.eu-central-1.amazonaws.com",
+        ],
+    ),
     ("CEREBRAS_API_KEY", &["api.cerebras.ai"]),
+    ("CO_API_KEY", &["api.cohere.com", "api.cohere.ai"]),
     ("COHERE_API_KEY", &["api.cohere.com", "api.cohere.ai"]),
     ("DEEPSEEK_API_KEY", &["api.deepseek.com"]),
     ("FIREWORKS_API_KEY", &["api.fireworks.ai"]),
@@ -20,6 +30,7 @@ const TIED: [(&str, &[&str]); 14] = [
     ("GOOGLE_API_KEY", &["generativelanguage.googleapis.com"]),
     ("GROQ_API_KEY", &["api.groq.com"]),
     ("MISTRAL_API_KEY", &["api.mistral.ai"]),
+    ("OLLAMA_API_KEY", &["ollama.com"]),
     ("OPENAI_API_KEY", &["api.openai.com"]),
     ("OPENROUTER_API_KEY", &["openrouter.ai"]),
     ("PERPLEXITY_API_KEY", &["api.perplexity.ai"]),

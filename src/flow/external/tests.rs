@@ -299,7 +299,10 @@ fn an_answer_that_holds_the_words_of_an_earlier_one_is_shown_as_itself_alone() {
 fn vectors(text: &str, status: u16) -> Passed {
     let answer = if status == 200 { json!({"data": [{"index": 0, "embedding": "AAA="}]}) } else { json!({}) };
     let one = passed(Service::Embeddings, openai_chat::DIALECT, json!({"model": "e", "input": text}), status, &answer);
-    Passed { request: HttpRequest { profile: &crate::provider::EMBEDDINGS, ..one.request }, ..one }
+    Passed {
+        request: HttpRequest { profile: &crate::provider::wire::embeddings_shapes::OPENAI.profile, ..one.request },
+        ..one
+    }
 }
 
 #[test]

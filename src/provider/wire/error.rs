@@ -179,10 +179,12 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
     ]) {
         return ErrorKind::Auth;
     }
-    if named(&["overloaded_error", "unavailable", "server_is_overloaded", "slow_down", "engine_overloaded"]) {
+    if named(&["serviceunavailableexception", "modelnotreadyexception"])
+        || named(&["overloaded_error", "unavailable", "server_is_overloaded", "slow_down", "engine_overloaded"])
+    {
         return ErrorKind::Overloaded;
     }
-    if part(&["rate_limit", "too_many_requests"]) || named(&["resource_exhausted"]) {
+    if part(&["rate_limit", "too_many_requests", "throttlingexception"]) || named(&["resource_exhausted"]) {
         return ErrorKind::RateLimit;
     }
     match status {
@@ -194,7 +196,9 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         // A dependency of the service failed.
         Some(424 | 500..) => ErrorKind::Server,
         Some(400..=499) => ErrorKind::BadRequest,
-        _ if part(&["invalid_", "not_found", "unsupported", "content_filter"]) => ErrorKind::BadRequest,
+        _ if part(&["validationexception", "invalid_", "not_found", "unsupported", "content_filter"]) => {
+            ErrorKind::BadRequest
+        }
         _ => ErrorKind::Server,
     }
 }

@@ -20,8 +20,7 @@ pub struct Example {
 #[test]
 fn each_dialect_reads_the_words_of_its_sample() {
     for dialect in dialects() {
-        let request =
-            dialect.decode_request("/v1beta/models/m:generateContent", &dialect.example().request).expect("decodes");
+        let request = dialect.decode_request(&dialect.path("m", false), &dialect.example().request).expect("decodes");
         let name = dialect.name();
         assert_eq!(request.model, "m", "{name}");
         assert_eq!(request.messages[0].role, Role::System, "{name}");
@@ -50,7 +49,8 @@ fn a_dropped_tool_and_a_new_choice_leave_no_trace_of_the_old_ones() {
         let written = dialect.encode_request(&changed);
         let again = dialect.decode_request("", &written).expect("decodes");
         assert_eq!((&again.tools[..], &again.tool_choice), (&[other][..], &ToolChoice::Required), "{written:#}");
-        let builtin = written["tools"].to_string();
+        let tools = written.pointer("/toolConfig/tools").unwrap_or(&written["tools"]);
+        let builtin = tools.to_string();
         assert!(["web", "googleSearch"].iter().any(|word| builtin.contains(word)), "{builtin}");
     }
 }
@@ -387,7 +387,9 @@ fn an_answer_of_each_dialect_is_read_whole_and_in_pieces_as_the_same() {
         assert!(assembler.complete(), "{name}");
         for reply in [dialect.decode_response(&whole), dialect.decode_response(&assembler.document())] {
             let reply = reply.unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!((reply.content.as_str(), reply.model.as_str()), ("Hello", "m-1"), "{name}");
+            // Converse does not name the model.
+            let model = if whole.to_string().contains("m-1") { "m-1" } else { "" };
+            assert_eq!((reply.content.as_str(), reply.model.as_str()), ("Hello", model), "{name}");
             assert_eq!((reply.calls[0].id.as_str(), reply.calls[0].name.as_str()), ("a", "f"), "{name}");
             let arguments: Value = serde_json::from_str(&reply.calls[0].arguments).expect("JSON");
             assert_eq!(arguments, json!({"q": 1}), "{name}");

@@ -7,14 +7,15 @@
 //! changed fields differs only in these. What is kept is sent back only in its own dialect.
 //!
 //! `passthrough` restores the positions, `document` reads JSON with readable errors, `error` classifies error bodies,
-//! `assembler` assembles streams, `route` finds the dialect of an address, `perplexity` decodes answers of a search
-//! service, `embeddings` is separate because its results are vectors, `nuclia_ask` because it has a question and no
+//! `framing` cuts streams into events and `assembler` assembles them, `route` finds the dialect of an address, `perplexity` decodes answers of a search
+//! service, `embeddings` and `embeddings_shapes` are separate because their results are vectors, `nuclia_ask` because it has a question and no
 //! conversation.
 
 pub(crate) mod assembler;
 mod call_ids;
 mod document;
 mod error;
+pub(crate) mod framing;
 #[cfg(test)]
 mod laws;
 mod passthrough;
@@ -22,12 +23,16 @@ mod passthrough;
 pub mod anthropic_messages;
 mod anthropic_messages_blocks;
 mod anthropic_messages_stream;
+pub(crate) mod bedrock_converse;
+mod bedrock_converse_blocks;
 pub mod embeddings;
+pub(crate) mod embeddings_shapes;
 pub mod gemini;
 mod gemini_parts;
 mod gemini_stream;
 pub(crate) mod nuclia_ask;
 mod nuclia_ask_answer;
+pub(crate) mod ollama;
 pub mod openai_chat;
 mod openai_chat_answer;
 mod openai_chat_legacy;
@@ -70,6 +75,8 @@ dialects! {
     openai_responses,
     anthropic_messages,
     gemini,
+    ollama,
+    bedrock_converse,
     perplexity_agent,
     perplexity_sonar,
 }
@@ -121,7 +128,7 @@ pub trait Dialect: Send + Sync {
     /// # Errors
     /// [`WireError`] with the member that does not match the dialect.
     fn decode_request(&self, path: &str, body: &Value) -> Result<ChatRequest, WireError>;
-    /// Encodes a request's body; `tools` is that member from an earlier body with the same definitions. Encoding them
+    /// Encodes a request's body; `tools` is the list from an earlier body with the same definitions. Encoding them
     /// is half of the work, and they are the same in every request of a conversation.
     fn encode_again(&self, request: &ChatRequest, tools: Option<Value>) -> Value;
     /// Encodes a request's body.
@@ -148,6 +155,10 @@ pub trait Dialect: Send + Sync {
     /// sentence.
     fn encode_error(&self, _status: u16, code: &str, message: &str) -> Value {
         json!({"error": {"message": message, "type": code, "param": null, "code": code}})
+    }
+    /// How its streams are cut into events.
+    fn framing(&self) -> framing::Framing {
+        framing::Framing::Events
     }
     /// An assembler for one stream.
     fn assembler(&self) -> Assembler;

@@ -4,8 +4,8 @@
 use super::resend::{Resend, documents, model_today, send_again};
 use crate::cassette::{Change, Outcome, Shape};
 use crate::plan::Plan;
+use crate::provider::wire::framing::Framing;
 use crate::trace::text::quote;
-use crate::transport::sse;
 use crate::trial::Opened;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -89,7 +89,7 @@ pub(crate) fn diff(
         let answers = send_again(opened, plan, &requests, JOBS)?;
         let (mut asked, mut now, mut failures) = (Shape::default(), Shape::default(), BTreeMap::<String, usize>::new());
         for (candidate, answer) in candidates.iter().zip(answers) {
-            match answer.map(|answer| documents(&answer.headers, &answer.body)) {
+            match answer.map(|answer| documents(&profile, &answer.headers, &answer.body)) {
                 Ok(Some(documents)) => {
                     asked.add(&candidate.recorded);
                     now.add(&documents);
@@ -124,12 +124,12 @@ fn candidates(opened: &Opened, plan: &Plan) -> (BTreeMap<Group, Vec<Candidate>>,
         let Ok(cassette) = opened.trial(plan, trial).recording() else { continue };
         for (exchange, request) in cassette.exchanges.iter().zip(cassette.requests()) {
             let Outcome::Response { status: 200..300, headers, body, .. } = &exchange.outcome else { continue };
-            let Some(recorded) = documents(headers, body) else { continue };
+            let Some(recorded) = documents(&exchange.profile, headers, body) else { continue };
             let who = model_today(opened, trial, &exchange.service);
             if request.problem.is_some() {
                 incomplete += 1;
             } else if known.insert((who.clone(), exchange.key.clone())) {
-                let streams = sse::is_stream(headers, body);
+                let streams = Framing::of(&exchange.profile).is_stream(headers, body);
                 let group = (who, exchange.service.clone(), exchange.profile.clone(), streams);
                 let (service, profile) = (exchange.service.clone(), exchange.profile.clone());
                 let again = Resend { trial: index, service, profile, request };

@@ -2,8 +2,9 @@
 
 use crate::cassette::StoredRequest;
 use crate::plan::{Plan, PlannedTrial};
+use crate::provider::wire::framing::Framing;
 use crate::provider::{ended_by, wire};
-use crate::transport::{HttpRequest, HttpResponse, Service, sse};
+use crate::transport::{HttpRequest, HttpResponse, Service};
 use crate::trial::{Opened, SetupError, model_of, transport};
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -102,11 +103,12 @@ pub(super) fn model_today(opened: &Opened, trial: &PlannedTrial, service: &str) 
 }
 
 /// Documents of an answer: one, or the events of its stream; `None` if it is neither.
-pub(super) fn documents(headers: &[(String, String)], body: &[u8]) -> Option<Vec<Value>> {
-    if !sse::is_stream(headers, body) {
+pub(super) fn documents(profile: &str, headers: &[(String, String)], body: &[u8]) -> Option<Vec<Value>> {
+    let framing = Framing::of(profile);
+    if !framing.is_stream(headers, body) {
         return serde_json::from_slice(body).ok().map(|document| vec![document]);
     }
-    let events = sse::read_all(body).ok()?;
+    let events = framing.read(body).ok()?;
     let data = events.iter().filter(|event| event.data.trim() != "[DONE]");
     data.map(|event| serde_json::from_str(&event.data).ok()).collect()
 }

@@ -5,7 +5,7 @@ use super::route::{self, Route, fits};
 use crate::platform::loopback;
 use crate::transport::{self, Service, raw};
 use axum::body::{Body, to_bytes};
-use axum::http::header::{HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
 use serde_json::Value;
@@ -13,6 +13,10 @@ use std::fmt;
 
 /// Longest request that is read, in bytes.
 const LONGEST_BODY: usize = 16 << 20;
+/// Why a signed request is refused.
+const SIGNED: &str = "which is signed by AWS (SigV4): the signature covers the host, so the request cannot be handed on. \
+    Use a Bedrock API key: set AWS_BEARER_TOKEN_BEDROCK for the agent, or `key: AWS_BEARER_TOKEN_BEDROCK` for the provider \
+    in the project file and let the client send no signature (boto3: `Config(signature_version=botocore.UNSIGNED)`)";
 /// Characters of a path or host that are shown.
 const SHOWN: usize = 200;
 
@@ -90,12 +94,18 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Service]) -> Resul
         Refusal::forbidden("ragcheck_forbidden", why)
     })?;
     let (method, path, query) = (head.method.as_str(), head.uri.path(), head.uri.query());
-    let found = route::declared(mounts, method, path, query).or_else(|| route::route(method, path, query));
-    found.ok_or_else(|| Refusal {
+    let found =
+        route::declared(mounts, method, path, query).or_else(|| route::route(method, path, query, &head.headers));
+    let found = found.ok_or_else(|| Refusal {
         status: StatusCode::NOT_FOUND,
         code: "ragcheck_unknown_path",
         why: format!("which is not served; served: {}", route::served(mounts)),
-    })
+    })?;
+    let signed = header(AUTHORIZATION).is_some_and(|value| value.starts_with("AWS4-"));
+    if signed && !matches!(found.service, Service::Declared(_)) {
+        return Err(Refusal::forbidden("ragcheck_signed_request", SIGNED.to_owned()));
+    }
+    Ok(found)
 }
 
 /// The JSON body of a request; null where it has none. That of a declared service may be anything.
@@ -171,6 +181,13 @@ mod tests {
                 "http://me:pw@third.example/collect?all",
                 &[],
                 "GET http://third.example/collect, which is for third.example",
+            ),
+            (
+                "POST",
+                "/model/model/m%3A0/converse",
+                &[("authorization", "AWS4-HMAC-SHA256 Credential=s3cret, Signature=0")],
+                "POST /model/model/m%3A0/converse, which is signed by AWS (SigV4): the signature covers the host, so the \
+                 request cannot be handed on. Use a Bedrock API key: set AWS_BEARER_TOKEN_BEDROCK",
             ),
             ("CONNECT", "third.example:443", &[], "CONNECT third.example:443, which is for third.example:443"),
         ] {

@@ -4,27 +4,32 @@
 //! provider's own clients are given. Some of them want a version in their base URL and some do not, and Google's write
 //! `v1beta`: all spellings are taken, with and without a trailing slash.
 
+use crate::provider::EXACT;
+use crate::provider::wire::embeddings_shapes::{COHERE, GOOGLE, OLLAMA, OPENAI, Shape};
 use crate::provider::wire::{
-    Dialect, anthropic_messages, gemini, openai_chat, openai_responses, perplexity_agent, perplexity_sonar,
+    Dialect, anthropic_messages, bedrock_converse, gemini, ollama, openai_chat, openai_responses, perplexity_agent,
+    perplexity_sonar,
 };
-use crate::provider::{EMBEDDINGS, EXACT};
 use crate::transport::{Profile, Service};
+use Version::{InBase, OfClient, V1};
 use axum::http::HeaderMap;
 
 /// Where the model is, with the version that OpenAI's clients want in their base URL.
 pub(crate) const MODEL_MOUNT: &str = "/model/v1";
 /// Where the search service is.
 pub(crate) const SEARCH_MOUNT: &str = "/search";
+/// Beginnings of paths that no version stands before.
+const OWN_ROOTS: [&str; 3] = ["/api/", "/v2/", "/model/"];
 /// Versions that may follow the mount.
 const VERSIONS: [&str; 3] = ["/v1", "/v1beta", "/v1alpha"];
 
 /// How a request is read and compared.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Api {
     /// By a dialect.
     Dialect(&'static dyn Dialect),
-    /// As embeddings of OpenAI's shape: compared as our own are, and not read.
-    Embeddings,
+    /// As embeddings of a shape: compared by its parts, and not read.
+    Embeddings(&'static Shape),
     /// It is compared exactly, and not read.
     Exact,
 }
@@ -34,9 +39,15 @@ impl Api {
     pub(super) fn profile(self) -> &'static Profile {
         match self {
             Self::Dialect(dialect) => dialect.profile(),
-            Self::Embeddings => &EMBEDDINGS,
+            Self::Embeddings(shape) => &shape.profile,
             Self::Exact => &EXACT,
         }
+    }
+}
+
+impl PartialEq for Api {
+    fn eq(&self, other: &Self) -> bool {
+        self.profile().name == other.profile().name
     }
 }
 
@@ -49,45 +60,65 @@ struct Entry {
     /// The path below the mount, without a version; `*` in a segment stands for any text.
     path: &'static str,
     api: Api,
-    /// The path below the provider's base URL, where it is another.
-    below: Option<&'static str>,
+    /// What stands before this path below the provider's base URL.
+    version: Version,
 }
 
-const fn entry(
-    service: Service,
-    method: &'static str,
-    path: &'static str,
-    api: Api,
-    below: Option<&'static str>,
-) -> Entry {
-    Entry { service, method, path, api, below }
+/// A version in a path below a provider's base URL.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Version {
+    /// The base URL has it, or there is none.
+    InBase,
+    /// The path has it.
+    V1,
+    /// The path has it where the client's base URL has none.
+    OfClient,
+}
+
+const fn entry(service: Service, method: &'static str, path: &'static str, api: Api, version: Version) -> Entry {
+    Entry { service, method, path, api, version }
 }
 
 const CHAT: Api = Api::Dialect(openai_chat::DIALECT);
 const RESPONSES: Api = Api::Dialect(openai_responses::DIALECT);
 const MESSAGES: Api = Api::Dialect(anthropic_messages::DIALECT);
 const GEMINI: Api = Api::Dialect(gemini::DIALECT);
+const CONVERSE: Api = Api::Dialect(bedrock_converse::DIALECT);
+const CHAT_OF_OLLAMA: Api = Api::Dialect(ollama::DIALECT);
 const AGENT: Api = Api::Dialect(perplexity_agent::DIALECT);
 const SONAR: Api = Api::Dialect(perplexity_sonar::DIALECT);
 
 /// Everything that is served. A further API is a further line.
 const TABLE: &[Entry] = &[
-    entry(Service::Model, "POST", "/chat/completions", CHAT, None),
-    entry(Service::Model, "POST", "/openai/deployments/*/chat/completions", CHAT, None),
-    entry(Service::Model, "POST", "/responses", RESPONSES, None),
-    entry(Service::Model, "POST", "/messages", MESSAGES, Some("/v1/messages")),
-    entry(Service::Model, "POST", "/messages/count_tokens", Api::Exact, Some("/v1/messages/count_tokens")),
-    entry(Service::Model, "POST", "/models/*:generateContent", GEMINI, None),
-    entry(Service::Model, "POST", "/models/*:streamGenerateContent", GEMINI, None),
-    entry(Service::Model, "POST", "/models/*:countTokens", Api::Exact, None),
-    entry(Service::Embeddings, "POST", "/embeddings", Api::Embeddings, None),
-    entry(Service::Embeddings, "POST", "/openai/deployments/*/embeddings", Api::Embeddings, None),
-    entry(Service::Model, "GET", "/models", Api::Exact, None),
-    entry(Service::Model, "GET", "/models/*", Api::Exact, None),
-    entry(Service::Search, "POST", "/responses", AGENT, Some("/v1/responses")),
-    entry(Service::Search, "POST", "/agent", AGENT, Some("/v1/agent")),
-    entry(Service::Search, "POST", "/search", AGENT, None),
-    entry(Service::Search, "POST", "/chat/completions", SONAR, None),
+    entry(Service::Model, "POST", "/chat/completions", CHAT, InBase),
+    entry(Service::Model, "POST", "/openai/deployments/*/chat/completions", CHAT, InBase),
+    entry(Service::Model, "POST", "/responses", RESPONSES, InBase),
+    entry(Service::Model, "POST", "/messages", MESSAGES, V1),
+    entry(Service::Model, "POST", "/messages/count_tokens", Api::Exact, V1),
+    entry(Service::Model, "POST", "/models/*:generateContent", GEMINI, InBase),
+    entry(Service::Model, "POST", "/models/*:streamGenerateContent", GEMINI, InBase),
+    entry(Service::Model, "POST", "/models/*:countTokens", Api::Exact, InBase),
+    entry(Service::Model, "POST", "/model/*/converse", CONVERSE, InBase),
+    entry(Service::Model, "POST", "/model/*/converse-stream", CONVERSE, InBase),
+    entry(Service::Model, "POST", "/api/chat", CHAT_OF_OLLAMA, InBase),
+    entry(Service::Model, "POST", "/api/generate", CHAT_OF_OLLAMA, InBase),
+    entry(Service::Model, "POST", "/api/show", Api::Exact, InBase),
+    entry(Service::Model, "GET", "/api/tags", Api::Exact, InBase),
+    entry(Service::Model, "GET", "/api/version", Api::Exact, InBase),
+    entry(Service::Embeddings, "POST", "/embeddings", Api::Embeddings(&OPENAI), InBase),
+    entry(Service::Embeddings, "POST", "/openai/deployments/*/embeddings", Api::Embeddings(&OPENAI), InBase),
+    entry(Service::Embeddings, "POST", "/models/*:embedContent", Api::Embeddings(&GOOGLE), InBase),
+    entry(Service::Embeddings, "POST", "/models/*:batchEmbedContents", Api::Embeddings(&GOOGLE), InBase),
+    entry(Service::Embeddings, "POST", "/embed", Api::Embeddings(&COHERE), V1),
+    entry(Service::Embeddings, "POST", "/v2/embed", Api::Embeddings(&COHERE), InBase),
+    entry(Service::Embeddings, "POST", "/api/embed", Api::Embeddings(&OLLAMA), InBase),
+    entry(Service::Embeddings, "POST", "/api/embeddings", Api::Embeddings(&OLLAMA), InBase),
+    entry(Service::Model, "GET", "/models", Api::Exact, OfClient),
+    entry(Service::Model, "GET", "/models/*", Api::Exact, OfClient),
+    entry(Service::Search, "POST", "/responses", AGENT, V1),
+    entry(Service::Search, "POST", "/agent", AGENT, V1),
+    entry(Service::Search, "POST", "/search", AGENT, InBase),
+    entry(Service::Search, "POST", "/chat/completions", SONAR, InBase),
 ];
 
 /// What one request asks for.
@@ -104,17 +135,24 @@ pub(super) struct Route {
 }
 
 /// The route of a request; `None` when nothing is served there.
-pub(super) fn route(method: &str, path: &str, query: Option<&str>) -> Option<Route> {
+pub(super) fn route(method: &str, path: &str, query: Option<&str>, headers: &HeaderMap) -> Option<Route> {
     TABLE.iter().find_map(|entry| {
         let rest = path.strip_prefix(mount(entry.service)).filter(|rest| rest.starts_with('/'))?;
         let unversioned = without_version(rest.trim_end_matches('/'));
         if entry.method != method || !fits(entry.path, unversioned) {
             return None;
         }
-        let below = entry.below.unwrap_or(unversioned);
-        let path = query.map_or_else(|| below.to_owned(), |query| format!("{below}?{query}"));
+        let versioned = entry.version == V1 || entry.version == OfClient && writes_version(headers);
+        let below = format!("{}{unversioned}", if versioned { "/v1" } else { "" });
+        let path = query.map_or_else(|| below.clone(), |query| format!("{below}?{query}"));
         Some(Route { service: entry.service, method: entry.method, api: entry.api, path })
     })
+}
+
+/// Whether a client writes `/v1` into its paths because its base URL has no version: Anthropic's and Cohere's.
+fn writes_version(headers: &HeaderMap) -> bool {
+    let cohere = |name: &axum::http::HeaderValue| name.as_bytes() == b"cohere";
+    headers.contains_key("anthropic-version") || headers.get("x-fern-sdk-name").is_some_and(cohere)
 }
 
 /// Methods of requests to declared services.
@@ -143,6 +181,12 @@ pub(super) fn client_dialect(path: &str, headers: &HeaderMap) -> &'static dyn Di
         anthropic_messages::DIALECT
     } else if headers.keys().any(|name| google(name.as_str())) || below.contains("/models/") && below.contains(':') {
         gemini::DIALECT
+    } else if headers.contains_key("amz-sdk-request")
+        || ["/converse", "/converse-stream"].iter().any(|end| below.ends_with(end))
+    {
+        bedrock_converse::DIALECT
+    } else if below.contains("/api/") {
+        ollama::DIALECT
     } else {
         openai_chat::DIALECT
     }
@@ -153,7 +197,8 @@ pub(super) fn served(mounts: &[Service]) -> String {
     let shown = |entry: &Entry| {
         let mount = match entry.service {
             Service::Search => SEARCH_MOUNT,
-            _ if entry.api == GEMINI => "/model/v1beta",
+            _ if entry.path.starts_with("/models/*:") => "/model/v1beta",
+            _ if OWN_ROOTS.iter().any(|root| entry.path.starts_with(root)) => "/model",
             _ => MODEL_MOUNT,
         };
         format!("{} {mount}{}", entry.method, entry.path)
@@ -181,6 +226,10 @@ fn segment_fits(wanted: &str, given: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn route(method: &str, path: &str, query: Option<&str>) -> Option<Route> {
+        super::route(method, path, query, &HeaderMap::new())
+    }
 
     #[test]
     fn both_spellings_of_a_base_url_lead_to_the_same_path_with_a_trailing_slash_too() {
@@ -221,8 +270,28 @@ mod tests {
             (&format!("/model/v1{stream}"), Service::Model, GEMINI, stream),
             ("/model/v1beta/models/g:generateContent", Service::Model, GEMINI, "/models/g:generateContent"),
             ("/model/v1beta/models/g:countTokens", Service::Model, Api::Exact, "/models/g:countTokens"),
-            ("/model/v1/embeddings", Service::Embeddings, Api::Embeddings, "/embeddings"),
-            ("/model/embeddings/", Service::Embeddings, Api::Embeddings, "/embeddings"),
+            ("/model/v1/embeddings", Service::Embeddings, Api::Embeddings(&OPENAI), "/embeddings"),
+            (
+                "/model/v1beta/models/e:embedContent",
+                Service::Embeddings,
+                Api::Embeddings(&GOOGLE),
+                "/models/e:embedContent",
+            ),
+            (
+                "/model/v1beta/models/e:batchEmbedContents",
+                Service::Embeddings,
+                Api::Embeddings(&GOOGLE),
+                "/models/e:batchEmbedContents",
+            ),
+            ("/model/model/m%3A0/converse-stream", Service::Model, CONVERSE, "/model/m%3A0/converse-stream"),
+            ("/model/api/chat", Service::Model, CHAT_OF_OLLAMA, "/api/chat"),
+            ("/model/api/generate/", Service::Model, CHAT_OF_OLLAMA, "/api/generate"),
+            ("/model/api/show", Service::Model, Api::Exact, "/api/show"),
+            ("/model/v2/embed", Service::Embeddings, Api::Embeddings(&COHERE), "/v2/embed"),
+            ("/model/v1/embed", Service::Embeddings, Api::Embeddings(&COHERE), "/v1/embed"),
+            ("/model/api/embed", Service::Embeddings, Api::Embeddings(&OLLAMA), "/api/embed"),
+            ("/model/v1/api/embeddings", Service::Embeddings, Api::Embeddings(&OLLAMA), "/api/embeddings"),
+            ("/model/embeddings/", Service::Embeddings, Api::Embeddings(&OPENAI), "/embeddings"),
         ] {
             let found = route("POST", path, None).expect(path);
             assert_eq!((found.service, found.api, found.path.as_str()), (service, api, below), "{path}");
@@ -232,7 +301,7 @@ mod tests {
                 "{path}"
             );
         }
-        assert_eq!(Api::Embeddings.profile().name, "openai-embeddings");
+        assert_eq!(Api::Embeddings(&OPENAI).profile().name, "openai-embeddings");
     }
 
     #[test]
@@ -247,6 +316,9 @@ mod tests {
             ("/model/v1/files", &with("anthropic-version"), anthropic_messages::DIALECT),
             ("/model/v1beta/models/g:embedContent", &none, gemini::DIALECT),
             ("/model/v1beta/files", &with("x-goog-api-client"), gemini::DIALECT),
+            ("/model/api/pull", &none, ollama::DIALECT),
+            ("/model/model/m%3A0/converse", &none, bedrock_converse::DIALECT),
+            ("/model/model/m/invoke", &with("amz-sdk-request"), bedrock_converse::DIALECT),
         ] {
             assert_eq!(client_dialect(path, headers), dialect, "{path}");
         }
@@ -262,6 +334,11 @@ mod tests {
             let found = route("GET", path, None).expect(path);
             assert_eq!((found.method, found.api, found.path.as_str()), ("GET", Api::Exact, below));
         }
+        for (name, value) in [("anthropic-version", "2023-06-01"), ("x-fern-sdk-name", "cohere")] {
+            let headers = HeaderMap::from_iter([(name.parse().expect("a name"), value.parse().expect("text"))]);
+            let one = super::route("GET", "/model/v1/models/m-1", Some("limit=2"), &headers).expect("a route");
+            assert_eq!(one.path, "/v1/models/m-1?limit=2", "{name}");
+        }
         assert_eq!(route("POST", "/model/v1/models", None), None);
         assert_eq!(route("GET", "/model/v1/models/", None).map(|found| found.path).as_deref(), Some("/models"));
     }
@@ -273,7 +350,7 @@ mod tests {
             "/model",
             "/modelx/chat/completions",
             "/model/v1/audio/speech",
-            "/model/v1beta/models/gemini-3:embedContent",
+            "/model/v1beta/models/gemini-3:predict",
             "/model/v2/responses",
             "/model/openai/deployments//chat/completions",
             "/model/openai/deployments/a/b/chat/completions",
@@ -289,6 +366,9 @@ mod tests {
             "POST /model/v1/messages",
             "POST /model/v1beta/models/*:streamGenerateContent",
             "POST /model/v1/embeddings",
+            "POST /model/v2/embed",
+            "POST /model/api/embed",
+            "POST /model/v1beta/models/*:embedContent",
             "GET /model/v1/models",
             "POST /search/responses",
         ] {

@@ -1,7 +1,7 @@
 //! Agents that ask by other APIs than Chat Completions: recorded, replayed with the provider stopped, the same verdict.
 
 use super::desk::{Desk, Kind, plain};
-use super::events;
+use super::{events, own_apis};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -26,12 +26,21 @@ pub enum Api {
     Gemini,
     /// Gemini's stream as one JSON list.
     GeminiList,
+    Ollama,
+    Bedrock,
     /// Vectors of token ids, and a completion.
     Embeddings,
+    /// Vectors in other providers' shapes, and a completion.
+    GoogleVector,
+    GoogleVectors,
+    CohereVectors,
+    OllamaVectors,
 }
 
-const TOOL: &str = "search_docs";
-const FOUND: &str = "A helmet comes with every kayak.";
+const VECTORS: [Api; 5] =
+    [Api::Embeddings, Api::GoogleVector, Api::GoogleVectors, Api::CohereVectors, Api::OllamaVectors];
+pub const TOOL: &str = "search_docs";
+pub const FOUND: &str = "A helmet comes with every kayak.";
 
 impl Api {
     fn path(self, asks: Asks) -> String {
@@ -43,7 +52,12 @@ impl Api {
             }
             Self::GeminiList => format!("/model/v1beta/models/{}:streamGenerateContent", asks.model),
             Self::Gemini => format!("/model/v1beta/models/{}:generateContent", asks.model),
+            Self::Ollama | Self::Bedrock => own_apis::path(asks),
             Self::Embeddings => "/model/v1/embeddings".into(),
+            Self::GoogleVector => format!("/model/v1beta/models/{}:embedContent", asks.model),
+            Self::GoogleVectors => format!("/model/v1beta/models/{}:batchEmbedContents", asks.model),
+            Self::CohereVectors => "/model/v2/embed".into(),
+            Self::OllamaVectors => "/model/api/embed".into(),
         }
     }
 
@@ -93,9 +107,20 @@ impl Api {
                 return json!({"systemInstruction": {"parts": [{"text": asks.prompt}]}, "contents": contents,
                     "tools": [{"functionDeclarations": [tool]}]});
             }
+            Self::Ollama | Self::Bedrock => return own_apis::body(asks, question, second),
             Self::Embeddings => {
                 return json!({"model": asks.model, "input": [[1820, 7], [9]], "encoding_format": "base64"});
             }
+            Self::GoogleVector => return json!({"content": {"parts": [{"text": asks.prompt}]}}),
+            Self::GoogleVectors => {
+                let content = json!({"role": "user", "parts": [{"text": asks.prompt}]});
+                return json!({"requests": [{"model": format!("models/{}", asks.model), "content": content}]});
+            }
+            Self::CohereVectors => {
+                return json!({"model": asks.model, "texts": [asks.prompt], "input_type": "search_query",
+                    "embedding_types": ["float"]});
+            }
+            Self::OllamaVectors => return json!({"model": asks.model, "input": asks.prompt}),
         };
         if asks.stream {
             body["stream"] = json!(true);
@@ -109,7 +134,9 @@ pub async fn answer(client: &reqwest::Client, proxy: SocketAddr, asks: Asks, que
     let post = async |path: String, body: Value| {
         let key = match asks.api {
             Api::Messages => ("x-api-key", "sk-agents-own-0123456789"),
-            Api::Gemini | Api::GeminiList => ("x-goog-api-key", "sk-agents-own-0123456789"),
+            Api::Gemini | Api::GeminiList | Api::GoogleVector | Api::GoogleVectors => {
+                ("x-goog-api-key", "sk-agents-own-0123456789")
+            }
             _ => ("authorization", "Bearer sk-agents-own-0123456789"),
         };
         let mut request = client.post(format!("http://{proxy}{path}")).header(key.0, key.1);
@@ -120,7 +147,7 @@ pub async fn answer(client: &reqwest::Client, proxy: SocketAddr, asks: Asks, que
         answered.expect("an answer").text().await.expect("text")
     };
     let mut heard = post(asks.api.path(asks), asks.api.body(asks, question, false)).await;
-    if asks.api == Api::Embeddings && heard.contains("AACAPw") {
+    if VECTORS.contains(&asks.api) && (heard.contains("AACAPw") || heard.contains("0.015625")) {
         let body = json!({"model": "fake-1", "messages": [{"role": "user", "content": question}]});
         let said = post("/model/v1/chat/completions".into(), body).await;
         return (if said.contains("helmet") { FOUND.into() } else { "Sorry.".into() }, said);
@@ -139,6 +166,9 @@ pub fn provide(uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Option<Response> 
     if text.contains("down-1") || path.contains("down-1") {
         let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
         return Some((StatusCode::SERVICE_UNAVAILABLE, axum::Json(error)).into_response());
+    }
+    if let Some(answer) = own_apis::provide(uri, headers, &asked, second) {
+        return Some(answer);
     }
     let arguments = json!({"query": "helmet"});
     let (whole, events) = match path {
@@ -188,6 +218,24 @@ pub fn provide(uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Option<Response> 
             let usage = json!({"prompt_tokens": 3, "total_tokens": 3});
             (json!({"object": "list", "model": asked["model"], "data": data, "usage": usage}), Vec::new())
         }
+        "/v1/models/fake-1:embedContent" => (json!({"embedding": {"values": [0.015_625, -2.0]}}), Vec::new()),
+        "/v1/models/fake-1:batchEmbedContents" => {
+            assert!(headers.contains_key("x-goog-api-key"), "its key");
+            (json!({"embeddings": [{"values": [0.015_625, -2.0]}]}), Vec::new())
+        }
+        "/v2/embed" => {
+            let meta = json!({"api_version": {"version": "2"}, "billed_units": {"input_tokens": 3}});
+            let embeddings = json!({"float": [[0.015_625, -2.0]]});
+            (
+                json!({"id": "e", "embeddings": embeddings, "texts": asked["texts"], "meta": meta,
+                "response_type": "embeddings_by_type"}),
+                Vec::new(),
+            )
+        }
+        "/api/embed" => {
+            let vectors = json!([[0.015_625, -2.0]]);
+            (json!({"model": asked["model"], "embeddings": vectors, "prompt_eval_count": 3}), Vec::new())
+        }
         path if path.contains(":generateContent") || path.contains(":streamGenerateContent") => {
             assert!(path.starts_with("/v1/models/gemini-1:"), "{path}");
             assert!(headers.contains_key("x-goog-api-key"), "its key");
@@ -226,7 +274,7 @@ fn asks(api: Api, stream: bool) -> Asks {
 
 fn desk(asks: Asks) -> Desk {
     let desk = Desk::set(Kind::Api(asks), "", "roles: {knowledge: search_docs}\n");
-    if asks.api != Api::Embeddings {
+    if !VECTORS.contains(&asks.api) {
         let expected = "answer: {contains: [comes with every kayak]}, calls: [{exact: [search_docs]}]";
         desk.project.edit("desk.yaml", "answer: {contains: [helmet]}", expected);
     }
@@ -261,7 +309,8 @@ fn passes(asks: Asks) {
     assert!(plain(&outcome.stdout).contains("system prompt changed"), "{asks:?}: {}", outcome.stdout);
     let heard: Value = serde_json::from_str(&desk.heard()).expect("JSON");
     let error = &heard["error"];
-    assert!(error["message"].as_str().is_some_and(|words| words.starts_with("ragcheck: ")), "{heard}");
+    let words = [error, &error["message"], &heard["message"]].into_iter().find_map(Value::as_str);
+    assert!(words.is_some_and(|words| words.starts_with("ragcheck: ")), "{heard}");
     match asks.api {
         Api::Messages => {
             assert_eq!((&heard["type"], &error["type"]), (&json!("error"), &json!("invalid_request_error")), "{heard}");
@@ -269,6 +318,8 @@ fn passes(asks: Asks) {
         Api::Gemini | Api::GeminiList => {
             assert_eq!((&error["code"], &error["status"]), (&json!(400), &json!("INVALID_ARGUMENT")), "{heard}");
         }
+        Api::Ollama => assert_eq!(heard["code"], "ragcheck_cassette_miss", "{heard}"),
+        Api::Bedrock => assert_eq!(heard["__type"], "ragcheck_cassette_miss", "{heard}"),
         _ => assert_eq!(error["code"], "ragcheck_cassette_miss", "{heard}"),
     }
 }
@@ -307,13 +358,37 @@ fn an_agent_that_asks_by_generate_content_is_recorded_and_replayed_without_its_p
 }
 
 #[test]
+fn an_agent_that_asks_by_ollamas_own_api_is_recorded_and_replayed_without_its_provider() {
+    passes(asks(Api::Ollama, false));
+    passes(asks(Api::Ollama, true));
+    is_an_outage(asks(Api::Ollama, true));
+}
+
+#[test]
+fn an_agent_that_asks_by_converse_is_recorded_and_replayed_without_its_provider() {
+    passes(asks(Api::Bedrock, false));
+    passes(asks(Api::Bedrock, true));
+    is_an_outage(asks(Api::Bedrock, false));
+}
+
+#[test]
 fn an_embedding_is_recorded_and_replayed_and_is_no_completion() {
-    let mut desk = desk(asks(Api::Embeddings, false));
-    desk.passes_recorded_and_replayed();
-    let trace = &desk.project.traces()[0];
-    assert_eq!(events(trace, "model_called").len(), 1, "{trace}");
-    let lane = desk.project.read("cassettes/desk/helmet/external.base.1.yaml");
-    assert!(lane.contains("service: \"embeddings\"") && lane.contains("embeddings: \"fake fake-1\""), "{lane}");
-    assert_eq!(desk.project.latest("run.json")["trials"][0]["model_calls"], 1);
+    for (api, profile) in VECTORS.into_iter().zip(["openai", "google", "google", "cohere", "ollama"]) {
+        let mut desk = desk(asks(api, false));
+        desk.passes_recorded_and_replayed();
+        let trace = &desk.project.traces()[0];
+        assert_eq!(events(trace, "model_called").len(), 1, "{trace}");
+        let lane = desk.project.read("cassettes/desk/helmet/external.base.1.yaml");
+        assert!(lane.contains("service: \"embeddings\"") && lane.contains("embeddings: \"fake"), "{lane}");
+        assert!(lane.contains(&format!("profile: \"{profile}-embeddings\"")), "{lane}");
+        assert_eq!(desk.project.latest("run.json")["trials"][0]["model_calls"], 1);
+        if api != Api::Embeddings {
+            // The recorded answer is that of the recorded text alone.
+            desk.becomes(Kind::Api(Asks { prompt: "Another text.", ..asks(api, false) }));
+            desk.run("replay").expect_code(3);
+        }
+    }
     is_an_outage(asks(Api::Embeddings, false));
+    is_an_outage(asks(Api::GoogleVectors, false));
+    is_an_outage(asks(Api::CohereVectors, false));
 }

@@ -3,13 +3,14 @@
 use super::desk::{Desk, Kind, plain};
 
 /// What is asked, as it is named, and the words that tell it.
-const REFUSED: [(Kind, &str); 6] = [
+const REFUSED: [(Kind, &str); 7] = [
     (
         Kind::Assistants,
         "your agent asked POST /model/v1/assistants, which is not served; served: POST /model/v1/chat/completions",
     ),
     (Kind::Batches, "your agent asked POST /model/v1/messages/batches, which is not served"),
-    (Kind::Embed, "your agent asked POST /model/v1beta/models/g:embedContent, which is not served"),
+    (Kind::Predict, "your agent asked POST /model/v1beta/models/g:predict, which is not served"),
+    (Kind::Signed, "your agent asked POST /model/model/m%3A0/converse, which is signed by AWS (SigV4)"),
     (Kind::Origin, "your agent asked POST /model/v1/chat/completions, with an `Origin` header"),
     (Kind::Host, "your agent asked POST /model/v1/chat/completions, and requests to the host name `llm-gateway:9321`"),
     (Kind::NotJson, "your agent asked POST /model/v1/chat/completions, whose body is not JSON"),
@@ -63,6 +64,17 @@ fn a_trailing_slash_and_the_list_of_models_are_served_and_recorded() {
         let calls = desk.project.latest("run.json")["trials"][0]["model_calls"].clone();
         assert_eq!(calls, u64::from(kind != Kind::Models), "a list of models is no completion");
     }
+}
+
+#[test]
+fn anthropics_client_finds_the_list_of_models_below_a_base_url_without_a_version() {
+    let mut desk = Desk::set(Kind::ModelsOfAnthropic, "", "");
+    desk.project.edit("ragcheck.yaml", "/v1'", "'");
+    desk.passes_recorded_and_replayed();
+    let trace = &desk.project.traces()[0];
+    assert!(trace.to_string().contains("(200)"), "{trace}");
+    let lane = desk.project.read("cassettes/desk/helmet/external.base.1.yaml");
+    assert!(lane.contains("path: \"/v1/models\""), "{lane}");
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub enum Kind {
     Slash,
     /// The list of models, and nothing else.
     Models,
+    /// The same as Anthropic's client asks for it.
+    ModelsOfAnthropic,
     /// A completion with an `Origin`, under another host's name, with a body that is not JSON.
     Origin,
     Host,
@@ -32,7 +34,9 @@ pub enum Kind {
     /// Paths of other APIs that are not served.
     Batches,
     Assistants,
-    Embed,
+    Predict,
+    /// A request to Bedrock that is signed.
+    Signed,
     /// Nothing.
     Nothing,
     /// A completion, of the provider itself.
@@ -216,6 +220,7 @@ async fn reply(State(inside): State<Arc<Inside>>, uri: Uri, headers: HeaderMap, 
         Kind::Chat => post(completions),
         Kind::Slash => post(format!("{completions}/")),
         Kind::Models => client.get(format!("{model}/models")),
+        Kind::ModelsOfAnthropic => client.get(format!("{model}/models")).header("anthropic-version", "2023-06-01"),
         Kind::Origin => post(completions).header("origin", "http://localhost:3000"),
         Kind::Host => post(completions).header("host", "llm-gateway:9321"),
         Kind::NotJson => client.post(completions).body("model=fake-1"),
@@ -230,7 +235,9 @@ async fn reply(State(inside): State<Arc<Inside>>, uri: Uri, headers: HeaderMap, 
         }
         Kind::Batches => post(format!("{model}/messages/batches")),
         Kind::Assistants => post(format!("{model}/assistants")),
-        Kind::Embed => post(format!("http://{}/model/v1beta/models/g:embedContent", inside.proxy)),
+        Kind::Predict => post(format!("http://{}/model/v1beta/models/g:predict", inside.proxy)),
+        Kind::Signed => post(format!("http://{}/model/model/m%3A0/converse", inside.proxy))
+            .header("authorization", "AWS4-HMAC-SHA256 Credential=x, SignedHeaders=host, Signature=0"),
         Kind::Beside => post(format!("http://{}/v1/chat/completions", inside.provider)),
         Kind::Nothing => return axum::Json(json!({"answer": "For the helmet please call the desk."})).into_response(),
         Kind::TwoStage | Kind::Silent => return two_stages(&client, &completions, question, kind).await,

@@ -4,6 +4,7 @@ mod agent;
 mod apis;
 mod borders;
 mod desk;
+mod own_apis;
 #[cfg(unix)]
 mod python;
 mod started;

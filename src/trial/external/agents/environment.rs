@@ -10,12 +10,15 @@ use crate::trial::trust::usual_keys;
 use std::net::SocketAddr;
 
 /// Variables in which clients look for a base URL, and where the proxy has what they look for.
-const BASE_URLS: [(&str, &str); 9] = [
+const BASE_URLS: [(&str, &str); 12] = [
     ("OPENAI_BASE_URL", MODEL_MOUNT),
     ("OPENAI_API_BASE", MODEL_MOUNT),
     ("AZURE_OPENAI_ENDPOINT", "/model"),
     ("ANTHROPIC_BASE_URL", "/model"),
     ("GOOGLE_GEMINI_BASE_URL", "/model"),
+    ("OLLAMA_HOST", "/model"),
+    ("CO_API_URL", "/model"),
+    ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "/model"),
     ("PERPLEXITY_BASE_URL", SEARCH_MOUNT),
     ("RAGCHECK_MODEL_URL", MODEL_MOUNT),
     ("RAGCHECK_SEARCH_URL", SEARCH_MOUNT),
@@ -50,8 +53,10 @@ mod tests {
         let value = |name: &str| given.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         assert_eq!(value("OPENAI_BASE_URL"), Some("http://127.0.0.1:4711/model/v1"));
         assert_eq!(value("ANTHROPIC_BASE_URL"), Some("http://127.0.0.1:4711/model"));
+        assert_eq!(value("OLLAMA_HOST"), Some("http://127.0.0.1:4711/model"));
+        assert_eq!(value("CO_API_URL"), Some("http://127.0.0.1:4711/model"));
         assert_eq!(value("PERPLEXITY_BASE_URL"), Some("http://127.0.0.1:4711/search"));
-        for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "PERPLEXITY_API_KEY"] {
+        for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "PERPLEXITY_API_KEY", "CO_API_KEY"] {
             assert_eq!(value(key), Some(PLACEHOLDER_KEY), "{key}");
         }
         assert_eq!(value("RAGCHECK_MODE"), Some("replay"));

@@ -1,0 +1,178 @@
+//! Shapes of requests for vectors that external agents send: how each is compared, and where its parts are.
+//!
+//! The vectors themselves are between the agent and its provider, so they are not decoded.
+
+use super::embeddings;
+use crate::cassette::{Layout, Place, Profile};
+use serde_json::Value;
+
+/// One provider's shape.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// How requests are compared.
+    pub profile: Profile,
+    /// Texts in a request.
+    texts: &'static [Place],
+    /// Pointers to what an answer may have: a list of vectors, one vector, or lists by type.
+    vectors: &'static [&'static str],
+    /// Pointers to the number of input tokens in an answer.
+    tokens: &'static [&'static str],
+}
+
+/// OpenAI's and compatible servers.
+pub(crate) static OPENAI: Shape = Shape {
+    profile: Profile { name: embeddings::NAME, version: 1, drop: &["/user"], layout: &embeddings::LAYOUT },
+    texts: &[Place::at("/input"), Place::at("/input/*")],
+    vectors: &["/data"],
+    tokens: &["/usage/prompt_tokens", "/usage/total_tokens"],
+};
+
+/// Google's `embedContent` and `batchEmbedContents`; the model is in the path.
+pub(crate) static GOOGLE: Shape = Shape {
+    profile: Profile {
+        name: "google-embeddings",
+        version: 1,
+        drop: &[],
+        layout: &Layout { conversation: &["/requests", "/content/parts"], ..Layout::NONE },
+    },
+    texts: &[Place::at("/content/parts/*/text"), Place::at("/requests/*/content/parts/*/text")],
+    vectors: &["/embeddings", "/embedding/values"],
+    tokens: &["/usageMetadata/promptTokenCount"],
+};
+
+/// Cohere's, of both versions.
+pub(crate) static COHERE: Shape = Shape {
+    profile: Profile {
+        name: "cohere-embeddings",
+        version: 1,
+        drop: &[],
+        layout: &Layout { model: Some("/model"), conversation: &["/texts", "/inputs", "/images"], ..Layout::NONE },
+    },
+    texts: &[Place::at("/texts/*"), Place::at("/inputs/*/content/*/text")],
+    vectors: &["/embeddings"],
+    tokens: &["/meta/billed_units/input_tokens", "/meta/tokens/input_tokens"],
+};
+
+/// Ollama's: `/api/embed`, and `/api/embeddings` for one text.
+pub(crate) static OLLAMA: Shape = Shape {
+    profile: Profile {
+        name: "ollama-embeddings",
+        version: 1,
+        drop: &["/keep_alive"],
+        layout: &Layout { model: Some("/model"), conversation: &["/input", "/prompt"], ..Layout::NONE },
+    },
+    texts: &[Place::at("/input"), Place::at("/input/*"), Place::at("/prompt")],
+    vectors: &["/embeddings", "/embedding"],
+    tokens: &["/prompt_eval_count"],
+};
+
+/// All of them.
+pub(crate) static SHAPES: [&Shape; 4] = [&OPENAI, &GOOGLE, &COHERE, &OLLAMA];
+
+impl Shape {
+    /// The shape whose profile has that name; OpenAI's for any other.
+    pub(crate) fn named(profile: &str) -> &'static Self {
+        SHAPES.into_iter().find(|shape| shape.profile.name == profile).unwrap_or(&OPENAI)
+    }
+
+    /// The text of a request for one vector; empty for several, and for token ids.
+    pub(crate) fn only_text(&self, body: &Value) -> String {
+        let mut texts = Vec::new();
+        for place in self.texts {
+            place.each(body, &mut |text| texts.extend(text.and_then(Value::as_str)));
+        }
+        if let [only] = texts[..] { only.to_owned() } else { String::new() }
+    }
+
+    /// Whether an answer has vectors: a list, or an object with lists of each type that was asked for.
+    pub(crate) fn has_vectors(&self, answer: &Value) -> bool {
+        let typed = |lists: &Value| {
+            lists.as_object().is_some_and(|lists| !lists.is_empty() && lists.values().any(Value::is_array))
+        };
+        self.vectors.iter().filter_map(|at| answer.pointer(at)).any(|found| found.is_array() || typed(found))
+    }
+
+    /// Input tokens that an answer tells.
+    pub(crate) fn tokens(&self, answer: &Value) -> Option<u64> {
+        self.tokens.iter().find_map(|at| answer.pointer(at)?.as_u64())
+    }
+}
+
+/// The model that a request for vectors names, in its body, in its first part, or in its path.
+pub(crate) fn model_of<'a>(path: &'a str, body: &'a Value) -> Option<&'a str> {
+    let named = || ["/model", "/requests/0/model"].into_iter().find_map(|at| body.pointer(at)?.as_str());
+    let in_path = || Some(path.rsplit_once("/models/")?.1.split_once(':')?.0);
+    let model = named().or_else(in_path)?;
+    Some(model.strip_prefix("models/").unwrap_or(model))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_text_of_one_vector_is_found_in_every_shape_and_no_text_where_there_are_several() {
+        let part = |text: &str| json!({"model": "models/g", "content": {"parts": [{"text": text}]}});
+        for (shape, one, several) in [
+            (&OPENAI, json!({"input": "q"}), json!({"input": ["q", "r"]})),
+            (&OPENAI, json!({"input": ["q"]}), json!({"input": [[101, 7]]})),
+            (&GOOGLE, part("q"), json!({"requests": [part("q"), part("r")]})),
+            (&GOOGLE, json!({"requests": [part("q")]}), json!({"requests": []})),
+            (&COHERE, json!({"texts": ["q"]}), json!({"texts": ["q", "r"]})),
+            (
+                &COHERE,
+                json!({"inputs": [{"content": [{"type": "text", "text": "q"}]}]}),
+                json!({"images": ["data:image/png;base64,AA"]}),
+            ),
+            (&OLLAMA, json!({"input": "q"}), json!({"input": ["q", "r"]})),
+            (&OLLAMA, json!({"prompt": "q"}), json!({})),
+        ] {
+            assert_eq!(shape.only_text(&one), "q", "{one}");
+            assert_eq!(shape.only_text(&several), "", "{several}");
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_in_its_own_shape_and_not_in_another() {
+        let vector = json!([0.5, -2.0]);
+        for (shape, answer, tokens) in [
+            (&OPENAI, json!({"data": [{"embedding": "AACAPw"}], "usage": {"prompt_tokens": 3}}), Some(3)),
+            (&GOOGLE, json!({"embedding": {"values": vector}}), None),
+            (&GOOGLE, json!({"embeddings": [{"values": vector}], "usageMetadata": {"promptTokenCount": 4}}), Some(4)),
+            (
+                &COHERE,
+                json!({"embeddings": {"float": [vector]}, "meta": {"billed_units": {"input_tokens": 5}}}),
+                Some(5),
+            ),
+            (&COHERE, json!({"embeddings": [vector]}), None),
+            (&OLLAMA, json!({"embeddings": [vector], "prompt_eval_count": 6}), Some(6)),
+            (&OLLAMA, json!({"embedding": vector}), None),
+        ] {
+            assert!(shape.has_vectors(&answer), "{answer}");
+            assert_eq!(shape.tokens(&answer), tokens, "{answer}");
+            assert_eq!(Shape::named(shape.profile.name).profile.name, shape.profile.name);
+        }
+        for (shape, answer) in [
+            (&OPENAI, json!({"embeddings": [vector]})),
+            (&GOOGLE, json!({"embedding": {}})),
+            (&COHERE, json!({"embeddings": {}})),
+            (&COHERE, json!({"embeddings": {"float": null}})),
+            (&OLLAMA, json!({"data": [{"embedding": vector}]})),
+        ] {
+            assert!(!shape.has_vectors(&answer), "{answer}");
+        }
+    }
+
+    #[test]
+    fn the_model_of_a_request_for_vectors_is_in_its_body_or_its_path() {
+        for (path, body) in [
+            ("/embeddings", json!({"model": "g"})),
+            ("/models/g:embedContent", json!({})),
+            ("/models/x:batchEmbedContents", json!({"requests": [{"model": "models/g"}]})),
+        ] {
+            assert_eq!(model_of(path, &body), Some("g"), "{path}");
+        }
+        assert_eq!(model_of("/embeddings", &json!({})), None);
+    }
+}
