@@ -50,6 +50,15 @@ pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
     Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
 }
 
+/// Reads a behaviour that this program wrote.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn parse(text: &str) -> Result<Behaviour, String> {
+    let behaviour: Behaviour = yaml::read(text).map_err(|why| why.problem.to_string())?;
+    Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
+}
+
 fn begin(place: Place) -> (u32, u32) {
     (place.line, place.column)
 }

@@ -15,7 +15,7 @@ use super::replay::{aborted, error, failed, foreign, rerecord, sources};
 use super::services::{Keys, LiveAccess};
 use super::trust::may_call;
 use super::{Finished, SetupError, TrialRunner, trace_of};
-use crate::cassette::{Cassette, LocalTimes};
+use crate::cassette::{Cassette, LocalTimes, Minted};
 use crate::flow::Abort;
 use crate::flow::external::{Endpoint, Life, Pace, SILENCE, Session, Trouble, reset};
 use crate::plan::{Plan, PlannedTrial, ResolvedCase};
@@ -62,6 +62,10 @@ impl Doing {
 
 /// Header that names the mode of a turn.
 const MODE_HEADER: &str = "x-ragcheck-mode";
+
+/// First line of the proposals for values that an agent generates per run.
+pub(super) const MINTED: &str =
+    "if the agent generates these values per run, declare them in the scenario, below `vars:`";
 
 /// One run of a trial: the services behind the proxy, and the clock that times it.
 struct Course<'p> {
@@ -209,7 +213,12 @@ impl Work<'_> {
         let trace = redacted(ran.trace, &redactor);
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
-        let trace = runner.with_outage(self.trial, trace, &header.recorded_from);
+        let mut trace = runner.with_outage(self.trial, trace, &header.recorded_from);
+        if let TrialEnd::Error(why) = &mut trace.end
+            && verifies
+        {
+            why.detail.extend(vars_lines(&replay.minted()));
+        }
         Ok(Finished { unused, printed, ..Finished::of(trace) })
     }
 
@@ -337,6 +346,12 @@ impl Work<'_> {
             Trouble::Miss(miss) => aborted(&Abort::Miss(miss)),
         }
     }
+}
+
+/// Lines that declare values which an agent generates per run.
+fn vars_lines(minted: &[Minted]) -> Vec<String> {
+    let head = (!minted.is_empty()).then(|| MINTED.to_owned());
+    head.into_iter().chain(minted.iter().map(|one| format!("  {one}"))).collect()
 }
 
 /// Runs all conversations of a case, one after another.

@@ -4,6 +4,7 @@
 //! replayed, and the run reports the replay. A replay that differs from the live trial in anything but time is an
 //! error.
 
+use super::external::MINTED;
 use super::keyword_index;
 use super::outage::Origin;
 use super::recording::{Recorder, RecordingError, Subject};
@@ -128,9 +129,11 @@ impl TrialRunner {
         };
         if let Some(difference) = difference(&trace, &finished.trace) {
             let message = "the replay of what was just recorded differs from the live trial";
-            let mut detail = vec![difference, "an earlier recording is as it was".to_owned()];
+            let proposed = difference.contains(MINTED);
+            let mut detail = vec![difference.clone(), "an earlier recording is as it was".to_owned()];
             if Self::is_external(trial) {
-                detail.push("values that the agent generates per run (dates, ids) are declared in `vars`".to_owned());
+                let usual = "values that the agent generates per run (dates, ids) are declared in `vars`";
+                detail.extend((!proposed).then(|| usual.to_owned()));
                 let forgets = self.agent(trial).is_some_and(|agent| agent.is_started() && agent.forgets());
                 detail.extend((!forgets).then(|| {
                     "the replay ran in a process that no other trial ran in: if your agent remembers earlier trials, \
@@ -138,7 +141,9 @@ impl TrialRunner {
                         .to_owned()
                 }));
             }
-            finished.trace.end = TrialEnd::Error(*error(TrialErrorKind::CassetteBroken, message, detail));
+            let why = *error(TrialErrorKind::CassetteBroken, message, detail);
+            // Each trial that differs is shown with its own difference.
+            finished.trace.end = TrialEnd::Error(TrialError { cause: format!("{message}: {difference}"), ..why });
         } else if let Some(first) = self.first_draw(plan, trial, &trace, &replay).await {
             return first.run_again(finished);
         } else if let Err(why) = written.place() {

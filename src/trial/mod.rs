@@ -31,6 +31,7 @@ mod settings;
 mod stages;
 pub(crate) mod trust;
 
+pub(crate) use agents::{Contact, NoContact};
 pub(crate) use cost::Spending;
 pub(crate) use drift::Part;
 pub(crate) use knowledge::{knowledge_access, without_services};

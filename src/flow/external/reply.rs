@@ -39,7 +39,7 @@ impl AnswerAt {
 ///
 /// # Errors
 /// Why there is no answer: what is missing, the content type, and how the reply begins.
-pub(super) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), String> {
+pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), String> {
     let pointer = answer.pointer();
     if sse::is_stream(&response.headers, &response.body) {
         return streamed(&response.body, pointer).ok_or_else(|| unread(response, "holds no text in its events"));
