@@ -164,8 +164,10 @@ fn words(text: &str) -> Vec<(usize, &str)> {
 fn proposal(at: &str, text: &str, (before, after): (&str, &str), shape: &str) -> Minted {
     let line = before.rsplit('\n').next().unwrap_or_default();
     let from = line.char_indices().rev().nth(CONTEXT - 1).map_or(0, |(place, _)| place);
-    // A context begins with a whole word.
+    // A context begins with a whole word, and with the last part of a sentence where that is long enough.
     let from = if from > 0 { line[from..].find(' ').map_or(from, |blank| from + blank + 1) } else { 0 };
+    let part = [". ", ", ", "; "].iter().filter_map(|stop| Some(from + line[from..].rfind(stop)? + stop.len())).max();
+    let from = part.filter(|part| line[*part..].trim().len() >= SHORTEST).unwrap_or(from);
     let mut expression = format!("{}({shape})", escape(&line[from..]));
     if line[from..].trim().is_empty() {
         let line = after.split('\n').next().unwrap_or_default();
@@ -301,7 +303,7 @@ mod tests {
             lines(&before, &now),
             [
                 r"today: {at: '/messages/0/content', match: 'Today is (\d{4}-\d{2}-\d{2})'}",
-                r"ticket: {at: '/messages/0/content', match: ', ticket (TK-\d{5})'}",
+                r"ticket: {at: '/messages/0/content', match: 'ticket (TK-\d{5})'}",
             ]
         );
     }

@@ -36,6 +36,8 @@ use std::time::Duration;
 const QUESTION: &str = "What can you help me with?";
 /// The scenario.
 const SCENARIO: &str = "scenarios/agent.yaml";
+/// The criteria.
+const CRITERIA: &str = "scenarios/criteria.yaml";
 /// Facts of an answer that its expectation names.
 const FACTS: usize = 2;
 
@@ -134,10 +136,12 @@ async fn contact(way: &Way, services: Arc<dyn Transport>, answered: bool) -> Res
 async fn find_out(way: &Way, given: &Init, question: &str) -> Result<Findings, Problem> {
     let services = Arc::new(Services::new(given.provider.as_deref()));
     let first = contact(way, Arc::clone(&services) as Arc<dyn Transport>, false).await.map_err(not_reached)?;
-    let met = meet(&first, way.path.as_deref(), question).await.map_err(|why| unmet(&first, why))?;
+    let met = match meet(&first, way.path.as_deref(), question).await {
+        Ok(met) => met,
+        Err(why) => return Err(unmet(&first, why, services.chosen().await.simulator.is_some())),
+    };
     // The port and the address of the proxy are used again.
-    drop(first);
-    tokio::task::yield_now().await;
+    first.end().await;
     let (again, reset) = second(way, &met, question).await?;
     let tools = met.passed.iter().map(|one| tools::offered(&one.request)).find(|tools| !tools.is_empty());
     let at = |path: &str| {
@@ -167,6 +171,7 @@ async fn second(way: &Way, met: &Met, question: &str) -> Result<(Vec<Passed>, bo
     }
     let path = met.path.as_deref().unwrap_or_default();
     let (_, passed) = again.send(turn(path, &met.send, question, SECOND)).await;
+    again.end().await;
     Ok((passed, reset))
 }
 
@@ -239,8 +244,10 @@ fn not_reached(why: NoContact) -> Problem {
     Problem::Words(format!("{message}{printed}\nnothing was written"))
 }
 
-fn unmet(contact: &Contact, why: String) -> Problem {
-    not_reached(NoContact { message: why, lines: contact.last_lines(), ended_well: false })
+fn unmet(contact: &Contact, why: String, simulated: bool) -> Problem {
+    let hint = "\na simulated model answered: for a real one set its key, or name it with --provider";
+    let message = if simulated { why + hint } else { why };
+    not_reached(NoContact { message, lines: contact.last_lines(), ended_well: false })
 }
 
 /// What was found out, line by line.
@@ -318,7 +325,9 @@ fn record(findings: &Findings) -> Result<Exit, Problem> {
     }
     let trace = evaluation::read_traces(&recorded.folder)?.next().transpose()?;
     if let Some(trace) = trace {
-        save_again(&project::scenario(findings, Some(&shown(&trace, findings))))?;
+        let shown = shown(&trace, findings);
+        save_again(SCENARIO, &project::scenario(findings, Some(&shown)))?;
+        save_again(CRITERIA, &project::criteria(findings, Some(&shown)))?;
     }
     let suite = Suite::load(&here, &[], None)?;
     let (_, exit) = carry_out(&suite, &RunOptions::default(), Printed::Human)?;
@@ -326,9 +335,9 @@ fn record(findings: &Findings) -> Result<Exit, Problem> {
     Ok(exit)
 }
 
-/// Replaces the scenario that was written a moment ago.
-fn save_again(text: &str) -> Result<(), Problem> {
-    let file = Path::new(SCENARIO);
+/// Replaces a file that was written a moment ago.
+fn save_again(path: &str, text: &str) -> Result<(), Problem> {
+    let file = Path::new(path);
     files::replace(file, secrets::clean(text).into_owned()).map_err(|why| Problem::unwritten(file, &why))
 }
 

@@ -1,7 +1,7 @@
 //! Writes the project of an agent that was met: project file, scenario, criteria and CI workflow.
 
 use super::meet::{Met, usual};
-use super::services::{Choice, Chosen};
+use super::services::{Choice, Chosen, SIMULATOR};
 use super::tools::{Proposed, Tool, roles};
 use crate::cassette::Minted;
 use crate::cli::{schema, starter};
@@ -43,6 +43,12 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
+/// A pointer, in quotes where YAML needs them.
+fn pointer(text: &str) -> String {
+    let plain = text.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '/' | '_' | '-'));
+    if plain { text.to_owned() } else { quoted(text) }
+}
+
 /// One line of a text, for a comment.
 fn line(text: &str, most: usize) -> String {
     let plain = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
@@ -54,7 +60,7 @@ fn line(text: &str, most: usize) -> String {
 pub(super) fn files(findings: &Findings) -> Vec<(String, String)> {
     let mut files = vec![
         ("ragcheck.yaml".to_owned(), project(&findings.chosen)),
-        ("scenarios/criteria.yaml".to_owned(), criteria(findings)),
+        ("scenarios/criteria.yaml".to_owned(), criteria(findings, None)),
         (".github/workflows/ragcheck.yml".to_owned(), workflow(findings)),
     ];
     files.extend(findings.chosen.simulator.as_ref().map(|(_, text)| ("simulator.yaml".to_owned(), text.clone())));
@@ -91,6 +97,9 @@ fn project(chosen: &Chosen) -> String {
         known.push(choice);
         let _ =
             writeln!(text, "  {}:\n    dialect: {}\n    base_url: {}", choice.name, choice.dialect, choice.base_url);
+        if choice.name.starts_with(SIMULATOR) {
+            text += "    quirks: {trial_header: true}\n";
+        }
         if let Some(key) = &choice.key {
             let _ = writeln!(text, "    key: {key}");
         }
@@ -141,9 +150,9 @@ pub(super) fn scenario(findings: &Findings, shown: Option<&Shown>) -> String {
     if met.send != usual(&met.shape.answer) {
         let _ = writeln!(text, "  send: {}", met.send);
     }
-    let _ = writeln!(text, "  answer: {}", met.shape.answer);
+    let _ = writeln!(text, "  answer: {}", pointer(&met.shape.answer));
     match &met.shape.sources {
-        Some(sources) => text += &format!("  sources: {sources}\n"),
+        Some(sources) => text += &format!("  sources: {}\n", pointer(sources)),
         None => {
             text += "  # The reply names no sources. If it can: `sources: /sources`, a pointer to a list of ids, addresses or objects.\n"
         }
@@ -218,13 +227,15 @@ fn case(findings: &Findings, shown: Option<&Shown>) -> String {
     text
 }
 
-fn criteria(findings: &Findings) -> String {
+/// The criteria; that of searches only if the recording has one.
+pub(super) fn criteria(findings: &Findings, shown: Option<&Shown>) -> String {
     let mut text = "# yaml-language-server: $schema=../schema/criteria.json\n\
                     # What must hold for a change to ship. `ragcheck explain` says how each is counted.\n\
                     about: What the agent must keep to.\nundecided: warn\nestimand: fixed_suite\ncriteria:\n  - id: ANSWERS\n    \
                     about: Every question gets an answer\n    metric: turn_success_rate\n    target: '= 100%'\n    kind: point\n"
         .to_owned();
-    if sure(findings).iter().any(|one| one.role == "knowledge") {
+    let called = |tool: &String| shown.is_some_and(|shown| shown.calls.contains(tool));
+    if sure(findings).iter().any(|one| one.role == "knowledge" && called(&one.tool)) {
         text += "  # Watched, not required: make it `required: true` if every question has to search the knowledge.\n  - id: SEARCH\n    \
                  about: Every question searches the knowledge\n    metric: mandatory_call_rate(knowledge)\n    target: '= 100%'\n    \
                  kind: point\n    required: false\n";

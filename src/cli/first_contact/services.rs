@@ -130,7 +130,7 @@ impl Services {
     fn choice(&self, request: &HttpRequest, service: Service) -> Choice {
         let dialect = wire::by_name(request.profile.name).map_or("openai-chat", |dialect| dialect.name());
         let family = if service == Service::Search { "perplexity" } else { family(dialect) };
-        let asked = format!("it asks by {} {}", request.method, request.path.split('?').next().unwrap_or_default());
+        let asked = format!("the agent asks by {} {}", request.method, request.path.split('?').next().unwrap_or_default());
         let given =
             self.given.as_deref().filter(|_| service == Service::Model || self.given.as_deref() == Some(SIMULATOR));
         let set = |variable: &str| std::env::var(variable).is_ok_and(|key| !key.trim().is_empty());
@@ -226,7 +226,7 @@ fn behaviour(offered: &[tools::Tool]) -> String {
     let tools = if roles.is_empty() { String::new() } else { format!("tools:\n{}", roles.concat()) };
     format!(
         "# A simulated model and search service, for trying things out without a key. `rules` below `model` say what it calls and\n\
-         # answers: docs/how-to/simulator.md.\n\
+         # answers: `ragcheck schema behaviour --markdown`.\n\
          name: first-contact\nseed: 1\npace: declared\n{tools}model:\n  latency: {{constant: 500ms}}\n  \
          # rules:\n  #   - when: {{asks: refund}}\n  #     calls: [{{tool: search_docs, arguments: {{query: refund}}}}]\n  \
          #     answer: Refunds take 14 days.\n\

@@ -118,6 +118,18 @@ impl Contact {
         self.serving.refused().iter().map(ToString::to_string).collect()
     }
 
+    /// Ends the process, and waits until the address of the proxy is free.
+    pub(crate) async fn end(self) {
+        let (address, clock) = (self.proxy(), Arc::clone(&self.clock));
+        drop(self);
+        for _ in 0..50 {
+            if std::net::TcpListener::bind(address).is_ok() {
+                return;
+            }
+            clock.sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Address of the proxy.
     pub(crate) fn proxy(&self) -> SocketAddr {
         self.proxy.address()
