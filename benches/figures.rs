@@ -81,7 +81,7 @@ fn request() -> Value {
 fn lane(ground: &Ground) -> Cassette {
     let trial = &ground.plan.trials[0];
     let scenario = &ground.plan.scenarios[trial.scenario];
-    let root: &Path = ground.runner.cassettes();
+    let root: &Path = &ground.opened.cassettes;
     let path = cassette::path(root, &scenario.name, &scenario.cases[trial.case].case.case, &trial.lane);
     Cassette::load(&path, &cassette::blobs_dir(root, &scenario.name)).expect("a recorded lane")
 }

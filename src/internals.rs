@@ -111,7 +111,7 @@ pub mod transport {
 }
 
 pub mod trial {
-    pub use crate::trial::TrialRunner;
+    pub use crate::trial::{Opened, record_with, replay};
     pub mod proxy {
         pub use crate::trial::proxy::Proxy;
     }

@@ -5,13 +5,13 @@ mod generate;
 
 use ragcheck::internals::plan::Plan;
 use ragcheck::internals::trace::Trace;
-use ragcheck::internals::trial::TrialRunner;
+use ragcheck::internals::trial::{Opened, replay};
 
 /// A project of recorded trials.
 pub struct Ground {
     _folder: tempfile::TempDir,
     /// Replays them.
-    pub runner: TrialRunner,
+    pub opened: Opened,
     /// Names them.
     pub plan: Plan,
 }
@@ -22,13 +22,13 @@ impl Ground {
         let folder = tempfile::tempdir().expect("a folder");
         generate::write(folder.path(), generate::Size { cases, repeat: 1, brief: false })
             .expect("the project is written");
-        let (runner, plan) = generate::load(folder.path()).expect("the project loads");
-        generate::record(&runner, &plan, false).expect("every trial is recorded");
-        Self { _folder: folder, runner, plan }
+        let (opened, plan) = generate::load(folder.path()).expect("the project loads");
+        generate::record(&opened, &plan, false).expect("every trial is recorded");
+        Self { _folder: folder, opened, plan }
     }
 
     /// The trace of one trial.
     pub fn replay(&self, trial: usize) -> Trace {
-        self.runner.replay(&self.plan, &self.plan.trials[trial]).trace
+        replay(self.opened.trial(&self.plan, &self.plan.trials[trial])).trace
     }
 }

@@ -7,6 +7,7 @@
 use crate::generate::{self, Size};
 use ragcheck::internals::plan::{Plan, PlannedCase, PlannedTrial, trial_seed};
 use ragcheck::internals::trace::{self, Lane, Trace, TurnOutcome, What};
+use ragcheck::internals::trial::replay;
 use rayon::prelude::*;
 use std::error::Error;
 use std::fs::{self, File};
@@ -28,9 +29,9 @@ const WINDOW: usize = 4_096;
 /// When a source cannot be run, or a file not be written.
 pub fn write(root: &Path, traces: usize) -> Result<(), Box<dyn Error>> {
     generate::write(root, Size { cases: SOURCES, repeat: 1, brief: true })?;
-    let (runner, mut plan) = generate::load(&root.canonicalize()?)?;
-    generate::record(&runner, &plan, true)?;
-    let sources: Vec<Trace> = plan.trials.iter().map(|trial| runner.replay(&plan, trial).trace).collect();
+    let (opened, mut plan) = generate::load(&root.canonicalize()?)?;
+    generate::record(&opened, &plan, true)?;
+    let sources: Vec<Trace> = plan.trials.iter().map(|trial| replay(opened.trial(&plan, trial)).trace).collect();
     let trials = multiply(&mut plan, traces);
     let folder = root.join("run");
     fs::create_dir_all(&folder)?;

@@ -38,8 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     generate::write(&given.folder, generate::Size { cases: given.cases, repeat: given.repeat, brief: false })?;
     if !given.no_recordings {
-        let (runner, plan) = generate::load(&given.folder.canonicalize()?)?;
-        generate::record(&runner, &plan, false)?;
+        let (opened, plan) = generate::load(&given.folder.canonicalize()?)?;
+        generate::record(&opened, &plan, false)?;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 }
 
 /// Decodes the standard alphabet, ignoring white space; `None` if the text is not base64.
-pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     if text.bytes().any(|byte| byte.is_ascii_whitespace()) {
         let dense: String = text.split_ascii_whitespace().collect();
         return ENGINE.decode(dense).ok();

@@ -1,32 +1,16 @@
-//! Canonical form of a request, and its hash: the key that matches requests to recorded exchanges.
+//! Canonical form of a request, over which its key is computed.
 //!
-//! The form covers the redacted request: profile, method, path, and the body with sorted members, numbers as exact
-//! decimals (1 and 1.0 are equal), lists in order, and tool call ids renamed by first appearance. Members in the
-//! profile's drop-list are left out. System prompts and tool lists are represented by their hashes, which are cached
-//! because they are long and repeat. Matching is exact, never by similarity.
+//! The form covers the redacted request: profile, method, path and body, with tool call ids renamed by first
+//! appearance. Members in the profile's drop-list are left out. Where the profile's layout says so, system prompts and
+//! tool lists are represented by their hashes, which are cached because they are long and repeat. Matching is exact,
+//! never by similarity.
 
-use super::cache::remembered;
-use super::drift::is_system;
-use super::keys::Keys;
+use super::digest::{push, push_name, separate};
+use super::layout::{Layout, Mark, Place, Profile, is_marked, remove};
+use super::part_hashes::PartHashes;
 use crate::platform::secrets::Redactor;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 use std::io::Write;
-
-/// How requests of one dialect are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Profile {
-    /// Its name, as in [`Profile::name`].
-    pub name: &'static str,
-    /// Increases whenever the canonical form changes.
-    pub version: u32,
-    /// JSON pointers of members that are left out.
-    pub drop: &'static [&'static str],
-}
-
-impl Profile {
-    /// Profile for requests of unknown dialects: every member counts.
-    pub const EXACT: Self = Self { name: "exact", version: 1, drop: &[] };
-}
 
 /// The parts of a request that take part in matching.
 #[derive(Debug, Clone, Copy)]
@@ -41,40 +25,11 @@ pub struct Request<'a> {
     pub body: &'a Value,
 }
 
-/// The key of a request: the first 32 hex digits of SHA-256 over its canonical form.
-pub fn key(request: Request<'_>, redactor: &Redactor) -> String {
-    Keys::default().of(request, redactor)
-}
-
 /// The body as stored in a cassette: redacted, and without dropped members.
 pub(crate) fn stored_body(profile: &Profile, body: &Value, redactor: &Redactor) -> Value {
     let mut body = redactor.redact_value(body);
-    for pointer in profile.drop {
-        // Members left empty are removed too, as in the canonical form.
-        let mut pointer = *pointer;
-        while let Some((parent, name)) = pointer.rsplit_once('/')
-            && let Some(Value::Object(entries)) = body.pointer_mut(parent)
-            && entries.shift_remove(name).is_some()
-            && entries.is_empty()
-        {
-            pointer = parent;
-        }
-    }
+    profile.drop.iter().for_each(|pointer| remove(&mut body, pointer));
     body
-}
-
-/// Canonical form of a JSON document alone.
-pub(super) fn canonical(value: &Value) -> Vec<u8> {
-    let mut writer = Writer::into(Vec::new());
-    writer.value(value, &[]);
-    writer.out
-}
-
-/// Lower-case hex, truncated to `digits`.
-pub(crate) fn hex(bytes: &[u8], digits: usize) -> String {
-    let mut text = hex::encode(bytes);
-    text.truncate(digits);
-    text
 }
 
 /// The canonical form of a request.
@@ -82,151 +37,155 @@ pub(crate) fn hex(bytes: &[u8], digits: usize) -> String {
 pub(super) struct Form {
     /// The form: a line of profile, method and path, then JSON.
     pub text: Vec<u8>,
-    /// End offset of each list element in the body, in order: a growing conversation is extended after one of them.
+    /// End offset of each element of the body's outermost lists, in order: a growing conversation is extended after
+    /// one of them.
     pub ends: Vec<usize>,
 }
 
 /// Builds the form of a request in the buffer `memory`.
-pub(super) fn form(request: Request<'_>, redactor: &Redactor, mut memory: Vec<u8>) -> Form {
+pub(super) fn form(request: Request<'_>, redactor: &Redactor, hashes: &mut PartHashes, mut memory: Vec<u8>) -> Form {
     memory.clear();
     memory.reserve(16 * 1024);
-    let mut writer = Writer::into(memory);
-    writer.out.extend_from_slice(request.profile.name.as_bytes());
+    memory.extend_from_slice(request.profile.name.as_bytes());
     for part in [request.method, request.path] {
-        writer.out.push(b' ');
-        writer.out.extend_from_slice(part.as_bytes());
+        memory.push(b' ');
+        memory.extend_from_slice(part.as_bytes());
     }
-    writer.out.push(b'\n');
-    match request.body {
-        Value::Object(entries) => writer.body(entries, request.profile.drop, redactor),
-        other => writer.value(other, &[]),
-    }
+    memory.push(b'\n');
+    let layout = request.profile.layout;
+    let mut writer = Writer { out: memory, ends: Vec::new(), depth: 0, calls: Vec::new(), layout, redactor, hashes };
+    writer.value(request.body, &rules(request.profile));
     Form { text: writer.out, ends: writer.ends }
 }
 
-struct Writer<'a> {
+/// What happens to the value at a pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    /// It is left out.
+    Drop,
+    /// A list is represented by its hash.
+    HashList,
+    /// A text is represented by its hash.
+    HashText,
+    /// An id is represented by the number of its call.
+    NumberCall,
+    /// The elements of a list are messages.
+    Messages,
+}
+
+/// An action, for the value that the rest of a pointer leads to.
+#[derive(Debug, Clone, Copy)]
+struct Rule {
+    rest: &'static str,
+    when: Option<Mark>,
+    action: Action,
+}
+
+fn rule(rest: &'static str, when: Option<Mark>, action: Action) -> Rule {
+    Rule { rest, when, action }
+}
+
+/// The rules for the body of a request.
+fn rules(profile: &Profile) -> Vec<Rule> {
+    let layout = profile.layout;
+    let dropped = profile.drop.iter().map(|at| rule(at, None, Action::Drop));
+    let tools = layout.tools.iter().map(|at| rule(at, None, Action::HashList));
+    let prompts = layout.prompts.iter().filter_map(Place::fold);
+    let prompts = prompts.map(|(at, when)| rule(at, when, Action::HashText));
+    let messages = layout.conversation.iter().map(|at| rule(at, None, Action::Messages));
+    dropped.chain(tools).chain(prompts).chain(messages).collect()
+}
+
+/// The rules for one message.
+fn message_rules(layout: &Layout) -> Vec<Rule> {
+    let ids = layout.calls.iter().chain(layout.results).filter_map(Place::fold);
+    let ids = ids.map(|(at, when)| rule(at, when, Action::NumberCall));
+    layout.system.map(|mark| rule(layout.text, Some(mark), Action::HashText)).into_iter().chain(ids).collect()
+}
+
+/// The rules that lead below a member of `holder`, or below an element of a list.
+fn below(rules: &[Rule], segment: &str, holder: Option<&Value>) -> Vec<Rule> {
+    let inner = rules.iter().filter_map(|rule| {
+        let rest = rule.rest.strip_prefix('/')?.strip_prefix(segment)?;
+        let leads = rest.starts_with('/') || rest.is_empty() && rule.when.zip(holder).is_none_or(marked);
+        leads.then_some(Rule { rest, ..*rule })
+    });
+    inner.collect()
+}
+
+fn marked((mark, holder): (Mark, &Value)) -> bool {
+    is_marked(holder, mark)
+}
+
+/// Whether a value counts: it is not dropped, and dropping its members does not leave it empty.
+fn counts(value: &Value, rules: &[Rule]) -> bool {
+    let mut drops = rules.iter().filter(|rule| rule.action == Action::Drop).peekable();
+    if drops.peek().is_none() {
+        return true;
+    }
+    match value {
+        _ if drops.any(|rule| rule.rest.is_empty()) => false,
+        Value::Object(entries) if !entries.is_empty() => {
+            entries.iter().any(|(name, inner)| counts(inner, &below(rules, name, Some(value))))
+        }
+        _ => true,
+    }
+}
+
+struct Writer<'a, 'h> {
     out: Vec<u8>,
     /// See [`Form::ends`].
     ends: Vec<usize>,
+    /// Number of lists that are open.
+    depth: usize,
     /// Tool call ids in order of appearance.
     calls: Vec<&'a str>,
+    layout: &'static Layout,
+    redactor: &'h Redactor,
+    hashes: &'h mut PartHashes,
 }
 
-impl<'a> Writer<'a> {
-    fn into(out: Vec<u8>) -> Self {
-        Self { out, ends: Vec::new(), calls: Vec::new() }
+impl<'a> Writer<'a, '_> {
+    fn value(&mut self, value: &'a Value, rules: &[Rule]) {
+        if rules.is_empty() && self.depth > 0 {
+            return push(&mut self.out, value);
+        }
+        let action = rules.iter().find(|rule| rule.rest.is_empty()).map(|rule| rule.action);
+        match (action, value) {
+            (Some(Action::HashList), Value::Array(_)) | (Some(Action::HashText), Value::String(_)) => self.hash(value),
+            (Some(Action::NumberCall), Value::String(id)) => self.call(id),
+            (Some(Action::Messages), Value::Array(items)) => self.list(items, &message_rules(self.layout)),
+            (_, Value::Array(items)) => self.list(items, &below(rules, "*", None)),
+            (_, Value::Object(entries)) => self.object(value, entries, rules),
+            _ => push(&mut self.out, value),
+        }
     }
 
-    fn body(&mut self, entries: &'a Map<String, Value>, drop: &[&str], redactor: &Redactor) {
-        self.object(entries, drop, |writer, name, value| match (name, value) {
-            ("tools", Value::Array(_)) | ("instructions", Value::String(_)) => {
-                writer.reference(&remembered(value, redactor));
-            }
-            ("messages", Value::Array(messages)) => {
-                writer.list(messages, |writer, message| {
-                    writer.message(message, redactor);
-                    writer.ends.push(writer.out.len());
-                });
-            }
-            (_, Value::Array(items)) => writer.list(items, |writer, item| {
-                writer.value(item, &[]);
-                writer.ends.push(writer.out.len());
-            }),
-            _ => writer.value(value, &below(drop, name)),
-        });
-    }
-
-    fn message(&mut self, message: &'a Value, redactor: &Redactor) {
-        let Value::Object(entries) = message else { return self.value(message, &[]) };
-        let system = is_system(message);
-        self.object(entries, &[], |writer, name, value| match (name, value) {
-            ("content", Value::String(_)) if system => writer.reference(&remembered(value, redactor)),
-            ("tool_call_id", Value::String(id)) => writer.call(id),
-            ("tool_calls", Value::Array(calls)) => writer.list(calls, |writer, call| match call {
-                Value::Object(entries) => writer.object(entries, &[], |writer, name, value| match (name, value) {
-                    ("id", Value::String(id)) => writer.call(id),
-                    _ => writer.value(value, &[]),
-                }),
-                other => writer.value(other, &[]),
-            }),
-            _ => writer.value(value, &[]),
-        });
-    }
-
-    fn object(
-        &mut self,
-        entries: &'a Map<String, Value>,
-        drop: &[&str],
-        mut member: impl FnMut(&mut Self, &'a str, &'a Value),
-    ) {
-        let mut sorted: Vec<(&String, &Value)> =
-            entries.iter().filter(|(name, value)| counts(name, value, drop)).collect();
-        sorted.sort_unstable_by_key(|(name, _)| *name);
+    fn object(&mut self, object: &'a Value, entries: &'a Map<String, Value>, rules: &[Rule]) {
+        let inner = entries.iter().map(|(name, value)| (name, value, below(rules, name, Some(object))));
+        let mut sorted: Vec<(&String, &Value, Vec<Rule>)> =
+            inner.filter(|(_, value, inner)| counts(value, inner)).collect();
+        sorted.sort_unstable_by_key(|(name, ..)| *name);
         self.out.push(b'{');
-        for (index, (name, value)) in sorted.into_iter().enumerate() {
-            if index > 0 {
-                self.out.push(b',');
-            }
-            self.string(name);
-            self.out.push(b':');
-            member(self, name, value);
+        for (index, (name, value, inner)) in sorted.into_iter().enumerate() {
+            push_name(&mut self.out, index, name);
+            self.value(value, &inner);
         }
         self.out.push(b'}');
     }
 
-    fn list(&mut self, items: &'a [Value], mut item: impl FnMut(&mut Self, &'a Value)) {
+    fn list(&mut self, items: &'a [Value], rules: &[Rule]) {
         self.out.push(b'[');
-        for (index, value) in items.iter().enumerate() {
-            if index > 0 {
-                self.out.push(b',');
+        self.depth += 1;
+        for (index, item) in items.iter().enumerate() {
+            separate(&mut self.out, index);
+            self.value(item, rules);
+            if self.depth == 1 {
+                self.ends.push(self.out.len());
             }
-            item(self, value);
         }
+        self.depth -= 1;
         self.out.push(b']');
-    }
-
-    fn value(&mut self, value: &'a Value, drop: &[&str]) {
-        match value {
-            Value::Null => self.out.extend_from_slice(b"null"),
-            Value::Bool(true) => self.out.extend_from_slice(b"true"),
-            Value::Bool(false) => self.out.extend_from_slice(b"false"),
-            Value::Number(number) => self.number(number),
-            Value::String(text) => self.string(text),
-            Value::Array(items) => self.list(items, |writer, item| writer.value(item, &[])),
-            Value::Object(entries) => {
-                self.object(entries, drop, |writer, name, value| writer.value(value, &below(drop, name)));
-            }
-        }
-    }
-
-    fn number(&mut self, number: &Number) {
-        let float = if number.is_f64() { number.as_f64() } else { None };
-        let text = match float {
-            // Whole floats print as integers: 1.0 as 1, and -0.0 as 0.
-            Some(float) if float.fract() == 0.0 => format!("{:.0}", float + 0.0),
-            _ => number.to_string(),
-        };
-        self.out.extend_from_slice(text.as_bytes());
-    }
-
-    /// Writes a string like `serde_json`; about as fast as a copy if little needs escaping.
-    fn string(&mut self, text: &str) {
-        let out = &mut self.out;
-        out.push(b'"');
-        let mut rest = text.as_bytes();
-        while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(rest.len().min(PIECE));
-            rest = behind;
-            // No branch per byte, so that the compiler can vectorise.
-            if piece.iter().fold(false, |found, byte| found | escaped(*byte)) {
-                for byte in piece {
-                    push_escaped(out, *byte);
-                }
-            } else {
-                out.extend_from_slice(piece);
-            }
-        }
-        out.push(b'"');
     }
 
     fn call(&mut self, id: &'a str) {
@@ -238,72 +197,24 @@ impl<'a> Writer<'a> {
         let _ = write!(self.out, "\"call#{place}\"");
     }
 
-    fn reference(&mut self, hash: &str) {
-        self.out.extend_from_slice(b"{\"$sha256\":\"");
-        self.out.extend_from_slice(hash.as_bytes());
-        self.out.extend_from_slice(b"\"}");
+    fn hash(&mut self, part: &Value) {
+        let hash = self.hashes.of(part, self.redactor);
+        // Writing to memory does not fail.
+        let _ = write!(self.out, "{{\"$sha256\":\"{hash}\"}}");
     }
-}
-
-/// Bytes of a string that are checked together.
-const PIECE: usize = 32;
-
-/// Whether a byte of a string is written as an escape.
-fn escaped(byte: u8) -> bool {
-    matches!(byte, 0..0x20 | b'"' | b'\\')
-}
-
-fn push_escaped(out: &mut Vec<u8>, byte: u8) {
-    let letter = match byte {
-        b'"' | b'\\' => byte,
-        b'\n' => b'n',
-        b'\r' => b'r',
-        b'\t' => b't',
-        0x08 => b'b',
-        0x0c => b'f',
-        byte if escaped(byte) => {
-            // Writing to memory does not fail.
-            let _ = write!(out, "\\u{byte:04x}");
-            return;
-        }
-        byte => return out.push(byte),
-    };
-    out.extend_from_slice(&[b'\\', letter]);
-}
-
-/// Whether a member counts: it is not dropped, and dropping its members does not leave it empty.
-fn counts(name: &str, value: &Value, drop: &[&str]) -> bool {
-    if drop.is_empty() {
-        return true;
-    }
-    let inner = below(drop, name);
-    match value {
-        _ if inner.contains(&"") => false,
-        Value::Object(entries) if !inner.is_empty() && !entries.is_empty() => {
-            entries.iter().any(|(name, value)| counts(name, value, &inner))
-        }
-        _ => true,
-    }
-}
-
-/// Pointers that continue below a member; an empty one is the member itself.
-fn below<'p>(drop: &[&'p str], name: &str) -> Vec<&'p str> {
-    if drop.is_empty() {
-        return Vec::new();
-    }
-    let rest = drop.iter().filter_map(|pointer| pointer.strip_prefix('/')?.strip_prefix(name));
-    rest.filter(|rest| rest.is_empty() || rest.starts_with('/')).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::drift::drift;
+    use super::super::drift;
+    use super::super::keys::key;
+    use super::super::tests::CHAT;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
 
-    const PROFILE: Profile =
-        Profile { name: "test", version: 1, drop: &["/user", "/stream_options/include_obfuscation"] };
+    static PROFILE: Profile =
+        Profile { drop: &["/user", "/stream_options/include_obfuscation"], layout: &CHAT, ..Profile::plain("test") };
 
     fn key_of(body: &Value) -> String {
         key(Request { profile: &PROFILE, method: "POST", path: "/x", body }, &Redactor::default())
@@ -346,13 +257,6 @@ mod tests {
         assert_ne!(recorded, key_of(&conversation("1", "2", ["2", "1"])));
     }
 
-    proptest! {
-        #[test]
-        fn a_string_is_written_as_the_library_writes_it(text in "([ -~]{0,40}|[\\x00-\\x1f\"\\\\é🙂\u{7f}]|\\PC){0,8}") {
-            prop_assert_eq!(canonical(&json!(text)), serde_json::to_vec(&text).expect("JSON"));
-        }
-    }
-
     #[test]
     fn one_word_of_a_system_prompt_or_a_tool_changes_the_key_and_its_drift_hash() {
         let body = |prompt: &str, tool: &str| {
@@ -363,10 +267,10 @@ mod tests {
         for changed in [body("Often search.", "Searches."), body("Always search.", "Finds.")] {
             assert_ne!(key_of(&base), key_of(&changed));
         }
-        assert_ne!(drift(&base).system, drift(&body("Often search.", "Searches.")).system);
-        assert_eq!(drift(&base).tools, drift(&body("Often search.", "Searches.")).tools);
-        assert_ne!(drift(&base).tools, drift(&body("Always search.", "Finds.")).tools);
-        assert_eq!(drift(&base).parameters, drift(&body("Often search.", "Finds.")).parameters);
+        assert_ne!(drift(&CHAT, &base).system, drift(&CHAT, &body("Often search.", "Searches.")).system);
+        assert_eq!(drift(&CHAT, &base).tools, drift(&CHAT, &body("Often search.", "Searches.")).tools);
+        assert_ne!(drift(&CHAT, &base).tools, drift(&CHAT, &body("Always search.", "Finds.")).tools);
+        assert_eq!(drift(&CHAT, &base).parameters, drift(&CHAT, &body("Often search.", "Finds.")).parameters);
     }
 
     #[test]

@@ -4,19 +4,18 @@
 //! same text four times; stored as `after: <ordinal>, keep: <messages>` plus new messages, the file shows reviewers
 //! only what is new.
 
-use super::canonical;
-use super::drift::{self, CONVERSATIONS};
+use super::digest::digest;
 use super::exchange::{Exchange, StoredRequest};
+use super::layout::Layout;
 use crate::platform::bounds::Bound;
 use crate::platform::yaml::Node;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum bytes of a blob; shorter prompts and tool lists are stored inline.
 const BLOB_FROM: usize = 400;
-/// Members that hold a system prompt as text.
-const PROMPTS: [&str; 2] = ["instructions", "system"];
+/// The conversation of a request that has no `conversation` member of its own in the file.
+const CONVERSATION: &str = "messages";
 /// Member that refers to a blob.
 const BLOB: &str = "$blob";
 
@@ -28,7 +27,7 @@ struct Split {
     ordinal: u32,
     service: String,
     parameters: Value,
-    /// Member that holds the messages, if it is a list.
+    /// Pointer to the messages, if they are a list.
     conversation: Option<&'static str>,
     messages: Vec<Value>,
 }
@@ -43,7 +42,7 @@ pub(super) fn encode(exchanges: &[Exchange]) -> (Vec<Value>, Blobs) {
             requests.push(Value::Null);
             continue;
         };
-        let split = split(exchange, &request.body, &mut blobs);
+        let split = split(exchange, request, &mut blobs);
         let base = earlier
             .iter()
             .filter(|base| base.service == split.service)
@@ -61,9 +60,10 @@ pub(super) fn encode(exchanges: &[Exchange]) -> (Vec<Value>, Blobs) {
         if base.is_none_or(|(_, base)| base.parameters != split.parameters) {
             entry.insert("parameters".to_owned(), split.parameters.clone());
         }
-        if let Some(name) = split.conversation {
-            if name != CONVERSATIONS[0] {
-                entry.insert("conversation".to_owned(), json!(name));
+        if let Some(at) = split.conversation {
+            let path = &at[1..];
+            if path != CONVERSATION {
+                entry.insert("conversation".to_owned(), json!(path));
             }
             entry.insert("messages".to_owned(), Value::Array(split.messages[keep..].to_vec()));
         }
@@ -77,34 +77,37 @@ fn shared(a: &[Value], b: &[Value]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-fn split(exchange: &Exchange, body: &Value, blobs: &mut Blobs) -> Split {
-    let mut parameters = body.clone();
-    let conversation = CONVERSATIONS.into_iter().find(|name| body.get(*name).is_some_and(Value::is_array));
-    let mut messages = Vec::new();
-    if let Value::Object(entries) = &mut parameters {
-        if let Some(name) = conversation
-            && let Some(Value::Array(list)) = entries.shift_remove(name)
-        {
-            messages = list;
-        }
-        if let Some(tools) = entries.get_mut("tools")
-            && let Ok(text) = serde_json::to_string_pretty(tools)
-            && text.len() >= BLOB_FROM
-        {
-            *tools = blob(text, "json", blobs);
-        }
-        for name in PROMPTS {
-            entries.get_mut(name).into_iter().for_each(|prompt| outsource(prompt, blobs));
-        }
+fn split(exchange: &Exchange, request: &StoredRequest, blobs: &mut Blobs) -> Split {
+    let layout = request.layout;
+    let mut parameters = request.body.clone();
+    let conversation = layout.conversation(&request.body).filter(|(_, list)| list.is_array()).map(|(at, _)| at);
+    let list =
+        conversation.and_then(|at| holder(&mut parameters, at)).and_then(|(holder, name)| holder.shift_remove(name));
+    let mut messages = if let Some(Value::Array(list)) = list { list } else { Vec::new() };
+    if let Some(tools) = layout.tools.and_then(|at| parameters.pointer_mut(at))
+        && let Ok(text) = serde_json::to_string_pretty(tools)
+        && text.len() >= BLOB_FROM
+    {
+        *tools = blob(text, "json", blobs);
+    }
+    for prompt in layout.prompt_members {
+        parameters.pointer_mut(prompt).into_iter().for_each(|prompt| outsource(prompt, blobs));
     }
     for message in &mut messages {
-        if drift::is_system(message)
-            && let Some(content) = message.get_mut("content")
+        // A reader looks for blobs in the members of a message, and no deeper: texts of models are below.
+        if layout.is_system(message)
+            && let Some(prompt) = layout.text.strip_prefix('/').and_then(|name| message.get_mut(name))
         {
-            outsource(content, blobs);
+            outsource(prompt, blobs);
         }
     }
     Split { ordinal: exchange.ordinal, service: exchange.service.clone(), parameters, conversation, messages }
+}
+
+/// The object that holds the member at a pointer, and the member's name.
+fn holder<'v, 'p>(body: &'v mut Value, pointer: &'p str) -> Option<(&'v mut Map<String, Value>, &'p str)> {
+    let (parent, name) = pointer.rsplit_once('/')?;
+    Some((body.pointer_mut(parent)?.as_object_mut()?, name))
 }
 
 fn outsource(prompt: &mut Value, blobs: &mut Blobs) {
@@ -116,7 +119,7 @@ fn outsource(prompt: &mut Value, blobs: &mut Blobs) {
 }
 
 fn blob(text: String, extension: &str, blobs: &mut Blobs) -> Value {
-    let name = format!("{}.{extension}", canonical::hex(&Sha256::digest(text.as_bytes()), 16));
+    let name = format!("{}.{extension}", digest(&text, 16));
     let reference = json!({ BLOB: name });
     blobs.insert(name, text);
     reference
@@ -163,6 +166,26 @@ impl Room {
     }
 }
 
+/// The blob that a value refers to, if it is a reference.
+fn blob_name(value: &Value) -> Option<&str> {
+    value.as_object().filter(|reference| reference.len() == 1)?.get(BLOB)?.as_str()
+}
+
+/// The blobs that the stored form of a request refers to.
+pub(super) fn blob_names(request: &mut Value, names: &mut BTreeSet<String>) {
+    everywhere(request, &mut |value| names.extend(blob_name(value).map(str::to_owned)));
+}
+
+/// Calls `act` with a value and all values in it, the outer ones first.
+fn everywhere(value: &mut Value, act: &mut dyn FnMut(&mut Value)) {
+    act(value);
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| everywhere(item, act)),
+        Value::Object(entries) => entries.values_mut().for_each(|inner| everywhere(inner, act)),
+        _ => {}
+    }
+}
+
 fn is_json(name: &str) -> bool {
     matches!(name.rsplit_once('.'), Some((_, "json")))
 }
@@ -181,7 +204,7 @@ pub(super) enum BlobProblem {
 /// The text of the blob with that name, if it is the recorded one; line ends may differ.
 pub(super) fn as_recorded(name: &str, text: String) -> Result<String, BlobProblem> {
     let named = name.split('.').next().unwrap_or_default();
-    let gives = |text: &str| canonical::hex(&Sha256::digest(text.as_bytes()), 16) == named;
+    let gives = |text: &str| digest(text, 16) == named;
     if gives(&text) {
         return Ok(text);
     }
@@ -219,8 +242,8 @@ pub(super) fn decode(
             problem = base.and_then(|base| base.problem.clone());
         }
         let named = node.and_then(|node| node.get("conversation")?.text().map(str::to_owned));
-        let conversation = named.unwrap_or_else(|| CONVERSATIONS[0].to_owned());
-        let base_messages = base.and_then(|base| base.body.get(&conversation)?.as_array());
+        let conversation = format!("/{}", named.as_deref().unwrap_or(CONVERSATION));
+        let base_messages = base.and_then(|base| base.body.pointer(&conversation)?.as_array());
         let kept = base_messages.map(|all| &all[..all.len().min(number("keep").unwrap_or(0) as usize)]);
         let kept = kept.unwrap_or_default();
         let parameters = node.and_then(|node| node.get("parameters"));
@@ -237,7 +260,7 @@ pub(super) fn decode(
             (Vec::new(), json!({}), None)
         };
         let mut restore = |value: &mut Value| {
-            let Some(name) = value.get(BLOB).and_then(Value::as_str) else { return };
+            let Some(name) = blob_name(value) else { return };
             *value = match blobs.entry(name.to_owned()).or_insert_with(|| read(name)) {
                 Err(why) => {
                     problem = Some(why.to_string());
@@ -253,29 +276,23 @@ pub(super) fn decode(
         };
         if let Some(Value::Array(own)) = own {
             messages.extend(own.into_iter().map(|mut message| {
-                if let Some(content) = message.get_mut("content") {
-                    restore(content);
-                }
+                message.as_object_mut().into_iter().flatten().for_each(|(_, member)| restore(member));
                 message
             }));
         }
-        if let Value::Object(entries) = &mut body {
-            for name in PROMPTS.into_iter().chain(["tools"]) {
-                if let Some(value) = entries.get_mut(name) {
-                    restore(value);
-                }
-            }
-            if base_messages.is_some()
-                || !messages.is_empty()
-                || node.is_some_and(|node| node.get("messages").is_some())
-            {
-                entries.insert(conversation, Value::Array(messages));
-            }
+        if parameters.is_some() {
+            everywhere(&mut body, &mut restore);
+        }
+        if (base_messages.is_some() || !messages.is_empty() || node.is_some_and(|node| node.get("messages").is_some()))
+            && let Some((holder, name)) = holder(&mut body, &conversation)
+        {
+            holder.insert(name.to_owned(), Value::Array(messages));
         }
         if node.is_none() {
             problem = Some("its request is not in the file".to_owned());
         }
-        earlier.push((*ordinal, StoredRequest { method: text("method"), path: text("path"), body, problem }));
+        let (method, path, layout) = (text("method"), text("path"), &Layout::NONE);
+        earlier.push((*ordinal, StoredRequest { method, path, body, layout, problem }));
     }
     earlier.into_iter().map(|(_, request)| request).collect()
 }

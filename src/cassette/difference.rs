@@ -1,8 +1,8 @@
 //! Describes how two requests differ, in terms that prompt authors use.
 
-use super::drift::{APART, CONVERSATIONS, is_system, system_prompts};
+use super::layout::Layout;
 use super::word_diff::{changed_words, printable};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// One difference between two requests.
@@ -23,39 +23,45 @@ impl Difference {
 }
 
 /// All differences of `now` from `recorded`, the most informative first.
-pub(super) fn differences(recorded: &Value, now: &Value) -> Vec<Difference> {
+pub(super) fn differences(layout: &Layout, recorded: &Value, now: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
-    if recorded.get("model") != now.get("model") {
-        found.push(Difference::new("the model", pair(recorded.get("model"), now.get("model"))));
+    let (before, after) = (part(recorded, layout.model), part(now, layout.model));
+    if before != after {
+        found.push(Difference::new("the model", pair(before, after)));
     }
-    let (before, after) = (system_prompts(recorded).join("\n"), system_prompts(now).join("\n"));
+    let (before, after) = (layout.system_prompts(recorded).join("\n"), layout.system_prompts(now).join("\n"));
     if before != after {
         found.push(Difference::new("the system prompt", changed_words(&before, &after)));
     }
-    if recorded.get("tools") != now.get("tools") {
-        found.push(tools(recorded.get("tools"), now.get("tools")));
+    let (before, after) = (part(recorded, layout.tools), part(now, layout.tools));
+    if before != after {
+        found.push(tools(layout, before, after));
     }
-    found.extend(parameters(recorded, now));
-    found.extend(conversation(&messages(recorded), &messages(now)));
+    found.extend(parameters(layout, recorded, now));
+    found.extend(conversation(layout, &messages(layout, recorded), &messages(layout, now)));
     found
 }
 
 /// Distance of two requests: the number of messages that differ or exist in one only, then the number of other parts
 /// that differ.
-pub(super) fn distance(recorded: &Value, now: &Value) -> (usize, usize) {
+pub(super) fn distance(layout: &Layout, recorded: &Value, now: &Value) -> (usize, usize) {
     let parts = [
-        recorded.get("model") != now.get("model"),
-        system_prompts(recorded) != system_prompts(now),
-        recorded.get("tools") != now.get("tools"),
-        parameters(recorded, now).is_some(),
+        part(recorded, layout.model) != part(now, layout.model),
+        layout.system_prompts(recorded) != layout.system_prompts(now),
+        part(recorded, layout.tools) != part(now, layout.tools),
+        parameters(layout, recorded, now).is_some(),
     ];
-    let (recorded, now) = (messages(recorded), messages(now));
+    let (recorded, now) = (messages(layout, recorded), messages(layout, now));
     let differing = recorded.iter().zip(&now).filter(|(a, b)| a != b).count();
     (differing + recorded.len().abs_diff(now.len()), parts.into_iter().filter(|differs| *differs).count())
 }
 
-/// The conversation without system prompts; tool call ids are renamed by first appearance.
-fn messages(body: &Value) -> Vec<Value> {
+fn part<'v>(body: &'v Value, at: Option<&str>) -> Option<&'v Value> {
+    body.pointer(at?)
+}
+
+/// The conversation without system prompts; tool call ids that do not count are renamed by first appearance.
+fn messages(layout: &Layout, body: &Value) -> Vec<Value> {
     let mut ids: Vec<String> = Vec::new();
     let mut rename = |id: &mut Value| {
         let Some(text) = id.as_str() else { return };
@@ -65,20 +71,15 @@ fn messages(body: &Value) -> Vec<Value> {
         });
         *id = Value::String(format!("call#{place}"));
     };
-    let all = CONVERSATIONS.iter().find_map(|name| body.get(*name));
-    let list = match all {
-        Some(Value::Array(list)) => list.iter().filter(|message| !is_system(message)).cloned().collect(),
-        Some(other) => vec![other.clone()],
+    let mut messages: Vec<Value> = match layout.conversation(body) {
+        Some((_, Value::Array(list))) => list.iter().filter(|message| !layout.is_system(message)).cloned().collect(),
+        Some((_, other)) => vec![other.clone()],
         None => Vec::new(),
     };
-    let renamed = list.into_iter().map(|mut message| {
-        for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
-            call.get_mut("id").into_iter().for_each(&mut rename);
-        }
-        message.get_mut("tool_call_id").into_iter().for_each(&mut rename);
-        message
-    });
-    renamed.collect()
+    for message in &mut messages {
+        layout.calls.iter().chain(layout.results).for_each(|place| place.each_folded_mut(message, &mut rename));
+    }
+    messages
 }
 
 fn show(value: Option<&Value>) -> String {
@@ -96,14 +97,14 @@ fn pair(recorded: Option<&Value>, now: Option<&Value>) -> Vec<String> {
     }
 }
 
-fn tools(recorded: Option<&Value>, now: Option<&Value>) -> Difference {
+fn tools(layout: &Layout, recorded: Option<&Value>, now: Option<&Value>) -> Difference {
     let named = |list: Option<&Value>| -> BTreeMap<String, Value> {
         let tools = list.and_then(Value::as_array).into_iter().flatten();
         tools
             .enumerate()
             .map(|(index, tool)| {
-                let name = tool.pointer("/function/name").or_else(|| tool.get("name")).or_else(|| tool.get("type"));
-                (name.and_then(Value::as_str).map_or_else(|| format!("number {index}"), str::to_owned), tool.clone())
+                let name = layout.tool_names.iter().find_map(|at| tool.pointer(at)?.as_str());
+                (name.map_or_else(|| format!("number {index}"), str::to_owned), tool.clone())
             })
             .collect()
     };
@@ -130,15 +131,8 @@ fn tools(recorded: Option<&Value>, now: Option<&Value>) -> Difference {
     Difference::new("the tool list", lines)
 }
 
-fn parameters(recorded: &Value, now: &Value) -> Option<Difference> {
-    let others = |body: &Value| -> Map<String, Value> {
-        let entries = body.as_object().into_iter().flatten();
-        entries
-            .filter(|(name, _)| !APART.contains(&name.as_str()))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
-    };
-    let (before, after) = (others(recorded), others(now));
+fn parameters(layout: &Layout, recorded: &Value, now: &Value) -> Option<Difference> {
+    let (before, after) = (layout.parameters(recorded), layout.parameters(now));
     let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -162,27 +156,27 @@ fn parameters(recorded: &Value, now: &Value) -> Option<Difference> {
     Some(Difference::new(what, lines))
 }
 
-fn conversation(recorded: &[Value], now: &[Value]) -> Option<Difference> {
+fn conversation(layout: &Layout, recorded: &[Value], now: &[Value]) -> Option<Difference> {
     let place = recorded.iter().zip(now).position(|(before, after)| before != after);
     let Some(place) = place else {
         let place = recorded.len().min(now.len());
         let (what, line) = match (recorded.get(place), now.get(place)) {
             (None, None) => return None,
-            (None, Some(next)) => ("the conversation is longer", format!("+ {}", summary(place, next))),
-            (Some(next), _) => ("the conversation is shorter", format!("- {}", summary(place, next))),
+            (None, Some(next)) => ("the conversation is longer", format!("+ {}", summary(layout, place, next))),
+            (Some(next), _) => ("the conversation is shorter", format!("- {}", summary(layout, place, next))),
         };
         return Some(Difference { what: what.to_owned(), lines: vec![line], only_length: true });
     };
     let (before, after) = (&recorded[place], &now[place]);
-    if let Some(knowledge) = knowledge(before, after) {
+    if let Some(knowledge) = knowledge(layout, before, after) {
         return Some(knowledge);
     }
-    let what = match after.get("role").and_then(Value::as_str) {
+    let what = match after.pointer(layout.role).and_then(Value::as_str) {
         Some(role) => format!("message {} ({})", place + 1, printable(role, 20)),
         None => "the input".to_owned(),
     };
     let lines = match first_difference(before, after) {
-        Some((path, old, new)) if path.is_empty() || path == "content" => pair(old, new),
+        Some((path, old, new)) if path.is_empty() || path == layout.text.trim_start_matches('/') => pair(old, new),
         Some((path, old, new)) => [vec![format!("  {path}:")], pair(old, new)].concat(),
         None => Vec::new(),
     };
@@ -190,18 +184,22 @@ fn conversation(recorded: &[Value], now: &[Value]) -> Option<Difference> {
 }
 
 /// Short summary of one message.
-fn summary(place: usize, message: &Value) -> String {
-    let role = message.get("role").and_then(Value::as_str).unwrap_or("input");
-    let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
-    let names: Vec<&str> = calls.filter_map(|call| call.pointer("/function/name")?.as_str()).collect();
-    let text = if names.is_empty() { show(message.get("content")) } else { format!("calls {}", names.join(", ")) };
+fn summary(layout: &Layout, place: usize, message: &Value) -> String {
+    let role = message.pointer(layout.role).and_then(Value::as_str).unwrap_or("input");
+    let mut names = Vec::new();
+    layout
+        .call_names
+        .iter()
+        .for_each(|place| place.each(message, &mut |name| names.extend(name.and_then(Value::as_str))));
+    let text =
+        if names.is_empty() { show(message.pointer(layout.text)) } else { format!("calls {}", names.join(", ")) };
     format!("message {} ({}): {}", place + 1, printable(role, 20), printable(&text, 120))
 }
 
 /// The difference between two results of a knowledge search: passages with other text, added and missing passages.
-fn knowledge(recorded: &Value, now: &Value) -> Option<Difference> {
+fn knowledge(layout: &Layout, recorded: &Value, now: &Value) -> Option<Difference> {
     let chunks = |message: &Value| -> Option<Vec<(String, String)>> {
-        let content: Value = serde_json::from_str(message.get("content")?.as_str()?).ok()?;
+        let content: Value = serde_json::from_str(message.pointer(layout.text)?.as_str()?).ok()?;
         let chunks = content.get("chunks")?.as_array()?.iter();
         chunks
             .map(|chunk| Some((chunk.get("id")?.as_str()?.to_owned(), chunk.get("text")?.as_str()?.to_owned())))

@@ -5,8 +5,7 @@
 //! `edited: true`. The digest is the beginning of SHA-256 over the text before the line, with line ends as `\n`. It
 //! covers origin, dates, latencies and takes, but not blobs.
 
-use super::canonical::hex;
-use sha2::{Digest, Sha256};
+use super::digest;
 use std::borrow::Cow;
 
 /// First format version that requires this line.
@@ -60,5 +59,5 @@ pub(super) fn split(text: &str) -> Option<(&str, End)> {
 
 fn digest(text: &str) -> String {
     let text = if text.contains('\r') { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
-    hex(&Sha256::digest(text.as_bytes()), DIGITS)
+    digest::digest(text.as_bytes(), DIGITS)
 }

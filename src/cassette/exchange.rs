@@ -1,10 +1,16 @@
 //! Plain data of a cassette.
 
-use super::drift::Drift;
+use super::canonical::{Request, stored_body};
+use super::drift::{Drift, drift};
+use super::keys::key;
+use super::layout::{Layout, Profile};
 use super::stopping::StoppingDesign;
+use crate::platform::secrets::Redactor;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Header of a lane's recording.
@@ -70,8 +76,13 @@ impl Header {
         later.map(|(_, take)| take.verdict.clone()).take(1000).collect()
     }
 
-    /// Notes that the lane was recorded again with that verdict, and that this recording stays.
+    /// Notes that the lane was recorded again with that verdict, and that this recording stays. A run that is resumed
+    /// may note the same draw a second time.
     pub fn note_later(&mut self, recorded_at: jiff::Timestamp, verdict: &str) {
+        if let Some(known) = self.takes.values_mut().find(|take| take.recorded_at == recorded_at) {
+            verdict.clone_into(&mut known.verdict);
+            return;
+        }
         let (number, _) = self.next_take();
         self.takes.insert(number, Take { recorded_at, verdict: verdict.to_owned() });
     }
@@ -107,6 +118,31 @@ pub struct Exchange {
     pub beside: bool,
 }
 
+impl Exchange {
+    /// The recorded form of a request and its outcome; the request is redacted, and the outcome has been.
+    pub(crate) fn of(
+        ordinal: u32,
+        service: String,
+        request: Request<'_>,
+        outcome: Outcome,
+        redactor: &Redactor,
+    ) -> Self {
+        let Profile { name, layout, .. } = *request.profile;
+        let body = stored_body(request.profile, request.body, redactor);
+        let path = redactor.redact(request.path).into_owned();
+        Self {
+            ordinal,
+            service,
+            profile: name.to_owned(),
+            key: key(request, redactor),
+            drift: drift(layout, &body),
+            request: Some(StoredRequest { method: request.method.to_owned(), path, body, layout, problem: None }),
+            outcome,
+            beside: false,
+        }
+    }
+}
+
 /// A request as stored in a cassette.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRequest {
@@ -116,6 +152,8 @@ pub struct StoredRequest {
     pub path: String,
     /// The body, redacted and without dropped members.
     pub body: Value,
+    /// Positions of its parts, for writing; [`Layout::NONE`] after loading.
+    pub(crate) layout: &'static Layout,
     /// Why the body may be incomplete: a blob or an earlier exchange that it builds on is missing.
     pub problem: Option<String>,
 }
@@ -182,7 +220,15 @@ pub struct Cassette {
     /// The digest in the file's last line, if any.
     pub(super) recorded: Option<String>,
     /// The file it was loaded from, for messages and for reading the requests.
-    pub(super) source: Option<super::store::Source>,
+    pub(super) source: Option<Source>,
+}
+
+/// Source file of a cassette; its text is kept because a miss reads the requests from it.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub path: PathBuf,
+    pub text: Arc<str>,
+    pub blobs: PathBuf,
 }
 
 impl Cassette {

@@ -10,7 +10,6 @@
 //! design of a run until decided; without it, `stopping.json` applies.
 
 use super::body;
-use super::delta::{self, Blobs};
 use super::drift::Drift;
 use super::exchange::{Cassette, Chunk, Exchange, Header, Outcome, Take};
 use super::stopping::StoppingDesign;
@@ -242,10 +241,9 @@ fn chunk(node: &Node<'_>) -> Parsed<Chunk> {
     Ok(Chunk { at: Duration::from_micros(whole(at, "chunks")?), end })
 }
 
-/// The document of a cassette, and its blobs.
-pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
+/// The document of a cassette with these requests.
+pub(super) fn encode(cassette: &Cassette, requests: Vec<Value>) -> Value {
     let header = &cassette.header;
-    let (requests, blobs) = delta::encode(&cassette.exchanges);
     let exchanges: Vec<Value> = cassette
         .exchanges
         .iter()
@@ -301,7 +299,7 @@ pub(super) fn encode(cassette: &Cassette) -> (Value, Blobs) {
         entries.insert("stages_us".to_owned(), stages.into());
         entries.insert("exchanges".to_owned(), exchanges.into());
     }
-    (document, blobs)
+    document
 }
 
 fn exchange_document(exchange: &Exchange, request: Value) -> Value {

@@ -3,9 +3,16 @@
 //! A conversation grows by appending, so most of a request's canonical form equals that of the previous request. The
 //! common beginning has already been redacted and hashed; it is only compared.
 
-use super::canonical::{Form, Request, form, hex};
+use super::canonical::{Form, Request, form};
+use super::digest::{digest, hex};
+use super::part_hashes::PartHashes;
 use crate::platform::secrets::Redactor;
 use sha2::{Digest, Sha256};
+
+/// The key of a request: the first 32 hex digits of SHA-256 over its canonical form.
+pub fn key(request: Request<'_>, redactor: &Redactor) -> String {
+    Keys::default().of(request, redactor)
+}
 
 /// Computes the keys of one conversation's requests; they equal the keys computed for each request alone.
 #[derive(Debug, Default)]
@@ -18,22 +25,23 @@ pub(crate) struct Keys {
     redactor: Redactor,
     /// Buffer of the form before the last.
     spare: Vec<u8>,
+    hashes: PartHashes,
 }
 
 impl Keys {
-    /// The key of a request: the first 32 hex digits of SHA-256 over its canonical form.
+    /// The key of a request, see [`key`].
     pub(crate) fn of(&mut self, request: Request<'_>, redactor: &Redactor) -> String {
         if !self.redactor.knows_the_same_as(redactor) {
             *self = Self { redactor: redactor.clone(), ..Self::default() };
         }
-        let form = form(request, redactor, std::mem::take(&mut self.spare));
+        let form = form(request, redactor, &mut self.hashes, std::mem::take(&mut self.spare));
         let common = common(&self.last, &form);
         let mut from = common.checked_sub(1).map_or(0, |last| form.ends[last]);
         // No secret spans the end of a message: both sides of it are JSON syntax.
         let clean = std::str::from_utf8(&form.text[from..]).is_ok_and(|text| redactor.is_surely_clean(text));
         if !clean {
             (self.last, self.spare) = (Form::default(), form.text);
-            return redacted(request, redactor);
+            return self.redacted(request, redactor);
         }
         self.states.truncate(common);
         let mut state = self.states.last().cloned().unwrap_or_default();
@@ -46,13 +54,13 @@ impl Keys {
         self.spare = std::mem::replace(&mut self.last, form).text;
         hex(&state.finalize(), 32)
     }
-}
 
-/// The key of a request that may contain secrets.
-fn redacted(request: Request<'_>, redactor: &Redactor) -> String {
-    let body = redactor.redact_value(request.body);
-    let path = redactor.redact(request.path);
-    hex(&Sha256::digest(form(Request { path: &path, body: &body, ..request }, redactor, Vec::new()).text), 32)
+    /// The key of a request that may contain secrets.
+    fn redacted(&mut self, request: Request<'_>, redactor: &Redactor) -> String {
+        let (path, body) = (redactor.redact(request.path), redactor.redact_value(request.body));
+        let request = Request { path: &path, body: &body, ..request };
+        digest(form(request, redactor, &mut self.hashes, Vec::new()).text, 32)
+    }
 }
 
 /// Number of leading elements that two forms have in common.
@@ -68,12 +76,13 @@ fn common(before: &Form, form: &Form) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::canonical::{Profile, key};
+    use super::super::layout::Profile;
+    use super::super::tests::CHAT;
     use super::*;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    const PROFILE: Profile = Profile { name: "test", version: 1, drop: &["/user"] };
+    static PROFILE: Profile = Profile { drop: &["/user"], layout: &CHAT, ..Profile::plain("test") };
 
     fn request(body: &Value) -> Request<'_> {
         Request { profile: &PROFILE, method: "POST", path: "/x", body }
@@ -116,7 +125,7 @@ mod tests {
             json!({"messages": said})
         };
         let (first, next, other) = (body(&["a", "b"]), body(&["a", "b", "c"]), body(&["a", "x", "c"]));
-        let form = |body: &Value| form(request(body), &Redactor::default(), Vec::new());
+        let form = |body: &Value| form(request(body), &Redactor::default(), &mut PartHashes::default(), Vec::new());
         assert_eq!(common(&form(&first), &form(&next)), 2);
         assert_eq!(common(&form(&next), &form(&other)), 1);
         assert_eq!(common(&Form::default(), &form(&first)), 0);

@@ -4,6 +4,7 @@ use super::canonical::{Request, stored_body};
 use super::delta;
 use super::difference::{Difference, differences, distance};
 use super::exchange::{Cassette, StoredRequest};
+use super::layout::Layout;
 use super::minted::{Minted, minted};
 use super::pool::Taken;
 use super::word_diff::printable;
@@ -65,18 +66,19 @@ pub(crate) fn explain(
         );
         return told(summary.clone(), &summary, vec![format!("looked in: {file}")]);
     }
+    let layout = request.profile.layout;
     let now = stored_body(request.profile, request.body, redactor);
     let requests = cassette.requests();
     let no_room = delta::no_room();
     if requests.iter().any(|request| request.problem.as_ref() == Some(&no_room)) {
         return told(no_room.clone(), &no_room, vec![format!("looked in: {file}")]);
     }
-    let Some((index, nearest)) = nearest(cassette, &requests, service, &now, unused) else {
+    let Some((index, nearest)) = nearest((cassette, &requests), service, (layout, &now), unused) else {
         let summary = format!("no exchange with the {service} service was recorded");
         return told(summary.clone(), &summary, vec![format!("looked in: {file}")]);
     };
     let ordinal = cassette.exchanges[index].ordinal;
-    let found = differences(&nearest.body, &now);
+    let found = differences(layout, &nearest.body, &now);
     let absent = absent(cassette);
     let only_length = found.iter().all(|difference| difference.only_length);
     let mut detail = Vec::new();
@@ -139,17 +141,16 @@ fn listed(found: &[Difference]) -> String {
 
 /// The recorded exchange closest to the request: by conversation, then by the other parts, then unused before used.
 fn nearest<'r>(
-    cassette: &Cassette,
-    requests: &'r [StoredRequest],
+    (cassette, requests): (&Cassette, &'r [StoredRequest]),
     service: &str,
-    now: &Value,
+    (layout, now): (&Layout, &Value),
     unused: &[usize],
 ) -> Option<(usize, &'r StoredRequest)> {
     let candidates = cassette.exchanges.iter().zip(requests).enumerate();
     candidates
         .filter(|(_, (exchange, _))| exchange.service == service)
         .min_by_key(|(index, (_, request))| {
-            (request.problem.is_some(), distance(&request.body, now), !unused.contains(index), *index)
+            (request.problem.is_some(), distance(layout, &request.body, now), !unused.contains(index), *index)
         })
         .map(|(index, (_, request))| (index, request))
 }
@@ -179,7 +180,7 @@ mod tests {
         }
         let request = Request { profile: &PROFILE, method: "POST", path: "/chat/completions", body: now };
         let redactor = Redactor::default();
-        let key = super::super::key(request, &redactor);
+        let key = super::super::keys::key(request, &redactor);
         let taken = pool.take(&key);
         assert!(!matches!(taken, Taken::Exchange(_)), "a hit");
         explain(

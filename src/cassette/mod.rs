@@ -11,18 +11,20 @@
 
 mod base64;
 mod body;
-mod cache;
 mod canonical;
 mod delta;
 mod difference;
+mod digest;
 mod drift;
 mod end;
 mod exchange;
 mod format;
 mod keys;
+mod layout;
 mod local_times;
 mod minted;
 mod miss;
+mod part_hashes;
 mod pool;
 mod rekey;
 mod scan;
@@ -36,10 +38,10 @@ mod vcr;
 mod word_diff;
 
 pub use crate::platform::secrets::Redactor;
-pub use canonical::Profile;
+pub(crate) use base64::decode as decode_base64;
 pub use canonical::Request;
-pub use canonical::key;
-pub(crate) use canonical::{hex, stored_body};
+pub(crate) use canonical::stored_body;
+pub(crate) use digest::hex;
 pub use drift::Drift;
 pub(crate) use drift::drift;
 pub use exchange::Cassette;
@@ -48,6 +50,11 @@ pub use exchange::Header;
 pub use exchange::Outcome;
 pub(crate) use exchange::{Chunk, StoredRequest, Take};
 pub(crate) use keys::Keys;
+#[cfg(not(front_door_only))]
+pub use keys::key;
+pub use layout::Profile;
+pub(crate) use layout::is_marked;
+pub(crate) use layout::{Layout, Place};
 pub(crate) use local_times::LocalTimes;
 pub(crate) use minted::{Minted, holding, minted};
 pub(crate) use miss::{Explanation, explain};

@@ -3,9 +3,11 @@
 //! A stored request is redacted and lacks what its profile dropped. Its key equals that of the sent request, as long as
 //! a newer profile drops at least what the older one did.
 
-use super::canonical::{Profile, Request, key};
+use super::canonical::Request;
 use super::drift::drift;
 use super::exchange::Cassette;
+use super::keys::key;
+use super::layout::Profile;
 use crate::platform::secrets::Redactor;
 
 /// Changes made by rekeying.
@@ -81,13 +83,13 @@ impl Cassette {
             let profile = profile(&exchange.profile)
                 .ok_or_else(|| RekeyProblem::Profile { name: exchange.profile.clone(), exchange: ordinal })?;
             let asked = Request { profile, method: &request.method, path: &request.path, body: &request.body };
-            let (new_key, new_drift) = (key(asked, &redactor), drift(&request.body));
+            let (new_key, new_drift) = (key(asked, &redactor), drift(profile.layout, &request.body));
             if new_key != exchange.key {
                 rekeyed.keys.push(exchange.ordinal);
             } else if new_drift != exchange.drift {
                 rekeyed.hashes.push(exchange.ordinal);
             }
-            (exchange.key, exchange.drift, exchange.request) = (new_key, new_drift, Some(request));
+            (exchange.key, exchange.drift) = (new_key, new_drift);
             let version = renewed.header.profiles.insert(exchange.profile.clone(), profile.version).unwrap_or(0);
             if version != profile.version {
                 rekeyed.profiles.push((exchange.profile.clone(), version, profile.version));
@@ -95,7 +97,6 @@ impl Cassette {
         }
         rekeyed.sealed = !renewed.sealed;
         renewed.sealed = true;
-        renewed.source = None;
         *self = renewed;
         Ok(rekeyed)
     }
@@ -103,11 +104,12 @@ impl Cassette {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{PROFILE, conversation, lane, prompt, saved};
+    use super::super::tests::{CHAT, PROFILE, conversation, lane, prompt, saved};
     use super::*;
     use serde_json::json;
 
-    const NEWER: Profile = Profile { version: 2, drop: &["/user", "/temperature"], ..PROFILE };
+    static NEWER: Profile =
+        Profile { name: "openai-chat", version: 2, drop: &["/user", "/temperature"], layout: &CHAT };
 
     #[test]
     fn by_the_same_profile_nothing_changes() {

@@ -1,15 +1,16 @@
 //! Cassette files: paths, reading, and atomic replacement.
 
-use super::delta;
+use super::delta::{self, BlobProblem, Blobs};
 use super::end::{self, End};
-use super::exchange::{Cassette, StoredRequest, Take};
+use super::exchange::{Cassette, Source, StoredRequest, Take};
 use super::format::{self, Wrong};
 use crate::platform::bounds::Bound;
 use crate::platform::files;
 use crate::platform::secrets::Redactor;
 use crate::platform::yaml::{self, Node, Place, Problem, ReadError};
 use crate::trace::text::shell_word;
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -94,14 +95,6 @@ pub enum CassetteError {
     },
 }
 
-/// Source file of a cassette; its text is kept because a miss reads the requests from it.
-#[derive(Debug, Clone)]
-pub(super) struct Source {
-    pub path: PathBuf,
-    pub text: Arc<str>,
-    pub blobs: PathBuf,
-}
-
 /// Reads the text of a lane's file; messages name it `shown`.
 fn read_whole(path: &Path, shown: &Path) -> Result<Arc<str>, CassetteError> {
     let bytes = files::read_at_most(path, Bound::RecordingSize.most());
@@ -127,7 +120,7 @@ impl Cassette {
     /// Reads a lane's file; requests are parsed later, by [`Cassette::requests`].
     ///
     /// # Errors
-    /// [`CassetteError`] with file, line and column.
+    /// `CassetteError` with file, line and column.
     pub fn load(path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         Self::load_as(path, path, blobs)
     }
@@ -140,7 +133,7 @@ impl Cassette {
     /// Like [`Cassette::load`], but messages name the file `shown`: output of a run must not depend on absolute paths.
     ///
     /// # Errors
-    /// [`CassetteError`] with file, line and column.
+    /// `CassetteError` with file, line and column.
     pub fn load_as(path: &Path, shown: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         Self::parse(read_whole(path, shown)?, shown, blobs)
     }
@@ -148,7 +141,7 @@ impl Cassette {
     /// Like [`Cassette::load`], but accepts format 1 too. For conversion only.
     ///
     /// # Errors
-    /// [`CassetteError`] with file, line and column.
+    /// `CassetteError` with file, line and column.
     pub fn load_to_convert(path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         Self::parse_since(1, read_whole(path, path)?, path, blobs)
     }
@@ -156,7 +149,7 @@ impl Cassette {
     /// Parses a lane's text like [`Cassette::load`]; `path` is used in messages.
     ///
     /// # Errors
-    /// [`CassetteError`] with file, line and column.
+    /// `CassetteError` with file, line and column.
     pub fn parse(text: Arc<str>, path: &Path, blobs: &Path) -> Result<Self, CassetteError> {
         Self::parse_since(end::SINCE, text, path, blobs)
     }
@@ -203,33 +196,24 @@ impl Cassette {
         let Some(source) = &self.source else {
             return self.exchanges.iter().filter_map(|exchange| exchange.request.clone()).collect();
         };
-        let body = end::split(&source.text).map_or(&*source.text, |(body, _)| body);
-        let Ok(root) = read(body, "response") else { return Vec::new() };
-        let items = root.get("exchanges").and_then(Node::items).unwrap_or_default();
+        let Some(root) = source.root() else { return Vec::new() };
         let entries: Vec<(u32, String, Option<&Node<'_>>)> = self
             .exchanges
             .iter()
-            .zip(items)
+            .zip(exchange_nodes(&root))
             .map(|(exchange, node)| (exchange.ordinal, exchange.service.clone(), node.get("request")))
             .collect();
-        delta::decode(&entries, &|name| {
-            let plain = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '.') && !name.contains("..");
-            let read = || files::read_text_at_most(source.blobs.join(name), Bound::RecordingSize.most());
-            let text = plain.then(|| read().ok()).flatten();
-            delta::as_recorded(name, text.ok_or_else(|| delta::BlobProblem::Missing(name.to_owned()))?)
-        })
+        delta::decode(&entries, &|name| source.blob(name))
     }
 
-    /// The file's text and its blobs by name, as written by [`Cassette::save`].
+    /// The file's text and its blobs by name, as written by [`Cassette::save`]. Requests of a loaded file are copied as
+    /// they stand in it.
     pub fn to_text(&self) -> (String, Vec<(String, String)>) {
-        let mut complete = self.clone();
-        if self.source.is_some() {
-            for (exchange, request) in complete.exchanges.iter_mut().zip(self.requests()) {
-                exchange.request = Some(request);
-            }
-        }
-        let (document, blobs) = format::encode(&complete);
-        let mut text = yaml::write(&document);
+        let (requests, blobs) = match &self.source {
+            None => delta::encode(&self.exchanges),
+            Some(source) => source.stored_requests(),
+        };
+        let mut text = yaml::write(&format::encode(self, requests));
         let mut end = End::of(&text, self.exchanges.len(), self.edited);
         // An edit that was undone, for example by rekeying, restores the recorded text.
         end.edited &= self.recorded.as_ref() != Some(&end.digest);
@@ -240,7 +224,7 @@ impl Cassette {
     /// Writes the lane's file and its blobs, each atomically.
     ///
     /// # Errors
-    /// [`CassetteError::Secret`] if the text would still hold a secret (nothing is written then), or if writing fails.
+    /// `CassetteError::Secret` if the text would still hold a secret (nothing is written then), or if writing fails.
     pub fn save(&self, path: &Path, blobs: &Path, redactor: &Redactor) -> Result<(), CassetteError> {
         let (text, files) = self.to_text();
         let mut all: Vec<(PathBuf, String)> = files.into_iter().map(|(name, text)| (blobs.join(name), text)).collect();
@@ -259,6 +243,39 @@ impl Cassette {
         }
         Ok(())
     }
+}
+
+impl Source {
+    /// The document, without responses.
+    fn root(&self) -> Option<Node<'_>> {
+        let body = end::split(&self.text).map_or(&*self.text, |(body, _)| body);
+        read(body, "response").ok()
+    }
+
+    /// The text of a blob, as it was recorded.
+    fn blob(&self, name: &str) -> Result<String, BlobProblem> {
+        let plain = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '.') && !name.contains("..");
+        let read = || files::read_text_at_most(self.blobs.join(name), Bound::RecordingSize.most());
+        let text = plain.then(|| read().ok()).flatten();
+        delta::as_recorded(name, text.ok_or_else(|| BlobProblem::Missing(name.to_owned()))?)
+    }
+
+    /// The requests in their stored form, and the blobs that they refer to, as far as these are there.
+    fn stored_requests(&self) -> (Vec<Value>, Blobs) {
+        let Some(root) = self.root() else { return (Vec::new(), Blobs::new()) };
+        let requests = exchange_nodes(&root).iter().map(|node| node.get("request").map_or(Value::Null, Node::to_value));
+        let mut requests: Vec<Value> = requests.collect();
+        let mut names = BTreeSet::new();
+        for request in &mut requests {
+            delta::blob_names(request, &mut names);
+        }
+        let blobs = names.into_iter().filter_map(|name| self.blob(&name).ok().map(|text| (name, text)));
+        (requests, blobs.collect())
+    }
+}
+
+fn exchange_nodes<'n, 'a>(root: &'n Node<'a>) -> &'n [Node<'a>] {
+    root.get("exchanges").and_then(Node::items).unwrap_or_default()
 }
 
 /// Parses a lane's document: with the fast parser, without `skip`, if it is in our own style, else with the full one.

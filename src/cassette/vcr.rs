@@ -4,9 +4,9 @@
 //! `parsed_body` that some projects store in place of the bytes. Interactions that cannot be imported are reported with
 //! the reason, and so are losses (the format has no timings, and some bodies differ from what was sent).
 
-use super::canonical::{Profile, Request, key, stored_body};
-use super::drift::drift;
-use super::exchange::{Exchange, Outcome, StoredRequest};
+use super::canonical::Request;
+use super::exchange::{Exchange, Outcome};
+use super::layout::Profile;
 use super::unpack::{UnpackError, unpack};
 use super::{base64, word_diff::printable};
 use crate::platform::secrets::Redactor;
@@ -187,29 +187,21 @@ fn exchange(
         imported.recorded_at = date.and_then(|(_, date)| jiff::fmt::rfc2822::parse(date).ok()).map(|at| at.timestamp());
     }
     let asked = Request { profile, method: &method, path: &path, body: &sent };
-    let (key, stored) = (key(asked, redactor), stored_body(profile, &sent, redactor));
-    let drift = drift(&stored);
-    let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
-    let from = format!("{} {}", printable(host, 100), drift.model).trim_end().to_owned();
-    imported.recorded_from.entry(service.clone()).or_insert_with(|| redactor.redact(&from).into_owned());
     let redacted = redactor.redact_body(&answer);
-    Ok(Exchange {
-        ordinal: u32::try_from(imported.exchanges.len()).unwrap_or(u32::MAX),
-        service,
-        profile: profile.name.to_owned(),
-        key,
-        drift,
-        request: Some(StoredRequest { path: redactor.redact(&path).into_owned(), method, body: stored, problem: None }),
-        outcome: Outcome::Response {
-            status,
-            headers: kept,
-            rewritten: redacted.is_some(),
-            body: redacted.map_or(answer, Bytes::from),
-            took: Duration::ZERO,
-            chunks: Vec::new(),
-        },
-        beside: false,
-    })
+    let outcome = Outcome::Response {
+        status,
+        headers: kept,
+        rewritten: redacted.is_some(),
+        body: redacted.map_or(answer, Bytes::from),
+        took: Duration::ZERO,
+        chunks: Vec::new(),
+    };
+    let ordinal = u32::try_from(imported.exchanges.len()).unwrap_or(u32::MAX);
+    let exchange = Exchange::of(ordinal, service.clone(), asked, outcome, redactor);
+    let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    let from = format!("{} {}", printable(host, 100), exchange.drift.model).trim_end().to_owned();
+    imported.recorded_from.entry(service).or_insert_with(|| redactor.redact(&from).into_owned());
+    Ok(exchange)
 }
 
 /// A body as stored in the VCR.py cassette.

@@ -70,7 +70,7 @@ pub(super) enum Command {
     Keywords(Keywords),
     /// Manage recordings.
     Cassette(Cassette),
-    /// Print a JSON Schema for editors.
+    /// Print a JSON Schema, for editors and for programs that read run folders.
     Schema(Schema),
 }
 
@@ -443,6 +443,16 @@ pub(super) enum Schemas {
     Rubric,
     /// Behaviour files of the simulator.
     Behaviour,
+    /// `run.json` of a run folder.
+    Run,
+    /// `plan.json` of a run folder.
+    Plan,
+    /// A line of `traces.jsonl` of a run folder.
+    Trace,
+    /// `exit-code.json` of a run folder.
+    ExitCode,
+    /// Columns of the CSV files, as a page in Markdown.
+    Csv,
 }
 
 #[derive(Debug, Clone, Args)]

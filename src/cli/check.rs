@@ -10,7 +10,7 @@ use super::recording_age::ages;
 use crate::plan::{self, Plan, Selection};
 use crate::scenario::{Diagnostic, Loaded, Severity, examine, find_root};
 use crate::suite::recordings::{self, Ages, broken, unrecorded};
-use crate::trial::{TrialRunner, Variables};
+use crate::trial::{Opened, Variables, missing_keys};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,27 +69,27 @@ fn checked(
 /// Notes on recordings that are old, no longer match or belong to no trial; or the error that prevents every run.
 fn stale(loaded: Loaded, variables: Variables, ages: Ages) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(&loaded, &Selection::default(), 0) else { return Vec::new() };
-    match TrialRunner::new(Arc::new(loaded), &plan) {
-        Ok(runner) => {
-            let runner = runner.with_variables(variables);
-            [recordings::notes(&runner, &plan, ages), uncounted(&runner, &plan), keys(&runner, &plan)].concat()
+    match Opened::new(Arc::new(loaded), &plan) {
+        Ok(mut opened) => {
+            opened.variables = variables;
+            [recordings::notes(&opened, &plan, ages), uncounted(&opened.loaded, &plan), keys(&opened, &plan)].concat()
         }
         Err(why) => vec![Diagnostic::error("no-trials", "", why.to_string())],
     }
 }
 
 /// Notes on every key that a live run would lack, so that all are found before the first request.
-fn keys(runner: &TrialRunner, plan: &Plan) -> Vec<Diagnostic> {
+fn keys(opened: &Opened, plan: &Plan) -> Vec<Diagnostic> {
     let note = |(problem, files): (String, BTreeSet<String>)| {
         let files = files.into_iter().collect::<Vec<_>>().join(", ");
         Diagnostic::note("no-key", "ragcheck.yaml", problem)
             .with_help(format!("live and recording runs of {files} need it; replays do not"))
     };
-    runner.missing_keys(plan).into_iter().map(note).collect()
+    missing_keys(opened, plan).into_iter().map(note).collect()
 }
 
 /// Notes on why `--max-cost` would be refused, for projects that declare prices.
-fn uncounted(runner: &TrialRunner, plan: &Plan) -> Vec<Diagnostic> {
+fn uncounted(loaded: &Loaded, plan: &Plan) -> Vec<Diagnostic> {
     if plan.prices.is_empty() {
         return Vec::new();
     }
@@ -100,10 +100,10 @@ fn uncounted(runner: &TrialRunner, plan: &Plan) -> Vec<Diagnostic> {
     let each = |found: BTreeMap<String, BTreeSet<String>>| {
         found.into_iter().flat_map(|(model, files)| files.into_iter().map(move |file| (model.clone(), file)))
     };
-    let unpriced = each(runner.unpriced(plan)).map(|(model, file)| {
+    let unpriced = each(recordings::unpriced(loaded, plan)).map(|(model, file)| {
         note("no-price", &file, &model, "price", "add it under `prices` in ragcheck.yaml; 0 for what costs nothing")
     });
-    let unbounded = each(runner.unbounded(plan)).map(|(model, file)| {
+    let unbounded = each(recordings::unbounded(plan)).map(|(model, file)| {
         note("no-max-tokens", &file, &model, "`max_tokens`", "add `max_tokens` to the scenario's `model`")
     });
     unpriced.chain(unbounded).collect()

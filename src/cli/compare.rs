@@ -326,10 +326,12 @@ pub(super) fn repeated(plan: &Plan) -> Result<(), Problem> {
 
 /// Writes the files of a comparison, and the report that links to them.
 fn write(written: Vec<(&str, Vec<u8>)>, folder: &Path, linked: Option<&[u8]>) -> Result<(), Problem> {
+    let names: Vec<&str> = written.iter().map(|(name, _)| *name).collect();
     for (name, bytes) in written {
         let file = folder.join(name);
         files::write(&file, secrets::clean_text_bytes(&bytes)).map_err(|why| Problem::unwritten(&file, &why))?;
     }
+    trace::claim(folder, &names).map_err(|why| Problem::unwritten(folder, &why))?;
     if let Some(index) = linked {
         let file = folder.join(trace::INDEX_HTML);
         files::replace(&file, secrets::clean_text_bytes(index)).map_err(|why| Problem::unwritten(&file, &why))?;

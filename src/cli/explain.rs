@@ -3,9 +3,10 @@
 use super::arguments::Explain;
 use super::exit::Exit;
 use super::output::{self, Problem};
+use crate::scenario::criteria::Per;
 use crate::scenario::diagnostic::did_you_mean;
 use crate::scenario::{self, Criterion, GateKind};
-use crate::settings::catalogue::MetricEntry;
+use crate::settings::catalogue::{MetricEntry, Units};
 use std::fmt::Write;
 
 /// Runs `ragcheck explain`.
@@ -42,10 +43,24 @@ pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
         out.push_str(&of_criterion(criterion));
     }
     for metric in metrics {
-        let _ = writeln!(out, "{}\n  {}\n", metric.signature(), metric.about);
+        let _ = writeln!(out, "{}\n  {}\n  {}\n", metric.signature(), metric.about, counted(metric));
     }
     output::result(&out);
     Ok(Exit::Passed)
+}
+
+/// What a metric counts by default, and what `per: unit` needs.
+fn counted(metric: &MetricEntry) -> &'static str {
+    match metric.units {
+        Units::Planned => "counts units (the script fixes their number); `per: conversation` counts conversations",
+        Units::OfTurns => "counts conversations (at most one unit per turn); `per: unit` counts units",
+        Units::OfCompletions => {
+            "counts conversations (at most `limits.model_calls` units per turn); `per: unit` counts units"
+        }
+        Units::Unlimited => {
+            "counts conversations (any number of units); `per: unit` with `most`, the maximum of one conversation, counts units"
+        }
+    }
 }
 
 fn of_criterion(criterion: &Criterion) -> String {
@@ -64,6 +79,14 @@ fn of_criterion(criterion: &Criterion) -> String {
         GateKind::Point => "point: the observed figure decides; advisory, since luck decides with it",
     };
     let _ = writeln!(out, "  kind     {how}");
+    match (criterion.per, criterion.most) {
+        (Some(Per::Unit), Some(most)) => {
+            let _ = writeln!(out, "  per      unit, at most {most} in one conversation");
+        }
+        (Some(Per::Unit), None) => out.push_str("  per      unit\n"),
+        (Some(Per::Conversation), _) => out.push_str("  per      conversation\n"),
+        (None, _) => {}
+    }
     if let Some(floor) = &criterion.floor {
         let _ = writeln!(out, "  floor    the lower bound must reach {floor} as well");
     }

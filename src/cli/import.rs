@@ -44,6 +44,7 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
         let copies = if run.copies.len() == 1 { "exact copy" } else { "exact copies" };
         remark(&format!("dropped {} {copies}: {}{more}", run.copies.len(), named.join(", ")));
     }
+    run.aside.iter().for_each(|note| remark(note));
     for undecided in too_few(&run.evaluated.evaluation) {
         remark(&undecided);
     }

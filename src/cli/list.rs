@@ -10,7 +10,7 @@ use crate::scenario::Loaded;
 use crate::suite::evaluation::{self, RecordedPasses, turns};
 use crate::suite::recordings::lane_file;
 use crate::trace::text::plural;
-use crate::trial::TrialRunner;
+use crate::trial::Opened;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -89,8 +89,8 @@ pub(super) fn run(given: &List) -> Result<Exit, Problem> {
     let loaded = suite.loaded();
     let rows = rows(loaded, &plan, None);
     let estimate = if given.estimate {
-        let runner = TrialRunner::new(Arc::clone(loaded), &plan)?;
-        Some(evaluation::estimate(&runner, &plan))
+        let opened = Opened::new(Arc::clone(loaded), &plan)?;
+        Some(evaluation::estimate(&opened, &plan))
     } else {
         None
     };

@@ -9,6 +9,7 @@ mod base_commit;
 mod cassette;
 pub mod check;
 mod compare;
+mod csv_page;
 mod decidable;
 pub(crate) mod diagnostic;
 mod estimate;

@@ -10,6 +10,13 @@ fn introduction(document: &str) -> (&'static str, &'static str) {
         "criteria" => ("Criteria files", "Every key of a file of criteria. `ragcheck explain` describes the metrics."),
         "project" => ("The project file", "Every key of `ragcheck.yaml`."),
         "rubric" => ("Rubrics", "Every key of a rubric, by which a model grades answers."),
+        "run" => ("run.json", "Every member of `run.json`, the verdicts and figures of a run."),
+        "plan" => ("plan.json", "Every member of `plan.json`, the input of scoring beside the traces."),
+        "trace" => ("traces.jsonl", "Every member of a line of `traces.jsonl`, the events of one trial."),
+        "exit-code" => (
+            "exit-code.json",
+            "Every member of `exit-code.json`, written if more than the criteria decided the exit code.",
+        ),
         _ => ("Behaviour files", "Every key of a behaviour file, which says what `ragcheck simulate` answers."),
     }
 }
@@ -82,8 +89,27 @@ impl Page<'_> {
                 let _ = writeln!(out, "| {values} | {} |", about(one));
             }
         } else {
+            self.mixed(out, all);
+        }
+    }
+
+    /// Alternatives of several kinds: words, and keys of which exactly one is given.
+    fn mixed(&mut self, out: &mut String, all: &[Value]) {
+        if !all.iter().any(|one| only_key(one).is_some()) {
             let kinds: Vec<String> = all.iter().map(|one| self.kind(one)).collect();
             let _ = writeln!(out, "\n{}.", capital(&kinds.join(", or ")));
+            return;
+        }
+        let _ = writeln!(
+            out,
+            "\nOne of these words, or a map with one of these keys:\n\n| word or key | type | meaning |\n|---|---|---|"
+        );
+        for one in all {
+            if let Some((key, value)) = only_key(one) {
+                let _ = writeln!(out, "| `{key}` | {} | {} |", self.kind(value), about(one));
+            } else {
+                let _ = writeln!(out, "| {} | word | {} |", self.kind(one), about(one));
+            }
         }
     }
 

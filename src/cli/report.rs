@@ -18,10 +18,10 @@ use std::path::Path;
 pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     let folder = typed_or_newest(given.run.as_deref())?;
     let mut evaluated = evaluation::score(&folder, false)?;
-    if let Some(comparison) = beside::<Comparison>(&folder, trace::COMPARISON_JSON, false) {
+    if let Some(comparison) = beside::<Comparison>(&folder, trace::COMPARISON_JSON) {
         evaluated.compare_with(comparison);
     }
-    if let Some(decided) = beside::<DecidedExit>(&folder, trace::EXIT_CODE, true) {
+    if let Some(decided) = beside::<DecidedExit>(&folder, trace::EXIT_CODE) {
         evaluated.ends_with(decided);
     }
     let name = given.to.as_str();
@@ -40,17 +40,16 @@ pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
-/// A comparison's file beside the report. A file that is unusable, or edited although `sealed`, is reported and left
-/// out.
-fn beside<T: DeserializeOwned>(folder: &Path, name: &str, sealed: bool) -> Option<T> {
+/// A sealed file beside the report. One that is unusable or edited is reported and left out.
+fn beside<T: DeserializeOwned>(folder: &Path, name: &str) -> Option<T> {
     let file = folder.join(name);
     let text = match files::read_to_string(&file) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return None,
         text => text.map_err(|why| why.to_string()),
     };
     let whole = |text: String| match trace::sealed(&text) {
-        trace::Seal::Edited | trace::Seal::None if sealed => Err("it was edited by hand".to_owned()),
-        _ => Ok(text),
+        trace::Seal::Edited | trace::Seal::None => Err("it was edited by hand".to_owned()),
+        trace::Seal::Whole => Ok(text),
     };
     let read = text.and_then(whole).and_then(|text| serde_json::from_str(&text).map_err(|why| why.to_string()));
     read.inspect_err(|why| output::remark(&format!("note: {} is left out: {why}", file.display()))).ok()

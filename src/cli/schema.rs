@@ -1,20 +1,32 @@
-//! `ragcheck schema`: prints the JSON Schemas of the files that people write.
+//! `ragcheck schema`: prints the JSON Schemas of the files that people write, and of the data in a run folder.
 
-use super::arguments::{Schema, Schemas};
+use super::arguments::Schema;
+use super::csv_page;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::reference;
+use crate::gate::Evaluation;
+use crate::plan::Plan;
+use crate::report::DecidedExit;
 use crate::scenario::schema;
 use crate::simulator;
+use crate::trace::Trace;
+use clap::ValueEnum as _;
+use regex::Regex;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::Value;
+use std::sync::LazyLock;
 
 /// Documents with a schema, as file stems below `schema/`.
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
-pub const DOCUMENTS: [&str; 5] = ["scenario", "criteria", "project", "rubric", "behaviour"];
+pub const DOCUMENTS: [&str; 9] =
+    ["scenario", "criteria", "project", "rubric", "behaviour", "run", "plan", "trace", "exit-code"];
 
-/// Schema of a document, ending with a newline; `None` for an unknown document.
+/// Schema of a document, ending with a newline; for `csv` the page of its columns. `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
     let schema = match document {
+        "csv" => return Some(csv_page::page()),
         "scenario" => schema::scenario_with_columns(&crate::catalogues()),
         _ => of(document)?,
     };
@@ -23,7 +35,7 @@ pub fn text(document: &str) -> Option<String> {
 
 /// Reference page generated from a document's schema; `None` for an unknown document.
 pub fn page(document: &str) -> Option<String> {
-    Some(reference::page(document, &of(document)?))
+    if document == "csv" { text(document) } else { Some(reference::page(document, &of(document)?)) }
 }
 
 fn of(document: &str) -> Option<Value> {
@@ -33,8 +45,55 @@ fn of(document: &str) -> Option<Value> {
         "project" => schema::project(&crate::catalogues()),
         "rubric" => schema::rubric(),
         "behaviour" => simulator::schema(),
+        "run" => of_data::<Evaluation>("run.json"),
+        "plan" => sealed(of_data::<Plan>("plan.json")),
+        "trace" => sealed(of_data::<Trace>("One line of traces.jsonl")),
+        "exit-code" => of_data::<DecidedExit>("exit-code.json"),
         _ => return None,
     })
+}
+
+/// Schema of data as this build writes it: a member that is always written is required.
+fn of_data<T: JsonSchema>(title: &str) -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    schema["title"] = title.into();
+    describe(&mut schema);
+    schema
+}
+
+/// Adds the digest that ends a stored text.
+fn sealed(mut schema: Value) -> Value {
+    let about = "First 16 hex digits of SHA-256 over the text before this member, which is the last one: reveals edits by hand.";
+    schema["properties"]["digest"] = serde_json::json!({"description": about, "type": "string"});
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.push("digest".into());
+    }
+    schema
+}
+
+/// Rewrites descriptions, which are comments of the code, for readers of JSON: no links to code, and `null` or
+/// "absent" in place of `None`.
+fn describe(schema: &mut Value) {
+    static LINK: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\[(`[^`]*`)\](?:\([^)]*\))?").ok());
+    let reword = |schema: &mut Value, none: &str| {
+        let Some(Value::String(text)) = schema.get_mut("description") else { return };
+        let linkless = LINK.as_ref().map(|link| link.replace_all(text, "$1").into_owned());
+        // What follows is an example in Rust.
+        let linkless = linkless.unwrap_or_default();
+        *text = linkless.split("\n\n```").next().unwrap_or_default().replace("`None`", none);
+    };
+    let required = schema["required"].clone();
+    let is_required = |name: &str| required.as_array().is_some_and(|all| all.iter().any(|one| one == name));
+    for (name, member) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+        reword(member, if is_required(name) { "`null`" } else { "absent" });
+    }
+    reword(schema, "`null`");
+    match schema {
+        Value::Object(members) => members.values_mut().for_each(describe),
+        Value::Array(items) => items.iter_mut().for_each(describe),
+        _ => {}
+    }
 }
 
 /// Runs `ragcheck schema`.
@@ -42,13 +101,8 @@ fn of(document: &str) -> Option<Value> {
 /// # Errors
 /// Never: every document that can be named has a schema.
 pub(super) fn run(given: &Schema) -> Result<Exit, Problem> {
-    let document = match given.of {
-        Schemas::Scenario => "scenario",
-        Schemas::Criteria => "criteria",
-        Schemas::Project => "project",
-        Schemas::Rubric => "rubric",
-        Schemas::Behaviour => "behaviour",
-    };
+    let document = given.of.to_possible_value();
+    let document = document.as_ref().map_or("", clap::builder::PossibleValue::get_name);
     let made = if given.markdown { page(document) } else { text(document) };
     let text = made.ok_or_else(|| format!("no schema is called `{document}`"))?;
     output::result(&text);

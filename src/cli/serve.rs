@@ -5,9 +5,9 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::select::{current_folder, from_here, variables};
 use crate::plan::Selection;
-use crate::serve::{self, Service, ServiceOptions};
+use crate::serve::{self, Served, Service, ServiceOptions};
 use crate::suite::Suite;
-use crate::trial::{self, TrialRunner, Variables};
+use crate::trial::{self, Opened, Variables};
 use std::sync::Arc;
 
 /// Minimum characters of a token.
@@ -21,17 +21,16 @@ pub(super) fn run(given: &Serve) -> Result<Exit, Problem> {
     let variables = variables(given.env_file.as_deref())?;
     let token = given.token_env.as_deref().map(|name| token(name, &variables)).transpose()?;
     serve::may_listen(given.listen, token.is_some()).map_err(|why| why.to_string())?;
-    let (runner, settings) = settings(given, variables)?;
-    let usual = || runner.root().join(".ragcheck/serve").join(&settings.lane.flow);
+    let served = served(given, variables)?;
     let options = ServiceOptions {
-        state: given.state.clone().unwrap_or_else(usual),
+        state: given.state.clone().unwrap_or_else(|| served.usual_state()),
         session_lifetime: given.session_lifetime,
         most_requests: usize::from(given.max_requests),
         token,
         test_target: given.test_target,
     };
-    let model = runner.model_name(&settings);
-    let service = Arc::new(Service::open(runner, settings, options).map_err(|why| why.to_string())?);
+    let model = served.model_name();
+    let service = Arc::new(Service::open(served, options).map_err(|why| why.to_string())?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -60,8 +59,8 @@ fn token(name: &str, variables: &Variables) -> Result<String, Problem> {
     Ok(value)
 }
 
-/// Settings to serve: those of the scenario named like the flow, else of the first scenario with the flow.
-fn settings(given: &Serve, variables: Variables) -> Result<(TrialRunner, crate::plan::PlannedTrial), Problem> {
+/// What to serve: the settings of the scenario named like the flow, else of the first scenario with the flow.
+fn served(given: &Serve, variables: Variables) -> Result<Served, Problem> {
     let (paths, _) = from_here(&given.scenario.iter().cloned().collect::<Vec<_>>(), None);
     let suite = Suite::load(&current_folder()?, &paths, None)?;
     // A scenario named like its flow describes the flow's purpose.
@@ -84,8 +83,9 @@ fn settings(given: &Serve, variables: Variables) -> Result<(TrialRunner, crate::
             provider.base_url.clone_from(url);
         }
     }
-    let runner = TrialRunner::new(Arc::new(loaded), &plan).map_err(|why| why.to_string())?;
-    Ok((runner.with_variables(variables), settings.clone()))
+    let mut opened = Opened::new(Arc::new(loaded), &plan).map_err(|why| why.to_string())?;
+    opened.variables = variables;
+    Ok(Served::new(opened, settings.clone()))
 }
 
 /// Resolves on a signal to stop.

@@ -29,6 +29,9 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
             if given.passages {
                 text.push_str(&passages(&folder, &found)?);
             }
+            for again in evaluation::read_later_draws(&folder)?.iter().filter(|again| again.trial == name) {
+                let _ = write!(text, "\nA later draw, which does not count:\n\n{}", conversation(again));
+            }
             output::result(&text);
             return Ok(Exit::Passed);
         }

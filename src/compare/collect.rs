@@ -1,5 +1,6 @@
 //! Collects examined trials into a [`Summary`]: sums by case and variant, and the settings recorded in traces.
 
+use super::RepetitionCounts;
 use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary, TrialOutcome};
 use crate::metric::turns::turns;
 use crate::metric::{Group, Metric, Observation, Outcome};
@@ -40,7 +41,7 @@ struct Asked<'p> {
     measured: Measured,
     /// The scenario of a gate.
     scenario: Option<usize>,
-    id: &'p str,
+    written: &'p Criterion,
     /// Repetitions per unit, if more than one.
     group: Option<Group>,
 }
@@ -69,12 +70,7 @@ impl<'p> Collector<'p> {
         let mut criteria = Vec::new();
         for (scenario, written) in whole.chain(gates) {
             let group = metric(&written.metric).and_then(Metric::group);
-            criteria.push(Asked {
-                measured: measured(plan, scenario, written, &metric),
-                scenario,
-                id: &written.id,
-                group,
-            });
+            criteria.push(Asked { measured: measured(plan, scenario, written, &metric), scenario, written, group });
         }
         let mut cases: BTreeMap<(usize, usize, String), Case> = BTreeMap::new();
         let mut settings = BTreeMap::new();
@@ -107,8 +103,9 @@ impl<'p> Collector<'p> {
             observe(setting, trace);
         }
         let Some(case) = self.cases.get_mut(&(trial.scenario, trial.case, variant.clone())) else { return };
-        for Asked { measured: criterion, scenario, id, group } in &self.criteria {
-            if scenario.is_some_and(|of| of != trial.scenario) || planned.excluded_from.contains_key(*id) {
+        for Asked { measured: criterion, scenario, written, group } in &self.criteria {
+            let covered = scenario.is_none_or(|of| of == trial.scenario) && written.counts_flow(&trial.lane.flow);
+            if !covered || planned.excluded_from.contains_key(&written.id) {
                 continue;
             }
             let units = seen.units.iter().find(|(metric, _)| *metric == criterion.metric).map(|(_, units)| *units);
@@ -169,8 +166,9 @@ impl<'p> Collector<'p> {
             case.by_number.insert(CASES.into(), passed.collect());
             for (key, numbers) in case.by_number.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
                 let sum = numbers.values().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-                let rows = numbers.into_iter().map(|(number, (good, n))| (number, good, n));
-                figures.units.insert(key.clone(), sum);
+                let rows = numbers.into_iter();
+                let rows = rows.map(|(repetition, (successes, n))| RepetitionCounts { repetition, successes, n });
+                figures.units.insert(key.clone(), sum.into());
                 figures.repetitions.insert(key, rows.collect());
             }
             figures
@@ -253,6 +251,7 @@ fn measured<'m>(
         key: scenario.map_or_else(|| written.id.clone(), |of| format!("{}/{}", plan.scenarios[of].name, written.id)),
         about: written.about.clone(),
         metric: written.metric.clone(),
+        flow: written.flow.clone(),
         target: written.target.clone(),
         judged: judged(written),
         required: written.is_required(),
@@ -287,6 +286,7 @@ pub(super) fn cases_row() -> Measured {
         key: CASES.into(),
         about: "Every trial meets what its case expects.".into(),
         metric: "case_pass_rate".into(),
+        flow: None,
         target: "= 100%".into(),
         judged: String::new(),
         required: true,
@@ -359,11 +359,27 @@ mod tests {
         let summary = collector.finish("run", None, "");
         let [one, two] = summary.cases.as_slice() else { panic!("{summary:?}") };
         assert_eq!((one.trials, one.passed, one.errors, one.turn_us), (2, 1, 0, Some(2_000_000)));
-        assert_eq!((one.units["F"], one.units["T"], one.units[CASES]), ((2, 2), (0, 2), (1, 2)));
+        let units = |key: &str| (one.units[key].successes, one.units[key].n);
+        assert_eq!((units("F"), units("T"), units(CASES)), ((2, 2), (0, 2), (1, 2)));
         assert_eq!((two.trials, two.errors, two.turn_us), (1, 1, None), "a turn without an answer has no time");
         assert!(!two.units.contains_key("F"), "an excluded case has no units");
         assert_eq!(one.trials_run[1].why, "short");
         assert_eq!(summary.settings[0].recorded_from.iter().next().map(String::as_str), Some("simulator"));
+    }
+
+    #[test]
+    fn a_criterion_of_one_flow_counts_the_trials_of_that_flow_and_of_external_agents() {
+        let of = |flow: &str| {
+            let written =
+                format!("[{{id: F, metric: turn_success_rate, target: '>= 90%', kind: confidence, flow: {flow}}}]");
+            let plan = plan("[{case: one, ask: q}]", &written, 1);
+            let mut collector = Collector::new(&plan, |_| None);
+            let seen = [Observation::success("turn 1")];
+            let units: Vec<(&str, &[Observation])> = vec![("turn_success_rate", &seen)];
+            collector.add(&good(&plan, 0), &Seen { passed: true, why: String::new(), cost: None, units });
+            collector.finish("run", None, "").cases[0].units.contains_key("F")
+        };
+        assert!(of("tool-rag") && !of("react"));
     }
 
     #[test]
@@ -387,7 +403,8 @@ mod tests {
             collector.add(&good(&plan, place), &Seen { passed: success, why: String::new(), cost: None, units });
         }
         let summary = collector.finish("run", None, "");
-        assert_eq!((summary.cases[0].units["ALL"], summary.cases[0].units["ANY"]), ((0, 1), (1, 1)));
+        let units = |key: &str| (summary.cases[0].units[key].successes, summary.cases[0].units[key].n);
+        assert_eq!((units("ALL"), units("ANY")), ((0, 1), (1, 1)));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! A comparison as data, for JSON and reports.
 
 use super::sentences;
-use super::{Difference, Figure, Flip, PairedCase, PromptChange};
+use super::{Counts, Difference, Figure, Flip, PairedCase, PromptChange, Span};
 use serde::{Deserialize, Serialize};
 
-/// Version of a comparison as JSON.
-pub(crate) const COMPARISON_VERSION: u32 = 1;
+/// Version of a comparison as JSON. Version 2 names the members of what were lists of values in version 1.
+pub(crate) const COMPARISON_VERSION: u32 = 2;
 
 /// Smallest change of turn times that counts as a regression, as a share: networks alone vary by this much.
 pub(crate) const TIME_MARGIN: f64 = 0.10;
@@ -60,6 +60,7 @@ pub enum Scale {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The criterion's id, `scenario/id` for a gate, `cases` or `turn time`.
+    #[serde(rename = "criterion", alias = "key")]
     pub key: String,
     /// The requirement in a sentence.
     pub about: String,
@@ -80,14 +81,14 @@ pub struct Row {
     /// Mean over the cases (times: median) under B.
     pub b: Option<f64>,
     /// Successes and units under A.
-    pub units_a: (u64, u64),
+    pub units_a: Counts,
     /// Successes and units under B.
-    pub units_b: (u64, u64),
+    pub units_b: Counts,
     /// The difference, see [`Scale`].
     pub difference: Option<f64>,
     /// Its two-sided interval at `level`: the differences that the test does not reject. It contains 0 exactly when
     /// no difference is claimed.
-    pub interval: Option<(f64, f64)>,
+    pub interval: Option<Span>,
     /// The least gain supported at 97.5 %, one-sided: negative if a loss is not excluded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,

@@ -2,8 +2,11 @@
 //! margin that is called none. The quick test looks for what is far off; the slow one (`.ci/slow`) makes 10,000 runs of each
 //! and prints the table of `docs/why/verdicts.md`.
 
+use super::collect::cases_row;
+use super::counts::RepetitionCounts;
+use super::judged::TURN_TIME;
 use super::sample::summary;
-use super::{CASES, Finding, Summary, compare, compare_variants};
+use super::{CASES, Finding, Measured, Summary, compare, compare_variants};
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
 const QUICK: u32 = 120;
@@ -19,11 +22,30 @@ fn side(rng: &mut ChaCha8Rng, variant: &str, (cases, repetitions): (u32, u32), l
         variant.clone_into(&mut case.variant);
         let rate = 0.5 + 0.49 * number as f64 / f64::from(cases) - loss;
         for row in case.repetitions.get_mut(CASES).into_iter().flatten() {
-            row.1 = u64::from(rng.random_bool(rate));
+            row.successes = u64::from(rng.random_bool(rate));
         }
         // The sum of twelve evens is near enough to a normal one.
         let spread = (0..12).map(|_| rng.random_range(0.0..1.0)).sum::<f64>() - 6.0;
         case.turn_us = Some((2e6 * (0.4 * spread).exp()) as u64);
+    }
+    side
+}
+
+/// One behaviour under six required criteria of random numbers of units: 1, 2 or 4 in each repetition, of which all fail or
+/// none, more often the more there are.
+fn six_criteria(rng: &mut ChaCha8Rng, (cases, repetitions): (u32, u32)) -> Summary {
+    let mut side = side(rng, "base", (cases, repetitions), 0.0);
+    for key in ["c1", "c2", "c3", "c4", "c5", "c6"] {
+        side.criteria.push(Measured { key: key.into(), ..cases_row() });
+        for (number, case) in side.cases.iter_mut().enumerate() {
+            let rate = 0.4 + 0.55 * number as f64 / f64::from(cases);
+            let rows = (1..=repetitions).map(|repetition| {
+                let units = 1 << rng.random_range(0..3_u64);
+                let good = rng.random_bool(rate * (1.0 - 0.05 * units as f64));
+                RepetitionCounts { repetition, successes: units * u64::from(good), n: units }
+            });
+            case.repetitions.insert(key.into(), rows.collect());
+        }
     }
     side
 }
@@ -55,8 +77,14 @@ fn lines(runs: u32) -> Vec<Line> {
         let found = compare_variants(&run, &[], 0.0).expect("comparable");
         found.pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.gated && alarm(row))
     });
+    let six = |size: (u32, u32), seed| {
+        share(runs, seed, |rng| {
+            let (a, b) = (six_criteria(rng, size), six_criteria(rng, size));
+            compare(&a, &b, 0.0).expect("comparable").rows.iter().any(|row| row.gated && alarm(row))
+        })
+    };
     let time =
-        share(runs, 4, |rng| two(rng, (20, 1), 0.0, 0.0).rows.iter().any(|row| row.key == "turn time" && alarm(row)));
+        share(runs, 4, |rng| two(rng, (20, 1), 0.0, 0.0).rows.iter().any(|row| row.key == TURN_TIME && alarm(row)));
     let lost = share(runs, 5, |rng| {
         let found = two(rng, (40, 4), 0.10, 0.10);
         let row = found.rows.iter().find(|row| row.key == CASES).expect("the row on cases");
@@ -65,6 +93,8 @@ fn lines(runs: u32) -> Vec<Line> {
     vec![
         ("a difference between equal behaviours, 20 cases once", 0.05, of((20, 1), 1)),
         ("a difference between equal behaviours, 10 cases five times", 0.05, of((10, 5), 2)),
+        ("a difference in any of seven required rows, 1 to 4 units at random, 20 cases once", 0.05, six((20, 1), 6)),
+        ("a difference in any of seven required rows, 1 to 4 units at random, 12 cases twice", 0.05, six((12, 2), 7)),
         ("a difference in any of six pairs of four equal variants, 10 cases twice", 0.05, four),
         ("a difference of turn times, 20 cases of equal times", 0.05, time),
         ("\"not worse by more than 10 points\" of a loss of 10, 40 cases four times", 0.025, lost),

@@ -1,5 +1,6 @@
 //! Cases that passed on one side only, or more often on one side, with a trial of each side to inspect.
 
+use super::Passes;
 use super::pairing::Pair;
 use super::summary::{CASES, CaseFigures, TrialOutcome};
 use serde::{Deserialize, Serialize};
@@ -15,9 +16,9 @@ pub struct Flip {
     pub variant_b: String,
     /// Trials passed and run under A, over the repetitions that both sides have; over all of them where an unpaired
     /// one ends a clean record.
-    pub a: (u64, u64),
+    pub a: Passes,
     /// Trials passed and run under B.
-    pub b: (u64, u64),
+    pub b: Passes,
     /// Whether B is worse.
     pub worse: bool,
     /// A trial of A as evidence; `None` when A is a baseline file.
@@ -38,9 +39,9 @@ pub struct PairedCase {
     /// The variant under B.
     pub variant_b: String,
     /// Trials passed and run under A.
-    pub a: (u64, u64),
+    pub a: Passes,
     /// Trials passed and run under B.
-    pub b: (u64, u64),
+    pub b: Passes,
 }
 
 /// Every case that ran on both sides: largest losses first, then largest gains, then in plan order.
@@ -52,11 +53,12 @@ pub(super) fn paired(pairs: &[Pair<'_>]) -> Vec<PairedCase> {
             if figures.a.1 > 0 && figures.b.1 > 0 {
                 let case = format!("{}/{}", pair.scenario, pair.case);
                 let (variant_a, variant_b) = (a.variant.clone(), b.variant.clone());
-                found.push(PairedCase { case, variant_a, variant_b, a: figures.a, b: figures.b });
+                found.push(PairedCase { case, variant_a, variant_b, a: figures.a.into(), b: figures.b.into() });
             }
         }
     }
-    let gap = |one: &PairedCase| one.b.0 as f64 / one.b.1 as f64 - one.a.0 as f64 / one.a.1 as f64;
+    let share = |one: Passes| one.passed as f64 / one.trials as f64;
+    let gap = |one: &PairedCase| share(one.b) - share(one.a);
     let rank = |one: &PairedCase| {
         if gap(one) < 0.0 {
             0
@@ -92,7 +94,11 @@ pub(super) fn flips(pairs: &[Pair<'_>]) -> (Vec<Flip>, Vec<Flip>) {
             let gap = passed_b as f64 / trials_b as f64 - passed_a as f64 / trials_a as f64;
             let none = |case: &CaseFigures| case.passed == 0;
             let whole = clean(a) && none(b) || clean(b) && none(a);
-            let flip = Flip { a: (passed_a, trials_a), b: (passed_b, trials_b), ..flip(pair, (a, b), gap < 0.0) };
+            let flip = Flip {
+                a: (passed_a, trials_a).into(),
+                b: (passed_b, trials_b).into(),
+                ..flip(pair, (a, b), gap < 0.0)
+            };
             if whole { &mut flips } else { &mut changes }.push((gap, flip));
         }
     }
@@ -117,8 +123,8 @@ fn flip(pair: &Pair<'_>, (a, b): (&CaseFigures, &CaseFigures), worse: bool) -> F
         case: format!("{}/{}", pair.scenario, pair.case),
         variant_a: a.variant.clone(),
         variant_b: b.variant.clone(),
-        a: (a.passed, a.trials),
-        b: (b.passed, b.trials),
+        a: (a.passed, a.trials).into(),
+        b: (b.passed, b.trials).into(),
         worse,
         trial_a: one.map(|trial| trial.id.clone()),
         trial_b: other.map(|trial| trial.id.clone()),
@@ -135,7 +141,10 @@ mod tests {
     fn a_repetition_without_a_partner_that_fails_ends_a_clean_record() {
         let (once, twice) = (summary("a", &[("one", 1, 1)]), summary("b", &[("one", 1, 2)]));
         let (flips_of, found) = flips(&pair(&once, &twice).pairs);
-        assert_eq!(found.iter().map(|flip| (flip.a, flip.b, flip.worse)).collect::<Vec<_>>(), [((1, 1), (1, 2), true)]);
+        assert_eq!(
+            found.iter().map(|flip| (flip.a, flip.b, flip.worse)).collect::<Vec<_>>(),
+            [((1, 1).into(), (1, 2).into(), true)]
+        );
         assert_eq!(flips_of, [], "one of two still passes: a change");
         assert!(!flips(&pair(&twice, &once).pairs).1[0].worse);
         assert_eq!(flips(&pair(&once, &summary("b", &[("one", 2, 2)])).pairs), (Vec::new(), Vec::new()));
@@ -151,7 +160,7 @@ mod tests {
             |rows: &[(&str, bool)]| rows.iter().map(|(name, worse)| ((*name).to_owned(), *worse)).collect::<Vec<_>>();
         assert_eq!(names(&found), expect(&[("s/all", true), ("s/once", true), ("s/none", false)]));
         assert_eq!(names(&changes), expect(&[("s/some", true), ("s/fewer", true)]));
-        assert_eq!((changes[1].a, changes[1].b), ((3, 3), (2, 3)));
+        assert_eq!((changes[1].a, changes[1].b), ((3, 3).into(), (2, 3).into()));
     }
 
     #[test]

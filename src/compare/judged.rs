@@ -5,7 +5,7 @@ use super::rates::Rates;
 use super::summary::{Measured, Summary};
 use super::tail::{self, Tail};
 use super::times::Times;
-use super::{Finding, Row, Scale, TIME_MARGIN, rates, sentences, times};
+use super::{Finding, Row, Scale, Span, TIME_MARGIN, rates, sentences, times};
 use crate::plan::trial_seed;
 use crate::stats::paired_shift::PairedShift;
 use crate::stats::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels};
@@ -38,8 +38,10 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
         match a.criteria.iter().find(|other| other.key == measured.key) {
             None => notes.push(format!("{}: not compared, only B measures it", measured.key)),
             Some(other) if !alike(other, measured) => notes.push(format!(
-                "{}: not compared, A measures `{} {}` and B `{} {}`",
-                measured.key, other.metric, other.target, measured.metric, measured.target
+                "{}: not compared, A measures {} and B {}",
+                measured.key,
+                counted(other),
+                counted(measured)
             )),
             Some(other) => {
                 let mut row = rate_row(pairs, measured, trial_seed(seed, &measured.key));
@@ -71,11 +73,12 @@ impl Tested {
             }
             Of::Rates(rates, test) => {
                 let level = row.level.unwrap_or(first);
-                row.interval = test.map_or_else(|| rates.unchanged(level), |test| Some(test.interval(level)));
+                let found = test.map_or_else(|| rates.unchanged(level), |test| Some(test.interval(level)));
+                row.interval = found.map(Span::from);
                 row.visible = rates.visible(first);
             }
             Of::Times(times) => {
-                row.interval = times.interval(row.level.unwrap_or(first));
+                row.interval = times.interval(row.level.unwrap_or(first)).map(Span::from);
                 row.visible = times.visible(first);
             }
         }
@@ -87,7 +90,17 @@ impl Tested {
 
 /// Whether two criteria count the same units; the target of a rate may differ, the limit of a time may not.
 fn alike(a: &Measured, b: &Measured) -> bool {
-    a.metric == b.metric && a.limit_us == b.limit_us && a.fewer_is_better == b.fewer_is_better && a.proxy == b.proxy
+    a.metric == b.metric
+        && a.flow == b.flow
+        && a.limit_us == b.limit_us
+        && a.fewer_is_better == b.fewer_is_better
+        && a.proxy == b.proxy
+}
+
+/// A criterion as it is measured: `latency_p95 <= 10s` over the flow react.
+fn counted(measured: &Measured) -> String {
+    let flow = measured.flow.as_ref().map_or_else(String::new, |flow| format!(" over the flow {flow}"));
+    format!("`{} {}`{flow}", measured.metric, measured.target)
 }
 
 fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Tested {
@@ -111,8 +124,8 @@ fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Tested {
         cases,
         a: some(found.means.0),
         b: some(found.means.1),
-        units_a: found.a,
-        units_b: found.b,
+        units_a: found.a.into(),
+        units_b: found.b.into(),
         difference: some(found.value()),
         interval: None,
         least: found.least_gain(if measured.fewer_is_better { -1.0 } else { 1.0 }),
@@ -151,8 +164,8 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested 
         cases,
         a: (cases > 0).then_some(found.medians.0),
         b: (cases > 0).then_some(found.medians.1),
-        units_a: (0, cases),
-        units_b: (0, cases),
+        units_a: (0, cases).into(),
+        units_b: (0, cases).into(),
         difference: found.change(),
         interval: None,
         least: found.interval(ALPHA).map(|(_, high)| -high),
@@ -270,6 +283,8 @@ mod tests {
         a.criteria.push(Measured { key: "T".into(), limit_us: Some(1), ..cases_row() });
         b.criteria.push(Measured { key: "T".into(), limit_us: Some(2), ..cases_row() });
         b.criteria.push(Measured { key: "N".into(), ..cases_row() });
+        a.criteria.push(Measured { key: "F".into(), ..cases_row() });
+        b.criteria.push(Measured { key: "F".into(), flow: Some("react".into()), ..cases_row() });
         let mut notes = Vec::new();
         let found = rows(&a, &b, &mut notes);
         assert_eq!(

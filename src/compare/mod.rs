@@ -9,6 +9,7 @@
 
 mod collect;
 mod comparison;
+mod counts;
 mod differences;
 mod error;
 #[cfg(test)]
@@ -30,6 +31,7 @@ mod variants;
 
 pub(crate) use collect::{Collector, Seen};
 pub(crate) use comparison::{COMPARISON_VERSION, Comparison, Finding, LIVE_REPETITIONS, Row, Scale, Side, TIME_MARGIN};
+pub(crate) use counts::{Counts, Fraction, Passes, RepetitionCounts, Span};
 pub(crate) use differences::{Difference, PromptChange};
 pub(crate) use error::CompareError;
 pub(crate) use flips::{Flip, PairedCase};

@@ -141,6 +141,7 @@ pub(super) fn normal_difference(values: &[f64], alpha: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::RepetitionCounts;
     use super::super::collect::cases_row;
     use super::super::{pairing::pair, sample::summary};
     use super::*;
@@ -192,7 +193,12 @@ mod tests {
     fn ragged_repetitions_are_paired_by_number_whatever_is_missing_on_either_side() {
         let numbered = |label: &str, rows: &[(u32, u64)]| {
             let mut side = summary(label, &[("one", 0, 1)]);
-            let rows = rows.iter().map(|(number, good)| (*number, *good, 1)).collect();
+            let rows = rows.iter().map(|(repetition, successes)| RepetitionCounts {
+                repetition: *repetition,
+                successes: *successes,
+                n: 1,
+            });
+            let rows = rows.collect();
             side.cases[0].repetitions.insert(super::super::CASES.to_owned(), rows);
             side
         };
@@ -219,7 +225,7 @@ mod tests {
                 let mut side = summary(label, &cases);
                 for case in &mut side.cases {
                     for row in case.repetitions.values_mut().flatten() {
-                        row.1 = u64::from(rng.random_bool(0.95));
+                        row.successes = u64::from(rng.random_bool(0.95));
                     }
                 }
                 side

@@ -1,5 +1,6 @@
 //! Summaries from a few numbers, for tests of the comparison.
 
+use super::RepetitionCounts;
 use super::collect::cases_row;
 use super::summary::{BASELINE_VERSION, CASES, CaseFigures, Setting, Summary, TrialOutcome};
 use super::usage::Usage;
@@ -16,10 +17,16 @@ pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
         passed: *passed,
         errors: 0,
         turn_us: Some(2_000_000),
-        units: [(CASES.to_owned(), (*passed, *trials))].into(),
+        units: [(CASES.to_owned(), (*passed, *trials).into())].into(),
         repetitions: [(
             CASES.to_owned(),
-            (1..=*trials).map(|number| (number as u32, u64::from(number <= *passed), 1)).collect(),
+            (1..=*trials)
+                .map(|number| RepetitionCounts {
+                    repetition: number as u32,
+                    successes: u64::from(number <= *passed),
+                    n: 1,
+                })
+                .collect(),
         )]
         .into(),
         text: "t".into(),

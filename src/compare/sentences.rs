@@ -4,7 +4,7 @@ use super::flips::Flip;
 use super::judged::TURN_TIME;
 use super::pairing::Pairing;
 use super::summary::{CASES, Summary};
-use super::{Comparison, Finding, LIVE_REPETITIONS, Row, Scale};
+use super::{Comparison, Finding, LIVE_REPETITIONS, Row, Scale, Span};
 use crate::stats::percent::{Rounding, percent, points, points_interval, rounded};
 use crate::stats::power::fewest_cases;
 use std::collections::BTreeSet;
@@ -89,7 +89,7 @@ fn fewest(row: &Row) -> u64 {
 
 /// The interval of a row, with its level where that is not the usual one; empty without an interval.
 fn interval(row: &Row) -> String {
-    let Some((low, high)) = row.interval else { return String::new() };
+    let Some(Span { low, high }) = row.interval else { return String::new() };
     let level = row.level.filter(|level| *level < 0.0499);
     let level = level.map_or_else(String::new, |level| format!(" at {}", percent(1.0 - level)));
     format!(" {}{level}", points_interval(low, high))

@@ -3,16 +3,16 @@
 //! On disk it is JSON with one criterion, one setting and one case per line, so that a change of the baseline is
 //! readable as a diff. A reader rejects a `version` newer than its own and ignores unknown fields.
 
-use super::CompareError;
 use super::usage::Usage;
+use super::{CompareError, Counts, RepetitionCounts};
 use crate::settings::Enforcement;
 use crate::trace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Version of a baseline file.
-pub(crate) const BASELINE_VERSION: u32 = 2;
+/// Version of a baseline file. Version 3 names the members of what were lists of values in version 2; both are read.
+pub(crate) const BASELINE_VERSION: u32 = 3;
 
 /// The key of the row that counts trials that met everything their case expects.
 pub(crate) const CASES: &str = "cases";
@@ -60,6 +60,9 @@ pub struct Measured {
     pub about: String,
     /// The metric as written.
     pub metric: String,
+    /// The flow whose trials count, if only those of one do; baselines of older builds count every flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
     /// The target as written.
     pub target: String,
     /// Its rule as text: kind, floor, `min_n`, margin.
@@ -135,9 +138,9 @@ pub struct CaseFigures {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_us: Option<u64>,
     /// Successes and units by criterion, as the metric counts; criteria without units here are left out.
-    pub units: BTreeMap<String, (u64, u64)>,
+    pub units: BTreeMap<String, Counts>,
     /// The same by repetition, in order: repetitions of two runs are paired by number.
-    pub repetitions: BTreeMap<String, Vec<(u32, u64, u64)>>,
+    pub repetitions: BTreeMap<String, Vec<RepetitionCounts>>,
     /// Digest of the input.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
@@ -162,8 +165,8 @@ impl CaseFigures {
         possible(self.passed, self.trials)
             && self.errors <= MOST
             && self.usage.as_ref().is_none_or(|usage| usage.is_possible(MOST))
-            && self.units.values().all(|(good, all)| possible(*good, *all))
-            && self.repetitions.values().flatten().all(|(_, good, all)| possible(*good, *all))
+            && self.units.values().all(|one| possible(one.successes, one.n))
+            && self.repetitions.values().flatten().all(|one| possible(one.successes, one.n))
     }
 }
 
@@ -196,7 +199,7 @@ impl CaseFigures {
     pub(super) fn paired(&self, other: &Self, key: &str) -> Paired {
         let by_number = |figures: &Self| -> BTreeMap<u32, (u64, u64)> {
             let rows = figures.repetitions.get(key).map(Vec::as_slice).unwrap_or_default();
-            rows.iter().filter(|(_, _, n)| *n > 0).map(|(number, good, n)| (*number, (*good, *n))).collect()
+            rows.iter().filter(|one| one.n > 0).map(|one| (one.repetition, (one.successes, one.n))).collect()
         };
         let (ours, mut theirs) = (by_number(self), by_number(other));
         let mut paired = Paired::default();
@@ -323,7 +326,7 @@ mod tests {
     #[test]
     fn what_is_no_baseline_is_refused_with_what_to_do() {
         assert!(Summary::parse("[]").is_err_and(|why| why.to_string().contains("--save")));
-        let newer = sample::summary("run", &[("one", 1, 1)]).to_text().expect("JSON").replacen('2', "9", 1);
+        let newer = sample::summary("run", &[("one", 1, 1)]).to_text().expect("JSON").replacen('3', "9", 1);
         assert!(Summary::parse(&newer).is_err_and(|why| why.to_string().contains("newer")));
     }
 

@@ -2,7 +2,7 @@
 
 use super::usage::Usage;
 use super::variants::{Cell, Figure, Unit};
-use super::{Measured, Summary};
+use super::{Counts, Fraction, Measured, Summary};
 use crate::stats::quantile::nearest_rank;
 
 /// Every figure of these sides.
@@ -71,7 +71,11 @@ fn mean(sum: Option<u64>, of: u64) -> Cell {
     match sum {
         None => without("a service did not tell its tokens"),
         Some(_) if of == 0 => without("no query"),
-        Some(sum) => Cell { value: Some(sum as f64 / of as f64), counts: Some((sum, of)), not_measured: String::new() },
+        Some(sum) => Cell {
+            value: Some(sum as f64 / of as f64),
+            counts: Some(Fraction { numerator: sum, denominator: of }),
+            not_measured: String::new(),
+        },
     }
 }
 
@@ -88,14 +92,18 @@ pub(super) fn quantile(taken: &Usage, q: f64) -> Cell {
 
 /// The mean of the cases' rates, as the pairs compare them.
 fn rate(side: &Summary, key: &str) -> Cell {
-    let units: Vec<(u64, u64)> =
-        side.cases.iter().filter_map(|case| case.units.get(key).copied()).filter(|(_, n)| *n > 0).collect();
+    let units: Vec<Counts> =
+        side.cases.iter().filter_map(|case| case.units.get(key).copied()).filter(|counts| counts.n > 0).collect();
     if units.is_empty() {
         return without("no unit");
     }
-    let sum = units.iter().map(|(good, n)| *good as f64 / *n as f64).sum::<f64>();
-    let counts = units.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    Cell { value: Some(sum / units.len() as f64), counts: Some(counts), not_measured: String::new() }
+    let sum = units.iter().map(|one| one.successes as f64 / one.n as f64).sum::<f64>();
+    let (numerator, denominator) = units.iter().fold((0, 0), |sum, one| (sum.0 + one.successes, sum.1 + one.n));
+    Cell {
+        value: Some(sum / units.len() as f64),
+        counts: Some(Fraction { numerator, denominator }),
+        not_measured: String::new(),
+    }
 }
 
 fn usage(side: &Summary) -> Usage {

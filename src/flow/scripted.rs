@@ -184,17 +184,7 @@ pub(in crate::flow) fn calls(events: &[Event]) -> Vec<&ToolCalled> {
 /// A completed trial of a flow with these events.
 pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
     let lane = Lane { flow: flow.description().name.into(), variant: "base".into(), repetition: 1, arm: Arm::Main };
-    let evidence = Evidence {
-        mode: Mode::Replay,
-        recorded_from: "script".into(),
-        recorded_at: None,
-        model: "scripted".into(),
-        knowledge: String::new(),
-        earlier_takes: Vec::new(),
-        noted_verdict: None,
-        run_again: Vec::new(),
-        replaced_errors: 0,
-    };
+    let evidence = Evidence::new(Mode::Replay, "script".into(), "scripted");
     Trace {
         version: version_of(&[]),
         plan: String::new(),

@@ -11,6 +11,8 @@
 //! once, with the names that it may use: an unknown name is an error anywhere in the text. The result is the same as
 //! that of Jinja. A template is displayed so that parsing it gives the same template.
 
+use crate::platform::placeholders::{COMMENT, CONDITION, Piece, Placeholder, VALUE, pieces};
+
 /// Maximum number of placeholders, conditions and comments in one text.
 const MOST_PLACEHOLDERS: usize = 100;
 
@@ -101,33 +103,30 @@ impl Template {
     /// # Errors
     /// On an invalid or unclosed placeholder, or an unknown name.
     pub(crate) fn parse(source: &str, known: &[&str]) -> Result<Self, TemplateError> {
-        let (mut parts, mut begun, mut rest) = (Vec::new(), Vec::<Begun>::new(), source);
+        let (mut parts, mut begun) = (Vec::new(), Vec::<Begun>::new());
         let (mut count, mut trims) = (0, false);
-        loop {
-            let at = ["{{", "{%", "{#"].iter().filter_map(|open| rest.find(open)).min();
-            let (mut text, tag) = rest.split_at(at.unwrap_or(rest.len()));
-            if trims {
-                text = text.trim_start();
-            }
-            if tag.get(2..).is_some_and(|inside| inside.starts_with('-')) {
-                text = text.trim_end();
-            }
-            if !text.is_empty() {
-                parts.push(Part::Text(text.to_owned()));
-            }
-            let Some((open, close)) =
-                [("{{", "}}"), ("{%", "%}"), ("{#", "#}")].into_iter().find(|(o, _)| tag.starts_with(o))
-            else {
-                break;
+        let mut pieces = pieces(source, &[VALUE, CONDITION, COMMENT]).into_iter().peekable();
+        while let Some(piece) = pieces.next() {
+            let (place, found) = match piece {
+                Piece::Text(text) => {
+                    let text = if trims { text.trim_start() } else { text };
+                    let cut = pieces.peek().and_then(|next| next.name()).is_some_and(|next| next.starts_with('-'));
+                    let text = if cut { text.trim_end() } else { text };
+                    if !text.is_empty() {
+                        parts.push(Part::Text(text.to_owned()));
+                    }
+                    continue;
+                }
+                Piece::Open { signs, at } => (at, Err(signs)),
+                Piece::Placeholder(placeholder) => (placeholder.at, Ok(placeholder)),
             };
-            let line = 1 + source[..source.len() - tag.len()].matches('\n').count();
+            let line = 1 + source[..place].matches('\n').count();
             count += 1;
             if count > MOST_PLACEHOLDERS {
                 return Err(TemplateError::TooMany);
             }
-            let end = tag[2..].find(close).ok_or(TemplateError::Open { line, open, close })?;
-            let inside = &tag[2..2 + end];
-            rest = &tag[2 + end + 2..];
+            let Placeholder { signs, inside, written, .. } =
+                found.map_err(|(open, close)| TemplateError::Open { line, open, close })?;
             trims = inside.ends_with('-');
             let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside);
             let words: Vec<&str> = inside.strip_suffix(['-', '+']).unwrap_or(inside).split_whitespace().collect();
@@ -136,18 +135,18 @@ impl Template {
                 let (known, name) = (known.join(", "), name.chars().take(40).collect());
                 if there { Ok(name) } else { Err(TemplateError::Name { line, name, known }) }
             };
-            match (open, words.as_slice()) {
-                ("{#", _) => {}
-                ("{{", [one]) if is_name(one) => parts.push(Part::Value(name(one)?)),
-                ("{%", ["if", one] | ["if", "not", one]) if is_name(one) => {
+            match (signs, words.as_slice()) {
+                (COMMENT, _) => {}
+                (VALUE, [one]) if is_name(one) => parts.push(Part::Value(name(one)?)),
+                (CONDITION, ["if", one] | ["if", "not", one]) if is_name(one) => {
                     let (name, negated, before) = (name(one)?, words.len() == 3, std::mem::take(&mut parts));
                     begun.push(Begun { line, name, negated, then: None, before });
                 }
-                ("{%", ["else"]) => match begun.last_mut() {
+                (CONDITION, ["else"]) => match begun.last_mut() {
                     Some(Begun { then: then @ None, .. }) => *then = Some(std::mem::take(&mut parts)),
                     _ => return Err(TemplateError::NoCondition { line, word: "else" }),
                 },
-                ("{%", ["endif"]) => {
+                (CONDITION, ["endif"]) => {
                     let word = "endif";
                     let Begun { name, negated, then, before, .. } =
                         begun.pop().ok_or(TemplateError::NoCondition { line, word })?;
@@ -157,7 +156,7 @@ impl Template {
                     parts.push(Part::Choice { name, negated, then, otherwise });
                 }
                 _ => {
-                    let shown = tag[..2 + end + 2].chars().take(50).collect();
+                    let shown = written.chars().take(50).collect();
                     return Err(TemplateError::Unknown { line, shown });
                 }
             }

@@ -6,6 +6,7 @@
 use super::Violation;
 use crate::trace::text::quote;
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
@@ -18,7 +19,7 @@ const REASONS: usize = 1_000;
 const LONGEST: usize = 160;
 
 /// A reason why units fail a criterion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
     /// The reason, without varying details.
     pub reason: String,

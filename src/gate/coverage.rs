@@ -1,6 +1,6 @@
 //! Coverage of transitions of each flow's machine, and of requirements.
 
-use super::{RequirementCoverage, TransitionCoverage, TrialResults, Verdict};
+use super::{CaseCounts, RequirementCoverage, TransitionCount, TransitionCoverage, TrialResults, Verdict};
 use crate::plan::Plan;
 use crate::trace::state_machine::Machine;
 use crate::trace::{Arm, Trace, What};
@@ -25,8 +25,11 @@ pub(super) fn transitions(
 ) -> Vec<TransitionCoverage> {
     let flow = |(name, machine): (&String, &Machine)| {
         let times = |index: usize| counts.get(name).and_then(|all| all.get(index)).copied().unwrap_or(0);
-        let row = |(index, row): (usize, &crate::trace::state_machine::Transition)| {
-            (row.from.clone(), row.on.clone(), row.to.clone(), times(index))
+        let row = |(index, row): (usize, &crate::trace::state_machine::Transition)| TransitionCount {
+            from: row.from.clone(),
+            on: row.on.clone(),
+            to: row.to.clone(),
+            times: times(index),
         };
         TransitionCoverage { flow: name.clone(), taken: machine.transitions.iter().enumerate().map(row).collect() }
     };
@@ -44,17 +47,17 @@ pub(super) fn requirements(plan: &Plan, trials: &TrialResults) -> Vec<Requiremen
             count.1 += 1;
         }
     }
-    let mut covered: BTreeMap<&str, Vec<(String, u32, u32)>> =
+    let mut covered: BTreeMap<&str, Vec<CaseCounts>> =
         plan.requirements.keys().map(|id| (id.as_str(), Vec::new())).collect();
-    for ((scenario, case), (passed, run)) in ended {
+    for ((scenario, case), (passed, trials)) in ended {
         let scenario = &plan.scenarios[scenario];
         let case = &scenario.cases[case].case;
         for id in &case.covers {
-            let name = format!("{}/{}", scenario.name, case.case);
-            covered.entry(id).or_default().push((name, passed, run));
+            let case = format!("{}/{}", scenario.name, case.case);
+            covered.entry(id).or_default().push(CaseCounts { case, passed, trials });
         }
     }
-    let row = |(id, cases): (&str, Vec<(String, u32, u32)>)| RequirementCoverage {
+    let row = |(id, cases): (&str, Vec<CaseCounts>)| RequirementCoverage {
         id: id.to_owned(),
         about: plan.requirements.get(id).cloned().unwrap_or_default(),
         source: plan.requirement_sources.get(id).cloned().unwrap_or_default(),

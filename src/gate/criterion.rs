@@ -7,14 +7,13 @@ use super::grouped::UnitKey;
 use super::rule::{Asked, Evidence, Ruling, rule};
 use super::tally::Tally;
 use super::unshown::{Unshown, Wanted, ending, unbroken};
-use super::{CriterionResult, Sequential, Verdict};
+use super::{CriterionResult, Sequential, VariantCounts, Verdict};
 use crate::metric::{Metric, Observation};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, Target};
 use crate::stats::stopping::Decision;
 use crate::stats::{Clusters, Sample};
-use crate::trace::EXTERNAL;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -57,8 +56,7 @@ impl Item<'_> {
     /// Whether a trial counts: it belongs to the scenario, and to the flow or to an external agent, which may replace
     /// any flow.
     pub(super) fn covers(&self, trial: &PlannedTrial) -> bool {
-        self.scenario.is_none_or(|of| of == trial.scenario)
-            && self.written.flow.as_ref().is_none_or(|flow| *flow == trial.lane.flow || trial.lane.flow == EXTERNAL)
+        self.scenario.is_none_or(|of| of == trial.scenario) && self.written.counts_flow(&trial.lane.flow)
     }
 
     /// The sums for trials of that repetition.
@@ -350,16 +348,16 @@ impl Item<'_> {
         }
     }
 
-    fn by_variant(&self, plan: &Plan) -> Vec<(String, u64, u64)> {
+    fn by_variant(&self, plan: &Plan) -> Vec<VariantCounts> {
         let counts = &self.tally.by_variant;
         if counts.len() < 2 {
             return Vec::new();
         }
-        let mut rows: Vec<(String, u64, u64)> = Vec::new();
+        let mut rows: Vec<VariantCounts> = Vec::new();
         let declared = plan.scenarios.iter().flat_map(|scenario| scenario.variants.iter().map(|variant| &variant.name));
         for name in declared.chain(counts.keys()) {
-            if let Some((successes, n)) = counts.get(name).filter(|_| !rows.iter().any(|row| row.0 == *name)) {
-                rows.push((name.clone(), *successes, *n));
+            if let Some((successes, n)) = counts.get(name).filter(|_| !rows.iter().any(|row| row.variant == *name)) {
+                rows.push(VariantCounts { variant: name.clone(), successes: *successes, n: *n });
             }
         }
         rows

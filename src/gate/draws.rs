@@ -6,13 +6,14 @@
 use super::format::count;
 use super::{TrialResults, Verdict};
 use crate::trace::{self, Evidence};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The draws of one trial other than the one that counts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Draws {
     /// Results of earlier draws, in order: a verdict each, or `unknown`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "earlier_draws", alias = "earlier", default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<String>,
     /// Results of later re-runs, in order; none of these counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -41,7 +42,7 @@ impl Draws {
 }
 
 /// The trials of a run that were drawn more than once.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Redrawn {
     /// Trials that were re-run and keep their first draw.
     pub run_again: u64,

@@ -11,17 +11,19 @@ use super::examine::{Examined, Examiner, blank};
 use super::format::count;
 use super::grades::item_grades;
 use super::latency::{Kind, Latencies};
+use super::notes::{changed, changed_since, older, redrawn_trials};
 use super::part::part;
 use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
-use super::{Evaluation, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage};
+use super::{
+    Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage,
+};
 use crate::metric::{Metric, catalogue};
-use crate::plan::{ChangedRecordings, Plan};
+use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, ReadCriterion};
 use crate::stats::ALPHA;
-use crate::trace::text::quote;
 use crate::trace::{Grades, Trace, TraceError, TrialError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -143,7 +145,7 @@ impl<'p> Evaluator<'p> {
         Arc::clone(&self.examiner)
     }
 
-    /// Examines one trial; see [`Examiner::examine`].
+    /// Examines one trial; see `Examiner::examine`.
     ///
     /// # Errors
     /// If the plan does not contain the trial.
@@ -384,9 +386,12 @@ impl<'p> Evaluator<'p> {
 }
 
 /// Run-length encoding of the kinds of evidence of turn times.
-fn kinds(times: &[(u32, Kind, u64)]) -> Vec<(String, u64)> {
+fn kinds(times: &[(u32, Kind, u64)]) -> Vec<KindCount> {
     let rows = times.chunk_by(|(_, one, _), (_, next, _)| one == next);
-    rows.filter_map(|row| row.first().map(|(_, kind, _)| (kind.name(), row.len() as u64))).collect()
+    let count = |row: &[(u32, Kind, u64)]| {
+        row.first().map(|(_, kind, _)| KindCount { kind: kind.name(), turns: row.len() as u64 })
+    };
+    rows.filter_map(count).collect()
 }
 
 /// Sets the stopping rule of every criterion, if the plan has a stopping design.
@@ -434,60 +439,3 @@ pub fn evaluate(
     }
     Ok(evaluator.finish())
 }
-
-/// Warns of recordings that differ from those of the base and may have been edited.
-fn changed_since(changed: &ChangedRecordings) -> String {
-    let ChangedRecordings { base, trials } = changed;
-    let base = quote(base, 40);
-    if trials.is_empty() {
-        return format!("every recording is as it was at {base}");
-    }
-    let named: Vec<String> = trials.iter().take(NAMED).map(|trial| quote(trial, 200)).collect();
-    let more = if trials.len() > NAMED { format!(" and {} more", trials.len() - NAMED) } else { String::new() };
-    let recordings = count(trials.len() as u64, "recording", "recordings");
-    format!("{recordings} CHANGED since {base}: {}{more}", named.join(", "))
-}
-
-/// The first plan version whose criteria state what they count.
-const COUNTED: u32 = 5;
-
-/// Notes that a run of an older build is evaluated by the rules of this one.
-fn older(plan: &Plan) -> Option<String> {
-    (plan.version < COUNTED).then(|| {
-        "planned by an older build and scored by the rules of this one: each criterion counts per unit or per conversation"
-            .to_owned()
-    })
-}
-
-/// Largest number of trials that a note names.
-const NAMED: usize = 5;
-
-/// Notes recordings whose verdict has changed since they were made, because the expectations or the rules changed.
-fn changed(plan: &Plan, changed: &BTreeMap<usize, (String, Verdict)>) -> Option<String> {
-    let named = changed.iter().take(NAMED).filter_map(|(place, (noted, verdict))| {
-        let id = plan.trials.at(*place)?.id;
-        Some(format!("{id} ({}, now {})", quote(noted, 40), verdict.as_str()))
-    });
-    let named: Vec<String> = named.collect();
-    let more = if changed.len() > NAMED { format!(" and {} more", changed.len() - NAMED) } else { String::new() };
-    let recordings = count(changed.len() as u64, "recording", "recordings");
-    (!named.is_empty())
-        .then(|| format!("{recordings} came to another verdict when recorded: {}{more}", named.join(", ")))
-}
-
-/// Lists the trials that were drawn more than once, with the results of their draws.
-fn redrawn_trials(trials: &TrialResults) -> Option<String> {
-    let told = |trial: &super::TrialRow<'_>| {
-        let again = !trial.draws.run_again.is_empty() || trial.draws.earlier.iter().any(|verdict| verdict == FAILED);
-        again.then(|| format!("{} ({}, {})", trial.id, trial.verdict.as_str(), trial.draws.words().unwrap_or_default()))
-    };
-    let (mut named, mut more) = (Vec::new(), 0_u64);
-    for told in trials.iter().filter_map(|trial| told(&trial)) {
-        if named.len() < NAMED { named.push(told) } else { more += 1 }
-    }
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!named.is_empty()).then(|| format!("drawn more than once: {}{rest}", named.join(", ")))
-}
-
-/// Spelling of [`Verdict::Fail`] in [`super::Draws`].
-const FAILED: &str = "FAIL";

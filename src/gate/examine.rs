@@ -4,7 +4,7 @@
 use super::behaviour::behaviour;
 use super::coverage;
 use super::latency::Timed;
-use super::{Draws, EvaluationError, TrialResult, Verdict, part, sources, spending};
+use super::{Draws, EvaluationError, RetryCounts, TrialResult, Verdict, part, sources, spending};
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer, taken};
 use crate::plan::{Plan, PlannedTrial};
@@ -244,7 +244,7 @@ pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
         turns: 0,
         model_calls: 0,
         tool_calls: 0,
-        retries: (0, 0, 0),
+        retries: RetryCounts::default(),
         input_tokens: None,
         cached_tokens: None,
         output_tokens: None,
@@ -270,9 +270,9 @@ fn figures(trace: &Trace, result: &mut TrialResult) {
             What::ModelCalled(_) => result.model_calls += 1,
             What::ToolCalled(_) => result.tool_calls += 1,
             What::Retried(retried) => match retried.account {
-                Account::Transport => result.retries.0 += 1,
-                Account::Model => result.retries.1 += 1,
-                Account::Tool => result.retries.2 += 1,
+                Account::Transport => result.retries.transport += 1,
+                Account::Model => result.retries.model += 1,
+                Account::Tool => result.retries.tool += 1,
             },
             What::TurnEnded(end) => result.slowest_turn_us = result.slowest_turn_us.max(end.took_us),
             _ => {}

@@ -1,12 +1,12 @@
 //! Figures of one criterion and their text: the observed rates per unit and per conversation, kept apart, and the
 //! bounds.
 
-use super::CriterionResult;
 use super::Verdict;
 use super::counting::Counting;
 use super::criterion::Item;
 use super::format::{count, one_of, share, time};
 use super::rule::Ruling;
+use super::{CriterionResult, Interval};
 use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
@@ -37,12 +37,13 @@ impl Item<'_> {
             let conversations = count(tally.clusters.number(), "conversation", "conversations");
             result.sample_text = format!("{} {} in {conversations}", tally.n, result.units);
         }
-        result.interval = Some(if alone && !population {
+        let both = if alone && !population {
             wilson(tally.successes as f64, tally.n as f64)
         } else {
             let (low, high) = (sample.lower_at(ALPHA / 2.0), sample.upper_at(ALPHA / 2.0));
             if few { (1.0 - high, 1.0 - low) } else { (low, high) }
-        });
+        };
+        result.interval = Some(Interval { lower: both.0, upper: both.1 });
         let (per_unit, observed) = (tally.successes as f64 / tally.n as f64, counted(sample.figure()));
         result.per_unit = Some(per_unit);
         result.per_conversation = Some(counted(tally.clusters.shares() / tally.clusters.number() as f64));

@@ -1,11 +1,12 @@
 //! Grades of a run by rubric item: shown beside the verdicts, without a verdict.
 
 use crate::trace::{GradeValue, Grades};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The grades of one item by one model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemGrades {
     /// The item of the rubric.
     pub item: String,

@@ -7,15 +7,17 @@
 //! expect an error are separate too: deliberate faults say nothing about the agent's speed.
 
 use super::sources::Sources;
+use super::{CurvePoint, StageTime};
 use crate::metric::TurnView;
 use crate::metric::stages::{Stage, TurnTime, first_tokens, turn_times};
 use crate::stats::quantile::{Bounded, bounded_in_clusters};
 use crate::trace::{ASKED_NOBODY, Evidence, Lane, Mode, Trace};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The times of one flow and variant, from one kind of evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// The agent's flow.
     pub flow: String,
@@ -34,12 +36,11 @@ pub struct Latency {
     pub unanswered: u64,
     /// p50, p90, p95 and p99 of the time from the user's input to the answer.
     pub quantiles: Vec<Quantile>,
-    /// Times of answered turns, ascending: microseconds, and the number of turns that took at most that long; at most
-    /// [`CURVE`] points, at equal steps of rank.
+    /// Times of answered turns, ascending; at most 100 points, at equal steps of rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub curve: Vec<(u64, u64)>,
-    /// Microseconds of all answered turns, by stage along the critical path.
-    pub stages: Vec<(Stage, u64)>,
+    pub curve: Vec<CurvePoint>,
+    /// Time by stage along the critical path.
+    pub stages: Vec<StageTime>,
     /// Microseconds of all answered turns: the sum of the stages.
     pub answered_us: u64,
     /// From the request to the first token or call of the completion; `None` if nothing was streamed.
@@ -66,7 +67,7 @@ impl Latency {
 }
 
 /// Times to the first token.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FirstToken {
     /// Completions that were streamed.
     pub n: u64,
@@ -75,7 +76,7 @@ pub struct FirstToken {
 }
 
 /// One quantile of some times.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantile {
     /// Its level, between 0 and 1.
     pub q: f64,
@@ -88,7 +89,7 @@ pub struct Quantile {
 }
 
 /// A time, or the reason why there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Edge {
     /// Microseconds.
@@ -236,7 +237,7 @@ impl Latencies {
                 curve: curve(&group.times_us),
                 quantiles: quantiles(group.times_us),
                 answered_us: group.stages_us.values().fold(0, |sum: u64, more| sum.saturating_add(*more)),
-                stages: group.stages_us.into_iter().collect(),
+                stages: group.stages_us.into_iter().map(|(stage, took_us)| StageTime { stage, took_us }).collect(),
                 first_token: (n > 0).then(|| FirstToken { n, quantiles: quantiles(group.first_tokens) }),
             }
         };
@@ -245,15 +246,16 @@ impl Latencies {
 }
 
 /// Answered times, thinned: each point represents all ranks since the previous one.
-fn curve(values: &[(u64, u32)]) -> Vec<(u64, u64)> {
+fn curve(values: &[(u64, u32)]) -> Vec<CurvePoint> {
     let mut sorted: Vec<u64> = values.iter().map(|(us, _)| *us).filter(|us| *us != u64::MAX).collect();
     sorted.sort_unstable();
     let steps = sorted.len().min(CURVE);
     let rank = |step: usize| (step * sorted.len()).div_ceil(steps);
-    let mut points: Vec<(u64, u64)> = (1..=steps).map(rank).map(|rank| (sorted[rank - 1], rank as u64)).collect();
+    let point = |rank: usize| CurvePoint { took_us: sorted[rank - 1], turns: rank as u64 };
+    let mut points: Vec<CurvePoint> = (1..=steps).map(rank).map(point).collect();
     // Of equal times only the last rank is needed.
     points.reverse();
-    points.dedup_by_key(|(us, _)| *us);
+    points.dedup_by_key(|point| point.took_us);
     points.reverse();
     points
 }
@@ -292,12 +294,15 @@ mod tests {
         assert_eq!(found[0], (Edge::Us(10_000_000), Edge::Us(6_000_000), Edge::Us(15_000_000)));
         assert_eq!(found[2], (Edge::Unanswered, Edge::Us(17_000_000), Edge::Unbounded));
         assert_eq!(row.answered_us, (1..=18).sum::<u64>() * 1_000_000);
-        assert_eq!(row.answered_us, row.stages.iter().map(|(_, us)| us).sum::<u64>());
+        assert_eq!(row.answered_us, row.stages.iter().map(|one| one.took_us).sum::<u64>());
     }
 
     #[test]
     fn a_curve_has_few_points_and_ends_with_all_answered_turns() {
         let times: Vec<(u64, u32)> = (0..1_000).map(|turn| (turn * 10, 0)).chain([(u64::MAX, 0)]).collect();
+        let curve = |values: &[(u64, u32)]| -> Vec<(u64, u64)> {
+            curve(values).into_iter().map(|point| (point.took_us, point.turns)).collect()
+        };
         let found = curve(&times);
         assert_eq!((found.len(), found[0], found[CURVE - 1]), (CURVE, (90, 10), (9_990, 1_000)));
         assert_eq!(curve(&[(7, 0), (5, 0), (7, 1)]), [(5, 1), (7, 3)]);
@@ -315,7 +320,7 @@ mod tests {
         let evaluated = evaluate(&plan, traces.into_iter().map(Ok)).expect("judged");
         let found: Vec<_> = evaluated.latency.iter().map(|row| (row.kind.as_str(), row.turns)).collect();
         assert_eq!(found, [("mixed", 1), ("recorded", 1), ("simulator", 2), ("simulator, live", 1)]);
-        let kinds: Vec<_> = evaluated.turn_kinds.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
+        let kinds: Vec<_> = evaluated.turn_kinds.iter().map(|one| (one.kind.as_str(), one.turns)).collect();
         let expected = [("simulator", 1), ("simulator, live", 1), ("recorded", 1), ("mixed", 1), ("simulator", 1)];
         assert_eq!(kinds, expected);
     }
@@ -335,8 +340,8 @@ mod tests {
         let found: Vec<_> =
             evaluated.latency.iter().map(|row| (row.kind.as_str(), row.turns, row.unanswered)).collect();
         assert_eq!(found, [("simulator", 2, 0), ("simulator, declared faults", 2, 2)]);
-        let kinds: BTreeMap<&str, u64> = evaluated.turn_kinds.iter().fold(BTreeMap::new(), |mut all, (kind, n)| {
-            *all.entry(kind.as_str()).or_default() += n;
+        let kinds: BTreeMap<&str, u64> = evaluated.turn_kinds.iter().fold(BTreeMap::new(), |mut all, one| {
+            *all.entry(one.kind.as_str()).or_default() += one.turns;
             all
         });
         assert_eq!(kinds, [("simulator", 2), ("simulator, declared faults", 2)].into());

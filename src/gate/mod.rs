@@ -1,13 +1,14 @@
 //! Turns observations into verdicts: the evaluation of a run as plain data (`run.json`).
 //!
-//! [`judge`] reads a plan and its traces one by one; [`Evaluator`] and [`Examiner`] split the work into a part that
-//! runs in parallel and a part that aggregates. A planned trial without a trace is in ERROR: deleting traces never
+//! An [`Examiner`] examines the trace of one trial, in parallel with others; an [`Evaluator`] aggregates the results in
+//! plan order. A planned trial without a trace is in ERROR: deleting traces never
 //! makes a run pass. Nothing here knows how a trace is produced or how a verdict is shown.
 
 mod behaviour;
 mod cause;
 mod conclusion;
 mod counting;
+mod counts;
 mod coverage;
 mod criterion;
 mod design;
@@ -20,6 +21,7 @@ mod format;
 mod grades;
 mod grouped;
 mod latency;
+mod notes;
 mod part;
 mod pass_bet;
 mod repeats;
@@ -39,11 +41,19 @@ mod design_tests;
 #[cfg(test)]
 mod grade_error_rates;
 #[cfg(test)]
+mod run_error_rates;
+#[cfg(test)]
 mod scope_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod undecided_tests;
 
 pub(crate) use cause::{Cause, reason};
+pub(crate) use counts::{
+    CaseCounts, CurvePoint, Interval, KindCount, RequirementCoverage, RetryCounts, StageTime, TransitionCount,
+    TransitionCoverage, VariantCounts,
+};
 pub(crate) use draws::{Draws, Redrawn};
 pub(crate) use error::EvaluationError;
 pub use evaluator::Evaluator;
@@ -54,19 +64,25 @@ pub(crate) use grades::ItemGrades;
 pub(crate) use latency::{Edge, Latency, Quantile};
 pub(crate) use results::TrialResults;
 pub(crate) use row::TrialRow;
-pub(crate) use spending::{Spending, Spent};
+pub(crate) use spending::{Spending, Spent, SpentBy};
 pub(crate) use stopped::{Sequential, Stopped};
 pub(crate) use unshown::Unshown;
 
 use crate::metric::Check;
 use crate::trace::{Lane, Mode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Version of `run.json`.
-pub(crate) const RUN_VERSION: u32 = 1;
+/// Version of `run.json`. Version 2 names the members of what were lists of values in version 1, and gives some
+/// members the names of CSV columns; both are read.
+pub(crate) const RUN_VERSION: u32 = 2;
 
 /// The five verdicts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+///
+/// ```
+/// assert_eq!(ragcheck::Verdict::NotMeasured.as_str(), "NOT_MEASURED");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Verdict {
     /// The requirement holds.
@@ -95,7 +111,7 @@ impl Verdict {
 }
 
 /// Result of one criterion or gate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionResult {
     /// `SC-001`, or `gate 1` of a scenario.
     pub id: String,
@@ -147,13 +163,13 @@ pub struct CriterionResult {
     pub observed: Option<f64>,
     /// The observed figure as text: `38/40 = 95.0 %`, `p95 8.41 s`.
     pub observed_text: String,
-    /// One-sided lower bound on the rate (see [`crate::stats::Sample`]). The bound that decides a PASS is at 95 %, the
+    /// One-sided lower bound on the rate. The bound that decides a PASS is at 95 %, the
     /// one that decides a FAIL at 95 % for all required confidence gates together.
     pub lower: Option<f64>,
     /// One-sided upper bound on the rate.
     pub upper: Option<f64>,
     /// Two-sided 95 % interval, for display only: Wilson's where every trial has one unit.
-    pub interval: Option<(f64, f64)>,
+    pub interval: Option<Interval>,
     /// The bound as text: `true rate at least 92.8 %`.
     pub bound_text: String,
     /// The whole verdict in one sentence: observed figures, target, bound, what is missing to decide.
@@ -189,8 +205,8 @@ pub struct CriterionResult {
     /// Number of these that passed when last run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub run_again_passed: u64,
-    /// The same rate by variant, when there are several: name, successes, n.
-    pub by_variant: Vec<(String, u64, u64)>,
+    /// The same rate by variant, when there are several.
+    pub by_variant: Vec<VariantCounts>,
     /// In a run until decided, the decision rule: the figures cover the passes up to the decision, and the bounds are
     /// valid under early stopping.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,7 +230,7 @@ impl CriterionResult {
 }
 
 /// A case that does not count for a criterion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Excluded {
     /// `scenario/case`.
     pub case: String,
@@ -227,31 +243,34 @@ pub struct Excluded {
 }
 
 /// Source of trials.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// Replayed, live or imported.
     pub mode: Mode,
     /// Services that answered, or that were recorded.
+    #[serde(rename = "recorded_from", alias = "from")]
     pub from: String,
     /// The model name in the request.
     pub model: String,
     /// Dates of the recordings, `2026-11-21`, in order; empty for what is not replayed.
+    #[serde(rename = "recorded_on", alias = "dates")]
     pub dates: Vec<String>,
 }
 
 /// One unit that fails a criterion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Violation {
     /// The trial: case and lane.
     pub trial: String,
     /// The unit within it.
     pub unit: String,
     /// The reason.
+    #[serde(rename = "reason", alias = "note")]
     pub note: String,
 }
 
 /// Result of one trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialResult {
     /// `scenario/case/flow.variant.n`.
     pub id: String,
@@ -275,8 +294,8 @@ pub struct TrialResult {
     pub model_calls: u32,
     /// Number of tool calls, executed or not.
     pub tool_calls: u32,
-    /// Retries: transport, model, tool.
-    pub retries: (u32, u32, u32),
+    /// Retries by account.
+    pub retries: RetryCounts,
     /// Input tokens; `None` unless every completion reports them.
     pub input_tokens: Option<u64>,
     /// Input tokens from the provider's cache, as far as completions report them.
@@ -285,7 +304,7 @@ pub struct TrialResult {
     /// Output tokens; `None` unless every completion reports them.
     pub output_tokens: Option<u64>,
     /// US dollars for model and search; `None` unless all tokens and prices are known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "cost_usd", alias = "cost", default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// The slowest turn in microseconds.
     pub slowest_turn_us: u64,
@@ -303,7 +322,7 @@ pub struct TrialResult {
 }
 
 /// Evaluation of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evaluation {
     /// Format version.
     pub version: u32,
@@ -338,9 +357,9 @@ pub struct Evaluation {
     pub errors: Vec<ErrorGroup>,
     /// Duration of every turn in microseconds, in plan order; the largest number for an unanswered turn.
     pub turn_times_us: Vec<u64>,
-    /// Kinds of evidence of those times, as in [`Latency::kind`], run-length encoded.
+    /// Kinds of evidence of those times, as `kind` in `latency`: a number of consecutive turns each.
     #[serde(default)]
-    pub turn_kinds: Vec<(String, u64)>,
+    pub turn_kinds: Vec<KindCount>,
     /// Quantiles and stages by flow, variant and kind of evidence.
     #[serde(default)]
     pub latency: Vec<Latency>,
@@ -357,12 +376,13 @@ pub struct Evaluation {
     /// Grades by rubric item, without a verdict. Empty if nothing was graded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grades: Vec<ItemGrades>,
-    /// Every trial.
+    /// Every trial, in plan order.
+    #[schemars(with = "Vec<TrialResult>")]
     pub trials: TrialResults,
 }
 
 /// Shares of cases of which any of k, or all of k, trials pass: means over the cases of one scenario in one variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeats {
     /// The scenario.
     pub scenario: String,
@@ -387,7 +407,7 @@ pub struct Repeats {
 }
 
 /// Trials that could not be run for the same cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorGroup {
     /// `cassette miss` for example.
     pub kind: String,
@@ -397,29 +417,6 @@ pub struct ErrorGroup {
     pub detail: Vec<String>,
     /// The trials.
     pub trials: Vec<String>,
-}
-
-/// Counts of each declared transition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TransitionCoverage {
-    /// The flow.
-    pub flow: String,
-    /// from, on, to, times.
-    pub taken: Vec<(String, String, String, u64)>,
-}
-
-/// Which cases exercise a requirement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RequirementCoverage {
-    /// `FR-003`.
-    pub id: String,
-    /// The requirement in a few words.
-    pub about: String,
-    /// Its source as the project states it, or empty.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub source: String,
-    /// Cases that name it, with trials passed and trials run: empty means uncovered.
-    pub cases: Vec<(String, u32, u32)>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]

@@ -5,7 +5,7 @@
 //! are read as a [`TrialRow`].
 
 use super::row::{LaneRow, TrialRow};
-use super::{Draws, TrialResult, Verdict};
+use super::{Draws, RetryCounts, TrialResult, Verdict};
 use crate::metric::Check;
 use crate::trace::Arm;
 use serde::de::{SeqAccess, Visitor};
@@ -63,7 +63,7 @@ struct Packed {
     turns: u32,
     model_calls: u32,
     tool_calls: u32,
-    retries: [u32; 3],
+    retries: RetryCounts,
     // u64::MAX is an unknown number, NaN an unknown cost.
     tokens: [u64; 3],
     cost: f64,
@@ -81,7 +81,7 @@ const EMPTY: Packed = Packed {
     turns: 0,
     model_calls: 0,
     tool_calls: 0,
-    retries: [0; 3],
+    retries: RetryCounts { transport: 0, model: 0, tool: 0 },
     tokens: [u64::MAX; 3],
     cost: f64::NAN,
     slowest_turn_us: 0,
@@ -146,7 +146,6 @@ impl TrialResults {
         let names = self.names_of(&result);
         let unusual = format!("{}/{}/{}", result.scenario, result.case, result.lane) != result.id;
         let rare = unusual || !result.departures.is_empty() || !result.error.is_empty() || !result.draws.is_empty();
-        let (transport, model, tool) = result.retries;
         let tokens = [result.input_tokens, result.cached_tokens, result.output_tokens];
         let packed = Packed {
             names,
@@ -157,7 +156,7 @@ impl TrialResults {
             turns: result.turns,
             model_calls: result.model_calls,
             tool_calls: result.tool_calls,
-            retries: [transport, model, tool],
+            retries: result.retries,
             tokens: tokens.map(|number| number.unwrap_or(u64::MAX)),
             cost: result.cost.unwrap_or(f64::NAN),
             slowest_turn_us: result.slowest_turn_us,
@@ -225,7 +224,6 @@ impl TrialResults {
         let rare = self.rare.get(packed.rare as usize);
         let source = self.evidence.get(packed.evidence as usize);
         let known = |number: u64| (number != u64::MAX).then_some(number);
-        let [transport, model, tool] = packed.retries;
         let lane =
             LaneRow { flow: &names.flow, variant: &names.variant, repetition: packed.repetition, arm: names.arm };
         let id = match rare.and_then(|rare| rare.id.as_deref()) {
@@ -244,7 +242,7 @@ impl TrialResults {
             turns: packed.turns,
             model_calls: packed.model_calls,
             tool_calls: packed.tool_calls,
-            retries: (transport, model, tool),
+            retries: packed.retries,
             input_tokens: known(packed.tokens[0]),
             cached_tokens: known(packed.tokens[1]),
             output_tokens: known(packed.tokens[2]),

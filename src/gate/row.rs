@@ -2,7 +2,7 @@
 //!
 //! A [`TrialRow`] has the fields of a [`TrialResult`], and both serialise to the same `run.json`.
 
-use super::{Draws, TrialResult, Verdict};
+use super::{Draws, RetryCounts, TrialResult, Verdict};
 use crate::metric::Check;
 use crate::trace::{Arm, Lane};
 use serde::Serialize;
@@ -23,12 +23,12 @@ pub struct TrialRow<'a> {
     pub turns: u32,
     pub model_calls: u32,
     pub tool_calls: u32,
-    pub retries: (u32, u32, u32),
+    pub retries: RetryCounts,
     pub input_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "cost_usd", skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     pub slowest_turn_us: u64,
     pub took_us: u64,

@@ -106,17 +106,7 @@ mod tests {
     use super::*;
 
     fn evidence(mode: Mode, from: &str, at: Option<&str>) -> Evidence {
-        Evidence {
-            mode,
-            recorded_from: from.into(),
-            recorded_at: at.map(Into::into),
-            model: "m-1".into(),
-            knowledge: String::new(),
-            earlier_takes: Vec::new(),
-            noted_verdict: None,
-            run_again: Vec::new(),
-            replaced_errors: 0,
-        }
+        Evidence { recorded_at: at.map(Into::into), ..Evidence::new(mode, from.into(), "m-1") }
     }
 
     #[test]

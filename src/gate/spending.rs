@@ -8,11 +8,12 @@ use super::{TrialResult, TrialResults, TrialRow};
 use crate::metric::taken::{Taken, plus, prices, services};
 use crate::plan::{Plan, Planned, PlannedTrial};
 use crate::trace::Trace;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Usage of some trials.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
     /// Trials in which a model answered.
     pub trials: u64,
@@ -25,21 +26,31 @@ pub struct Spent {
     /// Output tokens; `None` if a completion does not report them.
     pub output_tokens: Option<u64>,
     /// US dollars; `None` if part of it is unknown.
+    #[serde(rename = "cost_usd", alias = "cost")]
     pub cost: Option<f64>,
     /// Reason why the cost is not measured; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub not_measured: String,
 }
 
+/// Usage of one variant, or of one case. Older builds wrote a list of the two values, which is still read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SpentBy {
+    /// `scenario@variant`, or `scenario/case`.
+    pub name: String,
+    /// Its usage.
+    pub spent: Spent,
+}
+
 /// Usage of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spending {
     /// The total.
     pub run: Spent,
     /// By `scenario@variant`, in order.
-    pub variants: Vec<(String, Spent)>,
+    pub variants: Vec<SpentBy>,
     /// By `scenario/case`, in order.
-    pub cases: Vec<(String, Spent)>,
+    pub cases: Vec<SpentBy>,
 }
 
 impl Spending {
@@ -62,16 +73,14 @@ impl Spending {
         }
         let name = |scenario: usize| plan.scenarios[scenario].name.as_str();
         let case = |scenario: usize, case: usize| plan.scenarios[scenario].cases[case].case.case.as_str();
+        let by = |name: String, sum: Sum| SpentBy { name, spent: sum.spent(plan) };
         Self {
             run: run.spent(plan),
             variants: variants
                 .into_iter()
-                .map(|((scenario, variant), sum)| (format!("{}@{variant}", name(scenario)), sum.spent(plan)))
+                .map(|((scenario, variant), sum)| by(format!("{}@{variant}", name(scenario)), sum))
                 .collect(),
-            cases: cases
-                .into_iter()
-                .map(|(of, sum)| (format!("{}/{}", name(of.0), case(of.0, of.1)), sum.spent(plan)))
-                .collect(),
+            cases: cases.into_iter().map(|(of, sum)| by(format!("{}/{}", name(of.0), case(of.0, of.1)), sum)).collect(),
         }
     }
 }
@@ -198,7 +207,10 @@ mod tests {
         let told = run(&plan, |_| ()).spending;
         let calls = told.run.model_calls as f64;
         assert_eq!(told.run.cost, Some(calls * (10.0 * 1.0 + 2.0 * 10.0) / 1e6));
-        assert_eq!((told.run.trials, told.variants[0].0.as_str(), told.cases[0].0.as_str()), (2, "s@base", "s/a"));
+        assert_eq!(
+            (told.run.trials, told.variants[0].name.as_str(), told.cases[0].name.as_str()),
+            (2, "s@base", "s/a")
+        );
 
         let silent = run(&plan, |output| *output = None);
         assert_eq!(silent.trials.iter().map(|trial| trial.cost.is_some()).collect::<Vec<_>>(), [true, false]);

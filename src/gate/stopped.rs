@@ -1,10 +1,11 @@
 //! Report of a run until decided: where it stopped, by which rules, and what that saved.
 
 use super::format::count;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Decision of one gate in a run until decided.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sequential {
     /// Condition checked after each pass: `124 units with at most 2 failures`.
     pub rule: String,
@@ -35,7 +36,7 @@ impl Sequential {
 }
 
 /// Where a run until decided stopped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopped {
     /// Complete passes.
     pub passes: u32,

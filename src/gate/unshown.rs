@@ -8,10 +8,11 @@ use super::rule::Evidence;
 use crate::scenario::GateKind;
 use crate::stats::percent::{Rounding, rounded};
 use crate::stats::{ALPHA, Sample};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Kind of an INCONCLUSIVE criterion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unshown {
     /// Every observed figure reaches the target, and more units at this rate can prove it.

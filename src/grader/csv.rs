@@ -1,38 +1,34 @@
-//! Writes `judgements.csv`: `grades.jsonl` as a table for spreadsheets and data frames.
-//!
-//! `verdict` is `pass`, `fail`, `inconsistent` or `error`; an ungraded answer has one row with the verdict `not graded`
-//! and no item. New columns are added last.
+//! Writes `judgements.csv`: `grades.jsonl` as a table for spreadsheets and data frames. New columns are added last.
 
 use crate::trace::Grade;
+use crate::trace::columns::{Column, column, write_rows};
 use crate::trace::text::cell;
 use std::io::{self, Write};
 
-const COLUMNS: [&str; 10] =
-    ["trial", "turn", "item", "verdict", "evidence", "model", "reason", "content", "graded_by", "recorded_at"];
+/// Columns of `judgements.csv`.
+pub(crate) fn columns<'a>() -> Vec<Column<&'a Grade>> {
+    vec![
+        column("trial", "the trial, `id` in `trials.csv`", |one| cell(&one.trial)),
+        column("turn", "the turn, in words", |one| cell(&one.label)),
+        column("item", "the item of the rubric; empty for an answer that was not graded", |one| cell(&one.item)),
+        column("verdict", "`pass`, `fail`, `inconsistent`, `error` or `not graded`", |one| cell(one.value.as_str())),
+        column("evidence", "the words of the answer that decide, as the model quotes them", |one| cell(&one.evidence)),
+        column("model", "the model that graded", |one| cell(&one.model)),
+        column("reason", "the model's reason, or why there is no grade", |one| cell(&one.reason)),
+        column("content", "digest of what was graded", |one| cell(&one.content)),
+        column("graded_by", "service that answered: `simulator`, or a provider and its model", |one| cell(&one.from)),
+        column("recorded_at", "when the grade was recorded", |one| {
+            cell(one.recorded_at.as_deref().unwrap_or_default())
+        }),
+    ]
+}
 
 /// Writes one row per grade.
 ///
 /// # Errors
 /// If writing fails.
 pub(crate) fn write_csv(out: &mut dyn Write, grades: &[Grade]) -> io::Result<()> {
-    let mut rows = ::csv::Writer::from_writer(out);
-    rows.write_record(COLUMNS)?;
-    for one in grades {
-        let cells = [
-            &one.trial,
-            &one.label,
-            &one.item,
-            one.value.as_str(),
-            &one.evidence,
-            &one.model,
-            &one.reason,
-            &one.content,
-            &one.from,
-            one.recorded_at.as_deref().unwrap_or_default(),
-        ];
-        rows.write_record(cells.map(|text| cell(text).into_owned()))?;
-    }
-    rows.flush()
+    write_rows(out, &columns(), grades)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// Folder of recorded gradings below the project's cassettes, and scenario name in their headers.
-const FOLDER: &str = "judge";
+pub(crate) const FOLDER: &str = "judge";
 
 /// Grades of one content, with their evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -117,20 +117,31 @@ fn together(grades: &[GradeValue]) -> GradeValue {
 }
 
 fn beside<'v>(verdicts: impl Iterator<Item = (&'v str, bool)>, ratings: &BTreeMap<String, bool>) -> Option<Beside> {
-    let (mut pairs, mut unrated) = (Vec::new(), Vec::new());
+    // Repetitions of a case share errors: a case counts once, by its means.
+    let (mut rated, mut judged): (BTreeMap<&str, Vec<_>>, BTreeMap<&str, Vec<_>>) = Default::default();
     for (trial, passes) in verdicts {
+        let case = trial.rsplit_once('/').map_or(trial, |(case, _)| case);
         match ratings.get(trial) {
-            Some(satisfied) => pairs.push((passes, *satisfied)),
-            None => unrated.push(share(passes)),
+            Some(satisfied) => rated.entry(case).or_default().push((passes, *satisfied)),
+            None => judged.entry(case).or_default().push(passes),
         }
     }
-    if pairs.is_empty() {
+    if rated.is_empty() {
         return None;
     }
-    let rated: Vec<(f64, f64)> = pairs.iter().map(|(judge, human)| (share(*judge), share(*human))).collect();
-    let weight = if unrated.is_empty() { Weight::Nothing } else { Weight::Tuned };
-    let estimate = estimate(&rated, &unrated, weight);
-    Some(Beside { table: Confusion::of(pairs), unrated: unrated.len(), estimate })
+    let mean = |values: &mut dyn ExactSizeIterator<Item = bool>| {
+        let number = values.len() as f64;
+        values.map(share).sum::<f64>() / number
+    };
+    let pairs = |case: &Vec<(bool, bool)>| {
+        (mean(&mut case.iter().map(|(judge, _)| *judge)), mean(&mut case.iter().map(|(_, human)| *human)))
+    };
+    let people: Vec<(f64, f64)> = rated.values().map(pairs).collect();
+    let model: Vec<f64> = judged.values().map(|case| mean(&mut case.iter().copied())).collect();
+    let weight = if model.is_empty() { Weight::Nothing } else { Weight::Tuned };
+    let estimate = estimate(&people, &model, weight);
+    let unrated = judged.values().map(Vec::len).sum();
+    Some(Beside { table: Confusion::of(rated.into_values().flatten()), unrated, estimate })
 }
 
 fn share(good: bool) -> f64 {
@@ -195,6 +206,28 @@ mod tests {
         assert_eq!((one.both, one.judge_only, one.human_only, one.neither), (1, 2, 0, 2));
         let by_case = one.by_case.expect("cases");
         assert_eq!((by_case.bad, by_case.judge_only, by_case.good, by_case.human_only), (2, 666_667, 1, 0));
+    }
+
+    #[test]
+    fn repeated_ratings_of_a_case_count_once() {
+        use GradeValue::{Fail, Pass};
+        let estimate = |repeated: usize| {
+            let (mut turns, mut ratings) = (Vec::new(), BTreeMap::new());
+            for case in 0..40 {
+                for repetition in 1..=repeated {
+                    let name = format!("s/rated-{case}/tool-rag.base.{repetition}");
+                    ratings.insert(name.clone(), case % 8 > 0);
+                    turns.push((name, if case % 10 > 0 { Pass } else { Fail }));
+                    turns.push((format!("s/only-{case}/tool-rag.base.{repetition}"), Pass));
+                }
+            }
+            let named: Vec<(&str, [GradeValue; 2])> =
+                turns.iter().map(|(name, grade)| (name.as_str(), [*grade; 2])).collect();
+            let rows = tally(&named).rows(&rubric(), Some(&ratings));
+            rows[0].beside.as_ref().and_then(|beside| beside.estimate).expect("an estimate")
+        };
+        let (once, ten) = (estimate(1), estimate(10));
+        assert!((once.low - ten.low).abs() < 1e-9 && (once.high - ten.high).abs() < 1e-9, "{once:?} {ten:?}");
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Dialogue {
             ToolResult::External(found) => {
                 self.external = true;
                 let pages: Vec<String> =
-                    found.citations.iter().map(|(title, url)| format!("\npage {url} ({title})")).collect();
+                    found.citations.iter().map(|page| format!("\npage {} ({})", page.url, page.title)).collect();
                 self.add(format!("external answer {}: {}{}", found.result, found.answer, pages.concat()));
             }
             _ => {}

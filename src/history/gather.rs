@@ -146,7 +146,7 @@ fn rates(evaluation: &Evaluation) -> Vec<Rate> {
 
 /// `None` if recorded and simulated times are mixed: they are never averaged.
 fn times(evaluation: &Evaluation) -> Option<Times> {
-    if evaluation.turn_kinds.windows(2).any(|two| two[0].0 != two[1].0) {
+    if evaluation.turn_kinds.windows(2).any(|two| two[0].kind != two[1].kind) {
         return None;
     }
     let mut all = evaluation.turn_times_us.clone();

@@ -38,7 +38,7 @@ pub(super) fn retrieved<'t>(
                 search.hits.iter().map(|hit| ("internal", hit.id.as_str())).chain(pages).collect()
             }
             ToolResult::External(found) => {
-                let pages = found.citations.iter().map(|(_, url)| ("external", url.as_str()));
+                let pages = found.citations.iter().map(|page| ("external", page.url.as_str()));
                 pages.chain([("external", found.result.as_str())]).collect()
             }
             ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => Vec::new(),

@@ -26,11 +26,11 @@ pub(super) const ENTRIES: &[Registered] = &[
     Registered {
         entry: MetricEntry::rate(
             "forbidden_call_rate",
-            "Of the completions that may call no tool (`tool_choice: none`)
-        .counted(Units::OfCompletions), those that call one.",
+            "Of the completions that may call no tool (`tool_choice: none`), those that call one.",
             &[],
         )
-        .lower_is_better(),
+        .lower_is_better()
+        .counted(Units::OfCompletions),
         make: |_| Box::new(ForbiddenCalls),
     },
 ];

@@ -214,7 +214,7 @@ fn placed(managed: &ManagedAnswer, links: bool) -> Held {
         };
         let number = managed.sources.iter().find(of).map_or(0, |source| source.number);
         let mut ends: BTreeSet<Option<usize>> =
-            citation.spans.iter().filter(|(start, end)| start < end).map(|(_, end)| places.at(*end)).collect();
+            citation.spans.iter().filter(|span| span.start < span.end).map(|span| places.at(span.end)).collect();
         if ends.is_empty() {
             ends.insert(places.last());
         }
@@ -299,7 +299,7 @@ fn linked(managed: &ManagedAnswer) -> Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Artifact, ManagedCitation, ManagedSource, ManagedStatus};
+    use crate::trace::{Artifact, ManagedCitation, ManagedSource, ManagedStatus, TextSpan};
 
     const LINK_5: &str = "/gateway/download/r1/f/file/codes.pdf#page=5";
 
@@ -318,7 +318,7 @@ mod tests {
             paragraph: "r1/f/file/0-9".into(),
             source: Some("r1/f/file".into()),
             page: Some(4),
-            spans: vec![(0, end)],
+            spans: vec![TextSpan { start: 0, end }],
         };
         let (filename, mime_type) = ("nuclia_answer.md".into(), "text/markdown".into());
         let content = format!("{content}\n\n## Sources\n\n1. [Codes]({LINK_5})\n");

@@ -105,6 +105,7 @@ use crate::scenario::Target;
 use crate::trace::state_machine::Departure;
 use crate::trace::text::quote;
 use crate::trace::{Agreement, Arm, EXTERNAL, Grade, Grades, Mode, Trace};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One trial with everything a metric may read about it.
@@ -231,7 +232,7 @@ impl Observation {
 
 /// A metric with its parameters set.
 pub trait Metric: Send + Sync {
-    /// For [`Measure::Time`], the share that must stay below the target: 0.95 for a p95.
+    /// For a metric of times, the share that must stay below the target: 0.95 for a p95.
     fn quantile(&self) -> f64 {
         0.95
     }
@@ -302,7 +303,7 @@ pub struct Group {
 }
 
 /// One expectation of a case and whether the trial met it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// Place and text of the expectation, for reports: `turn 1: calls.before: lookup_order, create_ticket`.
     pub what: String,

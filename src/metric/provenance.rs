@@ -11,7 +11,9 @@
 
 use super::quote;
 use crate::trace::citations::{Mark, WORDS, addresses, marks};
-use crate::trace::{Answer, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{
+    Answer, CitedPage, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What,
+};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,7 +110,7 @@ impl<'t> ConversationView<'t> {
             }
             ToolResult::External(found) => {
                 self.give(&found.result, by, "external");
-                for (_, url) in &found.citations {
+                for CitedPage { url, .. } in &found.citations {
                     self.give(url, by, "external");
                 }
                 self.mentioned.extend(addresses(&found.answer));
@@ -202,22 +204,23 @@ impl<'t> ConversationView<'t> {
         let from = |(conversation, found): &&External<'_>| {
             *conversation == own || self.learned.values().any(|known| *known == (*conversation, found.result.as_str()))
         };
-        let copied = externals.iter().filter(from).find_map(|(conversation, found)| {
-            let there: Vec<usize> = marks(&found.answer)
-                .iter()
-                .filter_map(|mark| match mark {
-                    Mark::Number(there, words) if words.len() == WORDS && words == before => Some(*there),
-                    _ => None,
-                })
-                .collect();
+        let same = |url: &str| here.is_some_and(|id| plain(url) == plain(id));
+        let mut copies = externals.iter().filter(from).filter_map(|(conversation, found)| {
+            let marks = marks(&found.answer);
+            let there = marks.iter().filter_map(|mark| match mark {
+                Mark::Number(there, words) if words.len() == WORDS && words == before => Some(*there),
+                _ => None,
+            });
+            let means = |there: usize| Some((there, found.citations.get(there.checked_sub(1)?)?.url.as_str()));
             // Of several numbers in one place, the one that this number could derive from.
-            let means = |there: &usize| there.checked_sub(1).and_then(|at| found.citations.get(at));
-            let meant =
-                |there: &&usize| means(there).is_some_and(|(_, url)| here.is_some_and(|id| plain(url) == plain(id)));
-            let number = *there.iter().find(meant).or(there.first())?;
-            let kept = learned.contains(&(*conversation, found.result.as_str()));
-            means(&number).map(|(_, url)| (number, url.as_str(), kept))
+            let meant: Vec<(usize, &str)> = there.filter_map(means).collect();
+            let (number, url) = *meant.iter().find(|(_, url)| same(url)).or(meant.first())?;
+            Some((number, url, learned.contains(&(*conversation, found.result.as_str()))))
         });
+        // Equal results may have been returned twice: one that the number is kept from is enough.
+        let first = copies.next();
+        let sound = |(_, url, kept): &(usize, &str, bool)| *kept || same(url);
+        let copied = first.into_iter().chain(copies).find(sound).or(first);
         match (copied, here) {
             (Some((_, _, true)), _) | (None, Some(_)) => None,
             (Some((_, meant, _)), Some(here)) if plain(meant) == plain(here) => None,
@@ -275,7 +278,9 @@ mod tests {
             result: "r1".into(),
             query: "w".into(),
             answer: "Frost of three degrees is expected tonight [1]. It eases by the coming weekend [2].".into(),
-            citations: vec![("a".into(), URL.into()), ("b".into(), "https://example.org/b".into())],
+            citations: [("a", URL), ("b", "https://example.org/b")]
+                .map(|(title, url)| CitedPage { title: title.into(), url: url.into() })
+                .into(),
             model: "s".into(),
         };
         story = story.call("perplexity_search", json!({}), ToolOutcome::Ok(ToolResult::External(found)));
@@ -336,6 +341,36 @@ mod tests {
         };
         assert_eq!(told("learned:1").flaws, Vec::<String>::new());
         assert!(told("doc#1").flaws[0].contains("is lost: [1]"), "{:?}", told("doc#1"));
+    }
+
+    #[test]
+    fn of_equal_results_the_one_that_the_cited_entry_was_made_of_is_enough() {
+        let plan = plan("[{case: a, ask: q}]", "[]", 1);
+        let text = "Frost of three degrees is expected tonight [1]. It eases by the coming weekend [1].";
+        // Two conversations side by side asked the same; the third finds both entries and cites one of them.
+        let told = |cited: &str| {
+            let story = given(story(&plan, 0).conversation(0, "first").turn("q")).deliver("so", &[], 1);
+            let story = given(story.conversation(1, "second").turn("q")).deliver("so", &[], 1);
+            let story = story.conversation(2, "third").turn("q").search_with(&[], Some(0), &[]);
+            let mut trace = story.deliver(text, &[("internal", cited)], 1).done();
+            for event in &mut trace.events {
+                let What::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(result), .. }) = &mut event.what else {
+                    continue;
+                };
+                match result {
+                    ToolResult::External(found) => found.result = "result-1".into(),
+                    ToolResult::Search(search) if event.conversation == 2 => {
+                        let mut other = search.hits[0].clone();
+                        other.id = "learned:other".into();
+                        other.learned.as_mut().expect("a learned entry").conversation = 1;
+                        search.hits.push(other);
+                    }
+                    _ => {}
+                }
+            }
+            provenance(&trace).remove(&(2, 0)).expect("an answer").flaws
+        };
+        assert_eq!((told("learned:1"), told("learned:other")), (Vec::new(), Vec::new()));
     }
 
     #[test]

@@ -108,15 +108,9 @@ pub(crate) fn story(plan: &Plan, place: usize) -> Story {
         lane: trial.lane.clone(),
         seed: 1,
         evidence: Evidence {
-            mode: Mode::Replay,
-            recorded_from: "simulator".into(),
             recorded_at: Some("2026-11-21T08:00:00Z".into()),
-            model: "sim-1".into(),
             knowledge: "k".into(),
-            earlier_takes: Vec::new(),
-            noted_verdict: None,
-            run_again: Vec::new(),
-            replaced_errors: 0,
+            ..Evidence::new(Mode::Replay, "simulator".into(), "sim-1")
         },
         roles: crate::trace::version_1(),
         offered: None,
@@ -266,7 +260,7 @@ impl Story {
             result: result.into(),
             query: "web terms".into(),
             answer: "so".into(),
-            citations: vec![("t".into(), "https://example.org/a".into())],
+            citations: vec![CitedPage { title: "t".into(), url: "https://example.org/a".into() }],
             model: "s".into(),
         };
         self.call("perplexity_search", json!({"query": "web terms"}), ToolOutcome::Ok(ToolResult::External(found)))

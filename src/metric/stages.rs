@@ -6,12 +6,14 @@
 use super::turns::executed;
 use crate::stats::critical_path::{Span, attribute};
 use crate::trace::{FlowSearch, Trace, TurnOutcome, What};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A stage of a turn, written as its name; a tool called `model` or `overhead` is written `tool model`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
+#[schemars(with = "String")]
 pub enum Stage {
     /// Completions of the model, including waits before another attempt.
     Model,

@@ -16,6 +16,11 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Selects trials of a project; the default selects all.
+///
+/// ```
+/// let refunds = ragcheck::Selection { only: vec!["refunds/*".into()], ..Default::default() };
+/// assert!(refunds.chooses_cases() && refunds.is_part());
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Globs that match a trial's id, its case, or `scenario/case`; a trial needs one match. Empty selects all.

@@ -3,6 +3,7 @@
 //! `ask`, `turns` and `sequence` exist only in scenario files.
 
 use crate::scenario::{Case, Conversation, Expectation, KeywordIndexState, SequenceStep, Turn};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -10,8 +11,9 @@ use std::collections::BTreeMap;
 pub(crate) const ONLY: &str = "main";
 
 /// A case, its conversations in steps, with its scenario's `covers` and `excluded_from`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "super::stored::Case")]
+#[schemars(!from)]
 pub struct ResolvedCase {
     /// Its name.
     pub case: String,

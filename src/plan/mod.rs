@@ -17,7 +17,8 @@ use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
 use crate::settings::price::Prices;
 use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, OptionalService, SearchSettings};
-use crate::trace::{self, Lane, MeasuredAgreement, Mode};
+use crate::trace::{self, EXTERNAL, Lane, MeasuredAgreement, Mode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +42,7 @@ const LISTED: usize = 20_000;
 pub(crate) const STOPPING_ALPHA: f64 = 0.05;
 
 /// Everything that evaluation needs in addition to the traces.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// Format version.
     pub version: u32,
@@ -56,9 +57,10 @@ pub struct Plan {
     /// The scenarios, with expectations resolved.
     pub scenarios: Vec<PlannedScenario>,
     /// The planned trials, in order; with a stopping design pass by pass, and the last ones may not be needed.
+    #[schemars(with = "Vec<trials::Entry>")]
     pub trials: Trials,
-    /// Places in `trials` in the order in which a live run started them, see [`interleaved`]; empty if that is plan
-    /// order, and in every replay.
+    /// Places in `trials` in the order in which a live run started them; empty if that is plan order, and
+    /// in every replay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<u32>,
     /// The stopping design; `None` if the run executes every planned trial.
@@ -68,7 +70,8 @@ pub struct Plan {
     pub criteria: Criteria,
     /// Criteria that may measure nothing, by id.
     pub not_measured_ok: Vec<String>,
-    /// The flows' state machines (JSON of `state_machine::Machine`), by flow.
+    /// The flows' state machines, by flow.
+    #[schemars(with = "BTreeMap<String, trace::state_machine::Machine>")]
     pub machines: BTreeMap<String, serde_json::Value>,
     /// Human ratings: trial to satisfied. `None` when there is no ratings file.
     pub ratings: Option<BTreeMap<String, bool>>,
@@ -96,16 +99,16 @@ pub struct Plan {
 }
 
 /// Planned recordings that differ from those at a commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedRecordings {
     /// The commit, as an abbreviated hash.
     pub base: String,
-    /// The trials that replay them.
+    /// The trials that replay them, then stopping designs and gradings by the names of their files.
     pub trials: Vec<String>,
 }
 
 /// The selection behind a partial plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// Number of trials in the whole; 0 if whole scenarios were selected.
     pub of: u64,
@@ -121,7 +124,7 @@ pub struct Part {
 
 /// Design of a run until decided: complete passes, each one repetition of every selected case, with a test of the
 /// gates after each. The condition of each gate follows from its criterion.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopping {
     /// Largest number of passes.
     pub max_passes: u32,
@@ -232,8 +235,9 @@ impl Plan {
 }
 
 /// One scenario of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "stored::Scenario")]
+#[schemars(!from)]
 pub struct PlannedScenario {
     /// Its name.
     pub name: String,
@@ -264,7 +268,7 @@ impl PlannedScenario {
 }
 
 /// One variant of a scenario, resolved.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlannedVariant {
     /// Its name.
     pub name: String,
@@ -285,7 +289,7 @@ impl PlannedVariant {
 }
 
 /// Resolved settings of one variant: input of a trial, and the basis for comparing runs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantSettings {
     /// The chat model.
     pub model: ModelSettings,
@@ -309,7 +313,7 @@ pub struct VariantSettings {
 
 /// A managed retrieval service without its address and the variables of its secrets, because plans are published with
 /// reports.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedRetrieval {
     /// Its name in the project file.
     pub name: String,
@@ -332,7 +336,7 @@ impl NamedRetrieval {
 }
 
 /// One case of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedCase {
     /// The table whose row makes the case, relative to the project's folder; `None` for a case in its scenario's
     /// file.
@@ -349,7 +353,7 @@ pub struct PlannedCase {
 }
 
 /// One trial of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedTrial {
     /// `scenario/case/flow.variant.n`.
     pub id: String,
@@ -361,6 +365,13 @@ pub struct PlannedTrial {
     pub lane: Lane,
     /// hash(run seed, trial id).
     pub seed: u64,
+}
+
+impl PlannedTrial {
+    /// Whether the trial's agent runs outside ragcheck.
+    pub fn is_external(&self) -> bool {
+        self.lane.flow == EXTERNAL
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 use super::{PlannedTrial, trial_seed};
 use crate::platform::bounds::Bound;
 use crate::trace::{Arm, Lane};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
@@ -39,15 +40,23 @@ pub struct Planned<'a> {
 }
 
 /// An entry of the list in `plan.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PlannedTrial")]
+pub(super) struct Entry {
+    /// `scenario/case/flow.variant.n`, followed by `.control` for a control arm; without `n` for a run of repeats.
     id: String,
+    /// Place of its scenario in `scenarios`, from 0.
     scenario: usize,
+    /// Place of its case among the scenario's cases, from 0.
     case: usize,
+    /// Flow, variant, repetition, arm; of the first one for a run of repeats.
     lane: Lane,
+    /// The trial's seed; for a run of repeats, the run's seed, from which theirs follow.
     seed: u64,
+    /// Last repetition of a run of repeats; absent for a single trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     to: Option<u32>,
+    /// Whether each repeat is followed by its control arm.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     control: bool,
 }

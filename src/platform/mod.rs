@@ -1,4 +1,5 @@
-//! Modules that every other module may use: files, secrets, time, YAML, limits and loopback addresses.
+//! Modules that every other module may use: files, secrets, time, YAML, limits, placeholders and
+//! loopback addresses.
 //!
 //! Nothing here knows a trace, a scenario or a service. A module belongs here when modules of several layers need it
 //! and it needs none of them.
@@ -7,5 +8,6 @@ pub(crate) mod bounds;
 pub(crate) mod clock;
 pub(crate) mod files;
 pub(crate) mod loopback;
+pub(crate) mod placeholders;
 pub(crate) mod secrets;
 pub(crate) mod yaml;

@@ -7,6 +7,7 @@ use super::wire::Dialect;
 use super::{Attempted, ChatModel};
 use crate::cassette::Redactor;
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::secrets;
 use crate::provider::chat::{ChatRequest, ChatResponse, ToolDefinition};
 use crate::settings::Quirks;
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
@@ -35,14 +36,14 @@ struct Last {
 
 impl ChatClient {
     /// Creates a client that uses `transport`; one per trial, because waits between retries depend on its number of
-    /// calls.
+    /// calls. Errors contain no secret that is declared by then.
     pub fn new(
         dialect: &'static dyn Dialect,
         transport: Arc<dyn Transport>,
         clock: Arc<dyn Clock>,
         policy: RetryPolicy,
     ) -> Self {
-        let (quirks, redactor) = (Quirks::default(), Redactor::default());
+        let (quirks, redactor) = (Quirks::default(), secrets::declared());
         let (calls, last) = (AtomicU64::new(0), Mutex::new(None));
         Self { dialect, quirks, streaming: false, transport, clock, policy, redactor, calls, last }
     }
@@ -64,15 +65,9 @@ impl ChatClient {
     fn request(&self, request: &ChatRequest) -> HttpRequest {
         let body = Arc::new(encode(self.dialect, &self.quirks, self.streaming, request, self.written(request)));
         *self.last() = Some(Last { tools: Arc::clone(&request.tools), body: Arc::clone(&body) });
-        HttpRequest {
-            service: Service::Model,
-            profile: self.dialect.profile(),
-            method: "POST",
-            path: self.quirks.path(self.dialect.path(&request.model, self.streaming)),
-            body,
-            stream: self.streaming.then(|| stream::ended_by(self.dialect)),
-            headers: Vec::new(),
-        }
+        let path = self.quirks.path(self.dialect.path(&request.model, self.streaming));
+        let request = HttpRequest::new(Service::Model, self.dialect.profile(), "POST", path, body);
+        HttpRequest { stream: self.streaming.then(|| stream::ended_by(self.dialect)), ..request }
     }
 
     fn last(&self) -> MutexGuard<'_, Option<Last>> {
@@ -106,7 +101,6 @@ impl ChatModel for ChatClient {
 
 /// Encodes a request's body in the dialect, adapted to the server; `tools` is the encoding from an earlier request with
 /// the same tools.
-/// the same tools had for them.
 pub fn encode(
     dialect: &dyn Dialect,
     quirks: &Quirks,

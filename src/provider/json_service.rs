@@ -3,18 +3,54 @@
 use super::failure::{failure, malformed, unreadable};
 use super::wire::{self, WireError, embeddings, nuclia_ask};
 use super::{Access, Attempted, Failure};
-use crate::cassette::Redactor;
+use crate::cassette::{Layout, Place, Redactor};
+use crate::platform::secrets;
 use crate::transport::{HttpRequest, HttpResponse, Profile, Service};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Matching profile of OpenAI-compatible embeddings: everything counts except the user field.
-pub(crate) static EMBEDDINGS: Profile = Profile { name: embeddings::NAME, version: 1, drop: &["/user"] };
+pub(crate) static EMBEDDINGS: Profile =
+    Profile { name: embeddings::NAME, version: 1, drop: &["/user"], layout: &embeddings::LAYOUT };
+
+/// Matching profile of requests that no dialect decodes: everything counts. Its layout has the positions of all
+/// dialects, because such a request may accompany a conversation, for example to count its tokens.
+pub(crate) static EXACT: Profile = Profile { layout: &EVERY, ..Profile::plain("exact") };
+
+static EVERY: Layout = Layout {
+    model: Some("/model"),
+    conversation: &["/messages", "/input", "/contents"],
+    system: Some(("role", &["system", "developer"])),
+    prompts: &[
+        Place::at("/instructions").folded(),
+        Place::at("/system"),
+        Place::at("/system/*/text"),
+        Place::at("/systemInstruction/parts/*/text"),
+    ],
+    prompt_members: &["/instructions", "/system", "/systemInstruction"],
+    tools: Some("/tools"),
+    tool_names: &["/function/name", "/name", "/type"],
+    role: "/role",
+    text: "/content",
+    calls: &[
+        Place::at("/tool_calls/*/id").folded(),
+        Place::at("/content/*/id").when("type", &["tool_use"]),
+        Place::at("/call_id").when("type", &["function_call", "custom_tool_call"]),
+    ],
+    call_names: &[Place::at("/tool_calls/*/function/name")],
+    results: &[
+        Place::at("/tool_call_id").when("role", &["tool"]).folded(),
+        Place::at("/content/*/tool_use_id").when("type", &["tool_result"]),
+        Place::at("/call_id").when("type", &["function_call_output", "custom_tool_call_output"]),
+    ],
+    continues: &["/previous_response_id", "/conversation"],
+    references: Some(("type", &["item_reference"])),
+};
 
 /// The matching profile of that name, for services without a chat or search dialect.
 pub(super) fn profile_of_service(name: &str) -> Option<&'static Profile> {
-    [&EMBEDDINGS, &nuclia_ask::PROFILE].into_iter().find(|profile| profile.name == name)
+    [&EMBEDDINGS, &EXACT, &nuclia_ask::PROFILE].into_iter().find(|profile| profile.name == name)
 }
 
 /// Reason why an answer of such a service cannot be used.
@@ -67,9 +103,10 @@ pub(crate) struct JsonService {
 }
 
 impl JsonService {
-    /// Creates a client that uses `access`, with a matching profile for its requests.
+    /// Creates a client that uses `access`, with a matching profile for its requests. Errors contain no secret that is
+    /// declared by then.
     pub(crate) fn new(access: &Access, service: Service, profile: &'static Profile) -> Self {
-        let (redactor, calls) = (Redactor::default(), AtomicU64::new(0));
+        let (redactor, calls) = (secrets::declared(), AtomicU64::new(0));
         Self { access: access.clone(), service, profile, redactor, calls }
     }
 
@@ -84,15 +121,7 @@ impl JsonService {
     ) -> Attempted<T> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let body = Arc::new(body);
-        let request = || HttpRequest {
-            service: self.service,
-            profile: self.profile,
-            method,
-            path: path.clone(),
-            body: Arc::clone(&body),
-            stream: None,
-            headers: Vec::new(),
-        };
+        let request = || HttpRequest::new(self.service, self.profile, method, path.as_str(), Arc::clone(&body));
         let decode = |response: &HttpResponse| {
             if !(200..300).contains(&response.status) {
                 let failed = failure(response, &self.redactor);

@@ -12,6 +12,8 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+const SERVICE: Service = Service::ManagedRetrieval;
+
 /// Replaces the service's address.
 const ADDRESS_MARK: &str = "[redacted:service address]";
 
@@ -61,14 +63,11 @@ impl ManagedRetrieval {
     pub async fn ask(&self, request: &AskRequest) -> Attempted<AskAnswer> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let body = Arc::new(nuclia_ask::encode_request(request));
-        let sent = || HttpRequest {
-            service: Service::ManagedRetrieval,
-            profile: &nuclia_ask::PROFILE,
-            method: "POST",
-            path: nuclia_ask::path(&self.kb_id),
-            body: Arc::clone(&body),
-            stream: self.stream.then(|| StreamEnd::new(nuclia_ask::is_whole)),
-            headers: Vec::new(),
+        let stream = || self.stream.then(|| StreamEnd::new(nuclia_ask::is_whole));
+        let sent = || {
+            let path = nuclia_ask::path(&self.kb_id);
+            let request = HttpRequest::new(SERVICE, &nuclia_ask::PROFILE, "POST", path, Arc::clone(&body));
+            HttpRequest { stream: stream(), ..request }
         };
         self.access.exchange(call, sent, |response| self.read(response)).await
     }
@@ -77,15 +76,7 @@ impl ManagedRetrieval {
     pub async fn download(&self, resource: &str, field: &str) -> Attempted<Download> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let path = nuclia_ask::download_path(&self.kb_id, resource, field);
-        let sent = || HttpRequest {
-            service: Service::ManagedRetrieval,
-            profile: &nuclia_ask::PROFILE,
-            method: "GET",
-            path: path.clone(),
-            body: Arc::default(),
-            stream: None,
-            headers: Vec::new(),
-        };
+        let sent = || HttpRequest::new(SERVICE, &nuclia_ask::PROFILE, "GET", path.as_str(), Arc::default());
         let read = |response: &HttpResponse| {
             if !(200..300).contains(&response.status) {
                 let failure = failure(response, &self.redactor);

@@ -25,7 +25,7 @@ pub(crate) mod wire;
 
 pub use chat_client::ChatClient;
 pub use embedder::Embedder;
-pub(crate) use json_service::{AnswerError, EMBEDDINGS, JsonService};
+pub(crate) use json_service::{AnswerError, EMBEDDINGS, EXACT, JsonService};
 pub(crate) use managed_retrieval::{Download, ManagedRetrieval};
 pub(crate) use perplexity_agent::PerplexityAgent;
 pub(crate) use refusals::Refusals;

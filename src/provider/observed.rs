@@ -4,11 +4,12 @@
 
 use super::chat_client;
 use super::failure::{failure, malformed, unreadable};
+use super::json_service::EXACT;
 use super::perplexity_agent as client;
 use super::retry::Failure;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
 use super::{Attempt, ErrorKind, SearchAnswer, stream};
-use crate::cassette::{Profile, Redactor};
+use crate::cassette::Redactor;
 use crate::provider::chat::{ChatRequest, ChatResponse, Role};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, sse};
 use serde_json::Value;
@@ -25,7 +26,7 @@ pub(crate) struct Observed<T> {
 
 /// Whether a dialect can decode a request; one that is only compared exactly is not decoded.
 pub(crate) fn is_read(request: &HttpRequest) -> bool {
-    embeds(request) || wire::by_name(request.profile.name).is_some()
+    embeds(request) || is_declared(request) || wire::by_name(request.profile.name).is_some()
 }
 
 /// Decodes a request to a model; `None` if it does not match its dialect.
@@ -36,6 +37,19 @@ pub(crate) fn asked(request: &HttpRequest) -> Option<ChatRequest> {
 /// Whether a request asks for vectors.
 pub(crate) fn embeds(request: &HttpRequest) -> bool {
     request.service == Service::Embeddings
+}
+
+/// Whether a request is to a service that the scenario declares.
+pub(crate) fn is_declared(request: &HttpRequest) -> bool {
+    matches!(request.service, Service::Declared(_))
+}
+
+/// An answer of a declared service. No answer, 429 and 5xx are failures; any other status is an answer, 404 too.
+pub(crate) fn declared_answer(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<()> {
+    read(request, result, |response| match response.status {
+        429 | 500.. => Err(failure(response, &Redactor::default())),
+        _ => Ok(()),
+    })
 }
 
 /// The text of a request for one vector; empty for several, and for token ids, which nobody reads.
@@ -169,7 +183,7 @@ fn read<T>(
     };
     let cause = result.as_ref().err().map(|failure| failure.kind);
     // If a service is only matched and not decoded, any answer except a refusal to work counts as an answer.
-    let exact = request.profile.name == Profile::EXACT.name;
+    let exact = request.profile.name == EXACT.name;
     let cause = cause.filter(|_| !exact || status.is_none_or(|status| status == 429 || status >= 500));
     let service = request.service;
     let declared_fault =
@@ -244,8 +258,7 @@ mod tests {
 
     #[test]
     fn of_a_service_that_is_matched_exactly_only_no_answer_429_and_5xx_have_a_cause() {
-        let exact =
-            HttpRequest { profile: &Profile::EXACT, ..request(perplexity_agent::DIALECT, json!({"query": "frost"})) };
+        let exact = HttpRequest { profile: &EXACT, ..request(perplexity_agent::DIALECT, json!({"query": "frost"})) };
         for (status, expected) in [
             (200, None),
             (401, None),

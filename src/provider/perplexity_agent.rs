@@ -7,6 +7,7 @@ use super::wire::{perplexity, perplexity_agent};
 use super::{Attempted, SearchAnswer, SearchQuestion, SearchService};
 use crate::cassette::Redactor;
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::secrets;
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -27,9 +28,9 @@ pub struct PerplexityAgent {
 
 impl PerplexityAgent {
     /// Creates a client that uses `transport`; one per trial, because waits between retries depend on its number of
-    /// calls.
+    /// calls. Errors contain no secret that is declared by then.
     pub fn new(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Self {
-        Self { transport, clock, policy, redactor: Redactor::default(), calls: AtomicU64::new(0) }
+        Self { transport, clock, policy, redactor: secrets::declared(), calls: AtomicU64::new(0) }
     }
 }
 
@@ -41,14 +42,9 @@ impl SearchService for PerplexityAgent {
             self.clock.as_ref(),
             &self.policy,
             call,
-            || HttpRequest {
-                service: Service::Search,
-                profile: &perplexity_agent::PROFILE,
-                method: "POST",
-                path: perplexity_agent::ENDPOINT.to_owned(),
-                body: encode(question).into(),
-                stream: None,
-                headers: Vec::new(),
+            || {
+                let (profile, path) = (&perplexity_agent::PROFILE, perplexity_agent::ENDPOINT);
+                HttpRequest::new(Service::Search, profile, "POST", path, encode(question))
             },
             |response| decode(response, &self.redactor),
             |_| None,

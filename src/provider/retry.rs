@@ -210,7 +210,7 @@ pub(super) mod tests {
     pub fn request() -> HttpRequest {
         HttpRequest {
             service: Service::Model,
-            profile: &crate::cassette::Profile::EXACT,
+            profile: &crate::provider::EXACT,
             method: "POST",
             path: "/".to_owned(),
             body: Value::Null.into(),

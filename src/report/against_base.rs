@@ -109,7 +109,7 @@ fn cases(view: &View<'_>, places: &BTreeMap<String, (String, u32)>) -> Vec<Faili
 /// State of a case that fails now.
 fn state(found: &Comparison, case: &str) -> State {
     let of = |flips: &[Flip]| flips.iter().any(|flip| flip.worse && flip.case == case);
-    let failed_before = found.paired.iter().any(|pair| pair.case == case && pair.a.0 < pair.a.1);
+    let failed_before = found.paired.iter().any(|pair| pair.case == case && pair.a.passed < pair.a.trials);
     match (of(&found.flips), of(&found.changes), failed_before) {
         (true, ..) if found.too_few_repetitions().is_none() => State::Regressed,
         (true, ..) | (_, true, _) => State::LessOften,
@@ -123,7 +123,7 @@ fn state(found: &Comparison, case: &str) -> State {
 fn shares(found: &Comparison, case: &str) -> Option<String> {
     let mut changed = found.flips.iter().chain(&found.changes);
     let flip = changed.find(|flip| flip.worse && flip.case == case)?;
-    Some(format!("{}/{} passed on the base, {}/{} now", flip.a.0, flip.a.1, flip.b.0, flip.b.1))
+    Some(format!("{}/{} passed on the base, {}/{} now", flip.a.passed, flip.a.trials, flip.b.passed, flip.b.trials))
 }
 
 /// Required criteria that are undecided or worse than on the base; also failing ones, if nothing else explains why the

@@ -228,7 +228,7 @@ impl Encoder {
             }
             ToolOutcome::Ok(ToolResult::External(found)) => {
                 let citations: Vec<_> =
-                    found.citations.iter().map(|(title, url)| (self.text(title), self.text(url))).collect();
+                    found.citations.iter().map(|page| (self.text(&page.title), self.text(&page.url))).collect();
                 let answer = (self.text(&found.result), self.text(&found.query), self.text(&found.answer));
                 let model = self.text(&found.model);
                 self.row(at, "t", &(call, attempts, "external", answer, citations, model));

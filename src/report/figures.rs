@@ -54,8 +54,9 @@ pub(super) fn quantile_name(q: f64) -> String {
 pub(super) fn latency(row: &Latency) -> String {
     let bounded = |one: &Quantile| format!(" ({})", bounds(one));
     let share = |us: u64| us as f64 / row.answered_us.max(1) as f64;
-    let spent = row.stages.iter().filter(|(_, us)| share(*us) >= 0.0005);
-    let stages: Vec<String> = spent.map(|(stage, us)| format!("{} {}", stage.as_str(), percent(share(*us)))).collect();
+    let spent = row.stages.iter().filter(|one| share(one.took_us) >= 0.0005);
+    let stages: Vec<String> =
+        spent.map(|one| format!("{} {}", one.stage.as_str(), percent(share(one.took_us)))).collect();
     let stages = if stages.is_empty() { String::new() } else { format!("; {}", stages.join(", ")) };
     format!("{}, {}: {}{stages}", timed(row), turns(row), middle_and_p95(row, bounded))
 }
@@ -178,9 +179,13 @@ pub(super) fn observed(row: &CriterionResult) -> String {
     if row.observed_text.is_empty() { "–".into() } else { row.observed_text.clone() }
 }
 
-/// The same for a table; for a time, the quantile and the units below the limit: `p95 6.77 s, 626/632`.
+/// The same for a table; for a time, the quantile and the units below the limit: `p95 6.77 s, 626/632`; for a mean of
+/// conversations, the counts of units as well.
 pub(super) fn observed_in_brief(row: &CriterionResult) -> String {
     let text = observed(row);
+    if row.n > 0 && row.per == "conversation" && text.starts_with("per conversation") {
+        return format!("{text} ({}/{})", row.successes, row.n);
+    }
     let brief = matches!(target(row), Some(Target::AtMostTime(_))).then(|| text.split(" = ").next());
     brief.flatten().map_or_else(|| text.clone(), str::to_owned)
 }

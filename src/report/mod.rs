@@ -24,17 +24,22 @@ mod terminal_table;
 mod timelines;
 pub(crate) mod variants;
 
+pub(crate) use self::comparison::columns as comparison_columns;
 pub use self::formats::html::Html;
-pub(crate) use self::formats::{formats, named, names};
+pub(crate) use self::formats::{
+    criterion_columns, formats, latency_columns, named, names, trial_columns, violation_columns,
+};
 pub(crate) use self::searchable::Searchable;
 pub(crate) use self::terminal::terminal;
 pub use self::timelines::Beside;
 pub use self::timelines::TimelineBuilder;
 pub(crate) use self::timelines::{Room, Timelines};
+pub(crate) use self::variants::columns as variant_columns;
 
 use crate::compare::Comparison;
 use crate::gate::Evaluation;
 use crate::plan::Plan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -42,7 +47,7 @@ use std::io::{self, Write};
 const TABLE_ROWS: usize = 50_000;
 
 /// Exit decision of `ragcheck run --baseline`, if `--fail-on` or the comparison itself decided it: `exit-code.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DecidedExit {
     /// Exit code of the process.
     pub exit_code: u8,

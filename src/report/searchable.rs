@@ -48,7 +48,7 @@ impl Searchable {
                         search.hits.iter().for_each(|hit| document(&hit.title, &hit.id));
                     }
                     Some(ToolResult::External(found)) => {
-                        found.citations.iter().for_each(|(title, url)| document(title, url));
+                        found.citations.iter().for_each(|page| document(&page.title, &page.url));
                     }
                     _ => {}
                 },

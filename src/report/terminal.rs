@@ -1,6 +1,6 @@
 //! Terminal output of a run: table of criteria, causes of their failures, causes of ERROR, and evidence.
 //!
-//! Facts that all rows share are printed once, below the table, and so is each cause. Below [`NARROW`] columns, each
+//! Facts that all rows share are printed once, below the table, and so is each cause. Below 100 columns, each
 //! criterion takes two lines. Verdicts are always words; colour is an addition. All text is sanitised first: a document
 //! cannot send escape sequences to the terminal.
 

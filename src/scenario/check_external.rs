@@ -4,6 +4,7 @@ use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::external::{AgentTarget, MintedValue, OPENAI_SHAPE, PORT};
 use super::{Case, Expectation, SequenceStep};
+use crate::platform::placeholders::{Piece, either};
 use crate::settings::expression;
 use crate::settings::{Enforcement, Limits};
 use crate::trace::EXTERNAL;
@@ -20,6 +21,7 @@ impl Checker<'_> {
                 ("target", scenario.target.is_some()),
                 ("roles", scenario.roles.is_some()),
                 ("vars", !scenario.vars.is_empty()),
+                ("services", !scenario.services.is_empty()),
                 ("reset", scenario.reset.is_some()),
                 ("proxy", scenario.proxy.is_some()),
                 ("proxy_hosts", !scenario.proxy_hosts.is_empty()),
@@ -58,6 +60,7 @@ impl Checker<'_> {
             let started = scenario.target.as_ref().is_some_and(|target| !target.command.is_empty());
             self.address(&reset.http, started, at.key("http"));
         }
+        self.services(root.key("services"));
         self.proxy(root.key("proxy"));
         self.proxy_hosts(&scenario.proxy_hosts, root.key("proxy_hosts"));
         self.roles(root.key("roles"));
@@ -175,6 +178,26 @@ impl Checker<'_> {
                 self.say(mistake.label(example));
             }
             Ok(_) => {}
+        }
+    }
+
+    fn services(&mut self, at: At<'_>) {
+        for (name, service) in &self.scenario.services {
+            let at = at.key(name);
+            if !super::names::is_name(name) {
+                let mistake = Mistake::at(at, "bad-name", format!("`{name}` cannot be a name")).on_key();
+                self.say(mistake.label("use a to z, 0 to 9 and `-`"));
+            } else if TAKEN.contains(&name.as_str()) {
+                let mistake = Mistake::at(at, "bad-name", format!("`{name}` is a service already")).on_key();
+                self.say(mistake.help("`model:` and `search:` declare these two; give this one another name"));
+            }
+            self.address(&service.http, false, at.key("http"));
+            for (place, variable) in service.env.iter().enumerate() {
+                let sound = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                if variable.is_empty() || !variable.chars().all(sound) {
+                    self.say(Mistake::at(at.key("env").index(place), "bad-name", "not a variable's name"));
+                }
+            }
         }
     }
 
@@ -351,6 +374,9 @@ impl Checker<'_> {
     }
 }
 
+/// Names of the services that every scenario may have.
+const TAKEN: [&str; 6] = ["model", "search", "embeddings", "knowledge", "managed_retrieval", "agent"];
+
 /// What the placeholder of a variant's prompt begins with.
 const PROMPT: &str = "prompt.";
 
@@ -370,10 +396,9 @@ pub(super) fn is_filled_with(body: &Value, name: &str) -> bool {
 fn placeholders(value: &Value, names: &mut Vec<String>) {
     match value {
         Value::String(text) => {
-            let parts = text.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0.trim()));
-            let plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-            let name = |part: &&str| plain(part) || part.starts_with(PROMPT);
-            names.extend(parts.filter(name).map(str::to_owned));
+            let plain = |name: &str| name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+            let name = |name: &&str| plain(name) || name.starts_with(PROMPT);
+            names.extend(either(text).into_iter().filter_map(Piece::name).filter(name).map(str::to_owned));
         }
         Value::Array(items) => items.iter().for_each(|item| placeholders(item, names)),
         Value::Object(members) => members.values().for_each(|item| placeholders(item, names)),

@@ -2,7 +2,8 @@
 
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::project::Project;
-use crate::settings::{ManagedRetrievalSettings, QUERY, placeholders};
+use crate::platform::placeholders::{Piece, braced};
+use crate::settings::{ManagedRetrievalSettings, QUERY};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -116,7 +117,7 @@ fn templates(settings: &ManagedRetrievalSettings, at: At<'_>, mistakes: &mut Vec
         let at = at.key("template");
         if rephrasing.template.trim().is_empty() {
             mistakes.push(Mistake::at(at, "missing-key", "the key `template` is missing").on_key());
-        } else if !placeholders(&rephrasing.template).any(|name| name == QUERY) {
+        } else if !braced(&rephrasing.template).into_iter().any(|piece| piece.name() == Some(QUERY)) {
             let message = "the template never says `{query}`: what the user asks would not be asked";
             mistakes.push(Mistake::at(at, "no-query", message));
         }
@@ -151,7 +152,8 @@ fn templates(settings: &ManagedRetrievalSettings, at: At<'_>, mistakes: &mut Vec
 /// Placeholders without a parameter.
 fn unknown(settings: &ManagedRetrievalSettings, template: &str, at: At<'_>, mistakes: &mut Vec<Mistake>) {
     let known = || settings.template_parameters.iter().map(|parameter| parameter.name.as_str()).chain([QUERY]);
-    for name in placeholders(template).filter(|name| !known().any(|known| known == *name)) {
+    let names = braced(template).into_iter().filter_map(Piece::name);
+    for name in names.filter(|name| !known().any(|known| known == *name)) {
         let mistake = Mistake::at(at, "unknown-placeholder", format!("nothing stands behind `{{{name}}}`"));
         let mistake = mistake.label(did_you_mean(name, known()));
         mistakes.push(mistake.help("placeholders are `{query}` and the names of `template_parameters`"));

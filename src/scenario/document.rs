@@ -4,7 +4,7 @@ use super::KnowledgeNames;
 use super::case_table::CaseTable;
 use super::criteria::{Criteria, Gate};
 use super::expect::Expectation;
-use super::external::{AgentReset, AgentRoles, AgentTarget, ExternalAgent, MintedValue, USUAL_PROXY};
+use super::external::{AgentReset, AgentRoles, AgentTarget, DeclaredService, ExternalAgent, MintedValue, USUAL_PROXY};
 use crate::platform::yaml;
 use crate::settings::catalogue::Catalogues;
 use crate::settings::{Enforcement, Limits, ModelSettings, OptionalService, SearchSettings};
@@ -52,6 +52,10 @@ pub struct Scenario {
     /// Values that an external agent generates in every run, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, MintedValue>,
+    /// Services of an external agent beside the model and the search service, by name: `vectors: {http: URL, env:
+    /// CHROMA_URL}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<String, DeclaredService>,
     /// Endpoint called before each trial of an external agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<AgentReset>,
@@ -129,6 +133,7 @@ impl Scenario {
             target: self.target.clone()?,
             roles: self.roles.clone().unwrap_or_default(),
             vars: self.vars.clone(),
+            services: self.services.clone(),
             reset: self.reset.clone(),
             proxy: self.proxy.clone().unwrap_or_else(|| USUAL_PROXY.to_owned()),
             proxy_hosts: self.proxy_hosts.clone(),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub(crate) const USUAL_PROXY: &str = "127.0.0.1:8101";
 
 /// An external agent as declared in its scenario.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExternalAgent {
     /// Its address and request format.
     pub target: AgentTarget,
@@ -21,6 +21,9 @@ pub struct ExternalAgent {
     /// Values that it generates in every run, by name.
     #[serde(default)]
     pub vars: BTreeMap<String, MintedValue>,
+    /// Its other services, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<String, DeclaredService>,
     /// Endpoint called before each trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<AgentReset>,
@@ -113,6 +116,19 @@ pub(crate) const OPENAI_SHAPE: &str = "openai";
 pub enum Restart {
     /// Before each trial.
     Trial,
+}
+
+/// A service of an external agent beside the model and the search service: any HTTP service, a vector database or a
+/// reranker for example. Its requests are recorded, and compared by method, path and body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeclaredService {
+    /// Its base URL. The agent reaches it at `http://<proxy>/NAME`.
+    pub http: String,
+    /// Environment variable, or several, in which a process that ragcheck starts finds this base URL at the proxy.
+    #[serde(default, deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "names_schema")]
+    pub env: Vec<String>,
 }
 
 /// Endpoint called before each trial, to clear what the agent remembers.

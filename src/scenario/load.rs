@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicU64;
 /// A project with everything that a run needs, without mistakes.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// The project's folder; paths in [`Project`] are relative to it.
+    /// The project's folder; paths in `Project` are relative to it.
     pub root: PathBuf,
     /// The project file, or its defaults.
     pub project: Project,

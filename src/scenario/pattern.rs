@@ -13,14 +13,14 @@ struct Written {
     /// The tool's name.
     tool: String,
     /// Conditions on arguments, by name; a key that begins with `/` is a JSON pointer into the arguments: `/filter/year`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     arguments: BTreeMap<String, ArgumentPattern>,
     /// Conditions on the result, by JSON pointer into the result in `traces.jsonl`: `/hits/0/id`. An empty pointer is
     /// the whole result; a call without a result does not match.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     result: BTreeMap<String, ArgumentPattern>,
     /// The required outcome.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     outcome: Option<CallOutcome>,
 }
 

@@ -6,8 +6,8 @@
 
 use super::case_table::{TABLE, names_table};
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::tables::has_columns;
 use crate::platform::bounds::Bound;
+use crate::platform::placeholders::has_value;
 use crate::platform::yaml::{Kind, Node};
 use crate::settings::{AgeLimit, TimeSpan};
 use serde_json::{Map, Value};
@@ -77,7 +77,7 @@ impl<'s> Walker<'s> {
         self.budget -= 1;
         let schema = self.resolve(schema);
         if self.texts == Texts::Template
-            && let Some(text) = node.written().filter(|text| has_columns(text))
+            && let Some(text) = node.written().filter(|text| has_value(text))
         {
             return Value::String(text.to_owned());
         }

@@ -2,7 +2,8 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | What is served, and how is one question answered? | `service` |
+//! | What is served, with which settings? | `served` |
+//! | How is one question answered? | `service` |
 //! | Which paths exist, and what is refused before a handler runs? | `routes`, `admission` |
 //! | Which documents can be downloaded, and what about their source stays hidden? | `gateway` |
 //! | What do requests and replies look like? | `api`, `openapi` |
@@ -29,12 +30,14 @@ mod event_log;
 mod gateway;
 mod openapi;
 mod routes;
+mod served;
 mod service;
 mod sessions;
 mod status;
 mod under_way;
 
 pub(crate) use routes::routes;
+pub(crate) use served::Served;
 pub(crate) use service::{Service, ServiceOptions};
 
 use std::future::{Future, IntoFuture};

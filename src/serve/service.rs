@@ -5,16 +5,16 @@ use super::api::{ApiError, QueryRequest};
 use super::counters::Counters;
 use super::event_log::{self, EventLog};
 use super::gateway;
+use super::served::Served;
 use super::sessions::{Session, SessionError, Sessions};
 use super::status::{Told, Watcher};
 use crate::flow::{Abort, Flow, reply};
 use crate::knowledge::KeywordIndex;
-use crate::plan::PlannedTrial;
 use crate::platform::clock::{Clock, RealClock};
 use crate::platform::files;
 use crate::provider::{Download, ErrorKind, ProviderError};
 use crate::trace::{Artifact, TurnOutcome, What};
-use crate::trial::{SetupError, TrialRunner};
+use crate::trial::SetupError;
 use axum::http::StatusCode;
 use serde_json::Value;
 use std::fs::File;
@@ -70,9 +70,7 @@ pub(crate) enum ServiceError {
 pub(crate) struct Service {
     pub(super) options: ServiceOptions,
     pub(super) counters: Counters,
-    runner: TrialRunner,
-    /// The settings: a planned trial; each session is a further trial of it.
-    settings: PlannedTrial,
+    served: Served,
     flow: &'static dyn Flow,
     sessions: Sessions,
     keywords: Mutex<Arc<KeywordIndex>>,
@@ -91,18 +89,14 @@ impl std::fmt::Debug for Service {
 }
 
 impl Service {
-    /// Opens a service for the flow of `settings`, a trial of `runner`.
+    /// Opens a service.
     ///
     /// # Errors
     /// If its services cannot be used (a key is missing, for example), or its state cannot be opened.
-    pub(crate) fn open(
-        runner: TrialRunner,
-        settings: PlannedTrial,
-        options: ServiceOptions,
-    ) -> Result<Self, ServiceError> {
-        let flow = runner.flow_of(&settings).ok_or(ServiceError::NoFlow)?;
+    pub(crate) fn open(served: Served, options: ServiceOptions) -> Result<Self, ServiceError> {
+        let flow = served.flow().ok_or(ServiceError::NoFlow)?;
         // Reports now an error that would fail every question.
-        runner.context(&settings)?;
+        served.context("begin", 0)?;
         let unusable = |error| ServiceError::State { folder: options.state.clone(), error };
         files::create_private_dir(&options.state).map_err(unusable)?;
         let lock = files::append_private(options.state.join("lock")).map_err(unusable)?;
@@ -115,7 +109,7 @@ impl Service {
             KeywordIndex::in_memory()
         } else {
             let own = || KeywordIndex::in_file(&options.state.join("keywords.sqlite"));
-            runner.keyword_index().unwrap_or_else(own)
+            served.keyword_index().unwrap_or_else(own)
         };
         let log = EventLog::open(&options.state.join("events.jsonl"), event_log::MOST_BYTES).map_err(unusable)?;
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
@@ -123,8 +117,7 @@ impl Service {
         Ok(Self {
             places: Semaphore::new(options.most_requests),
             counters: Counters::default(),
-            runner,
-            settings,
+            served,
             flow,
             sessions,
             keywords: Mutex::new(Arc::new(keywords)),
@@ -142,7 +135,7 @@ impl Service {
 
     /// The time limit of a turn.
     pub(super) fn longest_turn(&self) -> Duration {
-        self.runner.turn_limit(&self.settings)
+        self.served.turn_limit()
     }
 
     /// Whether no question is being answered.
@@ -212,8 +205,7 @@ impl Service {
         let not_available = || {
             gateway::refused(&ProviderError::Failed { kind: ErrorKind::Server, status: None, message: String::new() })
         };
-        let trial = self.settings.of_session("download", 0);
-        let context = self.runner.context(&trial).map_err(|_| not_available())?;
+        let context = self.served.context("download", 0).map_err(|_| not_available())?;
         let managed = context.managed_retrieval.as_ref().ok_or_else(not_available)?;
         managed.download(resource, field).await.result.map_err(|error| gateway::refused(&error))
     }
@@ -250,8 +242,8 @@ impl Service {
             let message = format!("The question could not be answered: {why}");
             ApiError { session: Some(session.id.clone()), ..ApiError::of_agent("not_available", &message, None) }
         };
-        let trial = self.settings.of_session(&session.id, session.conversation.turns);
-        let mut context = self.runner.context(&trial).map_err(|why| broken(why.to_string()))?;
+        let context = self.served.context(&session.id, session.conversation.turns);
+        let mut context = context.map_err(|why| broken(why.to_string()))?;
         context.keywords = Arc::clone(&self.keywords.lock().unwrap_or_else(PoisonError::into_inner));
         let (log, clock) = (Arc::clone(&self.log), Arc::clone(&self.clock));
         context.sessions = Arc::new(session.under_way());

@@ -194,49 +194,6 @@ impl ManagedRetrievalSettings {
     }
 }
 
-/// A piece of a template.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TemplatePiece<'t> {
-    /// Literal text.
-    Text(&'t str),
-    /// A placeholder, by the name in its braces.
-    Placeholder(&'t str),
-}
-
-/// Splits a template into its pieces, in order. A placeholder is a name without white space in braces; any other
-/// brace is text.
-pub(crate) fn template_pieces(template: &str) -> Vec<TemplatePiece<'_>> {
-    let (mut pieces, mut text, mut at) = (Vec::new(), 0, 0);
-    while let Some(open) = template[at..].find('{').map(|open| at + open) {
-        let inside = &template[open + 1..];
-        let end = inside.find(['{', '}']).filter(|end| inside[*end..].starts_with('}'));
-        let name = end.map(|end| &inside[..end]);
-        match name.filter(|name| !name.is_empty() && !name.contains(char::is_whitespace)) {
-            Some(name) => {
-                if text < open {
-                    pieces.push(TemplatePiece::Text(&template[text..open]));
-                }
-                pieces.push(TemplatePiece::Placeholder(name));
-                at = open + name.len() + 2;
-                text = at;
-            }
-            None => at = open + 1,
-        }
-    }
-    if text < template.len() {
-        pieces.push(TemplatePiece::Text(&template[text..]));
-    }
-    pieces
-}
-
-/// The names of a template's placeholders, in order.
-pub(crate) fn placeholders(template: &str) -> impl Iterator<Item = &str> {
-    template_pieces(template).into_iter().filter_map(|piece| match piece {
-        TemplatePiece::Placeholder(name) => Some(name),
-        TemplatePiece::Text(_) => None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,27 +206,6 @@ mod tests {
         assert_eq!((top_k, description, read.output_filename_base.as_str()), (5, 150, "nuclia_answer"));
         assert!(read.inline_citation_links && read.audit_metadata.is_some_and(|audit| audit.enabled));
         assert!(read.prompt_rephrasing.is_none() && read.filter_expression_template.is_none());
-    }
-
-    #[test]
-    fn placeholders_are_names_between_braces_and_every_other_brace_is_text() {
-        let names: Vec<&str> = placeholders("{query} in {user@example.com}, {your-country}").collect();
-        assert_eq!(names, ["query", "user@example.com", "your-country"]);
-        for text in ["{}", "{ query }", "{open", "a } b", "{two words}", ""] {
-            assert_eq!(placeholders(text).count(), 0, "{text}");
-        }
-        assert_eq!(template_pieces("{{query}}")[1], TemplatePiece::Placeholder("query"));
-    }
-
-    #[test]
-    fn the_pieces_of_a_template_add_up_to_it() {
-        for template in ["{query}", "a {query} b", "{ x }{a}{b}", "é{query}", "{a{query}", "}{"] {
-            let pieces = template_pieces(template).into_iter().map(|piece| match piece {
-                TemplatePiece::Text(text) => text.to_owned(),
-                TemplatePiece::Placeholder(name) => format!("{{{name}}}"),
-            });
-            assert_eq!(pieces.collect::<String>(), template);
-        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) use knowledge::{EmbeddingSettings, Forget, KeywordIndexSettings, Serv
 pub(crate) use language::Language;
 #[cfg(test)]
 pub(crate) use managed::TemplateParameter;
-pub(crate) use managed::{ManagedRetrievalSettings, QUERY, TemplatePiece, placeholders, template_pieces};
+pub(crate) use managed::{ManagedRetrievalSettings, QUERY};
 pub(crate) use model::{Enforcement, Limits, ModelSettings, SearchSettings};
 pub(crate) use optional::OptionalService;
 pub use provider::Auth;

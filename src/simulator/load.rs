@@ -54,8 +54,8 @@ pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn parse(text: &str) -> Result<Behaviour, String> {
-    let behaviour: Behaviour = yaml::read(text).map_err(|why| why.problem.to_string())?;
+pub(crate) fn parse(text: &str) -> Result<Behaviour, yaml::ReadError> {
+    let behaviour: Behaviour = yaml::read(text)?;
     Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
 }
 

@@ -1,7 +1,7 @@
 //! A server on loopback that simulates a chat model, a search service and a managed retrieval service by declared
 //! behaviour: for trials without keys, for recordings, for load tests.
 //!
-//! [`load`] reads a [`Behaviour`] file, [`serve`] runs it. Its answers depend only on the request, the trial's seed,
+//! `load` reads a [`Behaviour`] file, [`serve`] runs it. Its answers depend only on the request, the trial's seed,
 //! the fault that its case declares and the behaviour's seed, so a lane gets the same answers in any order. Every
 //! response carries the header `x-ragcheck-simulator`, which marks recordings as simulated. Nothing here knows the
 //! flow: it sees messages.

@@ -242,7 +242,20 @@ fn several_gates(runs: u32) -> Vec<Line> {
             })
         })
     };
-    vec![("FAIL of a run of six gates at their targets, 150 units each".into(), run(0.05 / 6.0))]
+    let mut lines = vec![("FAIL of a run of six gates at their targets, 150 units each".into(), run(0.05 / 6.0))];
+    for numbers in [Numbers::BadAreLong, Numbers::GoodAreLong, Numbers::Even, Numbers::EachForItself] {
+        let fail = share(runs, 12, |rng| {
+            (0..6).any(|_| {
+                let clusters: Clusters = (0..150).map(|_| numbers.draw(rng, 0.05)).collect();
+                Sample::conversations(&clusters).upper_at(0.05 / 6.0) < 0.95
+            })
+        });
+        lines.push((
+            format!("FAIL of a run of six gates at their targets per conversation, 150 each, {numbers:?}"),
+            fail,
+        ));
+    }
+    lines
 }
 
 fn hold(lines: &[Line], runs: u32) {

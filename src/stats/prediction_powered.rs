@@ -1,10 +1,10 @@
 //! A rate from few human ratings and many verdicts of a judge, without trusting the judge.
 //!
 //! Prediction-powered inference (Angelopoulos et al. 2023, tuned as in their PPI++ of the same year): the judge's mean
-//! over all answers, corrected by what it gets wrong on those that people rated too. Valid only when the rated answers
-//! are a random sample.
+//! over all answers, corrected by its errors on those that people rated too. Valid only if the rated answers are a
+//! random sample and independent: the caller passes the means of dependent ones. Ratings are between 0 and 1.
 
-use super::rate::interval;
+use super::population;
 use super::student::normal_quantile;
 
 /// Fewer rated answers than this are too few for a normal interval alone.
@@ -62,13 +62,12 @@ pub(crate) fn estimate(rated: &[(f64, f64)], judged: &[f64], weight: Weight) -> 
     let half = normal_quantile(0.975) * (spread + noise).sqrt();
     let value = mean + more;
     let (mut low, mut high) = (value - half, value + half);
-    // Few ratings, or ratings that leave nothing over, say less than their spread: three that are all good do not show
-    // 100 %. What the ratings alone allow, exactly, is part of the interval then.
-    let is_binary = rated.iter().all(|(_, human)| is(*human, 0.0) || is(*human, 1.0));
-    if is_binary && (rated.len() < FEW || spread <= 0.0) {
-        let good = rated.iter().filter(|(_, human)| is(*human, 1.0)).count() as u64;
-        let exact = interval(good, rated.len() as u64);
-        (low, high) = (low.min(exact.0).max(0.0), high.max(exact.1).min(1.0));
+    // The spread of few or equal ratings is too small: three good ones do not show 100 %. The interval then covers the
+    // bounds from the ratings alone.
+    if rated.len() < FEW || spread <= 0.0 {
+        let (good, n) = (rated.iter().map(|(_, human)| human).sum(), rated.len() as u64);
+        low = low.min(population::lower_at(good, n, 0.025)).max(0.0);
+        high = high.max(population::upper_at(good, n, 0.025)).min(1.0);
     }
     Some(Estimate { value, low, high, weight })
 }
@@ -93,11 +92,6 @@ fn mean_of(values: &[f64]) -> f64 {
 fn variance(values: &[f64]) -> f64 {
     let mean = mean_of(values);
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64
-}
-
-/// Whether a rating is exactly that one: 0 and 1 are written, not computed.
-fn is(rating: f64, exactly: f64) -> bool {
-    rating.total_cmp(&exactly).is_eq()
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ fn bounded_at(sorted: &[u64], q: f64, alpha: f64) -> Option<Bounded> {
 /// A quantile is at most `x` where the lower bound on the share of values up to `x` reaches it, and at least `x` where the
 /// upper bound on the share below `x` does not exceed it; shares are bounded by the bet on clusters
 /// ([`Sample::Fixed`](super::Sample)). Shares grow with `x`, so the bounds hold for all `x` at once. With one value a
-/// cluster these are the bounds of [`bounded`].
+/// cluster these are bounds by order statistics.
 pub(crate) fn bounded_in_clusters(values: Vec<(u64, u32)>) -> Vec<Bounded> {
     in_clusters(values, &SHOWN, ALPHA)
 }

@@ -27,6 +27,7 @@ pub(crate) fn upper_bound(s: u64, n: u64) -> f64 {
 }
 
 /// Exact two-sided 95 % interval (Clopper and Pearson 1934).
+#[cfg(test)]
 pub(crate) fn interval(s: u64, n: u64) -> (f64, f64) {
     let (s, n) = (s as f64, n as f64);
     (lower_bound_at(s, n, ALPHA / 2.0), upper_bound_at(s, n, ALPHA / 2.0))

@@ -149,9 +149,12 @@ pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, Gradi
         let clean = |line: &str| secrets::clean(line).into_owned();
         write(folder, trace::GRADES, &|out| trace::write_grades(out, &rows, clean)).map_err(unwritten)?;
         write(folder, trace::JUDGEMENTS_CSV, &|out| grader::write_csv(out, &rows)).map_err(unwritten)?;
+        let mut written = vec![trace::GRADES, trace::JUDGEMENTS_CSV];
         if let Some(measured) = agreement(&plan, &graded, grader.digest()) {
             files::replace(folder.join(trace::AGREEMENT), measured.stored()).map_err(unwritten)?;
+            written.push(trace::AGREEMENT);
         }
+        trace::claim(folder, &written).map_err(unwritten)?;
         let mut evaluated = evaluation::score(folder, false)?;
         evaluated.write(folder).map_err(unwritten)?;
         evaluation::renew_runs_page(folder).map_err(unwritten)?;

@@ -58,6 +58,8 @@ pub struct ImportedRun {
     pub ignored: BTreeMap<String, usize>,
     /// Dropped duplicates: position in the file, from 1, and position of the original.
     pub copies: Vec<(usize, usize)>,
+    /// Note on additions of an earlier equal run that were not made here.
+    pub aside: Option<String>,
 }
 
 /// Imports the conversations of `file` (JSON or JSON lines, optionally gzip), evaluates them and writes a run folder
@@ -85,12 +87,10 @@ pub(crate) fn import(
     if let Some((criteria, not_measured_ok)) = project {
         read.by_project(criteria, not_measured_ok);
     }
-    let (ignored, copies) = (read.ignored.clone(), read.copies.clone());
-    let (folder, evaluated) = written(read, reports, root)?;
-    Ok(ImportedRun { folder, evaluated, ignored, copies })
+    Ok(written(read, reports, root)?)
 }
 
-fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathBuf, EvaluatedRun), SuiteError> {
+fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<ImportedRun, SuiteError> {
     let (mut plan, mut traces) = (read.plan, read.traces);
     let text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
     for trace in &mut traces {
@@ -111,9 +111,9 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<(PathB
     let mut evaluated = builder.finish();
     evaluated.write(writing.path()).map_err(unwritten)?;
     environment::write(writing.path(), "import", None, root, None).map_err(unwritten)?;
-    let folder = writing.finish(false).map_err(unwritten)?;
+    let (folder, aside) = writing.finish(false).map_err(unwritten)?;
     evaluation::write_runs_page(reports).map_err(unwritten)?;
-    Ok((folder, evaluated))
+    Ok(ImportedRun { folder, evaluated, ignored: read.ignored, copies: read.copies, aside })
 }
 
 /// Content of a file, unpacked if it is gzip.

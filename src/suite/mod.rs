@@ -61,6 +61,13 @@ impl Suite {
     ///
     /// # Errors
     /// [`SuiteError::Files`] with all mistakes in the files and their positions.
+    ///
+    /// ```
+    /// use ragcheck::{Suite, SuiteError};
+    ///
+    /// let missing = Suite::load(".".as_ref(), &["scenarios/no-such.yaml".into()], None);
+    /// assert!(matches!(missing, Err(SuiteError::Files(_))));
+    /// ```
     pub fn load(folder: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<Self, SuiteError> {
         let loaded = scenario::load(&scenario::find_root(folder), paths, criteria, &crate::catalogues())?;
         Ok(Self { loaded: Arc::new(loaded) })

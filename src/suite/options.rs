@@ -45,6 +45,14 @@ pub struct BaseCommit {
 }
 
 /// Options of a run; the default replays every trial into the project's reports folder.
+///
+/// ```
+/// use ragcheck::{RunOptions, Selection};
+///
+/// let selection = Selection { tags: vec!["smoke".into()], ..Selection::default() };
+/// let options = RunOptions { selection, jobs: Some(2), ..RunOptions::default() };
+/// assert_eq!(options.mode, ragcheck::Mode::Replay);
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
     /// Source of services' responses.
@@ -61,7 +69,7 @@ pub struct RunOptions {
     pub until_decided: bool,
     /// Maximum number of trials of a run until decided.
     pub max_trials: Option<u64>,
-    /// Threads in replay (default: one per core), else number of concurrent trials (default: [`DEFAULT_JOBS`]).
+    /// Threads in replay (default: one per core), else number of concurrent trials (default: 4).
     pub jobs: Option<u16>,
     /// Maximum number of requests of a live or recording run.
     pub max_calls: Option<u64>,

@@ -1,19 +1,29 @@
 //! Progress of a run: counted by the threads that run trials, read by another thread.
 
 use crate::gate::Verdict;
-use crate::trial::TrialRunner;
+use crate::transport::Budget;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Counters of a run in progress.
+///
+/// ```
+/// use ragcheck::RunOptions;
+///
+/// let options = RunOptions::default();
+/// let progress = options.progress.clone();
+/// // While another thread runs the suite with these options:
+/// let reached = progress.reached();
+/// println!("{} of {} trials", reached.done, reached.planned);
+/// ```
 #[derive(Default)]
 pub struct Progress {
     planned: AtomicUsize,
     done: AtomicUsize,
     failed: AtomicUsize,
     dollars: Mutex<Option<f64>>,
-    runner: OnceLock<Arc<TrialRunner>>,
+    budget: OnceLock<Arc<Budget>>,
 }
 
 /// Progress of a run at one moment.
@@ -42,21 +52,21 @@ impl fmt::Debug for Progress {
 impl Progress {
     /// Current progress.
     pub fn reached(&self) -> Reached {
-        let budget = self.runner.get().map(|runner| runner.budget());
+        let budget = self.budget.get();
         Reached {
             planned: self.planned.load(Ordering::Relaxed),
             done: self.done.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
-            running: budget.map_or(0, crate::transport::Budget::under_way),
-            requests: budget.map_or(0, crate::transport::Budget::calls),
+            running: budget.map_or(0, |budget| budget.under_way()),
+            requests: budget.map_or(0, |budget| budget.calls()),
             dollars: *self.dollars.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 
     /// Starts a run of `planned` trials.
-    pub(super) fn begin(&self, planned: usize, runner: &Arc<TrialRunner>) {
+    pub(super) fn begin(&self, planned: usize, budget: &Arc<Budget>) {
         self.planned.store(planned, Ordering::Relaxed);
-        let _ = self.runner.set(Arc::clone(runner));
+        let _ = self.budget.set(Arc::clone(budget));
     }
 
     /// Counts an ended trial.

@@ -4,9 +4,11 @@ use super::first_replay::ForeignTools;
 use super::{BaseCommit, DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, draws, environment, failed_trials};
 use crate::cassette::CassetteError;
 use crate::gate::Evaluation;
+use crate::grader;
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::{self, Plan, Selection};
 use crate::platform::bounds::Bound;
+use crate::platform::files;
 use crate::platform::secrets;
 use crate::scenario::Loaded;
 use crate::suite::evaluation::{self, Designs, EvaluatedRun, EvaluationBuilder, Preparer, passes};
@@ -15,7 +17,7 @@ use crate::trace::text::plural;
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
 use crate::trial::run::{self, Begun, Commit, EarlierDraws, Journal, Kept, LiveOptions, Step, folder::Writing};
-use crate::trial::{self, TrialRunner};
+use crate::trial::{self, Opened, external};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::io;
@@ -78,11 +80,11 @@ impl Suite {
         let reports = options.reports.clone().unwrap_or_else(|| self.reports());
         let record = options.mode == Mode::Record;
         let _alone = record.then(|| recordings::lock("run --mode record")).transpose()?.flatten();
-        let Prepared { plan, text, runner, kept, earlier, mut notes } = self.prepare(options, &reports)?;
+        let Prepared { plan, text, opened, kept, earlier, mut notes } = self.prepare(options, &reports)?;
         if record {
-            recordings::writable(&runner, &plan)?;
+            recordings::writable(&opened, &plan)?;
         }
-        options.progress.begin(plan.trials.len(), &runner);
+        options.progress.begin(plan.trials.len(), &opened.budget);
         let journal = journal(options, &reports, &plan, &text)?;
         let unwritten = |error: io::Error| match &journal {
             // Paid results are in the journal.
@@ -112,7 +114,7 @@ impl Suite {
                 let made = preparer.prepare(&again);
                 let verdict = made.verdict().unwrap_or(run::UNJUDGED);
                 if record {
-                    runner.note_run_again(&again, verdict).map_err(unnoted)?;
+                    trial::note_run_again(&opened, &again, verdict).map_err(unnoted)?;
                 }
                 if let Some(last) = trial.finished.trace.evidence.run_again.last_mut() {
                     verdict.clone_into(last);
@@ -120,7 +122,7 @@ impl Suite {
                 trial.made = preparer.prepare(&trial.finished.trace);
                 writing.run_again(&made.line)?;
             } else if let Some(verdict) = trial.made.verdict().filter(|_| record && completed) {
-                runner.note_verdict(&trial.finished.trace, verdict).map_err(unnoted)?;
+                trial::note_verdict(&opened, &trial.finished.trace, verdict).map_err(unnoted)?;
                 // A replay of the recording has the same note.
                 trial.finished.trace.evidence.noted_verdict = Some(verdict.to_owned());
                 trial.made = preparer.prepare(&trial.finished.trace);
@@ -137,7 +139,7 @@ impl Suite {
             Ok(ControlFlow::Continue(()))
         };
         let carried_out =
-            carry_out(options, &runner, &plan, (journal.as_ref(), &kept, &earlier), &preparer, &mut commit);
+            carry_out(options, &opened, &plan, (journal.as_ref(), &kept, &earlier), &preparer, &mut commit);
         carried_out.map_err(|error| match &journal {
             Some(journal) => SuiteError::Interrupted { error, finished: journal.finished() },
             None => SuiteError::Stopped(error),
@@ -153,10 +155,11 @@ impl Suite {
         let point = seen.gather.identity();
         environment::write(writing.path(), options.mode.as_str(), options.jobs, root, Some(&point))
             .map_err(unwritten)?;
-        let ended = runner.budget().reason();
+        let ended = opened.budget.reason();
         let newest = ended.is_none() && !chosen.chooses_cases() && options.failed.is_none();
-        let folder = writing.finish(newest).map_err(unwritten)?;
-        // Additions to an earlier equal run: grades count, and the page links to its comparisons.
+        let (folder, aside) = writing.finish(newest).map_err(unwritten)?;
+        notes.extend(aside);
+        // Additions to an earlier equal run, made here: grades count, and the page links to its comparisons.
         if folder.join(trace::GRADES).exists() {
             evaluated = evaluation::score(&folder, options.for_comparison)?;
         }
@@ -189,8 +192,8 @@ impl Suite {
         let (mut plan, note) = self.planned(options)?;
         name_models(options, &mut plan);
         let mut notes: Vec<String> = note.into_iter().collect();
-        let mut runner = self.runner(options, &plan)?;
-        plan.machines = runner.machines();
+        let mut opened = self.open(options, &plan)?;
+        plan.machines = opened.machines();
         // A recording reports the result of its replay.
         plan.mode = Some(if options.mode == Mode::Live { trace::Mode::Live } else { trace::Mode::Replay });
         if options.mode != Mode::Replay {
@@ -221,7 +224,7 @@ impl Suite {
                 plan = self.planned(&RunOptions { selection: only, failed: None, ..options.clone() })?.0;
                 name_models(options, &mut plan);
                 (plan.machines, plan.mode) = (machines, mode);
-                runner = self.runner(options, &plan)?;
+                opened = self.open(options, &plan)?;
                 plan.part = Some(plan::Part { of, by: "--failed".to_owned(), cases: true, scenarios: false });
                 if options.mode != Mode::Replay {
                     plan.order = plan::interleaved(&plan.trials, plan.seed);
@@ -236,11 +239,11 @@ impl Suite {
             }
         }
         if options.max_cost.is_some() {
-            let unpriced: Vec<String> = runner.unpriced(&plan).into_keys().collect();
+            let unpriced: Vec<String> = recordings::unpriced(self.loaded(), &plan).into_keys().collect();
             if !unpriced.is_empty() {
                 return Err(SuiteError::Unpriced(unpriced));
             }
-            let unbounded: Vec<String> = runner.unbounded(&plan).into_keys().collect();
+            let unbounded: Vec<String> = recordings::unbounded(&plan).into_keys().collect();
             if !unbounded.is_empty() {
                 return Err(SuiteError::Unbounded(unbounded));
             }
@@ -251,10 +254,10 @@ impl Suite {
             let in_part = self.drawn_in_part(options, &plan)?;
             let live = options.mode == Mode::Live;
             let earlier = draws::earlier(reports, options.failed.as_deref(), live, &plan, &in_part);
-            runner = runner.drawing_in_part(in_part);
+            opened.in_part = in_part;
             earlier
         };
-        Ok(Prepared { plan: Arc::new(plan), text, runner: Arc::new(runner), kept, earlier, notes })
+        Ok(Prepared { plan: Arc::new(plan), text, opened: Arc::new(opened), kept, earlier, notes })
     }
 
     /// Recordings of planned trials that changed since the base commit.
@@ -262,13 +265,17 @@ impl Suite {
         let BaseCommit { name, same } = options.base.as_ref()?;
         let Loaded { root, project, .. } = &**self.loaded();
         let folder = root.join(&project.cassettes);
-        let is_changed = |trial: &plan::PlannedTrial| {
-            let lane = format!("{}.yaml", trial.id);
-            !same.contains(&lane) && folder.join(lane).exists()
-        };
+        let is_changed = |file: &str| !same.contains(file) && folder.join(file).exists();
         let trials = (0..plan.trials.len()).filter_map(|place| plan.trials.at(place));
-        let trials = trials.filter(is_changed).map(|trial| trial.id).collect();
-        Some(plan::ChangedRecordings { base: name.clone(), trials })
+        let lanes = trials.map(|trial| trial.id).filter(|id| is_changed(&format!("{id}.yaml")));
+        // A stopping design decides which trials count, and a recorded grading which answers pass.
+        let designs = plan.scenarios.iter().map(|scenario| format!("{}/stopping.json", scenario.name));
+        let gradings = files::entries(folder.join(grader::FOLDER)).unwrap_or_default().into_iter();
+        let gradings = gradings
+            .filter(|entry| !entry.is_folder)
+            .filter_map(|entry| Some(format!("{}/{}", grader::FOLDER, entry.path.file_name()?.to_string_lossy())));
+        let others = designs.chain(gradings).filter(|file| is_changed(file));
+        Some(plan::ChangedRecordings { base: name.clone(), trials: lanes.chain(others).collect() })
     }
 
     /// The selected part of the suite, if the selection makes it a part.
@@ -305,10 +312,12 @@ impl Suite {
         Ok((self.plan_passes(selection, seed, most)?, None))
     }
 
-    fn runner(&self, options: &RunOptions, plan: &Plan) -> Result<TrialRunner, SuiteError> {
-        let runner = TrialRunner::new(Arc::clone(self.loaded()), plan)?.with_variables(options.variables.clone());
-        runner.agents_named(plan)?;
-        Ok(runner.with_budget(Budget::new(options.max_calls).with_dollars(options.max_cost)))
+    fn open(&self, options: &RunOptions, plan: &Plan) -> Result<Opened, SuiteError> {
+        let mut opened = Opened::new(Arc::clone(self.loaded()), plan)?;
+        external::agents_named(&opened, plan)?;
+        opened.variables.clone_from(&options.variables);
+        opened.budget = Arc::new(Budget::new(options.max_calls).with_dollars(options.max_cost));
+        Ok(opened)
     }
 }
 
@@ -343,7 +352,7 @@ struct Prepared {
     plan: Arc<Plan>,
     /// Text of `plan.json`.
     text: Vec<u8>,
-    runner: Arc<TrialRunner>,
+    opened: Arc<Opened>,
     /// Trials that another run finished.
     kept: Kept,
     /// Draws of trials in earlier runs.
@@ -388,7 +397,7 @@ fn name_models(options: &RunOptions, plan: &mut Plan) {
 
 fn carry_out(
     options: &RunOptions,
-    runner: &Arc<TrialRunner>,
+    opened: &Arc<Opened>,
     plan: &Arc<Plan>,
     (journal, kept, earlier): (Option<&Journal>, &Kept, &EarlierDraws),
     preparer: &Preparer<'_>,
@@ -401,7 +410,7 @@ fn carry_out(
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let Some(journal) = journal else {
-        return run::replay(runner, plan, options.jobs.map_or(cores, usize::from), kept, &inspect, commit);
+        return run::replay(opened, plan, options.jobs.map_or(cores, usize::from), kept, &inspect, commit);
     };
     let live = LiveOptions {
         jobs: usize::from(options.jobs.unwrap_or(DEFAULT_JOBS)),
@@ -411,7 +420,7 @@ fn carry_out(
         kept,
         earlier,
     };
-    run::live(runner, plan, live, &inspect, commit)
+    run::live(opened, plan, live, &inspect, commit)
 }
 
 /// Note that some passages are not stored in full.

@@ -4,6 +4,7 @@
 //! rejects a newer version and ignores unknown fields of an equal one.
 
 use super::{Seal, seal, sealed};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ const VERSION: u32 = 1;
 pub(crate) const AGREEMENT: &str = "agreement.json";
 
 /// The agreement of a rubric's items with people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasuredAgreement {
     /// Format version.
     pub version: u32,
@@ -31,7 +32,7 @@ pub struct MeasuredAgreement {
 }
 
 /// Grades of one item compared with human ratings, one per trial.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
     /// Both pass it.
     pub both: u64,
@@ -47,7 +48,7 @@ pub struct Agreement {
 }
 
 /// A model's errors with each case counted once, however often it was rated: repetitions of a case err together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorsByCase {
     /// Cases with an answer that the person fails.
     pub bad: u64,

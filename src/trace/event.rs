@@ -1,11 +1,12 @@
 //! Events of a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
 use super::{Logged, ToolResult};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One event. For anything with a duration, `at_us` is its start and the kind carries `took_us`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// Time, in microseconds.
     pub at_us: u64,
@@ -18,7 +19,20 @@ pub struct Event {
 }
 
 /// Kinds of events.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+///
+/// ```
+/// use ragcheck::{Trace, What};
+///
+/// /// Names of the tools that the model called, in order.
+/// fn tools(trace: &Trace) -> Vec<&str> {
+///     let called = trace.events.iter().filter_map(|event| match &event.what {
+///         What::ToolCalled(call) => Some(call.tool.as_str()),
+///         _ => None,
+///     });
+///     called.collect()
+/// }
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// A conversation began.
@@ -73,7 +87,7 @@ impl What {
 }
 
 /// One transition of the state machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moved {
     /// State before the transition.
     pub from: String,
@@ -84,7 +98,7 @@ pub struct Moved {
 }
 
 /// One completion of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCalled {
     /// Ordinal of the completion within the trial, from 0.
     pub call: u32,
@@ -108,7 +122,7 @@ pub struct ModelCalled {
 }
 
 /// Outcome of a model call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// A completion.
@@ -130,7 +144,7 @@ impl Reply {
 }
 
 /// A completion of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Completion {
     /// The model that answered.
     pub model: String,
@@ -140,7 +154,7 @@ pub struct Completion {
     /// A refusal in the provider's own field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// Names of the tools called, in order; the calls themselves are [`ToolCalled`] events.
+    /// Names of the tools called, in order; the calls themselves are events `tool_called`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<String>,
     /// Why it stopped: `stop`, `tool_calls`, `length`, `content_filter` or the provider's word.
@@ -157,7 +171,7 @@ pub struct Completion {
 }
 
 /// One HTTP attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attempt {
     /// The service called, if the event does not imply it: `embeddings`. Older readers ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,9 +193,9 @@ pub struct Attempt {
 }
 
 /// One call of a tool and its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCalled {
-    /// Ordinal of the completion (`ModelCalled::call`) that asked for it.
+    /// Ordinal of the completion that asked for it, within the trial, from 0.
     pub call: u32,
     /// The provider's id of the call.
     pub id: String,
@@ -199,7 +213,7 @@ pub struct ToolCalled {
 }
 
 /// One search by the flow, with its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowSearch {
     /// The search query.
     pub query: String,
@@ -218,7 +232,7 @@ impl FlowSearch {
 }
 
 /// Outcome of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// Ran and returned this result.
@@ -254,7 +268,7 @@ impl ToolOutcome {
 }
 
 /// Reason why a call was not executed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rejection {
     /// Machine-readable cause: `unknown_tool`, `not_json`, `schema`, `length`, `hostile`, `generic_keyword`, `order`, …
     pub cause: String,
@@ -265,7 +279,7 @@ pub struct Rejection {
 }
 
 /// A message of the controller to the model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FedBack {
     /// The step that is missing: `knowledge_base`, `keywords` or `response`.
     pub step: String,
@@ -278,7 +292,7 @@ pub struct FedBack {
 }
 
 /// Kinds of retries, which are never summed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Account {
     /// HTTP attempts: rate limits, server errors, resets.
@@ -301,7 +315,7 @@ impl Account {
 }
 
 /// One retry whose outcome is known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Retried {
     /// The account that it counts for.
     pub account: Account,
@@ -318,13 +332,13 @@ pub struct Retried {
 }
 
 /// The end of a turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnEnded {
     /// From the user's message to the answer, in microseconds.
     pub took_us: u64,
     /// Result for the user.
     pub outcome: TurnOutcome,
-    /// The whole history after this turn, which later turns must send, as in [`ModelCalled::shown`].
+    /// The whole history after this turn, which later turns must send: `role:digest` for each message.
     pub history: Vec<String>,
     /// Body of a chat service's reply for this turn, if the case has expectations on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -332,7 +346,7 @@ pub struct TurnEnded {
 }
 
 /// Result of a turn for the user.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
     /// An answer, through the response tool.
@@ -347,7 +361,7 @@ pub enum TurnOutcome {
 }
 
 /// An accepted answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// The text.
     pub text: String,
@@ -363,7 +377,7 @@ pub struct Answer {
     /// Whether it is a declared refusal: it uses the flow's wording for finding no answer in the sources.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
-    /// Undetermined members ([`SOURCES`], [`USED_INTERNAL_KB`], [`USED_EXTERNAL_KB`]): their values have no meaning.
+    /// Undetermined members (`sources`, `used_internal_kb`, `used_external_kb`): their values have no meaning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<String>,
     /// For an external agent: whether its sources use the names of the passages in its traffic.
@@ -386,7 +400,7 @@ impl Answer {
 }
 
 /// One source of an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceRef {
     /// `internal` or `external`.
     pub kind: String,

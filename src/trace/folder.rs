@@ -12,11 +12,12 @@
 //! | `grades.jsonl` | grades of answers, where a model graded them, see [`super::Grade`] |
 //! | `judgements.csv` | the same as a table |
 //! | `agreement.json` | how far they agree with people, where the run has ratings, see [`super::MeasuredAgreement`] |
+//! | `own-files.json` | which grades and comparisons were made on this machine |
 //! | `exit-code.json` | the exit code of the run, where more than its criteria decided it: `run --baseline --fail-on` |
 //! | `comparison.csv`, `comparison.html`, `comparison.json` | the last comparison in which it was the newer side |
 //! | `variants.csv`, `pairs.csv`, `variants.html`, `variants.json` | the last comparison of its variants |
 //!
-//! `plan.json` and each line of `traces.jsonl` end with a digest, see [`super::seal`]: edits by hand are reported.
+//! `plan.json` and each line of `traces.jsonl` end with a digest, see `super::seal`: edits by hand are reported.
 //!
 //! `score` reads `plan.json`, `traces.jsonl` and, where it exists, `grades.jsonl`, and nothing else.
 
@@ -101,6 +102,27 @@ pub enum TraceError {
 
 /// Writes one trace as one line.
 ///
+/// ```
+/// use ragcheck::{Trace, read_traces, write_trace};
+///
+/// let trace: Trace = serde_json::from_value(serde_json::json!({
+///     "version": 2,
+///     "trial": "refunds/deposit/tool-rag.base.1",
+///     "scenario": "refunds",
+///     "case": "deposit",
+///     "lane": {"flow": "tool-rag", "variant": "base", "repetition": 1},
+///     "seed": 0,
+///     "evidence": {"mode": "live", "recorded_from": "my agent", "model": "m", "knowledge": ""},
+///     "end": "completed",
+///     "took_us": 1_250_000,
+///     "events": [],
+/// }))?;
+/// let mut lines = Vec::new();
+/// write_trace(&mut lines, &trace)?;
+/// assert_eq!(read_traces(lines.as_slice()).next().transpose()?, Some(trace));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If it cannot be written as JSON.
 pub fn write_trace(out: &mut Vec<u8>, trace: &Trace) -> serde_json::Result<()> {
@@ -150,6 +172,17 @@ fn too_large(bound: Bound) -> io::Error {
 }
 
 /// Reads traces line by line, skipping blank lines, up to the first invalid line; holds only one in memory.
+///
+/// ```
+/// use std::io::BufReader;
+///
+/// let file = std::fs::File::open("tests/runs/positional/traces.jsonl")?;
+/// for trace in ragcheck::read_traces(BufReader::new(file)) {
+///     let trace = trace?;
+///     println!("{}: {} events in {} µs", trace.trial, trace.events.len(), trace.took_us);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn read_traces(mut input: impl BufRead) -> impl Iterator<Item = Result<Trace, TraceError>> {
     let (mut line, mut ended) = (0, false);
     std::iter::from_fn(move || {

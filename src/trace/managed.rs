@@ -1,11 +1,12 @@
 //! Answer of a managed retrieval service, and the artifact made from it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// One answer of a managed retrieval service with its artifact.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManagedAnswer {
     /// Status sent to the model.
     pub status: ManagedStatus,
@@ -49,7 +50,7 @@ pub struct ManagedAnswer {
 }
 
 /// Status of a call for the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ManagedStatus {
     /// There is an answer and an artifact.
@@ -69,7 +70,7 @@ impl ManagedStatus {
 }
 
 /// Spans of the service's text that cite one passage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ManagedCitation {
     /// The passage's id.
     pub paragraph: String,
@@ -79,12 +80,21 @@ pub struct ManagedCitation {
     /// Its page, from 0, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u64>,
-    /// The spans: first character, and the one after the last, in code points.
-    pub spans: Vec<(u64, u64)>,
+    /// The cited spans of the text.
+    pub spans: Vec<TextSpan>,
+}
+
+/// A span of a text, in code points. Up to version 4 a list of the two places, which is still read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TextSpan {
+    /// Place of the first character, from 0.
+    pub start: u64,
+    /// Place after the last character.
+    pub end: u64,
 }
 
 /// One source by its number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ManagedSource {
     /// Its number in the artifact, from 1.
     pub number: u32,
@@ -104,7 +114,7 @@ pub struct ManagedSource {
 }
 
 /// A file made by a tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
     /// Its name.

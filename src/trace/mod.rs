@@ -11,17 +11,20 @@
 //! | 2 | `roles` and `offered`; agents that run elsewhere keep the names of their tools | as it stands |
 //! | 3 | events `logged`, of agents that log their trajectory; a trace without one is still written as version 2 | as it stands |
 //! | 4 | events `searched`, of searches by a flow; the outcome `unseen`; trials that end as `proxy_refused` or `nothing_asked`; a trace without one is still written as the version before | as it stands |
+//! | 5 | citations of external answers and spans of managed ones have named members; a trace without one is still written as the version before | older lists of values in the order of the members |
 //!
 //! A build that reads only version 1 rejects version 2: it would take an external agent's tool names for tools
 //! without a role, and report that none of them was called.
 
 mod agreement;
 pub(crate) mod citations;
+pub(crate) mod columns;
 mod event;
 mod folder;
 mod grade;
 mod managed;
 pub(crate) mod markers;
+mod own_files;
 mod passages;
 mod result;
 mod role;
@@ -35,6 +38,7 @@ pub use event::*;
 pub use folder::*;
 pub(crate) use grade::*;
 pub(crate) use managed::*;
+pub(crate) use own_files::{EARLIER, claim, set_aside};
 pub(crate) use passages::{NamedPassage, PASSAGES, PassageText, PassageWriter, Passages, PassagesError, Searched};
 pub(crate) use result::*;
 pub(crate) use role::version_1;
@@ -43,16 +47,25 @@ pub use seal::seal;
 pub(crate) use seal::{Seal, sealed};
 pub(crate) use trajectory::Logged;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The newest version of the trace format that this build writes and reads.
-pub(crate) const TRACE_VERSION: u32 = 4;
+pub(crate) const TRACE_VERSION: u32 = 5;
 
 /// The version that a trace with these events is written in: the oldest that fits, so that older builds can read it.
 pub(crate) fn version_of(events: &[Event]) -> u32 {
+    let cites = |event: &Event| match event.what.given() {
+        Some(ToolResult::External(found)) => !found.citations.is_empty(),
+        Some(ToolResult::Search(found)) => {
+            found.managed.iter().flat_map(|managed| &managed.citations).any(|citation| !citation.spans.is_empty())
+        }
+        _ => false,
+    };
     let needs = |event: &Event| match &event.what {
-        What::Searched(_) => TRACE_VERSION,
-        What::ToolCalled(call) if call.outcome.is_unseen() => TRACE_VERSION,
+        _ if cites(event) => TRACE_VERSION,
+        What::Searched(_) => 4,
+        What::ToolCalled(call) if call.outcome.is_unseen() => 4,
         What::Logged(_) => 3,
         _ => 2,
     };
@@ -63,7 +76,7 @@ pub(crate) fn version_of(events: &[Event]) -> u32 {
 pub(crate) const EXTERNAL: &str = "external";
 
 /// Whether a trial measures the agent or controls the measurement.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
     /// The trial proper.
@@ -74,7 +87,7 @@ pub enum Arm {
 }
 
 /// Flow, variant, repetition and arm: recordings are never shared between lanes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Lane {
     /// The agent's flow, `tool-rag` for example.
     pub flow: String,
@@ -95,7 +108,7 @@ impl std::fmt::Display for Lane {
 }
 
 /// Source of a trace's traffic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// From a cassette, on a virtual clock.
@@ -117,12 +130,12 @@ impl std::fmt::Display for Mode {
 }
 
 /// Origin of a trace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// Replayed, live or imported.
     pub mode: Mode,
     /// Service that answered, at recording time: `simulator`, or the provider's name and model. For imported
-    /// messages, the file. [`ASKED_NOBODY`] if no service was called.
+    /// messages, the file. `nothing` if no service was called.
     pub recorded_from: String,
     /// When it was recorded (RFC 3339, UTC); `None` in a live run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,6 +168,21 @@ fn is_zero(number: &u32) -> bool {
 pub(crate) const ASKED_NOBODY: &str = "nothing";
 
 impl Evidence {
+    /// Evidence of a first draw, with nothing known of its knowledge.
+    pub fn new(mode: Mode, recorded_from: String, model: &str) -> Self {
+        Self {
+            mode,
+            recorded_from,
+            recorded_at: None,
+            model: model.to_owned(),
+            knowledge: String::new(),
+            earlier_takes: Vec::new(),
+            noted_verdict: None,
+            run_again: Vec::new(),
+            replaced_errors: 0,
+        }
+    }
+
     /// Service that answered; `None` if no service was called.
     pub fn answered_by(&self) -> Option<&str> {
         (self.recorded_from != ASKED_NOBODY).then_some(self.recorded_from.as_str())
@@ -194,9 +222,9 @@ pub(crate) fn draws(earlier: &[String], run_again: &[String], errors: u32) -> Op
 }
 
 /// The events of one trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trace {
-    /// Format version, see [`TRACE_VERSION`].
+    /// Format version: the oldest that can represent the trace.
     pub version: u32,
     /// The id of its plan, that of `plan.json` in the same folder. Empty in traces of older builds and of other
     /// programs.
@@ -224,7 +252,7 @@ pub struct Trace {
     /// allowed to refuse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Passages found by its searches, by base; their whole text is stored beside the traces, see [`Passages`]. Empty
+    /// Passages found by its searches, by base; their whole text is stored in `passages.jsonl`. Empty
     /// in traces of older builds and of imported messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passages: Vec<Searched>,
@@ -236,8 +264,8 @@ pub struct Trace {
     pub events: Vec<Event>,
 }
 
-/// How a trial ended. An agent that answers with an error has `Completed` its trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// How a trial ended. An agent that answers with an error has completed its trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialEnd {
     /// Every conversation was run to its end.
@@ -257,7 +285,7 @@ impl TrialEnd {
 }
 
 /// Reason why a trial could not be run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialError {
     /// Kind of error.
     pub kind: TrialErrorKind,
@@ -270,8 +298,8 @@ pub struct TrialError {
     pub detail: Vec<String>,
 }
 
-/// Kinds of [`TrialError`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// Kinds of errors of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialErrorKind {
     /// The lane has no cassette.

@@ -12,6 +12,7 @@
 use super::{Hit, Seal, SearchResult, ToolResult, Trace, folder, seal, sealed};
 use crate::platform::bounds::Bound;
 use crate::platform::files;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -74,7 +75,7 @@ impl Deref for NamedPassage {
 }
 
 /// The passages of one knowledge base that the searches of a trial found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Searched {
     /// The base, by the name that the scenario gives it.
     pub base: String,

@@ -3,13 +3,14 @@
 //! A flow declares its [`Machine`] beside its code; `plan.json` stores it, so that evaluation needs no flow.
 
 use crate::trace::{Trace, What};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 #[cfg(test)]
 use std::collections::BTreeSet;
 
 /// A flow's states and transitions, for one turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// The state in which every turn begins.
     pub initial: String,
@@ -20,7 +21,7 @@ pub struct Machine {
 }
 
 /// One allowed transition.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Transition {
     /// State before it.
     pub from: String,

@@ -62,7 +62,7 @@ pub(crate) fn clip(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(secrets::beginning(text, most.saturating_sub(1)) + "…")
 }
 
-/// `text` on one line of at most `most` characters: [`line`], clipped.
+/// `text` on one line of at most `most` characters: `line`, clipped.
 pub(crate) fn quote(text: &str, most: usize) -> String {
     clip(&line(text), most).into_owned()
 }

@@ -4,11 +4,12 @@
 //! two. A log message that the model must receive is named by its digest, as in
 //! [`ModelCalled::shown`](super::ModelCalled::shown).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One entry.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Logged {
     /// Progress shown to a waiting user.

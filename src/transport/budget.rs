@@ -81,7 +81,7 @@ impl Budget {
         Self { most_calls, ..Self::default() }
     }
 
-    /// Adds a limit in US dollars: the maximum cost of each request, by its [`Tariff`], is reserved before it is sent.
+    /// Adds a limit in US dollars: the maximum cost of each request, by its `Tariff`, is reserved before it is sent.
     #[must_use]
     pub fn with_dollars(mut self, most: Option<f64>) -> Self {
         self.most_dollars = most;

@@ -1,6 +1,6 @@
 //! Sends requests over the network, with reqwest on rustls.
 
-use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, sse};
+use super::{HttpRequest, HttpResponse, Service, StreamEnd, Transport, TransportError, links, raw, sse};
 use crate::cassette::{Chunk, LONGEST_BODY, Redactor, UnpackError, unpack};
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::platform::loopback;
@@ -89,7 +89,7 @@ impl LiveTransport {
     /// Creates a transport to these services; the keys are redacted from error messages.
     ///
     /// # Errors
-    /// [`LiveError`] if a base URL or key is unusable.
+    /// `LiveError` if a base URL or key is unusable.
     pub fn new(targets: BTreeMap<Service, Target>, clock: Arc<dyn Clock>) -> Result<Self, LiveError> {
         // Another part of the process may have installed the provider already.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -139,7 +139,7 @@ impl LiveTransport {
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
-        if let Some(message) = links::broken(&request.body) {
+        if let Some(message) = links::broken_in(&request) {
             return Err(TransportError::Invalid { message });
         }
         let Some(target) = self.targets.get(&request.service) else {
@@ -151,10 +151,14 @@ impl LiveTransport {
         let method = reqwest::Method::from_bytes(request.method.as_bytes()).unwrap_or(reqwest::Method::POST);
         let direct = request.service == Service::Agent || loopback::is_loopback_url(&target.base_url);
         let client = if direct { &self.direct } else { &self.client };
-        let mut call =
-            client.request(method, url).header(CONTENT_TYPE, "application/json").header(ACCEPT_ENCODING, "identity");
+        let mut call = client.request(method, url).header(ACCEPT_ENCODING, "identity");
+        if !request.headers.iter().any(|(name, _)| name == CONTENT_TYPE.as_str()) {
+            call = call.header(CONTENT_TYPE, "application/json");
+        }
         if !request.body.is_null() {
-            call = call.body(request.body.to_string());
+            let declared = matches!(request.service, Service::Declared(_));
+            call =
+                call.body(if declared { raw::unpacked(&request.body) } else { request.body.to_string().into_bytes() });
         }
         // An agent's own key is not replaced.
         let own = request.headers.iter().any(|(name, _)| Auth::ALL.iter().any(|auth| auth.header() == name));

@@ -7,6 +7,7 @@ mod links;
 mod live;
 mod pace;
 mod query_keys;
+pub(crate) mod raw;
 mod record;
 mod replay;
 pub mod sse;
@@ -35,7 +36,8 @@ use crate::cassette::Chunk;
 use crate::platform::clock::BoxFuture;
 use bytes::Bytes;
 use serde_json::Value;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Position of an exchange in a recording.
@@ -51,8 +53,7 @@ pub struct RecordedPlace {
 pub(crate) type PlacedResult = (Option<RecordedPlace>, Result<HttpResponse, TransportError>);
 
 /// Service of a request. Cassettes, limits and reports distinguish services by this.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Service {
     /// The chat model.
     Model,
@@ -66,9 +67,25 @@ pub enum Service {
     ManagedRetrieval,
     /// An external agent: it receives requests, and its replies are not recorded.
     Agent,
+    /// A service that the scenario of an external agent declares, by name: compared exactly, and not read.
+    Declared(&'static str),
 }
 
+/// Names of declared services; a run has few, and each is kept once.
+static DECLARED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
 impl Service {
+    /// The declared service of that name.
+    pub(crate) fn declared(name: &str) -> Self {
+        let mut names = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = names.get(name).copied().unwrap_or_else(|| {
+            let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
+            names.insert(kept);
+            kept
+        });
+        Self::Declared(known)
+    }
+
     /// Name in cassettes and messages.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -78,6 +95,7 @@ impl Service {
             Self::Knowledge => "knowledge",
             Self::ManagedRetrieval => "managed_retrieval",
             Self::Agent => "agent",
+            Self::Declared(name) => name,
         }
     }
 }
@@ -130,11 +148,25 @@ pub struct HttpRequest {
 const VERSION_HEADERS: [&str; 3] = ["anthropic-version", "anthropic-beta", "openai-beta"];
 
 impl HttpRequest {
+    /// A request without headers whose answer is not a stream.
+    pub(crate) fn new(
+        service: Service,
+        profile: &'static Profile,
+        method: &'static str,
+        path: impl Into<String>,
+        body: impl Into<Arc<Value>>,
+    ) -> Self {
+        Self { service, profile, method, path: path.into(), body: body.into(), stream: None, headers: Vec::new() }
+    }
+
     /// The values of [`HttpRequest::headers`] and the keys in the query, as pairs for a redactor: a name for messages,
     /// and the value.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         let value = |value: &str| value.strip_prefix("Bearer ").unwrap_or(value).trim().to_owned();
-        let secret = self.headers.iter().filter(|(name, _)| !VERSION_HEADERS.contains(&name.as_str()));
+        let declared = matches!(self.service, Service::Declared(_));
+        let secret = self.headers.iter().filter(move |(name, value)| {
+            !VERSION_HEADERS.contains(&name.as_str()) && (!declared || query_keys::may_be_secret(name, value))
+        });
         let headers = secret.map(move |(name, text)| (format!("agent's {name}"), value(text)));
         headers.chain(query_keys::query_keys(&self.path))
     }

@@ -52,6 +52,11 @@ pub(super) fn query_keys(path: &str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
+/// Whether a header to a service that nobody knows may hold a key: by its name, or by the form of its value.
+pub(super) fn may_be_secret(name: &str, value: &str) -> bool {
+    matches!(name, "authorization" | "x-api-key" | "api-key" | "cookie") || is_key(name, value)
+}
+
 /// By form, or by name if the value is not a word: `token=customer` is an ordinary parameter, `pin=123456` is not.
 fn is_key(name: &str, value: &str) -> bool {
     let has_digit = value.contains(|letter: char| letter.is_ascii_digit());

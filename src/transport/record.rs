@@ -1,7 +1,7 @@
 //! Forwards requests and records the exchanges, redacted, for a cassette.
 
 use super::{HttpRequest, HttpResponse, PlacedResult, RecordedPlace, Transport, TransportError, links, sse};
-use crate::cassette::{self, Chunk, Exchange, Outcome, Redactor, Request, StoredRequest};
+use crate::cassette::{Chunk, Exchange, Outcome, Redactor, Request};
 use crate::platform::clock::{BoxFuture, Clock};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -18,11 +18,11 @@ pub struct RecordTransport {
     inner: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
     redactor: RwLock<Arc<Redactor>>,
-    kept: Mutex<Kept>,
+    kept: Mutex<Recording>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct Recording {
     sent: u32,
     under_way: u32,
     burst: u32,
@@ -52,7 +52,7 @@ impl RecordTransport {
         Arc::clone(&redactor)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, Recording> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,13 +95,12 @@ impl RecordTransport {
 
     /// Sends and records; overlap with an earlier request is recorded if the caller asks for the position.
     async fn exchange(&self, request: HttpRequest, placed: bool) -> PlacedResult {
-        if let Some(message) = links::broken(&request.body) {
+        if let Some(message) = links::broken_in(&request) {
             return (None, Err(TransportError::Invalid { message }));
         }
         let redactor = self.learn(&request);
         let matching = request.profile;
         let canonical = Request { profile: matching, method: request.method, path: &request.path, body: &request.body };
-        let body = cassette::stored_body(matching, &request.body, &redactor);
         let start = self.clock.now();
         let (place, beside) = {
             let mut kept = self.kept();
@@ -112,21 +111,9 @@ impl RecordTransport {
             kept.profiles.insert(matching.name.to_owned(), matching.version);
             (RecordedPlace { ordinal: kept.sent - 1, burst: kept.burst }, beside)
         };
-        let exchange = Exchange {
-            ordinal: place.ordinal,
-            service: request.service.as_str().to_owned(),
-            profile: matching.name.to_owned(),
-            key: cassette::key(canonical, &redactor),
-            drift: cassette::drift(&body),
-            request: Some(StoredRequest {
-                method: request.method.to_owned(),
-                path: redactor.redact(&request.path).into_owned(),
-                body,
-                problem: None,
-            }),
-            outcome: Outcome::Abandoned { after: Duration::ZERO },
-            beside: beside && placed,
-        };
+        let (service, waiting) = (request.service.as_str().to_owned(), Outcome::Abandoned { after: Duration::ZERO });
+        let exchange = Exchange::of(place.ordinal, service, canonical, waiting, &redactor);
+        let exchange = Exchange { beside: beside && placed, ..exchange };
         let mut pending = Pending { recorder: self, exchange: Some(exchange), start };
         let result = self.inner.send(request).await;
         let outcome = match &result {

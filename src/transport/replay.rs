@@ -72,7 +72,7 @@ impl ReplayTransport {
 
     /// The exchange that answers a request, and its index.
     fn find(&self, request: &HttpRequest) -> Result<(usize, &Exchange), TransportError> {
-        if let Some(message) = links::broken(&request.body) {
+        if let Some(message) = links::broken_in(request) {
             return Err(TransportError::Invalid { message });
         }
         let canonical =

@@ -29,7 +29,7 @@ impl Passed {
 
 /// Which requests are forwarded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Door {
+enum Admission {
     #[default]
     Open,
     /// The reply was delivered, and the next turn has not begun.
@@ -39,11 +39,11 @@ enum Door {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct TapState {
     /// Counter of starts and ends.
     moment: u64,
     under_way: u32,
-    door: Door,
+    admission: Admission,
     late: u32,
     passed: Vec<Observed>,
     secrets: Vec<(String, String)>,
@@ -87,7 +87,7 @@ fn in_recorded_order(mut passed: Vec<Observed>) -> Vec<Observed> {
 /// Forwards requests and keeps them until [`Tap::take`].
 pub(crate) struct Tap {
     inner: Arc<dyn Transport>,
-    kept: Mutex<Kept>,
+    state: Mutex<TapState>,
 }
 
 /// A request in flight: counted until it is dropped, answered or not.
@@ -95,83 +95,83 @@ struct UnderWay<'t>(&'t Tap);
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.kept().under_way -= 1;
+        self.0.state().under_way -= 1;
     }
 }
 
 impl Tap {
     /// Creates a tap in front of `inner`.
     pub(crate) fn new(inner: Arc<dyn Transport>) -> Self {
-        Self { inner, kept: Mutex::default() }
+        Self { inner, state: Mutex::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, TapState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Exchanges since the last call, in the order of sending; overlapping ones in the order of the recording.
     pub(crate) fn take(&self) -> Vec<Passed> {
-        let passed = std::mem::take(&mut self.kept().passed);
+        let passed = std::mem::take(&mut self.state().passed);
         in_recorded_order(passed).into_iter().map(|one| one.passed).collect()
     }
 
     /// Refuses all further requests, with a response that says that the turn is over and must not be retried.
     pub(crate) fn close(&self) {
-        self.kept().door = Door::Closed;
+        self.state().admission = Admission::Closed;
     }
 
     /// Refuses and counts all requests from now until [`Tap::open`].
     pub(crate) fn end_turn(&self) {
-        self.kept().door = Door::BetweenTurns;
+        self.state().admission = Admission::BetweenTurns;
     }
 
     /// Forwards requests again; returns the number refused since [`Tap::end_turn`].
     pub(crate) fn open(&self) -> u32 {
-        let mut kept = self.kept();
-        kept.door = Door::Open;
-        std::mem::take(&mut kept.late)
+        let mut state = self.state();
+        state.admission = Admission::Open;
+        std::mem::take(&mut state.late)
     }
 
     /// Number of requests in flight.
     pub(crate) fn under_way(&self) -> u32 {
-        self.kept().under_way
+        self.state().under_way
     }
 
     /// Keys found in requests: a name for messages, and the value.
     pub(crate) fn secrets(&self) -> Vec<(String, String)> {
-        self.kept().secrets.clone()
+        self.state().secrets.clone()
     }
 
     async fn pass(&self, request: HttpRequest) -> PlacedResult {
         let (began, _under_way) = {
-            let mut kept = self.kept();
+            let mut state = self.state();
             for secret in request.secrets() {
-                if !kept.secrets.contains(&secret) {
-                    kept.secrets.push(secret);
+                if !state.secrets.contains(&secret) {
+                    state.secrets.push(secret);
                 }
             }
-            let refused = match kept.door {
-                Door::Open => None,
-                Door::BetweenTurns => {
-                    kept.late += 1;
+            let refused = match state.admission {
+                Admission::Open => None,
+                Admission::BetweenTurns => {
+                    state.late += 1;
                     Some("the agent has replied and its turn is over; what it asks after that belongs to no turn")
                 }
-                Door::Closed => Some("the turn ran into its time limit and is over; nothing is answered any more"),
+                Admission::Closed => Some("the turn ran into its time limit and is over; nothing is answered any more"),
             };
             if let Some(message) = refused {
                 return (None, Err(TransportError::Invalid { message: message.to_owned() }));
             }
-            kept.moment += 1;
-            kept.under_way += 1;
-            (kept.moment, UnderWay(self))
+            state.moment += 1;
+            state.under_way += 1;
+            (state.moment, UnderWay(self))
         };
         let (place, result) = self.inner.send_placed(request.clone()).await;
         let passed = Passed { request: HttpRequest { headers: Vec::new(), ..request }, result: result.clone() };
-        let mut kept = self.kept();
-        kept.moment += 1;
-        let ended = kept.moment;
-        kept.passed.push(Observed { began, ended, place, passed });
-        drop(kept);
+        let mut state = self.state();
+        state.moment += 1;
+        let ended = state.moment;
+        state.passed.push(Observed { began, ended, place, passed });
+        drop(state);
         (place, result)
     }
 }
@@ -206,7 +206,7 @@ mod tests {
         let (service, path, body) = (Service::Model, String::new(), json!({"n": 1}));
         let request = HttpRequest {
             service,
-            profile: &Profile::EXACT,
+            profile: &const { Profile::plain("plain") },
             method: "POST",
             path,
             body: body.into(),
@@ -231,7 +231,7 @@ mod tests {
     fn observed(began: u64, ended: u64, (ordinal, burst): (u32, u32)) -> Observed {
         let request = HttpRequest {
             service: Service::Model,
-            profile: &Profile::EXACT,
+            profile: &const { Profile::plain("plain") },
             method: "POST",
             path: String::new(),
             body: json!(ordinal).into(),

@@ -1,7 +1,7 @@
 //! Records over a real socket and replays without one: the same bytes, times and failures.
 
 use super::*;
-use crate::cassette::{self, Cassette, Header, Redactor};
+use crate::cassette::{self, Cassette, Header, Layout, Place, Redactor};
 use crate::platform::clock::{Clock, RealClock, VirtualClock, block_on, timeout};
 use crate::settings::Auth;
 use serde_json::json;
@@ -12,10 +12,22 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 
 const KEY: &str = "not-a-real-key-0123456789";
 
+static PROFILE: Profile = Profile { layout: &LAYOUT, ..Profile::plain("chat") };
+
+static LAYOUT: Layout = Layout {
+    model: Some("/model"),
+    conversation: &["/messages"],
+    role: "/role",
+    text: "/content",
+    calls: &[Place::at("/tool_calls/*/id")],
+    results: &[Place::at("/tool_call_id").when("role", &["tool"])],
+    ..Layout::NONE
+};
+
 fn request(words: &str) -> HttpRequest {
     HttpRequest {
         service: Service::Model,
-        profile: &Profile::EXACT,
+        profile: &PROFILE,
         method: "POST",
         path: "/chat/completions".to_owned(),
         body: json!({"model": "m", "messages": [{"role": "user", "content": words}]}).into(),

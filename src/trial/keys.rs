@@ -1,32 +1,31 @@
 //! Finds the API keys that a live run would lack, without sending anything.
 
+use super::SetupError;
+use super::opened::{Opened, Setup};
 use super::services::{self, Keys, providers};
-use super::{Setup, SetupError, TrialRunner};
 use crate::plan::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 
-impl TrialRunner {
-    /// Key problems that prevent live and recording runs of `plan`: keys that are not set, and keys that may not be
-    /// sent to their address, each with the scenario files that need them.
-    pub fn missing_keys(&self, plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
-        let mut missing: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (scenario, setups) in plan.scenarios.iter().zip(&self.setups) {
-            for problem in setups.values().flat_map(|setup| self.key_problems(setup)) {
-                missing.entry(problem.to_string()).or_default().insert(scenario.file.clone());
-            }
+/// Key problems that prevent live and recording runs of `plan`: keys that are not set, and keys that may not be sent to
+/// their address, each with the scenario files that need them.
+pub(crate) fn missing_keys(opened: &Opened, plan: &Plan) -> BTreeMap<String, BTreeSet<String>> {
+    let mut missing: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (scenario, setups) in opened.setups(plan) {
+        for problem in setups.values().flat_map(|setup| key_problems(opened, setup)) {
+            missing.entry(problem.to_string()).or_default().insert(scenario.file.clone());
         }
-        missing
     }
+    missing
+}
 
-    fn key_problems(&self, setup: &Setup) -> Vec<SetupError> {
-        let (declared, keys, asked) = match setup {
-            Setup::Flow(setup) => (&setup.declared, Keys::Ours, Some(&setup.asked)),
-            Setup::Agent(setup) => (&setup.declared, Keys::TheAgents, None),
-        };
-        let own = providers(declared).into_values().filter_map(|name| {
-            let provider = self.loaded.project.providers.get(name)?;
-            services::key(name, provider, &self.variables, keys).err()
-        });
-        own.chain(asked.into_iter().flat_map(|asked| asked.key_problems(&self.variables))).collect()
-    }
+fn key_problems(opened: &Opened, setup: &Setup) -> Vec<SetupError> {
+    let (keys, asked) = match setup {
+        Setup::Flow(setup) => (Keys::Ours, Some(&setup.asked)),
+        Setup::Agent(_) => (Keys::TheAgents, None),
+    };
+    let own = providers(setup.declared()).into_values().filter_map(|name| {
+        let provider = opened.loaded.project.providers.get(name)?;
+        services::key(name, provider, &opened.variables, keys).err()
+    });
+    own.chain(asked.into_iter().flat_map(|asked| asked.key_problems(&opened.variables))).collect()
 }

@@ -1,6 +1,6 @@
 //! Creates a trial's keyword index in the state that its case declares.
 
-use super::replay::error;
+use super::outcome::error;
 use crate::flow::AgentContext;
 use crate::knowledge::KeywordIndex;
 use crate::plan::ResolvedCase;

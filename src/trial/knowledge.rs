@@ -1,9 +1,10 @@
 //! Knowledge bases of a scenario, prepared once for all its trials, with the services that they and the managed
 //! retrieval flows call.
 
-use super::cost::tariff;
+use super::SetupError;
+use super::opened::Sources;
 use super::services::{self, Keys, LiveAccess, Variables};
-use super::{SetupError, Sources};
+use super::tariff::tariff;
 use crate::knowledge::{self, DEFAULT_KB, Declared, KnowledgeSource, KnowledgeSources};
 use crate::plan::PlannedScenario;
 use crate::platform::clock::{BoxFuture, RealClock};

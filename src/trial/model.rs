@@ -1,8 +1,8 @@
 //! Calls one chat model of the project outside any trial.
 
 use super::SetupError;
-use super::cost::tariff;
 use super::services::{self, Keys, LiveAccess, Variables};
+use super::tariff::tariff;
 use crate::cassette::Redactor;
 use crate::platform::clock::{Clock, RealClock};
 use crate::provider::wire::Dialect;

@@ -6,7 +6,7 @@
 //! judged as well: its responses carry a header, and in recordings made before that header existed the simulator is the
 //! origin. docs/reference/outages.md lists which failure of which provider counts.
 
-use super::TrialRunner;
+use super::opened::{Opened, Trial};
 use super::services::providers;
 use crate::flow;
 use crate::plan::PlannedTrial;
@@ -45,64 +45,64 @@ struct Found {
     passed: Vec<Outage>,
 }
 
-impl TrialRunner {
-    /// Sets the trace to ERROR if a service had a lasting outage, and adds a note for each outage that does not prevent
-    /// judging. `origin` says who answered, in replays.
-    pub(super) fn with_outage(&self, trial: &PlannedTrial, mut trace: Trace, origin: &Origin) -> Trace {
-        if trace.end != TrialEnd::Completed {
-            return trace;
-        }
-        let declared = self.declared(trial);
-        let optional = |outage: &Outage| {
-            let named = |one: &OptionalService| one.as_str() == outage.service.as_str();
-            declared.is_some_and(|declared| declared.optional.iter().any(named))
-        };
-        let host = |outage: &Outage| self.host(trial, outage.service).unwrap_or_else(|| "an unknown host".to_owned());
-        let Found { lasting, passed } = found(&trace, origin);
-        let (judged, ending): (Vec<Outage>, Vec<Outage>) = lasting.into_iter().partition(optional);
-        if let Some((first, others)) = ending.split_first() {
-            let others = others.iter().filter(|other| other.service != first.service);
-            let others =
-                others.map(|other| format!("also: `{}`: {} from {}", other.service.as_str(), other.what, host(other)));
-            let others: Vec<String> = others.collect::<BTreeSet<_>>().into_iter().collect();
-            trace.end = TrialEnd::Error(first.error(&host(first), others));
-            return trace;
-        }
-        let after = passed.iter().map(|outage| (outage, "had an outage and answered later in the turn"));
-        let without = judged.iter().map(|outage| (outage, "is optional, and the trial is judged with its outage"));
-        let note = |(outage, how): (&Outage, &str)| {
-            format!("the service `{}` {how}: {} from {}", outage.service.as_str(), outage.what, host(outage))
-        };
-        let notes: Vec<String> = after.chain(without).map(note).collect();
-        for note in notes {
-            if !trace.notes.contains(&note) {
-                trace.notes.push(note);
-            }
-        }
-        trace
+/// Sets the trace to ERROR if a service had a lasting outage, and adds a note for each outage that does not prevent
+/// judging. `origin` says who answered, in replays.
+pub(super) fn with_outage(trial: Trial<'_>, mut trace: Trace, origin: &Origin) -> Trace {
+    if trace.end != TrialEnd::Completed {
+        return trace;
     }
+    let (opened, planned) = (trial.opened, trial.planned);
+    let declared = opened.declared(planned);
+    let optional = |outage: &Outage| {
+        let named = |one: &OptionalService| one.as_str() == outage.service.as_str();
+        declared.is_some_and(|declared| declared.optional.iter().any(named))
+    };
+    let host =
+        |outage: &Outage| host_name(opened, planned, outage.service).unwrap_or_else(|| "an unknown host".to_owned());
+    let Found { lasting, passed } = found(&trace, origin);
+    let (judged, ending): (Vec<Outage>, Vec<Outage>) = lasting.into_iter().partition(optional);
+    if let Some((first, others)) = ending.split_first() {
+        let others = others.iter().filter(|other| other.service != first.service);
+        let others =
+            others.map(|other| format!("also: `{}`: {} from {}", other.service.as_str(), other.what, host(other)));
+        let others: Vec<String> = others.collect::<BTreeSet<_>>().into_iter().collect();
+        trace.end = TrialEnd::Error(first.error(&host(first), others));
+        return trace;
+    }
+    let after = passed.iter().map(|outage| (outage, "had an outage and answered later in the turn"));
+    let without = judged.iter().map(|outage| (outage, "is optional, and the trial is judged with its outage"));
+    let note = |(outage, how): (&Outage, &str)| {
+        format!("the service `{}` {how}: {} from {}", outage.service.as_str(), outage.what, host(outage))
+    };
+    let notes: Vec<String> = after.chain(without).map(note).collect();
+    for note in notes {
+        if !trace.notes.contains(&note) {
+            trace.notes.push(note);
+        }
+    }
+    trace
+}
 
-    /// Message for a managed retrieval service that refused the key: no other trial of it can run.
-    pub fn refused_by_managed(&self, trial: &PlannedTrial, trace: &Trace) -> Option<String> {
-        let found = found(trace, &Origin::new());
-        let mut outages = found.lasting.iter();
-        let refused = outages.find(|outage| outage.service == Service::ManagedRetrieval && outage.is_refused_key())?;
-        Some(refused_key(refused.status?, &self.host(trial, refused.service)?))
-    }
+/// Message for a managed retrieval service that refused the key: no other trial of it can run.
+pub(super) fn refused_by_managed(opened: &Opened, planned: &PlannedTrial, trace: &Trace) -> Option<String> {
+    let found = found(trace, &Origin::new());
+    let mut outages = found.lasting.iter();
+    let refused = outages.find(|outage| outage.service == Service::ManagedRetrieval && outage.is_refused_key())?;
+    Some(refused_key_message(refused.status?, &host_name(opened, planned, refused.service)?))
+}
 
-    fn host(&self, trial: &PlannedTrial, service: Service) -> Option<String> {
-        let declared = self.declared(trial)?;
-        let asked = || Some(host_of(self.setup(trial)?.asked.base_url(service)?).to_owned());
-        // An agent that runs elsewhere asks for vectors where it asks its model.
-        let service_or_model = if service == Service::Embeddings { Service::Model } else { service };
-        let provider =
-            || Some(self.loaded.project.providers.get(*providers(declared).get(&service_or_model)?)?.base_url.as_str());
-        asked().or_else(|| Some(host_of(provider()?).to_owned()))
-    }
+fn host_name(opened: &Opened, planned: &PlannedTrial, service: Service) -> Option<String> {
+    let declared = opened.declared(planned)?;
+    let asked = || Some(host_of(opened.flow(planned)?.asked.base_url(service)?).to_owned());
+    // An agent that runs elsewhere asks for vectors where it asks its model.
+    let service_or_model = if service == Service::Embeddings { Service::Model } else { service };
+    let provider =
+        || Some(opened.loaded.project.providers.get(*providers(declared).get(&service_or_model)?)?.base_url.as_str());
+    asked().or_else(|| Some(host_of(provider()?).to_owned()))
 }
 
 /// Why a run ends after a managed retrieval service refused the key.
-pub(super) fn refused_key(status: u16, host: &str) -> String {
+pub(super) fn refused_key_message(status: u16, host: &str) -> String {
     format!(
         "the managed retrieval service at {host} refuses the key (HTTP {status}): set a valid one in the variable that its \
          `token` names"
@@ -167,12 +167,15 @@ fn asked<'t>(trace: &Trace, what: &'t What) -> Vec<(Service, &'t Attempt, &'t st
     }
 }
 
-/// Last attempts of a search by service: `own`, and embeddings.
+/// Last attempts of a search by service: `own`, embeddings, and declared services.
 fn by_service(own: Service, attempts: &[Attempt]) -> Vec<(Service, &Attempt, &str)> {
-    let embeds = |attempt: &&Attempt| attempt.service.as_deref() == Some(Service::Embeddings.as_str());
-    let embedded = attempts.iter().rfind(embeds).map(|last| (Service::Embeddings, last, ""));
-    let asked = attempts.iter().rfind(|attempt| !embeds(attempt)).map(|last| (own, last, ""));
-    embedded.into_iter().chain(asked).collect()
+    let service = |attempt: &Attempt| match attempt.service.as_deref() {
+        None => own,
+        Some(name) if name == Service::Embeddings.as_str() => Service::Embeddings,
+        Some(name) => Service::declared(name),
+    };
+    let last: BTreeMap<Service, &Attempt> = attempts.iter().map(|attempt| (service(attempt), attempt)).collect();
+    last.into_iter().map(|(service, last)| (service, last, "")).collect()
 }
 
 /// Service that a tool calls.

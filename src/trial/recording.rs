@@ -9,7 +9,7 @@ use crate::platform::files;
 use crate::transport::{RecordTransport, Transport};
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Identity of a recording, and where it is stored.
@@ -157,9 +157,4 @@ impl Written {
         files::sync_folder(folder);
         Ok(())
     }
-}
-
-/// A path relative to `root`, for messages.
-pub(super) fn below<'p>(root: &Path, path: &'p Path) -> &'p Path {
-    path.strip_prefix(root).unwrap_or(path)
 }

@@ -1,166 +1,101 @@
-//! Replays one trial from its cassette on a virtual clock: no socket, no real waiting.
+//! Replays one trial of a flow from its cassette on a virtual clock: no socket, no real waiting.
 
-use super::keyword_index;
-use super::live::redacted;
-use super::settings::environment;
+use super::drive::FlowTrial;
+use super::knowledge::without_services;
+use super::opened::{FlowSetup, Trial};
+use super::outage::with_outage;
+use super::outcome::{Finished, aborted, bug, error, foreign, redacted, replayed};
 use super::stages::RecordedStages;
-use super::{Finished, TrialRunner, VariantSetup, no_evidence, trace_of};
 use crate::cassette::{Cassette, LocalTimes};
-use crate::flow::Abort;
-use crate::plan::{Plan, PlannedTrial};
-use crate::platform::clock::{Clock, VirtualClock, block_on};
-use crate::trace::{ASKED_NOBODY, Evidence, Mode, TrialEnd, TrialError, TrialErrorKind, version_of};
-use crate::transport::{ReplayTransport, Transport};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
+use crate::provider::RetryPolicy;
+use crate::trace::{TrialEnd, TrialErrorKind};
+use crate::transport::{HttpRequest, HttpResponse, Miss, ReplayTransport, Transport, TransportError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-impl TrialRunner {
-    /// Replays one trial; every failure, panics included, becomes the trial's end.
-    pub fn replay(&self, plan: &Plan, trial: &PlannedTrial) -> Finished {
-        let Some(setup) = self.setup(trial) else { return failed(plan, trial, &foreign()) };
-        match self.recorded(plan, trial) {
-            Ok(cassette) => self.replay_from(plan, trial, setup, cassette),
-            Err(why) => failed(plan, trial, &why),
-        }
-    }
-
-    /// Loads the recording of a trial's lane.
-    pub(super) fn recorded(&self, plan: &Plan, trial: &PlannedTrial) -> Result<Cassette, Box<TrialError>> {
-        let record = rerecord(plan, trial);
-        if !self.lane_file(plan, trial).exists() {
-            let detail = vec![format!("record it: {record}")];
-            return Err(error(TrialErrorKind::LaneMissing, "this lane has no recording", detail));
-        }
-        self.recording(plan, trial).map_err(|why| {
-            let detail = vec![format!("fix or re-record it: {record}")];
-            error(TrialErrorKind::CassetteBroken, &why.to_string(), detail)
-        })
-    }
-
-    pub(super) fn replay_from(
-        &self,
-        plan: &Plan,
-        trial: &PlannedTrial,
-        setup: &VariantSetup,
-        cassette: Cassette,
-    ) -> Finished {
-        let header = cassette.header.clone();
-        let origin = cassette.origin(sources(&header.recorded_from));
-        let clock = VirtualClock::at(header.recorded_at);
-        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
-        let times = Arc::new(LocalTimes::replaying(cassette.stages.clone()));
-        let stages = RecordedStages::replaying(times, Arc::clone(&shared));
-        let transport = Arc::new(ReplayTransport::new(cassette, Arc::clone(&shared), rerecord(plan, trial)));
-        let evidence = Evidence {
-            mode: Mode::Replay,
-            recorded_from: origin,
-            recorded_at: Some(header.recorded_at.to_string()),
-            model: setup.settings.model.name.clone(),
-            knowledge: String::new(),
-            earlier_takes: header.earlier_verdicts(),
-            noted_verdict: header.noted_verdict(),
-            run_again: header.later_verdicts(),
-            replaced_errors: 0,
-        };
-        let way = Arc::clone(&transport) as Arc<dyn Transport>;
-        let project = &self.loaded.project;
-        let built = environment(project, trial, setup, &way, &shared, Arc::new(stages), header.seed);
-        let mut environment = match built {
-            Ok(environment) => environment,
-            Err(why) => return failed(plan, trial, &error(TrialErrorKind::Provider, &why.to_string(), Vec::new())),
-        };
-        let Some(case) = plan.case_of(trial) else { return failed(plan, trial, &foreign()) };
-        let found = environment.knowledge.noting();
-        let _index = match keyword_index::place(&mut environment, case, &self.loaded.root) {
-            Ok(place) => place,
-            Err(why) => return failed(plan, trial, &why),
-        };
-        let ran =
-            catch_unwind(AssertUnwindSafe(|| block_on(&clock, super::drive::drive(setup.flow, &environment, case))));
-        let end = match ran {
-            Ok(Ok(Ok(()))) => TrialEnd::Completed,
-            Ok(Ok(Err(abort))) => TrialEnd::Error(*aborted(&abort)),
-            Ok(Err(deadlock)) => TrialEnd::Error(*error(TrialErrorKind::Deadlock, &deadlock.to_string(), Vec::new())),
-            Err(panic) => TrialEnd::Error(*error(TrialErrorKind::Panic, &words_of(&panic), Vec::new())),
-        };
-        let completed = end == TrialEnd::Completed;
-        let mut trace = trace_of(plan, trial, evidence, end);
-        trace.took_us = u64::try_from(clock.now().as_micros()).unwrap_or(u64::MAX);
-        // The hash of a base behind a server is known only after it was searched.
-        trace.evidence.knowledge = environment.knowledge.hash();
-        trace.events = environment.take_events();
-        trace.version = version_of(&trace.events);
-        setup.tell_tools(&mut trace);
-        // Services' responses were redacted when recorded: only questions and documents can still hold keys.
-        let redactor = self.redactor();
-        let (passages, mut clean) = self.found.name(&mut trace, &found, &redactor);
-        clean &= case.conversations().flat_map(|one| &one.turns).all(|turn| redactor.is_surely_clean(&turn.ask));
-        let trace = if clean { trace } else { redacted(trace, &redactor) };
-        let trace = self.with_outage(trial, trace, &header.recorded_from);
-        let unused = if completed { transport.unused() } else { Vec::new() };
-        Finished { trace, unused, passages, again: None, printed: None }
+/// Replays one trial; every failure, panics included, becomes the trial's end.
+pub fn replay(trial: Trial<'_>) -> Finished {
+    let Some(setup) = trial.opened.flow(trial.planned) else { return trial.failed(&foreign()) };
+    match trial.recorded() {
+        Ok(cassette) => replay_from(trial, setup, cassette),
+        Err(why) => trial.failed(&why),
     }
 }
 
-/// Origin of the responses as one phrase; services are named separately if their sources differ.
-pub(super) fn sources(from: &BTreeMap<String, String>) -> String {
-    let distinct: BTreeSet<&String> = from.values().collect();
-    match distinct.len() {
-        0 => ASKED_NOBODY.into(),
-        1 => distinct.into_iter().cloned().collect(),
-        _ => from.iter().map(|(service, who)| format!("{who} ({service})")).collect::<Vec<_>>().join(", "),
-    }
-}
-
-/// Command that re-records a lane.
-pub(super) fn rerecord(plan: &Plan, trial: &PlannedTrial) -> String {
-    let file = plan.scenario_of(trial).map_or("", |scenario| scenario.file.as_str());
-    let case = plan.case_of(trial).map_or("", |case| case.case.as_str());
-    let variant =
-        if trial.lane.variant == "base" { String::new() } else { format!(" --variant {}", trial.lane.variant) };
-    let agent = plan.scenario_of(trial).and_then(|scenario| scenario.agent.as_ref());
-    let agent = agent.filter(|_| TrialRunner::is_external(trial)).and_then(|agent| agent.target.server());
-    let agent = agent.map_or_else(String::new, |server| format!(" --agent {server}"));
-    format!("ragcheck run {file} --mode record --only {case}{variant}{agent}")
-}
-
-/// End of a trial that cannot continue.
-#[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
-pub(super) fn aborted(abort: &Abort) -> Box<TrialError> {
-    match abort {
-        Abort::State(problem) => error(TrialErrorKind::ConversationBroken, &problem.to_string(), Vec::new()),
-        Abort::Killed => error(TrialErrorKind::Stopped, "the agent was killed in the middle of a turn", Vec::new()),
-        Abort::Miss(miss) => Box::new(TrialError {
-            kind: TrialErrorKind::CassetteMiss,
-            message: miss.message.clone(),
-            cause: miss.cause.clone(),
-            detail: miss.detail.clone(),
-        }),
-    }
-}
-
-/// An error whose message is also its cause.
-#[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
-pub(super) fn error(kind: TrialErrorKind, message: &str, detail: Vec<String>) -> Box<TrialError> {
-    Box::new(TrialError { kind, message: message.to_owned(), cause: message.to_owned(), detail })
-}
-
-/// Error for a trial that is not part of the runner's plan.
-#[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
-pub(super) fn foreign() -> Box<TrialError> {
-    error(TrialErrorKind::Panic, "this is a bug of ragcheck: the trial is of another plan", Vec::new())
+pub(super) fn replay_from(trial: Trial<'_>, setup: &FlowSetup, cassette: Cassette) -> Finished {
+    let header = cassette.header.clone();
+    let evidence = replayed(&cassette, &setup.settings.model.name);
+    let clock = VirtualClock::at(header.recorded_at);
+    let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+    let times = Arc::new(LocalTimes::replaying(cassette.stages.clone()));
+    let stages = RecordedStages::replaying(times, Arc::clone(&shared));
+    let transport = Arc::new(ReplayTransport::new(cassette, Arc::clone(&shared), trial.rerecord()));
+    let way = Arc::clone(&transport) as Arc<dyn Transport>;
+    let flow_trial = FlowTrial::new(trial, setup, &way, shared, stages, header.seed);
+    let flow_trial = match flow_trial.and_then(FlowTrial::with_index) {
+        Ok(flow_trial) => flow_trial,
+        Err(why) => return trial.failed(&why),
+    };
+    let ran = catch_unwind(AssertUnwindSafe(|| block_on(&clock, flow_trial.drive())));
+    let end = match ran {
+        Ok(Ok(Ok(()))) => TrialEnd::Completed,
+        Ok(Ok(Err(abort))) => TrialEnd::Error(*aborted(&abort)),
+        Ok(Err(deadlock)) => TrialEnd::Error(*error(TrialErrorKind::Deadlock, &deadlock.to_string(), Vec::new())),
+        Err(panic) => TrialEnd::Error(*error(TrialErrorKind::Panic, &message_of(&*panic), Vec::new())),
+    };
+    let completed = end == TrialEnd::Completed;
+    // Services' responses were redacted when recorded: only questions and documents can still hold keys.
+    let redactor = trial.opened.redactor();
+    let mut asks = flow_trial.case.conversations().flat_map(|one| &one.turns);
+    let clean = asks.all(|turn| redactor.is_surely_clean(&turn.ask));
+    let (trace, passages, clean_passages) = flow_trial.end(evidence, end, &redactor);
+    let trace = if clean && clean_passages { trace } else { redacted(trace, &redactor) };
+    let trace = with_outage(trial, trace, &header.recorded_from);
+    let unused = if completed { transport.unused() } else { Vec::new() };
+    Finished { trace, unused, passages, again: None, printed: None }
 }
 
 /// Message of a panic.
-pub(super) fn words_of(panic: &Box<dyn std::any::Any + Send>) -> String {
-    let words = panic.downcast_ref::<String>().cloned();
-    let words = words.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-    format!("this is a bug of ragcheck: {}", words.unwrap_or_else(|| "a panic without words".into()))
+fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    bug(text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words"))
 }
 
-/// Result of a trial that never ran.
-pub(super) fn failed(plan: &Plan, trial: &PlannedTrial, why: &TrialError) -> Finished {
-    let end = TrialEnd::Error(why.clone());
-    Finished::of(trace_of(plan, trial, no_evidence(Mode::Replay, ""), end))
+/// The first request of a trial; `None` if it sends none.
+pub(crate) fn first_request(trial: Trial<'_>) -> Option<HttpRequest> {
+    let setup = trial.opened.flow(trial.planned)?;
+    let probe = Arc::new(Probe::default());
+    let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+    let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+    let times = Arc::new(LocalTimes::replaying(std::collections::BTreeMap::new()));
+    let stages = RecordedStages::replaying(times, Arc::clone(&shared));
+    let transport = Arc::clone(&probe) as Arc<dyn Transport>;
+    let flow_trial = FlowTrial::new(trial, setup, &transport, shared, stages, trial.planned.seed).ok()?;
+    // How the trial ends does not matter, only what it had sent by then.
+    let _ = catch_unwind(AssertUnwindSafe(|| block_on(&clock, flow_trial.drive())));
+    probe.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Whether a trial would search another knowledge base than the recording pins.
+pub(crate) fn searches_another(trial: Trial<'_>, cassette: &Cassette) -> bool {
+    trial.opened.flow(trial.planned).is_some_and(|setup| {
+        let knowledge = setup.knowledge.open(&without_services(RetryPolicy::default()));
+        knowledge.depart_from(&cassette.header.knowledge)
+    })
+}
+
+/// Captures the first request and answers none: the trial ends as on a cassette miss.
+#[derive(Default)]
+struct Probe {
+    first: Mutex<Option<HttpRequest>>,
+}
+
+impl Transport for Probe {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(request);
+        let words = || "only the first request was asked for".to_owned();
+        let miss = Miss { message: words(), cause: words(), detail: Vec::new() };
+        Box::pin(std::future::ready(Err(TransportError::Miss(Box::new(miss)))))
+    }
 }

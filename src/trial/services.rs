@@ -3,9 +3,12 @@
 //! Keys come from the variables named in the project file: from the environment file if one was given, else from the
 //! process environment. They are passed to requests and to the redactor only.
 
-use super::{SetupError, TrialRunner, trust};
+use super::opened::{FlowSetup, Opened};
+use super::tariff::tariff_of;
+use super::{SetupError, trust};
 use crate::cassette::Redactor;
-use crate::plan::VariantSettings;
+use crate::flow;
+use crate::plan::{Plan, PlannedTrial, VariantSettings};
 use crate::platform::clock::{Clock, PausableClock, RealClock};
 use crate::platform::secrets;
 use crate::provider::wire::{self, Dialect};
@@ -53,36 +56,59 @@ pub(super) enum Keys {
     TheAgents,
 }
 
-impl TrialRunner {
-    /// Addresses and keys of a variant's services.
-    pub(super) fn targets(
-        &self,
-        declared: &VariantSettings,
-        keys: Keys,
-    ) -> Result<BTreeMap<Service, Target>, SetupError> {
-        let targets = providers(declared).into_iter().map(|(service, name)| {
-            let provider = self.loaded.project.providers.get(name).ok_or_else(|| unknown(name))?;
-            let key = key(name, provider, &self.variables, keys)?;
-            Ok((service, target(provider, dialect(name, provider)?, key, *declared.limits.request)))
-        });
-        let mut targets: BTreeMap<Service, Target> = targets.collect::<Result<_, SetupError>>()?;
-        if let Some(model) = targets.get(&Service::Model).filter(|_| keys == Keys::TheAgents) {
-            // An agent asks for vectors where it asks its model: one client does both.
-            targets.insert(Service::Embeddings, model.clone());
+/// Addresses and keys of a variant's services.
+pub(super) fn targets(
+    opened: &Opened,
+    declared: &VariantSettings,
+    keys: Keys,
+) -> Result<BTreeMap<Service, Target>, SetupError> {
+    let targets = providers(declared).into_iter().map(|(service, name)| {
+        let provider = opened.loaded.project.providers.get(name).ok_or_else(|| unknown(name))?;
+        let key = key(name, provider, &opened.variables, keys)?;
+        Ok((service, target(provider, dialect(name, provider)?, key, *declared.limits.request)))
+    });
+    let mut targets: BTreeMap<Service, Target> = targets.collect::<Result<_, SetupError>>()?;
+    if let Some(model) = targets.get(&Service::Model).filter(|_| keys == Keys::TheAgents) {
+        // An agent asks for vectors where it asks its model: one client does both.
+        targets.insert(Service::Embeddings, model.clone());
+    }
+    Ok(targets)
+}
+
+/// Rate limits of a variant's services; services of one provider share one.
+pub(super) fn paces_of(opened: &Opened, declared: &VariantSettings) -> BTreeMap<Service, Arc<Pace>> {
+    let vectors = (Service::Embeddings, declared.model.provider.as_str());
+    let services = providers(declared).into_iter().chain([vectors]);
+    services.filter_map(|(service, name)| Some((service, Arc::clone(opened.paces.get(name)?)))).collect()
+}
+
+/// Access of a flow's trial to its providers, with the limits of the run; a simulator also gets its seed and the fault.
+pub(super) fn access(
+    opened: &Opened,
+    planned: &PlannedTrial,
+    fault: Option<&str>,
+    setup: &FlowSetup,
+) -> Result<LiveAccess, SetupError> {
+    let shared = setup.live.get_or_init(|| {
+        let mut targets = targets(opened, &setup.declared, Keys::Ours)?;
+        targets.extend(setup.asked.targets(&opened.variables, *setup.declared.limits.request)?);
+        Ok(LiveTransport::new(targets, Arc::new(RealClock::start()))?)
+    });
+    let live = shared.as_ref().map_err(Clone::clone)?;
+    let mut paces = paces_of(opened, &setup.declared);
+    paces.extend(setup.asked.paces(&opened.paces));
+    Ok(LiveAccess::new(live, (planned.seed, fault), paces, &opened.budget, tariff_of(opened, planned)))
+}
+
+/// Overrides model names with the variables that their flows read (`OPENAI_MODEL`, for example), if set. Used live and
+/// by `serve`, never for recordings. A flow that reads no variable keeps its variant's model.
+pub(crate) fn name_models(plan: &mut Plan, variables: &Variables) {
+    for variant in plan.scenarios.iter_mut().flat_map(|scenario| &mut scenario.variants) {
+        let named = flow::by_name(&variant.flow).and_then(|flow| flow.description().model_variable);
+        let named = named.and_then(|named| variable(variables, named));
+        if let (Some(named), Some(settings)) = (named, &mut variant.settings) {
+            settings.model.name = named;
         }
-        Ok(targets)
-    }
-
-    /// Rate limits of a variant's services; services of one provider share one.
-    pub(super) fn paces(&self, declared: &VariantSettings) -> BTreeMap<Service, Arc<Pace>> {
-        let vectors = (Service::Embeddings, declared.model.provider.as_str());
-        let services = providers(declared).into_iter().chain([vectors]);
-        services.filter_map(|(service, name)| Some((service, Arc::clone(self.paces.get(name)?)))).collect()
-    }
-
-    /// Redacts every key that the project file names and that is set.
-    pub(super) fn redactor(&self) -> Redactor {
-        redactor(&self.loaded.project, &self.variables)
     }
 }
 

@@ -1,11 +1,12 @@
 //! The corpus suite: real third-party traffic, trajectories and questions, from the folder that `RAGCHECK_CORPUS` names.
 //!
-//! `RAGCHECK_CORPUS=FOLDER cargo test --test corpus -- --include-ignored --skip needs_embeddings` runs it; `cargo test` shows its tests as ignored.
+//! `RAGCHECK_CORPUS=FOLDER cargo test --test corpus -- --include-ignored --skip needs_` runs it; `cargo test` shows its tests as ignored.
 
 #![allow(clippy::disallowed_methods, reason = "it makes and reads files of its own")]
 
 use std::path::PathBuf;
 
+mod agents;
 mod exchanges;
 mod hostile;
 mod hybrid;

@@ -313,14 +313,14 @@ fn tokens_and_money_are_told_by_trial_case_variant_and_run_and_what_nobody_price
     let expected = millionths / 1e6 + searches * 0.005;
     let judged = project.latest("run.json");
     let spending = &judged["spending"];
-    for spent in [&spending["run"], &spending["variants"][0][1], &spending["cases"][0][1]] {
-        assert!((spent["cost"].as_f64().expect("a cost") - expected).abs() < 1e-9, "{spent}, not {expected}");
+    for spent in [&spending["run"], &spending["variants"][0]["spent"], &spending["cases"][0]["spent"]] {
+        assert!((spent["cost_usd"].as_f64().expect("a cost") - expected).abs() < 1e-9, "{spent}, not {expected}");
         assert_eq!(spent["trials"], 3);
     }
-    assert_eq!(spending["variants"][0][0], "external@base");
-    assert_eq!(spending["cases"][0][0], "external/feed-in-tariff");
+    assert_eq!(spending["variants"][0]["name"], "external@base");
+    assert_eq!(spending["cases"][0]["name"], "external/feed-in-tariff");
     let trials = judged["trials"].as_array().expect("trials").iter();
-    let sum: f64 = trials.map(|trial| trial["cost"].as_f64().expect("a cost")).sum();
+    let sum: f64 = trials.map(|trial| trial["cost_usd"].as_f64().expect("a cost")).sum();
     assert!((sum - expected).abs() < 1e-9);
     let table = project.read(&format!("{}/trials.csv", project.newest()));
     assert!(

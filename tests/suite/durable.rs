@@ -62,9 +62,6 @@ fn figures(project: &Project) -> Vec<Vec<String>> {
         "interval_lower",
         "interval_upper",
         "recorded_on",
-        // A draw of a run that was killed before it was judged has no verdict.
-        "run_again",
-        "run_again_passed",
         "retries_transport",
     ];
     let mut rows = Vec::new();
@@ -85,10 +82,12 @@ fn figures(project: &Project) -> Vec<Vec<String>> {
     rows
 }
 
-/// A trace without what is noted in it after the trial ran: the verdict on it, and the digest over all.
+/// A trace without what is noted in it after the trial ran: the verdicts on its draws, and the digest over all.
 fn ran(line: &str) -> Value {
     let mut trace: Value = serde_json::from_str(line).expect("a trace");
-    trace["evidence"].as_object_mut().expect("evidence").remove("noted_verdict");
+    let evidence = trace["evidence"].as_object_mut().expect("evidence");
+    // A later draw is judged after it was noted as finished.
+    evidence.retain(|name, _| !matches!(name.as_str(), "noted_verdict" | "run_again"));
     trace.as_object_mut().expect("a trace").remove("digest");
     trace
 }

@@ -55,6 +55,9 @@ struct Hostile {
     /// Texts that are written many times over: file, head, repeated part (`NUMBER` counts), how often.
     #[serde(default)]
     long: Vec<(String, String, String, usize)>,
+    /// Last lines of files, by path.
+    #[serde(default)]
+    tail: BTreeMap<String, String>,
     /// What is typed.
     run: Vec<String>,
     /// The exit code.
@@ -104,6 +107,10 @@ fn set_up(hostile: &Hostile, root: &Path, outside: &Path, host: &str) {
     for (file, head, part, times) in &hostile.long {
         let parts = (0..*times).map(|number| part.replace("NUMBER", &number.to_string()));
         fs::write(place(file), put(head) + &parts.collect::<String>()).expect("written");
+    }
+    for (file, last) in &hostile.tail {
+        let text = fs::read_to_string(root.join(file)).expect("a file");
+        fs::write(root.join(file), text + last).expect("written");
     }
     for file in &hostile.pipe {
         let path = place(file);

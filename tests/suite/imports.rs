@@ -253,3 +253,106 @@ fn no_function_gives_a_bare_text_as_its_error() {
     }
     assert!(found.is_empty(), "give these errors a type of their own (thiserror):\n{}", found.join("\n"));
 }
+
+/// The sources of a folder of `src` without test code: module name and text.
+fn production(folder: &str) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    sources(&root().join("src").join(folder), &mut files);
+    let code = |file: PathBuf| {
+        let name = module(&file)[1..].join("::");
+        let text = std::fs::read_to_string(&file).expect("a source file");
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let lines: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        (!name.ends_with("tests")).then(|| (name, lines.join("\n")))
+    };
+    files.into_iter().filter_map(code).collect()
+}
+
+/// The siblings that each file of a folder imports: `use super::NAME` and `super::NAME::` anywhere.
+fn sibling_imports(files: &[(String, String)]) -> BTreeMap<String, BTreeSet<String>> {
+    let names: BTreeSet<&str> = files.iter().map(|(name, _)| name.as_str()).filter(|name| !name.is_empty()).collect();
+    let direct = regex::Regex::new(r"\bsuper::([a-z_0-9]+)").expect("a pattern");
+    let listed = regex::Regex::new(r"\bsuper::\{([^;]*)\};").expect("a pattern");
+    let word = regex::Regex::new(r"[A-Za-z_0-9]+").expect("a pattern");
+    let of = |text: &str| {
+        let direct = direct.captures_iter(text).map(|found| found[1].to_owned());
+        let listed = listed.captures_iter(text).map(|found| found[1].to_owned()).collect::<Vec<_>>();
+        let listed = listed.iter().flat_map(|list| word.find_iter(list).map(|found| found.as_str().to_owned()));
+        direct.chain(listed).filter(|name| names.contains(name.as_str())).collect::<BTreeSet<String>>()
+    };
+    let files = files.iter().filter(|(name, _)| !name.is_empty());
+    files.map(|(name, text)| (name.clone(), of(text).into_iter().filter(|other| other != name).collect())).collect()
+}
+
+#[test]
+fn no_files_of_the_recordings_and_the_transports_import_each_other_in_a_circle() {
+    for folder in ["cassette", "transport"] {
+        let imports = sibling_imports(&production(folder));
+        assert!(imports.values().map(BTreeSet::len).sum::<usize>() > 5, "{folder}: no imports were found");
+        assert_eq!(circle(imports), BTreeMap::new(), "{folder}: these files import each other in a circle");
+    }
+}
+
+#[test]
+fn a_circle_of_siblings_would_be_seen_in_every_spelling() {
+    let files =
+        [("a", "use super::b::X;"), ("b", "use super::{c::Y, d};"), ("c", "fn f() { super::a::g() }"), ("d", "")];
+    let files: Vec<(String, String)> = files.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
+    assert_eq!(circle(sibling_imports(&files)).into_keys().collect::<Vec<_>>(), ["a", "b", "c"]);
+}
+
+/// Words of the recordings' own format, of messages and of other formats, by file, that a dialect uses too.
+const OWN_WORDS: [(&str, &[&str]); 7] = [
+    ("", &["model"]),
+    ("body", &["text"]),
+    ("delta", &["conversation", "messages"]),
+    ("difference", &["id", "input", "text"]),
+    ("format", &["model", "system", "tools"]),
+    ("vcr", &["content"]),
+    ("sse", &["id"]),
+];
+
+/// The members that the layouts of dialects name.
+fn dialect_members() -> BTreeSet<String> {
+    let mut members = BTreeSet::new();
+    let mut files = production("provider/wire");
+    files.extend(production("provider").into_iter().filter(|(name, _)| name == "json_service"));
+    let layout = regex::Regex::new(r"(?s)static \w+: Layout =\s*Layout \{(.*?)\n?\};?\n").expect("a pattern");
+    let quoted = regex::Regex::new(r#""([^"]+)""#).expect("a pattern");
+    let mut layouts = 0;
+    for (_, text) in &files {
+        for found in layout.captures_iter(text) {
+            layouts += 1;
+            for pointer in quoted.captures_iter(&found[1]) {
+                members
+                    .extend(pointer[1].split('/').filter(|part| !part.is_empty() && *part != "*").map(str::to_owned));
+            }
+        }
+    }
+    assert!(layouts >= 6, "only {layouts} layouts were found");
+    members
+}
+
+#[test]
+fn no_recording_and_no_transport_spells_a_member_of_a_dialect() {
+    let members = dialect_members();
+    for known in ["messages", "tool_calls", "contents", "systemInstruction", "tool_use", "input", "instructions"] {
+        assert!(members.contains(known), "{known}: {members:?}");
+    }
+    let quoted = regex::Regex::new(r#""([A-Za-z_/]+)""#).expect("a pattern");
+    let mut found = Vec::new();
+    let mut own: BTreeSet<(&str, &str)> =
+        OWN_WORDS.iter().flat_map(|(file, words)| words.iter().map(move |word| (*file, *word))).collect();
+    for (file, text) in ["cassette", "transport"].into_iter().flat_map(production) {
+        for word in quoted.captures_iter(&text).map(|found| found[1].to_owned()) {
+            let permitted = OWN_WORDS.iter().find(|(name, words)| *name == file && words.contains(&word.as_str()));
+            if permitted.is_some() {
+                own.retain(|one| *one != (file.as_str(), word.as_str()));
+            } else if word.split('/').any(|part| members.contains(part)) {
+                found.push(format!("{file}: {word:?}"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "these belong into the layout of a dialect:\n{}", found.join("\n"));
+    assert!(own.is_empty(), "take these out of OWN_WORDS: {own:?}");
+}

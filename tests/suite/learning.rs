@@ -75,8 +75,8 @@ fn rescued_retrieved_and_harmed_are_told_apart_for_each_kind_of_question_with_bo
     };
     let units = |figure: &str, kind: &str| {
         let row = row(format!("{figure}-{kind}"));
-        let bounds = row["interval"].as_array().expect("an interval");
-        assert!(bounds[0].as_f64() < bounds[1].as_f64() && row["verdict"] == "PASS", "{row}");
+        let bounds = &row["interval"];
+        assert!(bounds["lower"].as_f64() < bounds["upper"].as_f64() && row["verdict"] == "PASS", "{row}");
         (row["successes"].as_u64().expect("successes"), row["n"].as_u64().expect("units"))
     };
     let whole = |id: &str| row_of(&run["criteria"], id);

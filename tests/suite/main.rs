@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "it makes and reads files of its own")]
 
 mod action;
+mod additions;
 mod agreement;
 mod answers;
 mod bounds;
@@ -24,6 +25,7 @@ mod flow_folders;
 mod gates;
 mod history;
 mod hostile;
+mod import_messages;
 mod imports;
 mod inputs;
 mod judge;

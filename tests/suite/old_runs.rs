@@ -17,6 +17,7 @@ fn columns(text: &str, wanted: [&str; 2]) -> Vec<String> {
         .collect()
 }
 
+/// The folder of a committed run, and the outcome of scoring a copy of it as `reports/old`.
 fn scored(version: &str) -> (Project, Outcome) {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs").join(version);
     let project = Project::shipped();
@@ -55,4 +56,35 @@ fn a_plan_of_a_newer_build_is_refused_with_what_to_do() {
     let outcome = project.run(&["score", "reports/old"]);
     outcome.expect_code(2);
     assert!(outcome.stderr.contains("newer than this build reads"), "{}", outcome.stderr);
+}
+
+#[test]
+fn traces_with_lists_of_values_are_scored_with_the_figures_that_they_had_and_written_with_named_members() {
+    let (project, outcome) = scored("positional");
+    outcome.expect_code(0);
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs/positional");
+    let read = |file: &str| fs::read_to_string(kept.join(file)).expect(file);
+    assert!(read("traces.jsonl").contains("\"citations\":[[") && read("traces.jsonl").contains("\"spans\":[["));
+    assert_eq!(project.read("reports/old/trials.csv"), read("trials.csv"));
+    let named: serde_json::Value = serde_json::from_str(&project.read("reports/old/run.json")).expect("JSON");
+    assert_eq!(named["trials"][0]["retries"]["transport"], 0);
+}
+
+#[test]
+fn the_failed_trials_of_a_run_json_of_version_1_are_run_again() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runs/positional");
+    let project = Project::shipped();
+    fs::create_dir_all(project.path("reports/latest")).expect("a folder");
+    for file in ["plan.json", "traces.jsonl"] {
+        fs::copy(kept.join(file), project.path("reports/latest").join(file)).expect(file);
+    }
+    let old = fs::read_to_string(kept.join("run.json")).expect("run.json");
+    let [passed, failed] = ["PASS", "FAIL"].map(|word| format!("\"verdict\": \"{word}\",\n      \"checks\""));
+    assert!(old.contains(&passed) && old.contains("\"version\": 1,"));
+    project.write("reports/latest/run.json", &old.replacen(&passed, &failed, 1));
+    let scenarios = ["scenarios/external.yaml", "scenarios/managed-rag-plain.yaml"];
+    let only = ["--only", "plain-two-pages", "--only", "*/feed-in-tariff/tool-rag.base.1"];
+    let again = project.run(&[&["run", "--failed", "--no-history"], &scenarios[..], &only].concat());
+    let told = format!("{}{}", again.stdout, again.stderr);
+    assert!(told.contains("1 trial taken over") && told.contains("1 run again"), "{told}");
 }

@@ -36,7 +36,7 @@ impl KnowledgeBase for OpenShelf {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         let request = move || HttpRequest {
             service: Service::Search,
-            profile: &Profile::EXACT,
+            profile: &const { Profile::plain("exact") },
             method: "POST",
             path: "/query".into(),
             body: json!({"query": query, "n": top_k}).into(),

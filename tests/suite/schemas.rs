@@ -1,6 +1,9 @@
-//! The committed JSON Schemas are those of the types, and what is sound is valid against them. `UPDATE=1` renews.
+//! The committed JSON Schemas are those of the types, and what is sound is valid against them: files that people write,
+//! and the data of a run folder. `UPDATE=1` renews.
 
+use super::project::{Project, whole};
 use ragcheck::internals::cli::schema;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 
@@ -18,8 +21,8 @@ fn the_committed_schemas_are_those_of_the_types() {
 }
 
 #[test]
-fn the_reference_pages_are_those_of_the_schemas() {
-    for document in schema::DOCUMENTS {
+fn the_reference_pages_are_those_of_the_schemas_and_of_the_columns() {
+    for document in schema::DOCUMENTS.into_iter().chain(["csv"]) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/reference/{document}.md"));
         let now = schema::page(document).expect("a page");
         if std::env::var_os("UPDATE").is_some() {
@@ -95,4 +98,134 @@ fn a_scenario_that_loads_is_valid_against_its_schema_and_a_misspelt_flow_is_not(
     }
     scenario["flow"] = "tool-rga".into();
     assert!(schemas.validate(&scenario, index).is_err());
+}
+
+/// The violations of a document's schema by a value; with `strict`, members that the schema does not name are
+/// violations too.
+fn violations(document: &str, value: &Value, strict: bool) -> Option<String> {
+    let mut schema: Value = serde_json::from_str(&schema::text(document).expect("a schema")).expect("JSON");
+    if strict {
+        close(&mut schema);
+    }
+    let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
+    compiler.add_resource("schema://data/", schema).expect("an address");
+    let index = compiler.compile("schema://data/", &mut schemas).expect("a schema");
+    schemas.validate(value, index).err().map(|error| format!("{error:#}"))
+}
+
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if members.get("properties").is_some_and(Value::is_object) && !members.contains_key("additionalProperties")
+            {
+                members.insert("additionalProperties".into(), false.into());
+            }
+            members.values_mut().for_each(close);
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_file_of_the_shipped_run_is_valid_against_its_schema_and_every_member_is_in_it() {
+    let (project, _) = whole();
+    for (document, file) in [("run", "run.json"), ("plan", "plan.json")] {
+        assert_eq!(violations(document, &project.latest(file), true), None, "{file}");
+    }
+    let traces = project.traces();
+    assert!(traces.len() > 500, "{}", traces.len());
+    let lines: serde_json::Map<String, Value> =
+        traces.into_iter().enumerate().map(|(line, trace)| (line.to_string(), trace)).collect();
+    let mut schema: Value = serde_json::from_str(&schema::text("trace").expect("a schema")).expect("JSON");
+    close(&mut schema);
+    let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
+    compiler.add_resource("schema://trace/", schema).expect("an address");
+    let index = compiler.compile("schema://trace/", &mut schemas).expect("a schema");
+    for (line, trace) in &lines {
+        if let Err(error) = schemas.validate(trace, index) {
+            panic!("trace {line}: {error:#}");
+        }
+    }
+}
+
+#[test]
+fn an_exit_code_that_a_comparison_decided_is_valid_against_its_schema() {
+    let project = Project::shipped();
+    let run = ["run", "scenarios/context.yaml", "--no-history"];
+    project.run(&run).expect_code(0);
+    project.run(&["compare", "reports/latest", "--save", "baseline.json"]).expect_code(0);
+    project.run(&[&run[..], &["--baseline", "baseline.json", "--fail-on", "regression"]].concat()).expect_code(0);
+    let decided = project.latest("exit-code.json");
+    assert_eq!(violations("exit-code", &decided, true), None, "{decided}");
+    let mut bent = decided;
+    bent["exit_code"] = "0".into();
+    assert!(violations("exit-code", &bent, false).is_some());
+}
+
+#[test]
+fn a_file_with_a_bent_member_is_not_valid_against_its_schema() {
+    let (project, _) = whole();
+    let bent = |document: &str, value: &Value, pointer: &str, new: Option<Value>| {
+        let mut value = value.clone();
+        let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
+        let members = value.pointer_mut(parent).and_then(Value::as_object_mut).expect(pointer);
+        assert!(members.remove(name).is_some(), "{document}: {pointer}");
+        members.extend(new.map(|new| (name.to_owned(), new)));
+        assert!(violations(document, &value, false).is_some(), "{document}: {pointer}");
+    };
+    let (run, plan) = (project.latest("run.json"), project.latest("plan.json"));
+    for (pointer, new) in [
+        ("/criteria/0/verdict", Some("PASSED".into())),
+        ("/criteria/0/interval", Some(json!([0.5, 0.9]))),
+        ("/trials/0/retries", Some(json!([0, 0, 0]))),
+        ("/trials/0/retries/tool", None),
+        ("/transitions/0/taken/0/times", None),
+        ("/conclusion", None),
+    ] {
+        bent("run", &run, pointer, new);
+    }
+    for (pointer, new) in [
+        ("/trials/0/lane/repetition", Some("first".into())),
+        ("/scenarios/0/cases/0/case/steps", None),
+        ("/machines", Some(json!({"tool-rag": {"initial": "start"}}))),
+    ] {
+        bent("plan", &plan, pointer, new);
+    }
+    let trace = project.traces().into_iter().next().expect("a trace");
+    for (pointer, new) in [
+        ("/events/0/at_us", Some((-1).into())),
+        ("/events/0/what", Some(json!({"thought": {}}))),
+        ("/end", Some("ended".into())),
+        ("/lane", None),
+    ] {
+        bent("trace", &trace, pointer, new);
+    }
+}
+
+#[test]
+fn every_member_of_the_data_of_a_run_is_described_without_words_of_the_code() {
+    let code = regex::Regex::new("`([A-Z][a-z]+[A-Z]?[a-z]*|[A-Z]+_[A-Z_]+|[a-z_]+::.*|[A-Z][A-Za-z]+::.*)`")
+        .expect("a pattern");
+    for document in ["run", "plan", "trace", "exit-code"] {
+        let schema: Value = serde_json::from_str(&schema::text(document).expect("a schema")).expect("JSON");
+        let kinds = schema["$defs"].as_object().into_iter().flatten().map(|(_, kind)| kind);
+        let mut members = 0;
+        for kind in kinds.chain([&schema]) {
+            let alternatives = ["oneOf", "anyOf"].iter().filter_map(|key| kind[*key].as_array()).flatten();
+            for kind in alternatives.chain([kind]) {
+                for (name, member) in kind["properties"].as_object().into_iter().flatten() {
+                    let about = member["description"].as_str().or(kind["description"].as_str()).unwrap_or_default();
+                    assert!(!about.is_empty(), "{document}: `{name}` is not described");
+                    let allowed = about.contains("`NOT_MEASURED`");
+                    assert!(
+                        allowed || (!code.is_match(about) && !about.contains("[`")),
+                        "{document}: `{name}`: {about}"
+                    );
+                    members += 1;
+                }
+            }
+        }
+        assert!(members >= 2, "{document}: {members}");
+    }
 }

@@ -152,3 +152,32 @@ fn what_cannot_stop_by_itself_is_refused_with_what_to_do() {
     project.write("fixtures/cassettes/sequential/stopping.json", "{\"version\": 99");
     refused(&[], "stopping.json");
 }
+
+#[test]
+fn a_stopping_design_and_gradings_that_changed_since_the_base_are_named_like_recordings() {
+    let (project, simulator) = prepared();
+    record(&project).expect_code(0);
+    drop(simulator);
+    for typed in [
+        &["init", "-q"][..],
+        &["add", "-A"],
+        &["-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "--no-gpg-sign", "-m", "base"],
+    ] {
+        let mut git = std::process::Command::new("git");
+        Outcome::of(git.args(typed).current_dir(project.path("."))).expect_code(0);
+    }
+    let replay = || project.run(&[&REPLAY[..], &["--base-commit", "HEAD"]].concat());
+    assert!(replay().stdout.contains("every recording is as it was at "), "{}", replay().stdout);
+    // A line end changes nothing but the bytes.
+    let grading = std::fs::read_dir(project.path("fixtures/cassettes/judge")).expect("gradings");
+    let grading = grading.map(|entry| entry.expect("an entry").path()).find(|path| path.is_file()).expect("a grading");
+    let name = format!("judge/{}", grading.file_name().expect("a name").to_string_lossy());
+    for file in ["fixtures/cassettes/sequential/stopping.json".to_owned(), format!("fixtures/cassettes/{name}")] {
+        project.write(&file, &(project.read(&file) + "\n"));
+    }
+    let told = super::external::plain(&replay().stdout);
+    assert!(
+        told.contains("2 recordings CHANGED since ") && told.contains(&format!("sequential/stopping.json, {name}")),
+        "{told}"
+    );
+}

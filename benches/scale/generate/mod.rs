@@ -14,7 +14,7 @@ use ragcheck::internals::plan::{self, Plan, PlannedTrial, Selection};
 use ragcheck::internals::platform::clock::{Clock, VirtualClock, block_on};
 use ragcheck::internals::scenario;
 use ragcheck::internals::trace::{ToolOutcome, TrialEnd, What};
-use ragcheck::internals::trial::TrialRunner;
+use ragcheck::internals::trial::{Opened, record_with};
 use rayon::prelude::*;
 use script::Script;
 use std::path::Path;
@@ -24,28 +24,28 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// In words, when the project cannot be loaded.
-pub fn load(root: &Path) -> Result<(TrialRunner, Plan), String> {
+pub fn load(root: &Path) -> Result<(Opened, Plan), String> {
     let loaded = scenario::load(root, &[], None, &ragcheck::internals::catalogues())
         .map_err(|mistakes| format!("{mistakes:?}"))?;
     let mut plan = plan::build(&loaded, &Selection::default(), 0).map_err(|mistakes| format!("{mistakes:?}"))?;
-    let runner = TrialRunner::new(Arc::new(loaded), &plan).map_err(|why| why.to_string())?;
-    plan.machines = runner.machines();
-    Ok((runner, plan))
+    let opened = Opened::new(Arc::new(loaded), &plan).map_err(|why| why.to_string())?;
+    plan.machines = opened.machines();
+    Ok((opened, plan))
 }
 
 /// Records every trial of `plan`; `brief` is the project's.
 ///
 /// # Errors
 /// In words, when one does not run to its end.
-pub fn record(runner: &TrialRunner, plan: &Plan, brief: bool) -> Result<(), String> {
-    plan.trials.par_iter().try_for_each(|trial| record_one(runner, plan, trial, brief))
+pub fn record(opened: &Opened, plan: &Plan, brief: bool) -> Result<(), String> {
+    plan.trials.par_iter().try_for_each(|trial| record_one(opened, plan, trial, brief))
 }
 
-fn record_one(runner: &TrialRunner, plan: &Plan, trial: &PlannedTrial, brief: bool) -> Result<(), String> {
+fn record_one(opened: &Opened, plan: &Plan, trial: &PlannedTrial, brief: bool) -> Result<(), String> {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let shared: Arc<dyn Clock> = Arc::new(clock.clone());
     let script = Arc::new(Script::new(&trial.id, project::indexes(trial.case), brief, Arc::clone(&shared)));
-    let finished = block_on(&clock, runner.record_with(plan, trial, shared, script));
+    let finished = block_on(&clock, record_with(opened.trial(plan, trial), shared, script));
     let trace = finished.map_err(|deadlock| deadlock.to_string())?.trace;
     // A script that the flow no longer accepts would measure failing trials.
     let refused = trace.events.iter().find_map(|event| match &event.what {

@@ -7,7 +7,7 @@ use crate::cli::output::{self, Problem};
 use crate::cli::select::{load, selection, variables};
 use crate::suite::recordings::{self, ServiceDiff};
 use crate::trace::text::{plural, quote};
-use crate::trial::TrialRunner;
+use crate::trial::Opened;
 use std::sync::Arc;
 
 /// Maximum number of differences printed per service.
@@ -20,9 +20,9 @@ const SHOWN: usize = 40;
 pub(super) fn run(given: &Diff) -> Result<Exit, Problem> {
     let suite = load(&given.select)?;
     let plan = suite.plan_passes(&selection(&given.select), given.select.seed, None)?;
-    let runner = TrialRunner::new(Arc::clone(suite.loaded()), &plan)?;
-    let runner = runner.with_variables(variables(given.env_file.as_deref())?);
-    let (services, incomplete) = recordings::diff(&runner, &plan, given.sample as usize, given.select.seed)?;
+    let mut opened = Opened::new(Arc::clone(suite.loaded()), &plan)?;
+    opened.variables = variables(given.env_file.as_deref())?;
+    let (services, incomplete) = recordings::diff(&opened, &plan, given.sample as usize, given.select.seed)?;
     if incomplete > 0 {
         output::remark(&format!("{} skipped: their stored requests are incomplete", plural(incomplete, "exchange")));
     }

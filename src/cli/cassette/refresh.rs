@@ -11,7 +11,7 @@ use crate::settings::price::dollars;
 use crate::suite::recordings::{self, RefreshCost};
 use crate::suite::{Mode, RunOptions};
 use crate::trace::text::plural;
-use crate::trial::TrialRunner;
+use crate::trial::{Opened, external};
 use std::io::{IsTerminal, Write as _};
 use std::sync::Arc;
 
@@ -25,23 +25,23 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     let plan = suite.plan_passes(&selected, given.select.seed, None)?;
     let project = &suite.loaded().project;
     let options = bounded(&given.bounds, &given.select, project)?;
-    let runner = TrialRunner::new(Arc::clone(suite.loaded()), &plan)?;
+    let opened = Opened::new(Arc::clone(suite.loaded()), &plan)?;
     if given.missed {
-        runner.agents_named(&plan).map_err(|why| why.to_string())?;
+        external::agents_named(&opened, &plan).map_err(|why| why.to_string())?;
     }
-    let found = recordings::refresh(&runner, &plan, given.missed, options.ages.filter(|_| given.stale))
+    let found = recordings::refresh(&opened, &plan, given.missed, options.ages.filter(|_| given.stale))
         .map_err(|why| format!("the replay stopped: {why}"))?;
     if found.trials.is_empty() {
         output::result(&format!("nothing to record again: {} checked\n", plural(plan.trials.len(), "lane")));
         return Ok(Exit::Passed);
     }
-    output::remark(&announcement(&found, &found.cost(&runner, &plan), project.prices.is_empty()));
+    output::remark(&announcement(&found, &found.cost(&opened, &plan), project.prices.is_empty()));
     if !given.yes && !confirmed()? {
         output::remark("nothing was recorded");
         return Ok(Exit::Passed);
     }
     let trials = found.trials.iter().map(|index| plan.trials[*index].id.clone()).collect();
-    drop(runner);
+    drop(opened);
     let options =
         RunOptions { mode: Mode::Record, selection: Selection { trials: Some(trials), ..selected }, ..options };
     let (done, exit) = run::carry_out(&suite, &options, Printed::Human)?;

@@ -1,10 +1,12 @@
 //! Finds out how a turn is sent to an agent: the path and the names of its members, by trying the usual ones.
 
+use super::Unmet;
 use super::reply::{self, Shape};
 use crate::flow::external::{AnswerAt, Endpoint, Fill, Target};
 use crate::platform::secrets;
+use crate::provider::EXACT;
 use crate::scenario::external::OPENAI_SHAPE;
-use crate::transport::{HttpRequest, HttpResponse, Passed, Profile, Service};
+use crate::transport::{HttpRequest, HttpResponse, Passed, Service};
 use crate::trial::Contact;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -35,7 +37,7 @@ pub(super) struct Met {
 ///
 /// # Errors
 /// What the agent answers instead, and what to do.
-pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) -> Result<Met, String> {
+pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) -> Result<Met, Unmet> {
     let declared = if contact.is_server() { openapi(contact).await } else { BTreeMap::new() };
     let mut paths: Vec<String> = match path {
         Some(path) => vec![path.to_owned()],
@@ -56,7 +58,7 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
         }
     });
     let mut met: Option<Met> = None;
-    let mut trouble: Option<String> = None;
+    let mut trouble: Option<Unmet> = None;
     'paths: for path in &paths {
         let mut bodies: VecDeque<Value> = declared.get(path).cloned().into_iter().chain(bodies(path)).collect();
         let mut validated = false;
@@ -65,19 +67,18 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
             let reply = match reply {
                 Ok(reply) => reply,
                 Err(why) => {
-                    trouble.get_or_insert(format!("POST {path} got no reply: {why}"));
+                    trouble.get_or_insert(Unmet::Agent(format!("POST {path} got no reply: {why}")));
                     continue;
                 }
             };
             refused_key(&passed)?;
             match reply.status {
                 404 | 405 | 501 if passed.is_empty() => continue 'paths,
-                401 | 403 => return Err(unauthorised(path, &reply)),
+                401 | 403 => return Err(Unmet::Agent(unauthorised(path, &reply))),
                 300..=399 => {
-                    return Err(format!(
-                        "POST {path} redirects (HTTP {}): name the path itself with --path",
-                        reply.status
-                    ));
+                    let status = reply.status;
+                    let why = format!("POST {path} redirects (HTTP {status}): name the path itself with --path");
+                    return Err(Unmet::Agent(why));
                 }
                 200..=299 => match reply::shape(&reply, question, &passed) {
                     Ok(shape) => {
@@ -92,7 +93,7 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
                         }
                     }
                     Err(why) => {
-                        trouble.get_or_insert(why);
+                        trouble.get_or_insert(why.into());
                     }
                 },
                 status => {
@@ -103,24 +104,24 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
                     let why = format!("POST {path} is answered with HTTP {status}. {}", said(&reply));
                     // It understood the question, and failed.
                     if passed.iter().any(|one| holds(one, question)) {
-                        return Err(format!("{why}\n{}", failures(&passed)).trim_end().to_owned());
+                        return Err(Unmet::Agent(format!("{why}\n{}", failures(&passed)).trim_end().to_owned()));
                     }
-                    trouble.get_or_insert(why);
+                    trouble.get_or_insert(Unmet::Agent(why));
                 }
             }
         }
     }
     match (met, trouble) {
         (Some(met), _) if !met.passed.is_empty() => Ok(met),
-        (Some(_), _) => Err(nothing_asked(contact)),
-        (None, Some(why)) => Err(format!(
+        (Some(_), _) => Err(Unmet::Agent(nothing_asked(contact))),
+        (None, Some(why)) => Err(Unmet::Agent(format!(
             "{why}\n`--path` names the path of a turn; the bodies that were tried name the message {}",
             MESSAGES.join(", ")
-        )),
-        (None, None) => Err(format!(
+        ))),
+        (None, None) => Err(Unmet::Agent(format!(
             "no path of the agent takes a question: POST to {} is answered with 404 or 405; name its path with --path",
             paths.join(", ")
-        )),
+        ))),
     }
 }
 
@@ -153,15 +154,7 @@ pub(super) fn turn(path: &str, send: &Value, question: &str, conversation: &str)
 /// A request without a turn.
 pub(super) fn plain(method: &'static str, path: &str) -> HttpRequest {
     let body = if method == "GET" { Value::Null } else { json!({}) };
-    HttpRequest {
-        service: Service::Agent,
-        profile: &Profile::EXACT,
-        method,
-        path: path.to_owned(),
-        body: body.into(),
-        stream: None,
-        headers: Vec::new(),
-    }
+    HttpRequest::new(Service::Agent, &EXACT, method, path, body)
 }
 
 /// The usual body of a turn, which a scenario need not declare.
@@ -254,7 +247,7 @@ fn unauthorised(path: &str, reply: &HttpResponse) -> String {
 }
 
 /// Fails if a provider refused a key.
-fn refused_key(passed: &[Passed]) -> Result<(), String> {
+fn refused_key(passed: &[Passed]) -> Result<(), Unmet> {
     let refused = passed.iter().find_map(|one| {
         let reply = one.result.as_ref().ok().filter(|reply| matches!(reply.status, 401 | 403))?;
         Some(format!(
@@ -265,7 +258,7 @@ fn refused_key(passed: &[Passed]) -> Result<(), String> {
             said(reply)
         ))
     });
-    refused.map_or(Ok(()), Err)
+    refused.map_or(Ok(()), |why| Err(Unmet::Agent(why)))
 }
 
 /// What went wrong with the requests of the agent.

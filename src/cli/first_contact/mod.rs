@@ -16,6 +16,7 @@ use super::output::{self, Problem};
 use super::run::carry_out;
 use super::score::print;
 use crate::cassette::{Minted, Redactor, holding, minted, stored_body};
+use crate::flow::external::Unread;
 use crate::platform::clock::{Clock, RealClock};
 use crate::platform::{files, secrets};
 use crate::scenario::external::{PORT, USUAL_PROXY};
@@ -31,6 +32,29 @@ use services::{Echo, SIMULATOR, Services};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Why an agent was not met.
+#[derive(Debug, thiserror::Error)]
+enum Unmet {
+    /// `--provider` names no provider.
+    #[error("--provider: {0}")]
+    Provider(String),
+    /// There is no simulator.
+    #[error("the simulator cannot be started: {0}")]
+    Simulator(String),
+    /// Its reply holds no answer.
+    #[error(transparent)]
+    Reply(#[from] Unread),
+    /// What it answers instead, and what to do.
+    #[error("{0}")]
+    Agent(String),
+}
+
+impl From<Unmet> for Problem {
+    fn from(why: Unmet) -> Self {
+        Self::Words(why.to_string())
+    }
+}
 
 /// What is asked unless `--question` names something else.
 const QUESTION: &str = "What can you help me with?";
@@ -138,7 +162,7 @@ async fn find_out(way: &Way, given: &Init, question: &str) -> Result<Findings, P
     let first = contact(way, Arc::clone(&services) as Arc<dyn Transport>, false).await.map_err(not_reached)?;
     let met = match meet(&first, way.path.as_deref(), question).await {
         Ok(met) => met,
-        Err(why) => return Err(unmet(&first, why, services.chosen().await.simulator.is_some())),
+        Err(why) => return Err(unmet(&first, &why, services.chosen().await.simulator.is_some())),
     };
     // The port and the address of the proxy are used again.
     first.end().await;
@@ -244,9 +268,9 @@ fn not_reached(why: NoContact) -> Problem {
     Problem::Words(format!("{message}{printed}\nnothing was written"))
 }
 
-fn unmet(contact: &Contact, why: String, simulated: bool) -> Problem {
+fn unmet(contact: &Contact, why: &Unmet, simulated: bool) -> Problem {
     let hint = "\na simulated model answered: for a real one set its key, or name it with --provider";
-    let message = if simulated { why + hint } else { why };
+    let message = format!("{why}{}", if simulated { hint } else { "" });
     not_reached(NoContact { message, lines: contact.last_lines(), ended_well: false })
 }
 

@@ -1,7 +1,7 @@
 //! Which provider answers what an agent asks: the one that is named, else by the first request and the keys that are
 //! set, else a simulator in this process.
 
-use super::tools;
+use super::{Unmet, tools};
 use crate::platform::clock::{BoxFuture, Clock, RealClock};
 use crate::platform::secrets;
 use crate::provider::wire;
@@ -59,17 +59,17 @@ pub(super) struct Chosen {
 }
 
 /// Why a name is no provider.
-pub(super) fn checked(provider: Option<&str>) -> Result<(), String> {
+pub(super) fn checked(provider: Option<&str>) -> Result<(), Unmet> {
     let Some(name) = provider else { return Ok(()) };
     let known = name == SIMULATOR || KNOWN.iter().any(|(known, ..)| *known == name);
     if known || name.starts_with("http://") || name.starts_with("https://") {
         return Ok(());
     }
     let names: Vec<&str> = KNOWN.iter().map(|(name, ..)| *name).filter(|name| *name != "perplexity").collect();
-    Err(format!(
-        "--provider: `{name}` is unknown; known: {}, {SIMULATOR}, or the base URL of another one",
+    Err(Unmet::Provider(format!(
+        "`{name}` is unknown; known: {}, {SIMULATOR}, or the base URL of another one",
         names.join(", ")
-    ))
+    )))
 }
 
 /// Hands each request to the provider that its first request led to.
@@ -87,7 +87,7 @@ impl Services {
         self.state.lock().await.0.clone()
     }
 
-    async fn way(&self, request: &HttpRequest) -> Result<Arc<dyn Transport>, String> {
+    async fn way(&self, request: &HttpRequest) -> Result<Arc<dyn Transport>, Unmet> {
         let mut state = self.state.lock().await;
         let (chosen, ways) = &mut *state;
         let service = if request.service == Service::Search { Service::Search } else { Service::Model };
@@ -109,7 +109,8 @@ impl Services {
         }
         let key = choice.key.as_ref().and_then(|name| std::env::var(name).ok()).map(|key| key.trim().to_owned());
         secrets::declare(key.clone().map(|key| (choice.name.clone(), key)));
-        let dialect = wire::by_name(&choice.dialect).ok_or("the dialect is unknown")?;
+        let dialect = wire::by_name(&choice.dialect)
+            .ok_or_else(|| Unmet::Provider(format!("the dialect {} is unknown", choice.dialect)))?;
         let target = Target {
             base_url: choice.base_url.clone(),
             key,
@@ -121,7 +122,8 @@ impl Services {
         let served = [Some(service), (service == Service::Model).then_some(Service::Embeddings)];
         let targets = served.into_iter().flatten().map(|service| (service, target.clone())).collect();
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
-        let way: Arc<dyn Transport> = Arc::new(LiveTransport::new(targets, clock).map_err(|why| why.to_string())?);
+        let way: Arc<dyn Transport> =
+            Arc::new(LiveTransport::new(targets, clock).map_err(|why| Unmet::Provider(why.to_string()))?);
         ways.insert(service, Arc::clone(&way));
         *(if service == Service::Search { &mut chosen.search } else { &mut chosen.model }) = Some(choice);
         Ok(way)
@@ -130,7 +132,8 @@ impl Services {
     fn choice(&self, request: &HttpRequest, service: Service) -> Choice {
         let dialect = wire::by_name(request.profile.name).map_or("openai-chat", |dialect| dialect.name());
         let family = if service == Service::Search { "perplexity" } else { family(dialect) };
-        let asked = format!("the agent asks by {} {}", request.method, request.path.split('?').next().unwrap_or_default());
+        let asked =
+            format!("the agent asks by {} {}", request.method, request.path.split('?').next().unwrap_or_default());
         let given =
             self.given.as_deref().filter(|_| service == Service::Model || self.given.as_deref() == Some(SIMULATOR));
         let set = |variable: &str| std::env::var(variable).is_ok_and(|key| !key.trim().is_empty());
@@ -174,7 +177,7 @@ impl Services {
 impl Transport for Services {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         Box::pin(async move {
-            let way = self.way(&request).await.map_err(|message| TransportError::Invalid { message })?;
+            let way = self.way(&request).await.map_err(|why| TransportError::Invalid { message: why.to_string() })?;
             way.send(request).await
         })
     }
@@ -202,10 +205,10 @@ fn model_of(request: &HttpRequest) -> String {
 
 /// Starts a simulator for an agent with these tools; returns its port.
 #[expect(clippy::disallowed_methods, reason = "a server is a task of its own")]
-async fn simulate(chosen: &mut Chosen, offered: &[tools::Tool]) -> Result<u16, String> {
+async fn simulate(chosen: &mut Chosen, offered: &[tools::Tool]) -> Result<u16, Unmet> {
     let text = behaviour(offered);
     for port in (USUAL_PORT..USUAL_PORT + 20).chain([0]) {
-        let behaviour = simulator::parse(&text)?;
+        let behaviour = simulator::parse(&text).map_err(|why| Unmet::Simulator(why.problem.to_string()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         if let Ok((bound, serving)) = simulator::serve(behaviour, address, Arc::new(RealClock::start())).await {
             tokio::spawn(serving);
@@ -213,7 +216,7 @@ async fn simulate(chosen: &mut Chosen, offered: &[tools::Tool]) -> Result<u16, S
             return Ok(bound.port());
         }
     }
-    Err("no port is free for the simulator".to_owned())
+    Err(Unmet::Simulator("no port is free".to_owned()))
 }
 
 /// The behaviour file of a simulated model for an agent with these tools.

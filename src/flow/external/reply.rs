@@ -35,11 +35,16 @@ impl AnswerAt {
     }
 }
 
+/// Why a reply holds no answer: what is missing, its content type, and how it begins.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unread(String);
+
 /// The answer's text, and the body that holds it: null if it is not JSON or too long for a trace.
 ///
 /// # Errors
 /// Why there is no answer: what is missing, the content type, and how the reply begins.
-pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), String> {
+pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), Unread> {
     let pointer = answer.pointer();
     if sse::is_stream(&response.headers, &response.body) {
         return streamed(&response.body, pointer).ok_or_else(|| unread(response, "holds no text in its events"));
@@ -154,12 +159,12 @@ impl Text {
     }
 }
 
-fn unread(response: &HttpResponse, why: &str) -> String {
+fn unread(response: &HttpResponse, why: &str) -> Unread {
     let kind = response.header("content-type").unwrap_or("no content type");
     let body = String::from_utf8_lossy(&response.body);
     let said = secrets::beginning(body.trim(), SHOWN);
     let said = if said.is_empty() { "it is empty".to_owned() } else { format!("it begins with: {said}") };
-    format!("The agent's reply ({kind}) {why}; {said}")
+    Unread(format!("The agent's reply ({kind}) {why}; {said}"))
 }
 
 #[cfg(test)]
@@ -168,7 +173,7 @@ mod tests {
     use bytes::Bytes;
     use std::time::Duration;
 
-    fn answer(kind: &str, body: &str, answer: &AnswerAt) -> Result<(String, Value), String> {
+    fn answer(kind: &str, body: &str, answer: &AnswerAt) -> Result<(String, Value), Unread> {
         let headers = vec![("content-type".to_owned(), kind.to_owned())];
         let body = Bytes::copy_from_slice(body.as_bytes());
         read(&HttpResponse { status: 200, headers, body, took: Duration::ZERO, chunks: Vec::new() }, answer)
@@ -232,7 +237,7 @@ mod tests {
             ("application/json", "", "(application/json) is neither JSON, events nor plain text; it is empty"),
             ("text/event-stream", ": ping\n\n", "(text/event-stream) holds no text in its events"),
         ] {
-            let why = answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect_err(body);
+            let why = answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect_err(body).to_string();
             assert!(why.contains(words), "{why}");
         }
     }

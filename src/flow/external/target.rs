@@ -6,9 +6,11 @@
 
 use super::reply::{self, AnswerAt};
 use super::{Trouble, Words, unreached};
+use crate::platform::placeholders::{Piece, either};
 use crate::platform::secrets;
+use crate::provider::EXACT;
 use crate::provider::chat::Message;
-use crate::transport::{HttpRequest, HttpResponse, Profile, REDIRECT_HEADER, Service, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, REDIRECT_HEADER, Service, TransportError};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -42,15 +44,7 @@ impl Endpoint {
     }
 
     pub(super) fn post(&self, body: Value) -> HttpRequest {
-        HttpRequest {
-            service: Service::Agent,
-            profile: &Profile::EXACT,
-            method: "POST",
-            path: self.path.clone(),
-            body: body.into(),
-            stream: None,
-            headers: Vec::new(),
-        }
+        HttpRequest::new(Service::Agent, &EXACT, "POST", self.path.as_str(), body)
     }
 }
 
@@ -116,7 +110,7 @@ impl Target {
         match response.status {
             200..=299 => match reply::read(&response, &self.answer) {
                 Ok((text, body)) => Reply::Answer { text, body },
-                Err(why) => Reply::Failed("answer_missing", why),
+                Err(why) => Reply::Failed("answer_missing", why.to_string()),
             },
             300..=399 => {
                 let to = response.header(REDIRECT_HEADER).map_or(String::new(), |host| format!(" to {host}"));
@@ -196,21 +190,16 @@ fn turns(history: &[Message]) -> Vec<Value> {
 /// Fills in placeholders in one pass: braces in the values are not placeholders.
 fn filled_text(text: &str, fill: &Fill<'_>) -> String {
     let mut out = String::with_capacity(text.len() + fill.message.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let (open, close) = if rest.starts_with("{{") { (2, "}}") } else { (1, "}") };
-        let known = rest[open..].split_once(close).and_then(|(name, after)| Some((value(name.trim(), fill)?, after)));
-        if let Some((value, after)) = known {
-            out.push_str(&value);
-            rest = after;
-        } else {
-            out.push_str(&rest[..open]);
-            rest = &rest[open..];
+    for piece in either(text) {
+        match piece {
+            Piece::Text(words) => out.push_str(words),
+            Piece::Placeholder(placeholder) => match value(placeholder.inside, fill) {
+                Some(value) => out.push_str(&value),
+                None => out.push_str(placeholder.written),
+            },
+            Piece::Open { .. } => {}
         }
     }
-    out.push_str(rest);
     out
 }
 

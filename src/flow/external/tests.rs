@@ -97,7 +97,7 @@ fn a_whole_turn_is_told_by_the_agents_own_names_with_its_answer_and_sources() {
     assert_eq!(names, ["look", "web", "keep", "say"]);
     assert!(matches!(&made[0].outcome, ToolOutcome::Ok(ToolResult::Search(found)) if found.hits[0].id == "a#1"));
     let ToolOutcome::Ok(ToolResult::External(found)) = &made[1].outcome else { panic!("{:?}", made[1]) };
-    assert_eq!((found.result.as_str(), found.citations[0].1.as_str()), ("w-7", "https://a"));
+    assert_eq!((found.result.as_str(), found.citations[0].url.as_str()), ("w-7", "https://a"));
     assert_eq!((made[1].took_us, made[1].attempts.len()), (10_000, 1));
     assert!(
         matches!(&made[2].outcome, ToolOutcome::Ok(ToolResult::Indexed(passthrough)) if passthrough.result == "w-7")
@@ -214,7 +214,7 @@ fn a_search_that_neither_prompt_nor_reply_shows_is_unseen_and_so_is_what_the_ans
 #[test]
 fn a_request_for_the_list_of_models_is_no_completion() {
     let mut listed = passed(Service::Model, openai_chat::DIALECT, Value::Null, 200, &json!({"data": []}));
-    listed.request.profile = &crate::transport::Profile::EXACT;
+    listed.request.profile = &crate::provider::EXACT;
     let mut conversation = vec![json!({"role": "user", "content": "why?"})];
     let (events, _) = told(vec![listed, model(&mut conversation, json!({"role": "assistant", "content": "so"}))]);
     assert_eq!(events.iter().filter(|what| matches!(what, What::ModelCalled(_))).count(), 1, "{events:?}");

@@ -16,12 +16,12 @@ use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
 use crate::trace::{
-    self, ExternalResult, FedBack, FlowSearch, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome, ToolResult,
-    TurnOutcome, What,
+    self, CitedPage, ExternalResult, FedBack, FlowSearch, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome,
+    ToolResult, TurnOutcome, What,
 };
 use crate::transport::{Miss, Passed, Service, TransportError};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// State of every completion: an external agent declares none.
@@ -117,7 +117,7 @@ impl<'a> TraceBuilder<'a> {
         for group in grouped(in_order(answered.collect()), self.words) {
             match group.request.service {
                 Service::Model => self.model(&group),
-                Service::Embeddings => self.embedding(&group),
+                service if is_aside(service) => self.aside(&group),
                 _ => self.search(&group),
             }
         }
@@ -291,7 +291,7 @@ impl<'a> TraceBuilder<'a> {
             result: decoder::result_id(result).unwrap_or_else(|| format!("result-{}", self.externals)),
             query: decoder::query(&call.arguments),
             answer: found.text,
-            citations: found.citations.into_iter().map(|one| (one.title, one.url)).collect(),
+            citations: found.citations.into_iter().map(|one| CitedPage { title: one.title, url: one.url }).collect(),
             model: found.model,
             input_tokens: found.usage.input,
             cached_tokens: found.usage.cached,
@@ -327,10 +327,14 @@ impl<'a> TraceBuilder<'a> {
             attempts: attempts_of(&call.attempts),
         };
         self.events.push((call.at, What::ToolCalled(called)));
-        let (vectors, search): (Vec<Attempt>, Vec<Attempt>) =
-            call.attempts.into_iter().partition(|one| one.service == Service::Embeddings);
-        self.transport("embeddings", &vectors);
-        self.transport("search", &search);
+        let mut by_service: BTreeMap<&'static str, Vec<Attempt>> = BTreeMap::new();
+        for attempt in call.attempts {
+            let target = if is_aside(attempt.service) { attempt.service.as_str() } else { "search" };
+            by_service.entry(target).or_default().push(attempt);
+        }
+        for (target, attempts) in by_service {
+            self.transport(target, &attempts);
+        }
         let booked = if unseen {
             self.retries.unseen(&tool);
             None
@@ -406,8 +410,10 @@ impl<'a> TraceBuilder<'a> {
 
     /// Vectors are asked for within a search that the model wants, or by the agent itself. What it does with the latter is
     /// not shown: only that they did not come, or came after all, is told.
-    fn embedding(&mut self, group: &Group) {
-        let heard: Vec<_> = group.passed.iter().map(|one| observed::vectors(&group.request, &one.result)).collect();
+    fn aside(&mut self, group: &Group) {
+        let service = group.request.service;
+        let read = if service == Service::Embeddings { observed::vectors } else { observed::declared_answer };
+        let heard: Vec<_> = group.passed.iter().map(|one| read(&group.request, &one.result)).collect();
         let Some(last) = heard.last() else { return };
         let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();
         let took: Duration = attempts.iter().map(|one| one.took).sum();
@@ -433,7 +439,7 @@ impl<'a> TraceBuilder<'a> {
         let query = observed::embedded_text(&group.request);
         let search = FlowSearch { query, outcome, took_us: micros(took), attempts: attempts_of(&attempts) };
         self.events.push((at, What::Searched(search)));
-        self.transport("embeddings", &attempts);
+        self.transport(service.as_str(), &attempts);
     }
 
     fn transport(&mut self, target: &str, attempts: &[Attempt]) {
@@ -442,4 +448,9 @@ impl<'a> TraceBuilder<'a> {
             self.push(What::Retried(retried));
         }
     }
+}
+
+/// Whether requests to a service belong to the call or search that they are made for: vectors, and declared services.
+fn is_aside(service: Service) -> bool {
+    matches!(service, Service::Embeddings | Service::Declared(_))
 }

@@ -5,7 +5,7 @@
 
 use crate::provider::{AskAnswer, Paragraph};
 use crate::trace::markers::{MarkerPlaces, marker, with_markers};
-use crate::trace::{ManagedCitation, ManagedSource};
+use crate::trace::{ManagedCitation, ManagedSource, TextSpan};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::BTreeSet;
 
@@ -69,7 +69,8 @@ fn located(answer: &AskAnswer) -> (Vec<ManagedCitation>, Vec<String>) {
             notes.push(format!("The citation of `{}` was left out: it {why}.", shown(&citation.paragraph)));
         }
         let page = found.and_then(|paragraph| paragraph.page);
-        ManagedCitation { paragraph: citation.paragraph.clone(), source, page, spans: citation.spans.clone() }
+        let spans = citation.spans.iter().map(|(start, end)| TextSpan { start: *start, end: *end });
+        ManagedCitation { paragraph: citation.paragraph.clone(), source, page, spans: spans.collect() }
     });
     (located.collect(), notes)
 }
@@ -79,7 +80,7 @@ fn located(answer: &AskAnswer) -> (Vec<ManagedCitation>, Vec<String>) {
 fn ends(citation: &ManagedCitation, places: &MarkerPlaces<'_>, notes: &mut Vec<String>) -> Vec<Option<usize>> {
     let name = shown(&citation.paragraph);
     let mut found = BTreeSet::new();
-    for &(start, end) in &citation.spans {
+    for &TextSpan { start, end } in &citation.spans {
         if start >= end {
             notes.push(format!("Of `{name}`, the words from {start} to {end} are none: no marker was put there."));
             continue;

@@ -1,7 +1,8 @@
 //! Builds the request: the query from its template, the filter, and the fields of the audit log.
 
+use crate::platform::placeholders::{Piece, braced};
 use crate::provider::AskRequest;
-use crate::settings::{ManagedRetrievalSettings, QUERY, TemplatePiece, template_pieces};
+use crate::settings::{ManagedRetrievalSettings, QUERY};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,14 +68,15 @@ impl Values<'_> {
     /// Fills in a template; adds the names of unknown values to `unknown`.
     fn text(&self, template: &str, unknown: &mut BTreeSet<String>) -> String {
         let mut filled = String::new();
-        for piece in template_pieces(template) {
+        for piece in braced(template) {
             match piece {
-                TemplatePiece::Text(text) => filled.push_str(text),
-                TemplatePiece::Placeholder(name) => match self.value(name) {
+                Piece::Text(text) => filled.push_str(text),
+                Piece::Placeholder(placeholder) => match self.value(placeholder.inside) {
                     Some(Value::String(text)) => filled.push_str(&text),
                     Some(other) => filled.push_str(&other.to_string()),
-                    None => _ = unknown.insert(name.to_owned()),
+                    None => _ = unknown.insert(placeholder.inside.to_owned()),
                 },
+                Piece::Open { .. } => {}
             }
         }
         filled
@@ -83,9 +85,9 @@ impl Values<'_> {
     /// Fills in a filter: a text that is a single placeholder takes the value with its type.
     fn filled(&self, template: &Value, unknown: &mut BTreeSet<String>) -> Value {
         match template {
-            Value::String(text) => match template_pieces(text)[..] {
-                [TemplatePiece::Placeholder(name)] => self.value(name).unwrap_or_else(|| {
-                    unknown.insert(name.to_owned());
+            Value::String(text) => match braced(text)[..] {
+                [Piece::Placeholder(placeholder)] => self.value(placeholder.inside).unwrap_or_else(|| {
+                    unknown.insert(placeholder.inside.to_owned());
                     Value::Null
                 }),
                 _ => Value::String(self.text(text, unknown)),

@@ -1,6 +1,6 @@
 //! First guard against hostile parameters: injection into databases, shells, pages, templates and prompts.
 //!
-//! Text is normalised (see [`plain`]) and matched against patterns by category; questions, prose and documents may
+//! Text is normalised (see `plain`) and matched against patterns by category; questions, prose and documents may
 //! contain code (see `prose`). In doubt the guard lets text pass, because questions *about* attacks are ordinary
 //! questions. It is one layer of defence: nothing after it builds commands, queries or pages by concatenating these
 //! texts.
@@ -39,7 +39,7 @@ fn ascii(pattern: &str) -> String {
 /// Refuses a hostile text, given as it was sent.
 ///
 /// # Errors
-/// [`Refusal`] with the category of the attack.
+/// `Refusal` with the category of the attack.
 pub fn inspect(field: &str, raw: &str) -> Result<(), Refusal> {
     let Some(category) = category(raw) else { return Ok(()) };
     let reason = format!("`{field}` looks like an attack ({category})");

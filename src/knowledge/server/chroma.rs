@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 /// Candidates of a search at least, whatever the size of the collection.
 const LEAST_CANDIDATES: usize = 100;
 
-static PROFILE: Profile = Profile { name: "chroma", version: 1, drop: &[] };
+static PROFILE: Profile = Profile::plain("chroma");
 
 pub(super) static SERVER: Server = Server {
     entry: ServerEntry { scheme: "chroma", auth: Auth::Bearer, options: &["tenant", "database"] },

@@ -16,7 +16,7 @@ use std::fmt::Write;
 /// Points of one page of a listing.
 const PAGE: usize = 1_000;
 
-static PROFILE: Profile = Profile { name: "qdrant", version: 1, drop: &[] };
+static PROFILE: Profile = Profile::plain("qdrant");
 
 pub(super) static SERVER: Server = Server {
     entry: ServerEntry { scheme: "qdrant", auth: Auth::ApiKey, options: &[] },

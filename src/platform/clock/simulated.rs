@@ -137,7 +137,7 @@ impl Wake for Flag {
 /// Runs `work` to its end on the calling thread, advancing `clock` whenever nothing is ready.
 ///
 /// # Errors
-/// [`Deadlock`] if `work` is pending, no waker fired and no deadline is left.
+/// `Deadlock` if `work` is pending, no waker fired and no deadline is left.
 pub fn block_on<F: Future>(clock: &VirtualClock, work: F) -> Result<F::Output, Deadlock> {
     let mut work = pin!(work);
     let flag = Arc::new(Flag::default());

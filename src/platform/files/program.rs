@@ -209,7 +209,7 @@ pub(crate) fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Resu
 /// [`Files::replace`] for this process.
 ///
 /// # Errors
-/// See [`write`].
+/// See `write`.
 pub(crate) fn replace(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(files().replace(path.as_ref(), bytes.as_ref())?)
 }
@@ -217,7 +217,7 @@ pub(crate) fn replace(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Re
 /// [`Files::move_file`] for this process.
 ///
 /// # Errors
-/// See [`write`].
+/// See `write`.
 pub(crate) fn move_file(file: &Path, path: &Path) -> io::Result<()> {
     Ok(files().move_file(file, path)?)
 }
@@ -241,7 +241,7 @@ pub(crate) fn temporary_folder(near: &Path) -> io::Result<TemporaryFolder> {
 /// [`Files::persist`] for this process.
 ///
 /// # Errors
-/// See [`write`].
+/// See `write`.
 pub(crate) fn persist(file: TemporaryFile, path: &Path) -> io::Result<()> {
     Ok(files().persist(file, path)?)
 }
@@ -249,7 +249,7 @@ pub(crate) fn persist(file: TemporaryFile, path: &Path) -> io::Result<()> {
 /// [`Files::persist_private`] for this process.
 ///
 /// # Errors
-/// See [`write`].
+/// See `write`.
 pub(crate) fn persist_private(file: TemporaryFile, path: &Path) -> io::Result<()> {
     Ok(files().persist_private(file, path)?)
 }

@@ -5,6 +5,9 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::{PoisonError, RwLock};
 
+/// More characters than any spelling of a secret's piece, of 160 characters at most, has without invisible ones.
+const LONGEST_SPELLING: usize = 1 << 13;
+
 static DECLARED: RwLock<Option<Redactor>> = RwLock::new(None);
 
 /// Adds secrets, each with a name for messages, to those of the process.
@@ -29,9 +32,14 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// The first `most` characters of a text without declared secrets. Redacts before it cuts, because a truncated secret
-/// could no longer be recognised.
+/// could no longer be recognised. Reads little more than it returns, unless secrets or invisible characters are near.
 pub(crate) fn beginning(text: &str, most: usize) -> String {
-    clean(text).chars().take(most).collect()
+    let end = text.char_indices().nth(most + 2 * LONGEST_SPELLING).map_or(text.len(), |(end, _)| end);
+    let near = clean(&text[..end]);
+    // Only the last characters can hold a part of a secret that goes on, unless invisible ones make it longer.
+    let enough = near.chars().nth(most + LONGEST_SPELLING).is_some() && !super::invisible::is_in(&text[..end]);
+    let clean = if enough || end == text.len() { near } else { clean(text) };
+    clean.chars().take(most).collect()
 }
 
 /// A JSON document without declared secrets: only strings change, so it stays valid.

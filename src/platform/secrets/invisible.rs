@@ -67,18 +67,48 @@ fn pattern() -> String {
     )
 }
 
+/// Bytes that may begin an invisible character or its escape.
+const SUSPICIOUS: [bool; 256] = {
+    let mut suspicious = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        suspicious[byte] = !matches!(byte, 0x09 | 0x0a | 0x0d);
+        byte += 1;
+    }
+    // The last ones are the first bytes of the ranges in UTF-8.
+    let others = [b'\\', b'%', b'&', 0x7f, 0xc2, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xef, 0xf3];
+    let mut next = 0;
+    while next < others.len() {
+        suspicious[others[next] as usize] = true;
+        next += 1;
+    }
+    suspicious
+};
+
 /// Whether a text may hold an invisible character, as it is or escaped. Most texts hold none, and the pattern is slow.
 fn may_be_in(text: &str) -> bool {
-    text.char_indices().any(|(at, letter)| {
-        let next = || text.as_bytes().get(at + 1).copied().unwrap_or_default();
-        match letter {
-            '\\' => matches!(next(), b'u' | b'\\'),
-            '%' => next().is_ascii_hexdigit(),
-            '&' => next() == b'#' || REFERENCES.iter().any(|name| text[at + 1..].starts_with(name)),
-            ' '..='~' | '\t' | '\n' | '\r' => false,
-            other => RANGES.iter().any(|range| range.contains(&u32::from(other))),
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at).copied() {
+        at += 1;
+        if !SUSPICIOUS[usize::from(byte)] {
+            continue;
         }
-    })
+        let next = bytes.get(at).copied().unwrap_or_default();
+        let found = match byte {
+            b'\\' => matches!(next, b'u' | b'\\'),
+            b'%' => next.is_ascii_hexdigit(),
+            b'&' => next == b'#' || REFERENCES.iter().any(|name| text[at..].starts_with(name)),
+            _ => {
+                let letter = text[at - 1..].chars().next().map_or(0, u32::from);
+                RANGES.iter().any(|range| range.contains(&letter))
+            }
+        };
+        if found {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether a text holds an invisible character in any escape.
@@ -178,6 +208,15 @@ mod tests {
             let clean = redactor.redact_body(body.as_bytes()).map(|body| String::from_utf8(body).expect("UTF-8"));
             let expected = json!({"a": ["it is [redacted:openai], here"], "b": "it is [redacted:SERVICE_KEY] here"});
             assert_eq!(clean, Some(expected.to_string()), "{between:?}");
+        }
+    }
+
+    #[test]
+    fn every_invisible_character_is_found_and_no_other() {
+        for code in (0..=0x0010_ffff).filter_map(char::from_u32).map(u32::from) {
+            let letter = char::from_u32(code).expect("a character");
+            let invisible = RANGES.iter().any(|range| range.contains(&code));
+            assert_eq!(may_be_in(&format!("a{letter}.")), invisible, "{code:x}");
         }
     }
 

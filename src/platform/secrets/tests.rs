@@ -358,6 +358,21 @@ fn what_the_process_declared_is_cleaned_from_documents_that_stay_documents() {
 fn a_secret_goes_before_a_text_is_cut_so_that_no_part_of_it_stays() {
     declare([("CUT_KEY".to_owned(), "only-in-that-test-0452-and-long".to_owned())]);
     assert_eq!(beginning("about only-in-that-test-0452-and-long here", 20), "about [redacted:CUT_");
+    let key = "only-in-that-test-0452-and-long";
+    let hidden = key.replacen('n', &format!("n{}", "\u{200b}".repeat(20_000)), 1);
+    let escaped: String = key.chars().map(|letter| format!("{}u{:04x}", "\\".repeat(8), u32::from(letter))).collect();
+    for text in [
+        format!("{key} {}", "x".repeat(50_000)),
+        format!("12345 {hidden} {}", "x".repeat(50_000)),
+        format!("12345 {escaped} {}", "x".repeat(50_000)),
+        // Redacting shortens it to less than is asked for.
+        format!("{}{}", format!("{escaped} ").repeat(100), "x".repeat(50_000)),
+        "ü".repeat(50_000),
+    ] {
+        for most in [3, 10, 300] {
+            assert_eq!(beginning(&text, most), clean(&text).chars().take(most).collect::<String>());
+        }
+    }
 }
 
 /// Secrets of well-known forms, undeclared, as recorders and logs spell them.

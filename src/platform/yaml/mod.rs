@@ -4,9 +4,9 @@
 //! |---|---|
 //! | [`read`] | a document into its type, up to its first mistake: how files that people write are read when they are sound |
 //! | [`parse`] | any document into the tree of [`Node`]s with their places: when there is a mistake to point at |
-//! | [`parse_own_style`] | what [`write`] printed, and nothing else, into the same tree: borrowing from the text and passing over what the caller does not need. Recordings are read by the ten thousand, and a general parser takes several times as long |
+//! | [`parse_own_style`] | what `write` printed, and nothing else, into the same tree: borrowing from the text and passing over what the caller does not need. Recordings are read by the ten thousand, and a general parser takes several times as long |
 //!
-//! [`write`] prints a JSON document in one fixed style: block maps and lists, every string quoted or a literal block,
+//! `write` prints a JSON document in one fixed style: block maps and lists, every string quoted or a literal block,
 //! keys in the order given.
 
 mod error;

@@ -11,7 +11,7 @@ use super::assembler::Assembler;
 use super::document::{Reader, ToolShape, WireError, plus, put, small, text, tokens};
 use super::passthrough;
 use super::{Dialect, ending};
-use crate::cassette::Profile;
+use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{
     ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolChoice, ToolDefinition, Usage,
 };
@@ -24,7 +24,21 @@ pub(super) const NAME: &str = "anthropic-messages";
 /// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/v1/messages";
 
-static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &["/metadata"] };
+static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &["/metadata"], layout: &LAYOUT };
+
+static LAYOUT: Layout = Layout {
+    model: Some("/model"),
+    conversation: &["/messages"],
+    prompts: &[Place::at("/system"), Place::at("/system/*/text")],
+    prompt_members: &["/system"],
+    tools: Some("/tools"),
+    tool_names: &["/name", "/type"],
+    role: "/role",
+    text: "/content",
+    calls: &[Place::at("/content/*/id").when("type", &["tool_use"])],
+    results: &[Place::at("/content/*/tool_use_id").when("type", &["tool_result"])],
+    ..Layout::NONE
+};
 
 /// Limit on output tokens if the request has none.
 pub const MAX_TOKENS: u32 = 4096;
@@ -39,10 +53,6 @@ struct AnthropicMessages;
 pub const DIALECT: &dyn Dialect = &AnthropicMessages;
 
 impl Dialect for AnthropicMessages {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "Anthropic Messages; the base URL is `https://api.anthropic.com`."
     }

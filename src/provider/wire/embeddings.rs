@@ -4,6 +4,7 @@
 //! (OpenAI), or signed bytes (Perplexity's default).
 
 use super::document::{Reader, WireError, put, small, tokens};
+use crate::cassette::{Layout, decode_base64};
 use crate::provider::chat::Usage;
 use serde_json::{Map, Value, json};
 
@@ -11,6 +12,9 @@ use serde_json::{Map, Value, json};
 pub const NAME: &str = "openai-embeddings";
 
 const READER: Reader = Reader(NAME);
+
+/// Positions of a request's parts; the texts are its conversation.
+pub(crate) static LAYOUT: Layout = Layout { model: Some("/model"), conversation: &["/input"], ..Layout::NONE };
 
 /// One request for embeddings.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,7 +118,7 @@ pub fn decode_response(body: &Value, packing: Packing) -> Result<EmbeddingRespon
 }
 
 fn unpack(packed: &str, packing: Packing) -> Option<Vec<f32>> {
-    let bytes = base64(packed)?;
+    let bytes = decode_base64(packed)?;
     match packing {
         Packing::SignedBytes => Some(bytes.into_iter().map(|byte| f32::from(byte.cast_signed())).collect()),
         Packing::Floats => {
@@ -122,29 +126,6 @@ fn unpack(packed: &str, packing: Packing) -> Option<Vec<f32>> {
             rest.is_empty().then(|| numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
         }
     }
-}
-
-/// Decodes base64 by RFC 4648 with the standard alphabet, padded or not.
-fn base64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut held, mut bits) = (0_u32, 0);
-    for letter in text.trim_end_matches('=').bytes() {
-        let value = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        held = held << 6 | u32::from(value);
-        bits += 6;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push((held >> bits & 0xFF) as u8);
-        }
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

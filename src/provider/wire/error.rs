@@ -146,7 +146,7 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
     // 412 is Fireworks' status for a suspended account.
     if matches!(status, Some(402 | 412))
         || part(&["insufficient_quota", "billing", "insufficient_balance", "perday", "insufficient_credits"])
-        || says(&["credit balance is too low"])
+        || says(&["credit balance is too low", "reached your specified api usage limits"])
     {
         return ErrorKind::Quota;
     }

@@ -12,7 +12,7 @@ use super::document::{Reader, WireError, plus, put, small, tokens};
 use super::gemini_parts::{self, key_of};
 use super::gemini_stream::Assembler as Chunks;
 use super::passthrough;
-use crate::cassette::Profile;
+use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use crate::settings::Auth;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,18 @@ use serde_json::{Map, Value, json};
 pub(super) const NAME: &str = "gemini";
 
 // The model is in the path, which is compared whole.
-static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &["/labels"] };
+static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &["/labels"], layout: &LAYOUT };
+
+// Results name functions, which may be called repeatedly, so there are no calls and results to check.
+static LAYOUT: Layout = Layout {
+    conversation: &["/contents"],
+    prompts: &[Place::at("/systemInstruction/parts/*/text")],
+    prompt_members: &["/systemInstruction"],
+    tools: Some("/tools"),
+    tool_names: &["/name", "/type"],
+    role: "/role",
+    ..Layout::NONE
+};
 
 pub(super) const READER: Reader = Reader(NAME);
 const TOOL: super::document::ToolShape =
@@ -39,10 +50,6 @@ struct Gemini;
 pub const DIALECT: &dyn Dialect = &Gemini;
 
 impl Dialect for Gemini {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "Google's generateContent; the base URL ends in `/v1beta`."
     }

@@ -32,6 +32,7 @@ pub mod openai_chat;
 mod openai_chat_answer;
 mod openai_chat_legacy;
 mod openai_chat_stream;
+mod openai_chat_tools;
 pub mod openai_responses;
 mod openai_responses_items;
 mod openai_responses_stream;
@@ -80,7 +81,9 @@ const UNCOMPARED: &[&str] =
 /// A wire format.
 pub trait Dialect: Send + Sync {
     /// Name in `ragcheck.yaml`, cassettes and messages.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.profile().name
+    }
     /// Description in one sentence, with its base URL.
     fn about(&self) -> &'static str;
     /// How its requests are compared.
@@ -136,7 +139,7 @@ pub trait Dialect: Send + Sync {
     }
     /// Adapts a request's body to a server, for quirks specific to this dialect.
     fn apply_quirks(&self, _quirks: &Quirks, _fields: &mut Map<String, Value>) {}
-    /// Decodes a whole response, including one from an [`Assembler`].
+    /// Decodes a whole response, including one from an `Assembler`.
     ///
     /// # Errors
     /// [`WireError`] with the error that the response reports, or the member that does not match the dialect.
@@ -185,7 +188,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
 /// The matching profile of that name, if this build has it.
 pub(crate) fn known_profile(name: &str) -> Option<&'static Profile> {
     let of_service = || super::json_service::profile_of_service(name);
-    by_name(name).map(Dialect::profile).or_else(of_service).or((name == Profile::EXACT.name).then_some(&Profile::EXACT))
+    by_name(name).map(Dialect::profile).or_else(of_service)
 }
 
 /// Declarations of the dialects that a provider can use.

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub(crate) const NAME: &str = "nuclia-ask";
 
 /// How its requests are compared: everything counts.
-pub(crate) static PROFILE: Profile = Profile { name: NAME, version: 1, drop: &[] };
+pub(crate) static PROFILE: Profile = Profile::plain(NAME);
 
 /// Header of a request for one JSON object.
 pub(crate) const SYNCHRONOUS: (&str, &str) = ("x-synchronous", "true");

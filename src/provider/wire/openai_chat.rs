@@ -6,14 +6,17 @@
 
 use super::assembler::Assembler;
 use super::call_ids::CallIds;
-use super::document::{Reader, ToolShape, WireError, put, small, text};
+use super::document::{Reader, WireError, put, small, text};
 use super::openai_chat_answer as answer;
 use super::openai_chat_legacy as legacy;
 use super::openai_chat_stream::Assembler as Chunks;
+use super::openai_chat_tools::{
+    TOOL, blank_tool, name_of, read_calls, read_choice, read_tools, write_call, write_choice, write_tool,
+};
 use super::passthrough::{self, Filled};
 use super::{Dialect, UNCOMPARED, ending};
-use crate::cassette::Profile;
-use crate::provider::chat::{ChatRequest, ChatResponse, Message, Piece, Role, ToolCall, ToolChoice, ToolDefinition};
+use crate::cassette::{Layout, Place, Profile};
+use crate::provider::chat::{ChatRequest, ChatResponse, Message, Piece, Role, ToolChoice};
 use crate::settings::Quirks;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -24,9 +27,21 @@ const NAME: &str = "openai-chat";
 /// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/chat/completions";
 
-static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };
+static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED, layout: &LAYOUT };
 
-const TOOL: ToolShape = ToolShape { parameters: &["parameters"] };
+pub(super) static LAYOUT: Layout = Layout {
+    model: Some("/model"),
+    conversation: &["/messages"],
+    system: Some(("role", &["system", "developer"])),
+    tools: Some("/tools"),
+    tool_names: &["/function/name", "/custom/name", "/name", "/type"],
+    role: "/role",
+    text: "/content",
+    calls: &[Place::at("/tool_calls/*/id").folded()],
+    call_names: &[Place::at("/tool_calls/*/function/name"), Place::at("/tool_calls/*/custom/name")],
+    results: &[Place::at("/tool_call_id").when("role", &["tool"]).folded()],
+    ..Layout::NONE
+};
 
 #[derive(Debug)]
 struct OpenAiChat;
@@ -35,10 +50,6 @@ struct OpenAiChat;
 pub const DIALECT: &dyn Dialect = &OpenAiChat;
 
 impl Dialect for OpenAiChat {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "OpenAI Chat Completions, and the many servers that speak it; the base URL ends in `/v1`."
     }
@@ -185,7 +196,8 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
         passthrough::write_tools(&mut body, tools, &request.tools, name_of, write_tool);
         let ours = passthrough.is_none() && !request.tools.is_empty();
         if ours || body.get("tool_choice").and_then(read_choice).unwrap_or(ToolChoice::Auto) != request.tool_choice {
-            body.insert("tool_choice".to_owned(), write_choice(&request.tool_choice));
+            let choice = write_choice(&request.tool_choice, body.get("tools"));
+            body.insert("tool_choice".to_owned(), choice);
         }
     }
     // Servers reject the flag in a request without tools.
@@ -196,52 +208,6 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
     put(&mut body, limit, request.max_tokens.as_ref(), small, |number| json!(number));
     put(&mut body, "seed", request.seed.as_ref(), small, |number| json!(number));
     Value::Object(body)
-}
-
-fn read_tools(tools: &[Value]) -> Vec<ToolDefinition> {
-    tools.iter().filter_map(|tool| Some(TOOL.read(tool.get("function")?.as_object()?))).collect()
-}
-
-fn blank_tool(tool: &mut Value) {
-    if let Some(Value::Object(function)) = tool.get_mut("function") {
-        *function = TOOL.template(function);
-    }
-}
-
-fn name_of(template: &Value) -> Option<String> {
-    template.get("function")?.get("name")?.as_str().map(str::to_owned)
-}
-
-fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
-    let mut wire = template.unwrap_or_else(|| json!({"type": "function"}));
-    let function = wire.get_mut("function").and_then(Value::as_object_mut).map(std::mem::take);
-    wire["function"] = Value::Object(TOOL.fill(tool, function.unwrap_or_default()));
-    wire
-}
-
-pub(super) fn read_choice(value: &Value) -> Option<ToolChoice> {
-    match value.as_str() {
-        Some("auto") => Some(ToolChoice::Auto),
-        // `any` is Mistral's value.
-        Some("required" | "any") => Some(ToolChoice::Required),
-        Some("none") => Some(ToolChoice::None),
-        Some(_) => None,
-        None => {
-            // A named function, or a list of allowed ones with its own mode.
-            let name = value.pointer("/function/name").and_then(Value::as_str);
-            name.map(|name| ToolChoice::Named(name.to_owned()))
-                .or_else(|| read_choice(value.pointer("/allowed_tools/mode")?))
-        }
-    }
-}
-
-fn write_choice(choice: &ToolChoice) -> Value {
-    match choice {
-        ToolChoice::Auto => json!("auto"),
-        ToolChoice::Required => json!("required"),
-        ToolChoice::None => json!("none"),
-        ToolChoice::Named(name) => json!({"type": "function", "function": {"name": name}}),
-    }
 }
 
 fn read_message(reader: Reader, at: &str, wire: &Map<String, Value>, ids: &mut CallIds) -> Result<Message, WireError> {
@@ -296,31 +262,6 @@ pub(super) fn read_content(content: Option<&Value>) -> (String, Vec<Piece>) {
     }
 }
 
-pub(super) fn read_calls(message: &Map<String, Value>, pieces: &mut Vec<Piece>) -> Vec<ToolCall> {
-    let calls = message.get("tool_calls").and_then(Value::as_array);
-    calls
-        .into_iter()
-        .flatten()
-        .map(|wire| {
-            let mut template = wire.clone();
-            for pointer in ["/id", "/function/name", "/function/arguments"] {
-                match template.pointer_mut(pointer) {
-                    Some(Value::String(text)) => text.clear(),
-                    Some(Value::Object(object)) => object.clear(),
-                    _ => {}
-                }
-            }
-            pieces.push(Piece::Call { wire: template });
-            let string = |pointer: &str| wire.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let arguments = match wire.pointer("/function/arguments") {
-                Some(object @ Value::Object(_)) => object.to_string(),
-                _ => string("/function/arguments"),
-            };
-            ToolCall { id: string("/id"), name: string("/function/name"), arguments }
-        })
-        .collect()
-}
-
 fn write_message(dialect: &str, message: &Message, names: &BTreeMap<&str, &str>) -> Value {
     let passthrough = passthrough::of(dialect, message.passthrough.as_ref());
     let mut wire = passthrough.map(|passthrough| passthrough.fields.clone()).unwrap_or_default();
@@ -372,23 +313,4 @@ fn write_message(dialect: &str, message: &Message, names: &BTreeMap<&str, &str>)
         wire.insert("tool_call_id".to_owned(), Value::from(answers.as_str()));
     }
     Value::Object(wire)
-}
-
-fn write_call(call: &ToolCall, template: Option<&Value>) -> Value {
-    let Some(template) = template else {
-        return json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}});
-    };
-    let mut wire = template.clone();
-    let arguments = match wire.pointer("/function/arguments") {
-        Some(Value::Object(_)) => passthrough::arguments_object(&call.arguments),
-        _ => Value::from(call.arguments.as_str()),
-    };
-    let words = [("/id", Value::from(call.id.as_str())), ("/function/name", Value::from(call.name.as_str()))];
-    for (pointer, word) in words.into_iter().chain([("/function/arguments", arguments)]) {
-        match wire.pointer_mut(pointer) {
-            Some(place) if !(place.is_null() && word == "") => *place = word,
-            _ => {}
-        }
-    }
-    wire
 }

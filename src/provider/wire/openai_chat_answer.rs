@@ -4,6 +4,7 @@ use super::call_ids::CallIds;
 use super::document::{Reader, WireError, text, tokens};
 use super::openai_chat;
 use super::openai_chat_legacy as legacy;
+use super::openai_chat_tools::{is_custom, read_calls};
 use super::passthrough;
 use crate::provider::chat::{ChatResponse, Finish, Passthrough, Piece, Usage};
 use serde_json::{Map, Value, json};
@@ -41,7 +42,7 @@ pub(super) fn read(dialect: &'static str, body: &Value) -> Result<ChatResponse, 
         other => return Err(reader.wrong("/choices/0/message", "an object", other)),
     };
     let (content, mut pieces) = openai_chat::read_content(message.get("content"));
-    let mut calls = openai_chat::read_calls(message, &mut pieces);
+    let mut calls = read_calls(message, &mut pieces);
     legacy::read_call(message, &mut calls, &mut pieces, &mut CallIds::default());
     let refusal = Some(text(message, "refusal")).filter(|words| !words.is_empty()).map(str::to_owned);
     let refusal = refusal.or_else(|| (filtered && message.is_empty()).then(|| filtered_for(choice)));
@@ -89,7 +90,7 @@ fn sent_back(dialect: &str, message: &Map<String, Value>, pieces: Vec<Piece>) ->
         }
     }
     let signed = pieces.iter().any(
-        |piece| matches!(piece, Piece::Call { wire } if wire.get("extra_content").is_some() || legacy::is_place(wire)),
+        |piece| matches!(piece, Piece::Call { wire } if wire.get("extra_content").is_some() || is_custom(wire) || legacy::is_place(wire)),
     );
     if fields.len() == 2 && !list && !signed {
         return None;
@@ -129,9 +130,32 @@ fn usage(body: &Value) -> Usage {
     });
     let cached =
         ["/prompt_tokens_details/cached_tokens", "/cached_tokens", "/num_cached_tokens", "/prompt_cache_hit_tokens"];
+    // Mistral counts audio in the total alone.
+    let audio = tokens(usage, "/prompt_audio_seconds").is_some_and(|seconds| seconds > 0);
+    let heard = || tokens(usage, "/total_tokens")?.checked_sub(output?).filter(|heard| Some(*heard) > input);
     Usage {
-        input,
+        input: if audio { heard().or(input) } else { input },
         cached: cached.iter().find_map(|pointer| tokens(usage, pointer)),
         output: output.map(|output| if apart { output + reasoning } else { output }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn audio_that_only_the_total_counts_is_input() {
+        let of = |seconds: Value| {
+            let counts = json!({"prompt_tokens": 4, "completion_tokens": 635, "total_tokens": 3264, "prompt_audio_seconds": seconds});
+            usage(&json!({"usage": counts}))
+        };
+        assert_eq!(of(json!(203)), Usage { input: Some(2629), cached: None, output: Some(635) });
+        for silent in [json!(0), Value::Null, json!({})] {
+            assert_eq!(of(silent).input, Some(4));
+        }
+        let within =
+            json!({"prompt_tokens": 30, "completion_tokens": 2, "total_tokens": 32, "prompt_audio_seconds": 2});
+        assert_eq!(usage(&json!({ "usage": within })).input, Some(30));
     }
 }

@@ -146,7 +146,8 @@ fn add_calls(sum: &mut Value, more: &Value) {
     for delta in more {
         let Some(delta) = delta.as_object() else { continue };
         let id = text(delta, "id");
-        let named = delta.get("function").and_then(|function| function.get("name")).is_some_and(|name| name != "");
+        let named =
+            ["function", "custom"].iter().filter_map(|kind| delta.get(*kind)?.get("name")).any(|name| name != "");
         let place = match delta.get("index").and_then(Value::as_u64) {
             Some(index) => calls.iter().rposition(|call| call.get("index").and_then(Value::as_u64) == Some(index)),
             None if id.is_empty() && !named => calls.len().checked_sub(1),
@@ -172,12 +173,10 @@ fn add_call(call: &mut Map<String, Value>, delta: &Map<String, Value>) {
     for (key, value) in delta {
         match (key.as_str(), value) {
             (_, Value::Null) => {}
-            ("function", Value::Object(more)) => {
+            ("function" | "custom", Value::Object(more)) => {
                 let Value::Object(function) = call.entry(key.clone()).or_insert_with(|| json!({})) else { continue };
-                append(
-                    function.entry("arguments").or_insert(Value::Null),
-                    more.get("arguments").unwrap_or(&Value::Null),
-                );
+                let arguments = if key == "custom" { "input" } else { "arguments" };
+                append(function.entry(arguments).or_insert(Value::Null), more.get(arguments).unwrap_or(&Value::Null));
                 if text(function, "name").is_empty() {
                     function.insert("name".to_owned(), more.get("name").cloned().unwrap_or_else(|| Value::from("")));
                 }

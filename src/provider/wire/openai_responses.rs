@@ -10,7 +10,7 @@ use super::openai_responses_items as items;
 use super::openai_responses_stream::Assembler as Items;
 use super::passthrough;
 use super::{Dialect, UNCOMPARED, ending};
-use crate::cassette::Profile;
+use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,23 @@ const NAME: &str = "openai-responses";
 /// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/responses";
 
-static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };
+static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED, layout: &LAYOUT };
+
+pub(super) static LAYOUT: Layout = Layout {
+    model: Some("/model"),
+    conversation: &["/input"],
+    prompts: &[Place::at("/instructions").folded()],
+    prompt_members: &["/instructions"],
+    tools: Some("/tools"),
+    tool_names: &["/name", "/type"],
+    role: "/role",
+    text: "/content",
+    calls: &[Place::at("/call_id").when("type", &["function_call", "custom_tool_call"])],
+    results: &[Place::at("/call_id").when("type", &["function_call_output", "custom_tool_call_output"])],
+    continues: &["/previous_response_id", "/conversation"],
+    references: Some(("type", &["item_reference"])),
+    ..Layout::NONE
+};
 
 const TOOL: ToolShape = ToolShape { parameters: &["parameters"] };
 
@@ -31,10 +47,6 @@ struct OpenAiResponses;
 pub const DIALECT: &dyn Dialect = &OpenAiResponses;
 
 impl Dialect for OpenAiResponses {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "OpenAI Responses; the base URL ends in `/v1`."
     }
@@ -120,7 +132,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
     }
     let tools = fields.get("tools").and_then(Value::as_array).into_iter().flatten();
     let tools: Vec<_> =
-        tools.filter(|tool| is_function(tool)).filter_map(|tool| Some(TOOL.read(tool.as_object()?))).collect();
+        tools.filter(|tool| is_callable(tool)).filter_map(|tool| Some(TOOL.read(tool.as_object()?))).collect();
     let request = ChatRequest {
         model: text(&fields, "model").to_owned(),
         messages,
@@ -138,7 +150,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
         }
     }
     if let Some(Value::Array(tools)) = fields.get_mut("tools") {
-        for tool in tools.iter_mut().filter(|tool| is_function(tool)) {
+        for tool in tools.iter_mut().filter(|tool| is_callable(tool)) {
             *tool = tool.as_object().map_or(Value::Null, |tool| Value::Object(TOOL.template(tool)));
         }
     }
@@ -176,7 +188,11 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
             ToolChoice::Auto => json!("auto"),
             ToolChoice::Required => json!("required"),
             ToolChoice::None => json!("none"),
-            ToolChoice::Named(name) => json!({"type": "function", "name": name}),
+            ToolChoice::Named(name) => {
+                let mut tools = body.get("tools").and_then(Value::as_array).into_iter().flatten();
+                let kind = tools.find(|tool| name_of(tool).as_ref() == Some(name)).and_then(|tool| tool.get("type"));
+                json!({"type": kind.cloned().unwrap_or_else(|| json!("function")), "name": name})
+            }
         };
         body.insert("tool_choice".to_owned(), choice);
     }
@@ -187,7 +203,7 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
 }
 
 fn name_of(tool: &Value) -> Option<String> {
-    is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten()
+    is_callable(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten()
 }
 
 fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
@@ -196,8 +212,9 @@ fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
     Value::Object(TOOL.fill(tool, template))
 }
 
-fn is_function(tool: &Value) -> bool {
-    tool.get("type").is_some_and(|kind| kind == "function")
+/// Whether the caller runs the tool: a function, or a custom tool, which takes any text. The service runs the others.
+fn is_callable(tool: &Value) -> bool {
+    tool.get("type").is_some_and(|kind| kind == "function" || kind == "custom")
 }
 
 fn read_choice(value: &Value) -> Option<ToolChoice> {
@@ -206,7 +223,7 @@ fn read_choice(value: &Value) -> Option<ToolChoice> {
         Some("required") => Some(ToolChoice::Required),
         Some("none") => Some(ToolChoice::None),
         Some(_) => None,
-        None if value.get("type")? == "function" => Some(ToolChoice::Named(value.get("name")?.as_str()?.to_owned())),
+        None if is_callable(value) => Some(ToolChoice::Named(value.get("name")?.as_str()?.to_owned())),
         // A list of allowed tools has its own mode; a server tool has no neutral form.
         None => read_choice(value.get("mode")?),
     }

@@ -6,6 +6,7 @@ use super::document::{Reader, WireError};
 use super::passthrough::{self, Filled};
 use crate::provider::chat::{Message, Piece, Role, ToolCall};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// Decodes a request's items.
 pub(super) fn read(reader: Reader, items: &[Value]) -> Result<Vec<Message>, WireError> {
@@ -23,7 +24,7 @@ pub(super) fn read(reader: Reader, items: &[Value]) -> Result<Vec<Message>, Wire
                 };
                 turn(&mut messages, role).add(item);
             }
-            "function_call_output" => {
+            kind if is_result(kind) => {
                 let id = item["call_id"].as_str().unwrap_or_default();
                 let mut result = Turn::new(Role::Tool);
                 result.message.answers = Some(id.to_owned());
@@ -45,7 +46,25 @@ pub(super) fn read_turn(dialect: &str, items: &[Value]) -> Message {
 
 /// Encodes messages as items.
 pub(super) fn write(dialect: &str, messages: &[Message]) -> Value {
-    messages.iter().flat_map(|message| write_message(dialect, message)).collect()
+    let custom = messages.iter().flat_map(|message| {
+        let pieces = passthrough::of(dialect, message.passthrough.as_ref()).map_or(&[][..], |kept| &kept.pieces[..]);
+        let calls = pieces.iter().filter_map(|piece| if let Piece::Call { wire } = piece { Some(wire) } else { None });
+        calls.zip(&message.calls).filter(|(wire, _)| kind(wire) == CUSTOM).map(|(_, call)| call.id.as_str())
+    });
+    let custom: BTreeSet<&str> = custom.collect();
+    messages.iter().flat_map(|message| write_message(dialect, message, &custom)).collect()
+}
+
+/// A call of a custom tool, whose input is any text.
+const CUSTOM: &str = "custom_tool_call";
+
+fn is_result(kind: &str) -> bool {
+    matches!(kind, "function_call_output" | "custom_tool_call_output")
+}
+
+/// The members of a call that hold its id, name and arguments.
+fn call_keys(call: &Value) -> [&'static str; 3] {
+    ["call_id", "name", if kind(call) == CUSTOM { "input" } else { "arguments" }]
 }
 
 fn kind(item: &Value) -> &str {
@@ -84,7 +103,7 @@ impl Turn {
                 self.message.content.push_str(&said);
                 Piece::Text { bytes: said.len(), wire }
             }
-            "function_call_output" => {
+            kind if is_result(kind) => {
                 let said = match wire.get_mut("output") {
                     output @ Some(Value::Array(_) | Value::String(_)) => take_texts(output),
                     _ => String::new(),
@@ -93,11 +112,11 @@ impl Turn {
                 self.message.content.push_str(&said);
                 Piece::Text { bytes: said.len(), wire }
             }
-            "function_call" => {
-                let string = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
-                let call = ToolCall { id: string("call_id"), name: string("name"), arguments: string("arguments") };
-                self.message.calls.push(call);
-                for key in ["call_id", "name", "arguments"] {
+            "function_call" | CUSTOM => {
+                let keys = call_keys(item);
+                let [id, name, arguments] = keys.map(|key| item[key].as_str().unwrap_or_default().to_owned());
+                self.message.calls.push(ToolCall { id, name, arguments });
+                for key in keys {
                     wire[key] = Value::from("");
                 }
                 Piece::Call { wire }
@@ -160,7 +179,8 @@ fn put_texts(content: &mut Value, said: &str) {
     }
 }
 
-fn write_message(dialect: &str, message: &Message) -> Vec<Value> {
+/// Writes the items of a message; `custom` are the ids of earlier calls of custom tools.
+fn write_message(dialect: &str, message: &Message, custom: &BTreeSet<&str>) -> Vec<Value> {
     let passthrough = passthrough::of(dialect, message.passthrough.as_ref());
     let mut items = Vec::new();
     for piece in passthrough::fill(message, passthrough) {
@@ -183,7 +203,7 @@ fn write_message(dialect: &str, message: &Message) -> Vec<Value> {
             Filled::Text(..) => continue,
             Filled::Call(call, template) => {
                 let mut item = template.cloned().unwrap_or_else(|| json!({"type": "function_call"}));
-                for (key, word) in [("call_id", &call.id), ("name", &call.name), ("arguments", &call.arguments)] {
+                for (key, word) in call_keys(&item).into_iter().zip([&call.id, &call.name, &call.arguments]) {
                     item[key] = Value::from(word.as_str());
                 }
                 item
@@ -193,7 +213,8 @@ fn write_message(dialect: &str, message: &Message) -> Vec<Value> {
     }
     if message.role == Role::Tool && items.is_empty() {
         let answers = message.answers.as_deref().unwrap_or_default();
-        items.push(json!({"type": "function_call_output", "call_id": answers, "output": message.content}));
+        let kind = if custom.contains(answers) { "custom_tool_call_output" } else { "function_call_output" };
+        items.push(json!({"type": kind, "call_id": answers, "output": message.content}));
     }
     if items.is_empty() {
         items.push(json!({"role": message.role.as_str(), "content": message.content}));

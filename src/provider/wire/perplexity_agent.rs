@@ -23,7 +23,7 @@ pub const ENDPOINT: &str = "/v1/agent";
 pub(super) const HOST: &str = "api.perplexity.ai";
 
 /// How its requests are compared.
-pub static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };
+pub static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED, layout: &responses::LAYOUT };
 
 #[derive(Debug)]
 struct PerplexityAgent;
@@ -32,10 +32,6 @@ struct PerplexityAgent;
 pub const DIALECT: &dyn Dialect = &PerplexityAgent;
 
 impl Dialect for PerplexityAgent {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "Perplexity's Agent API: a search service, or a chat model; the base URL is `https://api.perplexity.ai`."
     }

@@ -20,7 +20,7 @@ const NAME: &str = "perplexity-sonar";
 /// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/chat/completions";
 
-static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED };
+static PROFILE: Profile = Profile { name: NAME, version: 1, drop: UNCOMPARED, layout: &chat::LAYOUT };
 
 #[derive(Debug)]
 struct PerplexitySonar;
@@ -29,10 +29,6 @@ struct PerplexitySonar;
 pub const DIALECT: &dyn Dialect = &PerplexitySonar;
 
 impl Dialect for PerplexitySonar {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn about(&self) -> &'static str {
         "Perplexity's chat API, retired on 27 September 2026: read for old recordings."
     }

@@ -2,6 +2,7 @@
 //! turns at the right of the axis.
 
 use super::{escaped, round_step};
+use crate::gate::CurvePoint;
 use crate::report::figures::{count, duration};
 use crate::stats::percent::percent;
 use std::fmt::Write as _;
@@ -22,7 +23,7 @@ pub(in crate::report) struct Curve<'a> {
     /// Name of the variant.
     pub name: String,
     /// Answered turns, ascending: a time in microseconds, and the number of turns that took at most this time.
-    pub points: &'a [(u64, u64)],
+    pub points: &'a [CurvePoint],
     /// Number of turns, including unanswered ones.
     pub turns: u64,
     /// Number of unanswered turns.
@@ -32,7 +33,7 @@ pub(in crate::report) struct Curve<'a> {
 /// Draws the chart; `limits` are times in microseconds. `None` if no turn was answered.
 pub(in crate::report) fn curves(curves: &[Curve<'_>], limits: &[u64]) -> Option<String> {
     let shown: Vec<_> = curves.iter().filter(|one| one.turns > 0).take(MOST).collect();
-    let longest = shown.iter().filter_map(|one| one.points.last()).map(|(us, _)| *us).max()?;
+    let longest = shown.iter().filter_map(|one| one.points.last()).map(|point| point.took_us).max()?;
     let limit = limits.iter().copied().max().unwrap_or(0);
     let step = round_step(longest.max(limit).max(4) as f64 * 1.02 / 4.0);
     let reach = step * 4.0;
@@ -90,8 +91,8 @@ pub(in crate::report) fn curves(curves: &[Curve<'_>], limits: &[u64]) -> Option<
     for (place, one) in shown.iter().enumerate() {
         let share = |turns: u64| turns as f64 / one.turns as f64;
         let mut line = format!("M{LEFT:.1} {BASE:.1}");
-        for (us, turns) in one.points {
-            let _ = write!(line, "H{:.1}V{:.1}", x(*us as f64), y(share(*turns)));
+        for CurvePoint { took_us, turns } in one.points {
+            let _ = write!(line, "H{:.1}V{:.1}", x(*took_us as f64), y(share(*turns)));
         }
         let _ = write!(line, "H{RIGHT:.1}");
         let _ = write!(svg, "<path class=\"curve curve-{}\" d=\"{line}\"/>", place + 1);
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_curve_ends_at_the_share_that_was_answered_and_the_bin_holds_the_others() {
-        let points = [(1_000_000, 1), (2_000_000, 2), (8_000_000, 3)];
+        let points = [(1, 1), (2, 2), (8, 3)].map(|(s, turns)| CurvePoint { took_us: s * 1_000_000, turns });
         let whole = Curve { name: "a.<b>".into(), points: &points, turns: 3, unanswered: 0 };
         let part = Curve { turns: 4, unanswered: 1, ..whole.clone() };
         let svg = curves(&[whole.clone(), part], &[10_000_000]).expect("answered");

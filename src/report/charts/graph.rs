@@ -3,6 +3,7 @@
 //! transition is dashed.
 
 use super::escaped;
+use crate::gate::TransitionCount;
 use crate::report::figures::count;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,18 +12,15 @@ const STEP: f64 = 44.0;
 const HEIGHT: f64 = 24.0;
 const REACH: f64 = 36.0;
 
-/// Source state, event, target state, and count.
-pub(in crate::report) type Move = (String, String, String, u64);
-
 /// Draws `moves`; the source of the first one is the start state. `None` without transitions.
-pub(in crate::report) fn graph(name: &str, moves: &[Move]) -> Option<String> {
+pub(in crate::report) fn graph(name: &str, moves: &[TransitionCount]) -> Option<String> {
     let states = ordered(moves);
     if states.is_empty() {
         return None;
     }
     let place: BTreeMap<&str, usize> = states.iter().enumerate().map(|(place, state)| (*state, place)).collect();
     let mut arcs: BTreeMap<(usize, usize), (u64, Vec<String>)> = BTreeMap::new();
-    for (from, on, to, times) in moves {
+    for TransitionCount { from, on, to, times } in moves {
         let arc = arcs.entry((place[from.as_str()], place[to.as_str()])).or_default();
         arc.0 += times;
         arc.1.push(format!("{} –{}→ {}: {}", escaped(from), escaped(on), escaped(to), count(*times)));
@@ -92,19 +90,19 @@ pub(in crate::report) fn graph(name: &str, moves: &[Move]) -> Option<String> {
 }
 
 /// States ordered by their distance from the first, so that sources precede targets except in cycles.
-fn ordered(moves: &[Move]) -> Vec<&str> {
-    let mut order: Vec<&str> = moves.first().map(|(from, ..)| from.as_str()).into_iter().collect();
+fn ordered(moves: &[TransitionCount]) -> Vec<&str> {
+    let mut order: Vec<&str> = moves.first().map(|row| row.from.as_str()).into_iter().collect();
     let mut next = 0;
     while next < order.len() {
         let state = order[next];
-        for (_, _, to, _) in moves.iter().filter(|(from, ..)| from == state) {
+        for TransitionCount { to, .. } in moves.iter().filter(|row| row.from == state) {
             if !order.contains(&to.as_str()) {
                 order.push(to);
             }
         }
         next += 1;
     }
-    for (from, _, to, _) in moves {
+    for TransitionCount { from, to, .. } in moves {
         for state in [from.as_str(), to.as_str()] {
             if !order.contains(&state) {
                 order.push(state);
@@ -118,8 +116,8 @@ fn ordered(moves: &[Move]) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn row(from: &str, on: &str, to: &str, times: u64) -> Move {
-        (from.into(), on.into(), to.into(), times)
+    fn row(from: &str, on: &str, to: &str, times: u64) -> TransitionCount {
+        TransitionCount { from: from.into(), on: on.into(), to: to.into(), times }
     }
 
     #[test]

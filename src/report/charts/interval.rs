@@ -1,7 +1,7 @@
 //! Chart of a criterion: observed share, two-sided interval, both one-sided bounds with the deciding one marked, and
 //! target.
 
-use crate::gate::{CriterionResult, Verdict};
+use crate::gate::{CriterionResult, Interval, Verdict};
 use crate::report::figures::{claimed_share, target};
 use crate::scenario::Target;
 use crate::stats::percent::{self, Rounding, percent, rounded};
@@ -24,7 +24,7 @@ struct Shares {
 impl Shares {
     /// Values of a row; `None` if nothing was measured.
     fn of(row: &CriterionResult) -> Option<Self> {
-        let (low, high) = row.interval?;
+        let Interval { lower: low, upper: high } = row.interval?;
         if row.n == 0 {
             return None;
         }

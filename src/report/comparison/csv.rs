@@ -1,80 +1,91 @@
 //! Writes `comparison.csv`, and `pairs.csv` for several comparisons: one row per criterion. Rates are shares of 0 to 1
 //! and times seconds, with six decimals; unknown figures are empty. New columns are added last.
 
-use crate::compare::{Comparison, Scale};
+use crate::compare::{Comparison, Row, Scale};
+use crate::report::formats::PART;
 use crate::stats::percent::{Rounding, rounded};
+use crate::trace::columns::{Column, column, write_rows};
 use crate::trace::text::cell;
+use std::borrow::Cow;
 use std::io;
 
-const COLUMNS: [&str; 27] = [
-    "criterion",
-    "metric",
-    "scale",
-    "gated",
-    "cases",
-    "a",
-    "b",
-    "difference",
-    "low",
-    "high",
-    "p",
-    "p_adjusted",
-    "method",
-    "better",
-    "worse",
-    "visible",
-    "finding",
-    "differs",
-    "sentence",
-    "part_a",
-    "part_b",
-    "evidence_a",
-    "evidence_b",
-    "side_a",
-    "side_b",
-    "level",
-    "family",
-];
+/// Values of one row.
+pub(crate) struct Compared<'a> {
+    comparison: &'a Comparison,
+    row: &'a Row,
+}
+
+/// Columns of `comparison.csv` and `pairs.csv`.
+pub(crate) fn columns<'a>() -> Vec<Column<Compared<'a>>> {
+    vec![
+        column("criterion", "what is compared: a criterion, a gate, `cases`, `turn time` or `turn time p95`", |one| {
+            cell(&one.row.key)
+        }),
+        column("metric", "the metric as written", |one| cell(&one.row.metric)),
+        column("scale", "`rate` (shares of 0 to 1) or `time` (seconds)", |one| {
+            if one.row.scale == Scale::Rate { "rate".into() } else { "time".into() }
+        }),
+        column("gated", "whether it can be a regression: `true` or `false`", |one| one.row.gated.to_string().into()),
+        column("cases", "number of paired cases", |one| one.row.cases.to_string().into()),
+        column("a", "mean over the cases under A; for times, the median", |one| figure(one.row.a)),
+        column("b", "mean over the cases under B; for times, the median", |one| figure(one.row.b)),
+        column("difference", "B − A; for times, B / A − 1", |one| figure(one.row.difference)),
+        column("low", "lower end of the difference's interval at `level`, rounded down", |one| {
+            bound(one.row.interval.map(|span| span.low), Rounding::Down)
+        }),
+        column("high", "upper end of the same interval, rounded up", |one| {
+            bound(one.row.interval.map(|span| span.high), Rounding::Up)
+        }),
+        column("p", "two-sided p-value of the test", |one| figure(one.row.p)),
+        column("p_adjusted", "the p-value corrected over all required rows of the file", |one| {
+            figure(one.row.p_adjusted)
+        }),
+        column("method", "the test", |one| one.row.method.as_str().into()),
+        column("better", "number of cases in which B is better", |one| one.row.better.to_string().into()),
+        column("worse", "number of cases in which B is worse", |one| one.row.worse.to_string().into()),
+        column(
+            "visible",
+            "smallest difference that would have been detected with a power of 80 % at the first step of the correction",
+            |one| figure(one.row.visible),
+        ),
+        column(
+            "finding",
+            "`better`, `worse`, `not worse`, `inconclusive`, `no case changed` or `not compared`",
+            |one| one.row.finding.as_str().into(),
+        ),
+        column("differs", "differences in the settings, joined by `; `", |one| {
+            let differs: Vec<String> = one.comparison.differences.iter().map(super::differs).collect();
+            cell(&differs.join("; ")).into_owned().into()
+        }),
+        column("sentence", "the finding in words", |one| cell(&one.row.sentence)),
+        column("part_a", PART, |one| cell(&one.comparison.a.part)),
+        column("part_b", "the same for B", |one| cell(&one.comparison.b.part)),
+        column("evidence_a", "source of the figures of A, in words", |one| cell(&one.comparison.a.evidence)),
+        column("evidence_b", "source of the figures of B, in words", |one| cell(&one.comparison.b.evidence)),
+        column("side_a", "name of A: a run folder, with `@variant` for one variant", |one| {
+            cell(&one.comparison.a.label)
+        }),
+        column("side_b", "name of B", |one| cell(&one.comparison.b.label)),
+        column("level", "two-sided error probability that decides the row", |one| figure(one.row.level)),
+        column("family", "number of rows that are corrected together", |one| one.row.family.to_string().into()),
+    ]
+}
+
+fn figure(value: Option<f64>) -> Cow<'static, str> {
+    value.map_or_else(String::new, |value| format!("{value:.6}")).into()
+}
+
+fn bound(value: Option<f64>, rounding: Rounding) -> Cow<'static, str> {
+    value.map_or_else(String::new, |value| rounded(value, 6, rounding)).into()
+}
 
 /// Rows of some comparisons, in their order.
 pub(in crate::report) fn csv(comparisons: &[Comparison]) -> io::Result<Vec<u8>> {
-    let mut rows = ::csv::Writer::from_writer(Vec::new());
-    rows.write_record(COLUMNS)?;
-    let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.6}"));
-    let bound = |value: Option<f64>, rounding| value.map_or_else(String::new, |value| rounded(value, 6, rounding));
-    for (comparison, row) in comparisons.iter().flat_map(|found| found.rows.iter().map(move |row| (found, row))) {
-        let differs: Vec<String> = comparison.differences.iter().map(super::differs).collect();
-        rows.write_record([
-            cell(&row.key).as_ref(),
-            cell(&row.metric).as_ref(),
-            if row.scale == Scale::Rate { "rate" } else { "time" },
-            if row.gated { "true" } else { "false" },
-            &row.cases.to_string(),
-            &figure(row.a),
-            &figure(row.b),
-            &figure(row.difference),
-            &bound(row.interval.map(|(low, _)| low), Rounding::Down),
-            &bound(row.interval.map(|(_, high)| high), Rounding::Up),
-            &figure(row.p),
-            &figure(row.p_adjusted),
-            &row.method,
-            &row.better.to_string(),
-            &row.worse.to_string(),
-            &figure(row.visible),
-            row.finding.as_str(),
-            cell(&differs.join("; ")).as_ref(),
-            cell(&row.sentence).as_ref(),
-            cell(&comparison.a.part).as_ref(),
-            cell(&comparison.b.part).as_ref(),
-            cell(&comparison.a.evidence).as_ref(),
-            cell(&comparison.b.evidence).as_ref(),
-            cell(&comparison.a.label).as_ref(),
-            cell(&comparison.b.label).as_ref(),
-            &figure(row.level),
-            &row.family.to_string(),
-        ])?;
-    }
-    rows.into_inner().map_err(|why| io::Error::other(why.to_string()))
+    let rows =
+        comparisons.iter().flat_map(|comparison| comparison.rows.iter().map(move |row| Compared { comparison, row }));
+    let mut bytes = Vec::new();
+    write_rows(&mut bytes, &columns(), rows)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

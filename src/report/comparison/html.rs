@@ -4,7 +4,7 @@ use super::divergence::align;
 use super::taken::taken;
 use super::terminal::{difference, p};
 use super::{SAME, Shown, differs, headline};
-use crate::compare::{Comparison, Finding, PairedCase, Scale};
+use crate::compare::{Comparison, Finding, PairedCase, Passes, Scale};
 use crate::report::charts;
 use crate::report::figures::count;
 use crate::report::page;
@@ -180,14 +180,16 @@ fn paired(one: &PairedCase) -> Paired {
         _ if passed == run => "pass",
         _ => "undecided",
     };
-    let side = |figures: (u64, u64)| (shape(figures), format!("{}/{}", count(figures.0), count(figures.1)));
+    let side = |figures: Passes| {
+        (shape((figures.passed, figures.trials)), format!("{}/{}", count(figures.passed), count(figures.trials)))
+    };
     let variants = if one.variant_a == one.variant_b {
         one.variant_a.clone()
     } else {
         format!("{}, {}", one.variant_a, one.variant_b)
     };
     // Cross products compare shares with different denominators exactly.
-    let (a, b) = (one.a.0 * one.b.1, one.b.0 * one.a.1);
+    let (a, b) = (one.a.passed * one.b.trials, one.b.passed * one.a.trials);
     let word = match b.cmp(&a) {
         std::cmp::Ordering::Less => "worse",
         std::cmp::Ordering::Greater => "better",
@@ -201,7 +203,7 @@ pub(in crate::report) fn rows(found: &Comparison) -> Vec<Row> {
     let reach = |scale: Scale| {
         let own = found.rows.iter().filter(|row| row.scale == scale);
         charts::reach(own.flat_map(|row| {
-            row.difference.into_iter().chain(row.interval.into_iter().flat_map(|(low, high)| [low, high]))
+            row.difference.into_iter().chain(row.interval.into_iter().flat_map(|span| [span.low, span.high]))
         }))
     };
     let (rates, times) = (reach(Scale::Rate), reach(Scale::Time));
@@ -211,8 +213,9 @@ pub(in crate::report) fn rows(found: &Comparison) -> Vec<Row> {
             Scale::Time => (times, crate::compare::TIME_MARGIN),
         };
         let shown = row(one);
-        let chart =
-            one.difference.map(|difference| charts::forest(difference, one.interval, margin, reach, shown.class));
+        let chart = one.difference.map(|difference| {
+            charts::forest(difference, one.interval.map(|span| (span.low, span.high)), margin, reach, shown.class)
+        });
         Row { chart: chart.unwrap_or_default(), ..shown }
     };
     found.rows.iter().map(with_chart).collect()
@@ -273,7 +276,7 @@ fn flip(
         case: flip.case.clone(),
         word: if flip.worse { "worse" } else { "better" },
         class: if flip.worse { "fail" } else { "pass" },
-        counts: format!("{}/{} passed, then {}/{}", flip.a.0, flip.a.1, flip.b.0, flip.b.1),
+        counts: format!("{}/{} passed, then {}/{}", flip.a.passed, flip.a.trials, flip.b.passed, flip.b.trials),
         why: flip.why.clone(),
         equal: crate::trace::text::plural(same.len(), "event"),
         same: same.join("\n"),

@@ -9,6 +9,7 @@ mod html;
 mod taken;
 mod terminal;
 
+pub(crate) use csv::columns;
 pub(in crate::report) use csv::csv;
 pub(in crate::report) use html::{Row as ShownRow, rows as shown_rows};
 pub(in crate::report) use taken::taken;
@@ -16,7 +17,8 @@ pub(in crate::report) use terminal::table;
 pub(crate) use terminal::terminal;
 
 use crate::compare::{Comparison, Difference};
-use crate::trace::{COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON};
+use crate::platform::secrets;
+use crate::trace::{COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON, seal};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -37,12 +39,13 @@ pub(crate) struct Shown<'a> {
 /// # Errors
 /// If one of them cannot be rendered.
 pub(crate) fn files(shown: &Shown<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
-    let mut json = serde_json::to_vec_pretty(shown.comparison)?;
-    json.push(b'\n');
+    // Cleaned before it is sealed, because redacting changes the digest.
+    let json = serde_json::to_string_pretty(shown.comparison)?;
+    let json = seal(&secrets::clean(&json)).0 + "\n";
     Ok(vec![
         (COMPARISON_CSV, csv::csv(std::slice::from_ref(shown.comparison))?),
         (COMPARISON_HTML, html::html(shown)?),
-        (COMPARISON_JSON, json),
+        (COMPARISON_JSON, json.into_bytes()),
     ])
 }
 
@@ -137,7 +140,7 @@ mod tests {
     fn every_case_on_both_sides_is_in_the_grid_and_the_worse_ones_come_first() {
         let found = worse();
         assert_eq!(found.paired.len(), 10);
-        assert!(found.paired[..8].iter().all(|one| one.b.0 < one.a.0), "{:?}", found.paired);
+        assert!(found.paired[..8].iter().all(|one| one.b.passed < one.a.passed), "{:?}", found.paired);
         let none = BTreeMap::new();
         let shown = Shown { comparison: &found, folders: (None, None), conversations: (&none, &none) };
         let page = String::from_utf8(files(&shown).expect("files")[1].1.clone()).expect("UTF-8");

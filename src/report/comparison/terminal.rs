@@ -142,7 +142,7 @@ pub(in crate::report) fn table(rows: &[Row], width: usize, colour: bool) -> Stri
 pub(super) fn difference(row: &Row) -> String {
     let Some(value) = row.difference else { return "–".into() };
     let unit = if row.scale == Scale::Rate { "" } else { " %" };
-    let interval = row.interval.map_or_else(String::new, |(low, high)| format!(" {}", points_interval(low, high)));
+    let interval = row.interval.map_or_else(String::new, |span| format!(" {}", points_interval(span.low, span.high)));
     format!("{}{unit}{interval}", points(value))
 }
 
@@ -177,7 +177,7 @@ fn flip(out: &mut String, flip: &Flip, folders: (Option<&Path>, Option<&Path>), 
     } else {
         format!("{} and {}", flip.variant_a, flip.variant_b)
     };
-    let counts = format!("{}/{} passed, then {}/{}", flip.a.0, flip.a.1, flip.b.0, flip.b.1);
+    let counts = format!("{}/{} passed, then {}/{}", flip.a.passed, flip.a.trials, flip.b.passed, flip.b.trials);
     let why = if flip.why.is_empty() { String::new() } else { format!("; {}", flip.why) };
     wrap(out, &format!("{word} {} ({variants}): {counts}{why}", flip.case), width, "  ");
     for (folder, trial) in [(folders.0, &flip.trial_a), (folders.1, &flip.trial_b)] {

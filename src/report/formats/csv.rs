@@ -1,19 +1,17 @@
 //! Writes `trials.csv` (one row per trial), `criteria.csv` (one row per criterion or gate) and `violations.csv` (one
-//! row per unit that fails a criterion) for spreadsheets and data frames. `docs/reference/csv.md` describes every
-//! column.
+//! row per unit that fails a criterion) for spreadsheets and data frames.
 //!
 //! Times are whole milliseconds, rates are shares of 0 to 1 with six decimals, unknown figures are empty. A text cell
 //! that a spreadsheet would read as a formula is prefixed with an apostrophe; numbers are unchanged. New columns are
-//! added last, so that readers by position keep working. `part` names the selection of a partial run; it is empty for a
-//! whole one.
+//! added last, so that readers by position keep working. The tables of columns also make `docs/reference/csv.md`.
 
-use crate::gate::{CriterionResult, Source, Unshown};
+use crate::gate::{CriterionResult, Source, TrialRow, Unshown, Violation};
 use crate::report::{Format, View};
 use crate::scenario::{Target, parse_target};
 use crate::stats::percent::{Rounding, rounded};
+use crate::trace::columns::{Column, column, write_rows};
 use crate::trace::text::cell;
 use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV, VIOLATIONS_CSV};
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 pub(super) const FORMATS: &[&dyn Format] = &[&TrialsCsv, &CriteriaCsv, &ViolationsCsv];
@@ -30,98 +28,234 @@ pub(crate) struct CriteriaCsv;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ViolationsCsv;
 
-const TRIAL_COLUMNS: [&str; 31] = [
-    "id",
-    "scenario",
-    "case",
-    "flow",
-    "variant",
-    "repetition",
-    "arm",
-    "verdict",
-    "turns",
-    "model_calls",
-    "tool_calls",
-    "retries_transport",
-    "retries_model",
-    "retries_tool",
-    "input_tokens",
-    "cached_tokens",
-    "output_tokens",
-    "cost_usd",
-    "slowest_turn_ms",
-    "took_ms",
-    "failed_checks",
-    "error",
-    "part",
-    "mode",
-    "model",
-    "recorded_on",
-    "evidence",
-    "draw",
-    "earlier_draws",
-    "run_again",
-    "replaced_errors",
-];
+/// Meaning of `part`, in every file.
+pub(in crate::report) const PART: &str = "which part of the planned run this is, in words; empty for a complete run";
+/// Meaning of `recorded_on`.
+pub(super) const DAYS: &str = "days of the recordings, `2026-11-22`; several are joined by `; `";
 
-const CRITERION_COLUMNS: [&str; 38] = [
-    "id",
-    "scenario",
-    "metric",
-    "kind",
-    "target",
-    "required",
-    "verdict",
-    "n",
-    "successes",
-    "observed",
-    "lower",
-    "upper",
-    "excluded_n",
-    "errors",
-    "evidence",
-    "sentence",
-    "part",
-    "clusters",
-    "distinct",
-    "target_op",
-    "target_value",
-    "unit",
-    "observed_rate",
-    "observed_seconds",
-    "interval_lower",
-    "interval_upper",
-    "mode",
-    "model",
-    "recorded_on",
-    "recorded_from",
-    "unshown",
-    "floor",
-    "min_n",
-    "run_again",
-    "run_again_passed",
-    "per",
-    "per_unit",
-    "per_conversation",
-];
+/// Values of one row of `trials.csv`.
+pub(crate) struct TrialCells<'a> {
+    trial: TrialRow<'a>,
+    part: &'a str,
+    from: &'a SourceColumns,
+}
 
-const VIOLATION_COLUMNS: [&str; 15] = [
-    "criterion",
-    "scenario",
-    "trial",
-    "case",
-    "flow",
-    "variant",
-    "repetition",
-    "unit",
-    "reason",
-    "required",
-    "verdict",
-    "mode",
-    "model",
-    "recorded_on",
-    "part",
-];
+/// Columns of `trials.csv`.
+pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
+    vec![
+        column("id", "`scenario/case/flow.variant.repetition`, followed by `.control` for a control arm", |row| {
+            cell(&row.trial.id)
+        }),
+        column("scenario", "the scenario", |row| cell(row.trial.scenario)),
+        column("case", "the case", |row| cell(row.trial.case)),
+        column("flow", "the agent's flow", |row| cell(row.trial.lane.flow)),
+        column("variant", "the variant", |row| cell(row.trial.lane.variant)),
+        column("repetition", "the repetition, from 1", |row| row.trial.lane.repetition.to_string().into()),
+        column("arm", "`main`, or `control` for the same case with history withheld", |row| {
+            if row.trial.lane.arm == Arm::Control { "control".into() } else { "main".into() }
+        }),
+        column("verdict", "PASS, FAIL or ERROR", |row| row.trial.verdict.as_str().into()),
+        column("turns", "number of turns", |row| row.trial.turns.to_string().into()),
+        column("model_calls", "number of completions of the model", |row| row.trial.model_calls.to_string().into()),
+        column("tool_calls", "number of tool calls, executed or not", |row| row.trial.tool_calls.to_string().into()),
+        column("retries_transport", "HTTP attempts after the first", |row| {
+            row.trial.retries.transport.to_string().into()
+        }),
+        column("retries_model", "times that the model was told of a missing or invalid call", |row| {
+            row.trial.retries.model.to_string().into()
+        }),
+        column("retries_tool", "repeated calls of a tool that failed or rejected its arguments", |row| {
+            row.trial.retries.tool.to_string().into()
+        }),
+        column("input_tokens", "input tokens; empty where a service reported none", |row| {
+            whole(row.trial.input_tokens).into()
+        }),
+        column("cached_tokens", "input tokens from the provider's cache; empty where none was reported", |row| {
+            whole(row.trial.cached_tokens).into()
+        }),
+        column("output_tokens", "output tokens; empty where a service reported none", |row| {
+            whole(row.trial.output_tokens).into()
+        }),
+        column("cost_usd", "US dollars; empty where tokens or a price are unknown", |row| {
+            decimal(row.trial.cost).into()
+        }),
+        column("slowest_turn_ms", "time of the slowest turn in whole milliseconds", |row| {
+            milliseconds(row.trial.slowest_turn_us).into()
+        }),
+        column("took_ms", "time of the trial in whole milliseconds", |row| milliseconds(row.trial.took_us).into()),
+        column("failed_checks", "expectations that do not hold, in words, joined by `; `", |row| {
+            let failed = row.trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str());
+            let failed: Vec<_> = failed.chain(row.trial.departures.iter().map(String::as_str)).collect();
+            cell(&failed.join("; ")).into_owned().into()
+        }),
+        column("error", "why the trial could not be run, in words", |row| cell(row.trial.error)),
+        column("part", PART, |row| cell(row.part)),
+        column("mode", "REPLAYED, LIVE or IMPORTED; of the run", |row| cell(&row.from.mode)),
+        column("model", "the requested model; empty for a trial that did not run", |row| cell(row.trial.model)),
+        column("recorded_on", DAYS, |row| cell(&row.from.dates)),
+        column("evidence", "source of the trial's figures, in words", |row| cell(row.trial.evidence)),
+        column("draw", "number of the draw that counts", |row| (row.trial.draws.earlier.len() + 1).to_string().into()),
+        column("earlier_draws", "verdicts of earlier draws, joined by `; `", |row| {
+            cell(&row.trial.draws.earlier.join("; ")).into_owned().into()
+        }),
+        column(
+            "run_again",
+            "verdicts of later draws, which do not count; `unknown` for a draw of a run that was killed before it was judged",
+            |row| cell(&row.trial.draws.run_again.join("; ")).into_owned().into(),
+        ),
+        column("replaced_errors", "number of earlier draws that ended in ERROR", |row| {
+            row.trial.draws.replaced_errors.to_string().into()
+        }),
+    ]
+}
+
+/// Values of one row of `criteria.csv`.
+pub(crate) struct CriterionCells<'a> {
+    result: &'a CriterionResult,
+    part: &'a str,
+    target: [String; 3],
+    from: SourceColumns,
+}
+
+impl CriterionCells<'_> {
+    fn is_time(&self) -> bool {
+        self.target[2] == "s"
+    }
+
+    /// The observed share; for a time, the share within the limit.
+    fn rate(&self) -> Option<f64> {
+        let result = self.result;
+        match (result.n, self.is_time()) {
+            (0, _) => None,
+            (n, true) => Some(result.successes as f64 / n as f64),
+            (_, false) => result.observed,
+        }
+    }
+}
+
+/// Columns of `criteria.csv`.
+pub(crate) fn criterion_columns<'a>() -> Vec<Column<CriterionCells<'a>>> {
+    vec![
+        column("id", "the criterion; for a gate of a scenario, its name there", |row| cell(&row.result.id)),
+        column("scenario", "the scenario of a gate; empty for a criterion that counts all scenarios", |row| {
+            cell(row.result.scenario.as_deref().unwrap_or_default())
+        }),
+        column("metric", "what is counted", |row| cell(&row.result.metric)),
+        column("kind", "`invariant`, `confidence` or `point`", |row| cell(&row.result.kind)),
+        column("target", "the target as written", |row| cell(&row.result.target)),
+        column("required", "whether it decides the exit code: `true` or `false`", |row| {
+            row.result.required.to_string().into()
+        }),
+        column("verdict", "PASS, FAIL, INCONCLUSIVE, NOT_MEASURED or ERROR", |row| row.result.verdict.as_str().into()),
+        column("n", "number of measured units", |row| row.result.n.to_string().into()),
+        column("successes", "successes as the metric counts them; for a time, units within the limit", |row| {
+            row.result.successes.to_string().into()
+        }),
+        column("observed", "the observed figure in the target's unit", |row| decimal(row.result.observed).into()),
+        column(
+            "lower",
+            "one-sided lower bound on the rate, rounded down. 95 %, unless it can only make a `confidence` criterion FAIL: \
+             those 5 % are shared among the required ones of the run",
+            |row| bound(row.result.lower, Rounding::Down).into(),
+        ),
+        column("upper", "one-sided upper bound on the rate, rounded up; its level as for `lower`", |row| {
+            bound(row.result.upper, Rounding::Up).into()
+        }),
+        column("excluded_n", "units of excluded cases", |row| {
+            row.result.excluded.iter().map(|excluded| excluded.n).sum::<u64>().to_string().into()
+        }),
+        column("errors", "trials in ERROR that would have counted", |row| row.result.errors.to_string().into()),
+        column("evidence", "source of the figure, in words", |row| cell(&row.result.evidence)),
+        column("sentence", "the verdict in words", |row| cell(&row.result.sentence)),
+        column("part", PART, |row| cell(row.part)),
+        column("clusters", "independent units: trials, or cases", |row| row.result.clusters.to_string().into()),
+        column("distinct", "different conversations among them", |row| row.result.distinct.to_string().into()),
+        column("target_op", "operator of the target: `>=`, `<=` or `=`", |row| row.target[0].as_str().into()),
+        column("target_value", "number of the target", |row| row.target[1].as_str().into()),
+        column("unit", "unit of the target: `share` (0 to 1) or `s`", |row| row.target[2].as_str().into()),
+        column("observed_rate", "the observed share, 0 to 1; for a time, the share within the limit", |row| {
+            decimal(row.rate()).into()
+        }),
+        column("observed_seconds", "the observed time in seconds; empty for a rate", |row| {
+            decimal(row.result.observed.filter(|_| row.is_time())).into()
+        }),
+        column("interval_lower", "lower end of the two-sided 95 % interval, for display", |row| {
+            bound(row.result.interval.map(|both| both.lower), Rounding::Down).into()
+        }),
+        column("interval_upper", "upper end of the same interval", |row| {
+            bound(row.result.interval.map(|both| both.upper), Rounding::Up).into()
+        }),
+        column("mode", "REPLAYED, LIVE or IMPORTED; several are joined by `; `", |row| cell(&row.from.mode)),
+        column("model", "the models as requested, joined by `; `", |row| cell(&row.from.model)),
+        column("recorded_on", DAYS, |row| cell(&row.from.dates)),
+        column("recorded_from", "services that answered, joined by `; `", |row| cell(&row.from.services)),
+        column("unshown", "of an INCONCLUSIVE one: `met` (and not proven), `below target` or `cannot pass`", |row| {
+            row.result.unshown.map_or("", Unshown::as_str).into()
+        }),
+        column("floor", "the floor as written; empty without one", |row| cell(&row.result.floor)),
+        column("min_n", "the least number of trials or cases as written; empty without one", |row| {
+            row.result.min_n.map(|least| least.to_string()).unwrap_or_default().into()
+        }),
+        column(
+            "run_again",
+            "trials with units that were run again since; every figure is of their first draw",
+            |row| row.result.run_again.to_string().into(),
+        ),
+        column("run_again_passed", "how many of these passed when last run", |row| {
+            row.result.run_again_passed.to_string().into()
+        }),
+        column("per", "what the rate counts: `unit` or `conversation` ([verdicts](../why/verdicts.md))", |row| {
+            cell(&row.result.per)
+        }),
+        column("per_unit", "observed share of all units", |row| decimal(row.result.per_unit).into()),
+        column("per_conversation", "observed mean of the shares of the conversations", |row| {
+            decimal(row.result.per_conversation).into()
+        }),
+    ]
+}
+
+/// Values of one row of `violations.csv`.
+pub(crate) struct ViolationCells<'a> {
+    result: &'a CriterionResult,
+    violation: &'a Violation,
+    part: &'a str,
+    from: &'a SourceColumns,
+}
+
+impl<'a> ViolationCells<'a> {
+    /// A part of the trial's id: scenario, case, flow, variant or repetition, by its place.
+    fn place(&self, at: usize) -> &'a str {
+        let mut parts = self.violation.trial.splitn(3, '/');
+        match at {
+            0 | 1 => parts.nth(at),
+            _ => parts.nth(2).and_then(|lane| lane.split('.').nth(at - 2)),
+        }
+        .unwrap_or_default()
+    }
+}
+
+/// Columns of `violations.csv`.
+pub(crate) fn violation_columns<'a>() -> Vec<Column<ViolationCells<'a>>> {
+    vec![
+        column("criterion", "the violated criterion, `id` in `criteria.csv`", |row| cell(&row.result.id)),
+        column("scenario", "scenario of the trial", |row| cell(row.place(0))),
+        column("trial", "the trial, `id` in `trials.csv`", |row| cell(&row.violation.trial)),
+        column("case", "case of the trial", |row| cell(row.place(1))),
+        column("flow", "flow of the trial", |row| cell(row.place(2))),
+        column("variant", "variant of the trial", |row| cell(row.place(3))),
+        column("repetition", "repetition of the trial, from 1", |row| cell(row.place(4))),
+        column("unit", "turn, call or passage within the trial", |row| cell(&row.violation.unit)),
+        column("reason", "the reason, in words", |row| cell(&row.violation.note)),
+        column("required", "whether the criterion decides the exit code: `true` or `false`", |row| {
+            row.result.required.to_string().into()
+        }),
+        column("verdict", "verdict of the criterion", |row| row.result.verdict.as_str().into()),
+        column("mode", "REPLAYED, LIVE or IMPORTED; several are joined by `; `", |row| cell(&row.from.mode)),
+        column("model", "the models as requested, joined by `; `", |row| cell(&row.from.model)),
+        column("recorded_on", DAYS, |row| cell(&row.from.dates)),
+        column("part", PART, |row| cell(row.part)),
+    ]
+}
 
 impl Format for TrialsCsv {
     fn name(&self) -> &'static str {
@@ -133,51 +267,9 @@ impl Format for TrialsCsv {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let mut rows = ::csv::Writer::from_writer(out);
-        rows.write_record(TRIAL_COLUMNS)?;
-        let from = SourceColumns::of(&view.evaluation.sources);
-        for trial in &view.evaluation.trials {
-            let (transport, model, tool) = trial.retries;
-            let failed: Vec<_> =
-                trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str()).collect();
-            let failed = failed.into_iter().chain(trial.departures.iter().map(String::as_str)).collect::<Vec<_>>();
-            let arm = if trial.lane.arm == Arm::Control { "control" } else { "main" };
-            let row: [Cow<'_, str>; 31] = [
-                cell(&trial.id),
-                cell(trial.scenario),
-                cell(trial.case),
-                cell(trial.lane.flow),
-                cell(trial.lane.variant),
-                trial.lane.repetition.to_string().into(),
-                arm.into(),
-                trial.verdict.as_str().into(),
-                trial.turns.to_string().into(),
-                trial.model_calls.to_string().into(),
-                trial.tool_calls.to_string().into(),
-                transport.to_string().into(),
-                model.to_string().into(),
-                tool.to_string().into(),
-                whole(trial.input_tokens).into(),
-                whole(trial.cached_tokens).into(),
-                whole(trial.output_tokens).into(),
-                decimal(trial.cost).into(),
-                milliseconds(trial.slowest_turn_us).into(),
-                milliseconds(trial.took_us).into(),
-                cell(&failed.join("; ")).into_owned().into(),
-                cell(trial.error),
-                cell(&view.evaluation.part),
-                cell(&from.mode),
-                cell(trial.model),
-                cell(&from.dates),
-                cell(trial.evidence),
-                (trial.draws.earlier.len() + 1).to_string().into(),
-                cell(&trial.draws.earlier.join("; ")).into_owned().into(),
-                cell(&trial.draws.run_again.join("; ")).into_owned().into(),
-                trial.draws.replaced_errors.to_string().into(),
-            ];
-            rows.write_record(row.iter().map(AsRef::as_ref))?;
-        }
-        rows.flush()
+        let (part, from) = (view.evaluation.part.as_str(), SourceColumns::of(&view.evaluation.sources));
+        let rows = view.evaluation.trials.iter().map(|trial| TrialCells { trial, part, from: &from });
+        write_rows(out, &trial_columns(), rows)
     }
 }
 
@@ -191,16 +283,13 @@ impl Format for CriteriaCsv {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let mut rows = ::csv::Writer::from_writer(out);
-        rows.write_record(CRITERION_COLUMNS)?;
-        for row in view.evaluation.criteria.iter().chain(&view.evaluation.gates) {
-            let part = cell(&view.evaluation.part);
-            // Columns added after `part` follow it.
-            let cells = criterion(row);
-            let (before, after) = cells.split_at(16);
-            rows.write_record(before.iter().chain([&part]).chain(after).map(AsRef::as_ref))?;
-        }
-        rows.flush()
+        let rows = view.evaluation.criteria.iter().chain(&view.evaluation.gates).map(|result| CriterionCells {
+            result,
+            part: &view.evaluation.part,
+            target: target(&result.target),
+            from: SourceColumns::of(&result.sources),
+        });
+        write_rows(out, &criterion_columns(), rows)
     }
 }
 
@@ -214,41 +303,13 @@ impl Format for ViolationsCsv {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let mut rows = ::csv::Writer::from_writer(out);
-        rows.write_record(VIOLATION_COLUMNS)?;
-        for row in view.evaluation.criteria.iter().chain(&view.evaluation.gates) {
-            let from = SourceColumns::of(&row.sources);
-            for violation in &row.violations {
-                let mut parts = violation.trial.splitn(3, '/');
-                let (scenario, case, lane) = (
-                    parts.next().unwrap_or_default(),
-                    parts.next().unwrap_or_default(),
-                    parts.next().unwrap_or_default(),
-                );
-                let mut lane = lane.split('.');
-                let (flow, variant, repetition) =
-                    (lane.next().unwrap_or_default(), lane.next().unwrap_or_default(), lane.next().unwrap_or_default());
-                let cells: [Cow<'_, str>; 15] = [
-                    cell(&row.id),
-                    cell(scenario),
-                    cell(&violation.trial),
-                    cell(case),
-                    cell(flow),
-                    cell(variant),
-                    cell(repetition),
-                    cell(&violation.unit),
-                    cell(&violation.note),
-                    row.required.to_string().into(),
-                    row.verdict.as_str().into(),
-                    cell(&from.mode),
-                    cell(&from.model),
-                    cell(&from.dates),
-                    cell(&view.evaluation.part),
-                ];
-                rows.write_record(cells.iter().map(AsRef::as_ref))?;
-            }
-        }
-        rows.flush()
+        let part = view.evaluation.part.as_str();
+        let results = view.evaluation.criteria.iter().chain(&view.evaluation.gates);
+        let results: Vec<_> = results.map(|result| (result, SourceColumns::of(&result.sources))).collect();
+        let rows = results.iter().flat_map(|(result, from)| {
+            result.violations.iter().map(move |violation| ViolationCells { result, violation, part, from })
+        });
+        write_rows(out, &violation_columns(), rows)
     }
 }
 
@@ -289,58 +350,6 @@ fn target(text: &str) -> [String; 3] {
     }
 }
 
-fn criterion(row: &CriterionResult) -> [Cow<'_, str>; 37] {
-    let [op, value, unit] = target(&row.target);
-    let seconds = unit == "s";
-    let rate = if row.n == 0 {
-        None
-    } else if seconds {
-        Some(row.successes as f64 / row.n as f64)
-    } else {
-        row.observed
-    };
-    let from = SourceColumns::of(&row.sources);
-    [
-        cell(&row.id),
-        cell(row.scenario.as_deref().unwrap_or_default()),
-        cell(&row.metric),
-        cell(&row.kind),
-        cell(&row.target),
-        row.required.to_string().into(),
-        row.verdict.as_str().into(),
-        row.n.to_string().into(),
-        row.successes.to_string().into(),
-        decimal(row.observed).into(),
-        bound(row.lower, Rounding::Down).into(),
-        bound(row.upper, Rounding::Up).into(),
-        row.excluded.iter().map(|excluded| excluded.n).sum::<u64>().to_string().into(),
-        row.errors.to_string().into(),
-        cell(&row.evidence),
-        cell(&row.sentence),
-        row.clusters.to_string().into(),
-        row.distinct.to_string().into(),
-        op.into(),
-        value.into(),
-        unit.into(),
-        decimal(rate).into(),
-        decimal(row.observed.filter(|_| seconds)).into(),
-        bound(row.interval.map(|(low, _)| low), Rounding::Down).into(),
-        bound(row.interval.map(|(_, high)| high), Rounding::Up).into(),
-        cell(&from.mode).into_owned().into(),
-        cell(&from.model).into_owned().into(),
-        cell(&from.dates).into_owned().into(),
-        cell(&from.services).into_owned().into(),
-        row.unshown.map_or("", Unshown::as_str).into(),
-        cell(&row.floor),
-        row.min_n.map(|least| least.to_string()).unwrap_or_default().into(),
-        row.run_again.to_string().into(),
-        row.run_again_passed.to_string().into(),
-        cell(&row.per),
-        decimal(row.per_unit).into(),
-        decimal(row.per_conversation).into(),
-    ]
-}
-
 fn milliseconds(us: u64) -> String {
     (us / 1_000 + u64::from(us % 1_000 >= 500)).to_string()
 }
@@ -372,7 +381,7 @@ mod tests {
     fn each_trial_has_one_row_under_the_named_columns() {
         let run = sample::run(2);
         let rows = read(&written(&TrialsCsv, &run.view()));
-        assert_eq!(rows[0], TRIAL_COLUMNS);
+        assert_eq!(rows[0], trial_columns().iter().map(|column| column.name).collect::<Vec<_>>());
         assert_eq!(rows.len(), run.evaluation.trials.len() + 1);
         for (row, trial) in rows[1..].iter().zip(&run.evaluation.trials) {
             assert_eq!(row[7], trial.verdict.as_str());
@@ -395,7 +404,7 @@ mod tests {
     fn each_violation_is_a_row_with_its_criterion_trial_and_reason() {
         let run = sample::run(2);
         let rows = read(&written(&ViolationsCsv, &run.view()));
-        assert_eq!(rows[0], VIOLATION_COLUMNS);
+        assert_eq!(rows[0], violation_columns().iter().map(|column| column.name).collect::<Vec<_>>());
         let results = || run.evaluation.criteria.iter().chain(&run.evaluation.gates);
         assert_eq!(rows.len() - 1, results().map(|row| row.violations.len()).sum::<usize>());
         let first = results().flat_map(|row| &row.violations).next().expect("the sample has one");
@@ -407,7 +416,7 @@ mod tests {
     fn criteria_and_gates_have_one_row_each_with_empty_cells_for_unknown_figures() {
         let run = sample::run(1);
         let rows = read(&written(&CriteriaCsv, &run.view()));
-        assert_eq!(rows[0], CRITERION_COLUMNS);
+        assert_eq!(rows[0], criterion_columns().iter().map(|column| column.name).collect::<Vec<_>>());
         assert_eq!(rows.len(), run.evaluation.criteria.len() + run.evaluation.gates.len() + 1);
         let unmeasured = rows.iter().find(|row| row[6] == "NOT_MEASURED").expect("the sample has one");
         assert_eq!((unmeasured[7].as_str(), unmeasured[9].as_str()), ("0", ""));

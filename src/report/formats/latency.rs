@@ -5,13 +5,13 @@
 //! `unanswered`, a bound that needs more times has the state `unbounded`. A stage's value is its mean over the answered
 //! turns, along the critical path; the means add up to that of `total`.
 
-use super::csv::SourceColumns;
+use super::csv::{DAYS, PART, SourceColumns};
 use crate::gate::{Edge, Latency, Quantile};
 use crate::report::figures::quantile_name;
 use crate::report::{Format, View};
 use crate::trace::LATENCY_CSV;
+use crate::trace::columns::{Column, column, write_rows};
 use crate::trace::text::cell;
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 pub(super) const FORMATS: &[&dyn Format] = &[&LatencyCsv];
@@ -20,25 +20,74 @@ pub(super) const FORMATS: &[&dyn Format] = &[&LatencyCsv];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LatencyCsv;
 
-const COLUMNS: [&str; 17] = [
-    "flow",
-    "variant",
-    "kind",
-    "figure",
-    "n",
-    "unanswered",
-    "value_ms",
-    "lower_95_ms",
-    "upper_95_ms",
-    "share",
-    "part",
-    "value_state",
-    "lower_95_state",
-    "upper_95_state",
-    "model",
-    "recorded_on",
-    "evidence",
-];
+/// Values of one row.
+pub(crate) struct Figure<'a> {
+    of: &'a Latency,
+    name: String,
+    n: u64,
+    unanswered: Option<u64>,
+    value: Value,
+    part: &'a str,
+    from: &'a SourceColumns,
+}
+
+/// The value of a figure.
+#[derive(Clone, Copy)]
+enum Value {
+    Quantile(Quantile),
+    /// Mean time of a stage in milliseconds, and its share of all stages.
+    Mean(f64, f64),
+}
+
+/// Columns of `latency.csv`.
+pub(crate) fn columns<'a>() -> Vec<Column<Figure<'a>>> {
+    vec![
+        column("flow", "the agent's flow", |row| cell(&row.of.flow)),
+        column("variant", "the variant", |row| cell(&row.of.variant)),
+        column(
+            "kind",
+            "who answered: `recorded`, `live`, `simulator` and so on; kinds are never averaged. Cases that declare a `fault`              or expect an error have a kind with `, declared faults`",
+            |row| row.of.kind.as_str().into(),
+        ),
+        column(
+            "figure",
+            "`turn_p50` to `turn_p99`; `stage_…` (means along the critical path); `first_token_p50` to `first_token_p99`",
+            |row| row.name.as_str().into(),
+        ),
+        column("n", "number of turns, or of completions for `first_token_…`", |row| row.n.to_string().into()),
+        column("unanswered", "turns without an answer among them; empty for a stage", |row| {
+            row.unanswered.map_or_else(String::new, |number| number.to_string()).into()
+        }),
+        column("value_ms", "milliseconds; empty unless `value_state` is `measured`", |row| match row.value {
+            Value::Quantile(one) => edge(one.value).into(),
+            Value::Mean(ms, _) => format!("{ms:.3}").into(),
+        }),
+        column("lower_95_ms", "one-sided 95 % lower bound in milliseconds", |row| bound(row, |one| one.lower).into()),
+        column("upper_95_ms", "one-sided 95 % upper bound in milliseconds", |row| bound(row, |one| one.upper).into()),
+        column("share", "a stage's share of the total, 0 to 1", |row| match row.value {
+            Value::Quantile(_) => "".into(),
+            Value::Mean(_, share) => format!("{share:.6}").into(),
+        }),
+        column("part", PART, |row| cell(row.part)),
+        column(
+            "value_state",
+            "`measured`; `unanswered`: the quantile falls on a turn without an answer; `unbounded`: there are too few times              for a bound",
+            |row| match row.value {
+                Value::Quantile(one) => state(one.value).into(),
+                Value::Mean(..) => "measured".into(),
+            },
+        ),
+        column("lower_95_state", "the same for the lower bound; empty for a stage", |row| {
+            bound_state(row, |one| one.lower).into()
+        }),
+        column("upper_95_state", "the same for the upper bound; empty for a stage", |row| {
+            bound_state(row, |one| one.upper).into()
+        }),
+        column("model", "the models as requested, joined by `; `", |row| cell(&row.from.model)),
+        column("recorded_on", DAYS, |row| cell(&row.from.dates)),
+        column("evidence", "source of the figure, in words", |row| cell(&row.of.evidence)),
+    ]
+}
 
 impl Format for LatencyCsv {
     fn name(&self) -> &'static str {
@@ -50,70 +99,47 @@ impl Format for LatencyCsv {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let mut rows = ::csv::Writer::from_writer(out);
-        rows.write_record(COLUMNS)?;
-        let from = SourceColumns::of(&view.evaluation.sources);
-        for row in &view.evaluation.latency {
-            for (record, states) in records(row) {
-                let place = [cell(&row.flow), cell(&row.variant), Cow::Borrowed(row.kind.as_str())];
-                let part = [cell(&view.evaluation.part)];
-                let states = states.map(Cow::Borrowed);
-                let from = [cell(&from.model), cell(&from.dates), cell(&row.evidence)];
-                rows.write_record(
-                    place.iter().chain(&record).chain(&part).chain(&states).chain(&from).map(AsRef::as_ref),
-                )?;
-            }
-        }
-        rows.flush()
+        let (part, from) = (view.evaluation.part.as_str(), SourceColumns::of(&view.evaluation.sources));
+        let rows = view.evaluation.latency.iter().flat_map(|of| figures(of, part, &from));
+        write_rows(out, &columns(), rows)
     }
 }
 
-/// Figures of a row with the states of value and bounds, without its flow and variant.
-fn records(row: &Latency) -> Vec<([Cow<'static, str>; 7], [&'static str; 3])> {
+/// Figures of one flow, variant and kind of evidence.
+fn figures<'a>(of: &'a Latency, part: &'a str, from: &'a SourceColumns) -> Vec<Figure<'a>> {
     let quantile = |what: &str, n: u64, unanswered: u64, one: &Quantile| {
-        let cells = [
-            format!("{what}_{}", quantile_name(one.q)).into(),
-            n.to_string().into(),
-            unanswered.to_string().into(),
-            edge(one.value),
-            edge(one.lower),
-            edge(one.upper),
-            "".into(),
-        ];
-        (cells, [one.value, one.lower, one.upper].map(state))
+        let name = format!("{what}_{}", quantile_name(one.q));
+        Figure { of, name, n, unanswered: Some(unanswered), value: Value::Quantile(*one), part, from }
     };
-    let mut records: Vec<_> =
-        row.quantiles.iter().map(|one| quantile("turn", row.turns, row.unanswered, one)).collect();
-    let answered = row.answered();
-    let mean = |name: String, us: u64| {
-        let ms = us as f64 / answered as f64 / 1e3;
-        let share = if row.answered_us == 0 { 0.0 } else { us as f64 / row.answered_us as f64 };
-        let cells = [
-            name.into(),
-            answered.to_string().into(),
-            "".into(),
-            format!("{ms:.3}").into(),
-            "".into(),
-            "".into(),
-            format!("{share:.6}").into(),
-        ];
-        (cells, ["measured", "", ""])
+    let mut figures: Vec<_> = of.quantiles.iter().map(|one| quantile("turn", of.turns, of.unanswered, one)).collect();
+    let n = of.answered();
+    let mean = |stage: &str, us: u64| {
+        let share = if of.answered_us == 0 { 0.0 } else { us as f64 / of.answered_us as f64 };
+        let (name, value) = (format!("stage_{}", stage.to_lowercase()), Value::Mean(us as f64 / n as f64 / 1e3, share));
+        Figure { of, name, n, unanswered: None, value, part, from }
     };
-    if answered > 0 {
-        let stage = |name: &str| format!("stage_{}", name.to_lowercase());
-        records.extend(row.stages.iter().map(|(one, us)| mean(stage(one.as_str()), *us)));
-        records.push(mean(stage("total"), row.answered_us));
+    if n > 0 {
+        figures.extend(of.stages.iter().map(|one| mean(one.stage.as_str(), one.took_us)));
+        figures.push(mean("total", of.answered_us));
     }
-    if let Some(first) = &row.first_token {
-        records.extend(first.quantiles.iter().map(|one| quantile("first_token", first.n, 0, one)));
+    if let Some(first) = &of.first_token {
+        figures.extend(first.quantiles.iter().map(|one| quantile("first_token", first.n, 0, one)));
     }
-    records
+    figures
 }
 
-fn edge(edge: Edge) -> Cow<'static, str> {
+fn bound(row: &Figure<'_>, side: fn(&Quantile) -> Edge) -> String {
+    if let Value::Quantile(one) = &row.value { edge(side(one)) } else { String::new() }
+}
+
+fn bound_state(row: &Figure<'_>, side: fn(&Quantile) -> Edge) -> &'static str {
+    if let Value::Quantile(one) = &row.value { state(side(one)) } else { "" }
+}
+
+fn edge(edge: Edge) -> String {
     match edge {
-        Edge::Us(us) => format!("{:.3}", us as f64 / 1e3).into(),
-        Edge::Unanswered | Edge::Unbounded => "".into(),
+        Edge::Us(us) => format!("{:.3}", us as f64 / 1e3),
+        Edge::Unanswered | Edge::Unbounded => String::new(),
     }
 }
 

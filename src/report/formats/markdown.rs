@@ -5,7 +5,7 @@
 //! sections that do not fit are left out, and a line says so.
 
 use crate::compare::Comparison;
-use crate::gate::{CriterionResult, Verdict};
+use crate::gate::{CriterionResult, SpentBy, Verdict};
 use crate::report::against_base::{Failing, failing, reproduce, see};
 use crate::report::comparison::taken;
 use crate::report::{Format, View, figures};
@@ -191,7 +191,7 @@ fn times_and_cost(view: &View<'_>) -> String {
         let _ = writeln!(out, "- Tokens and cost: {}", escaped(&said(&evaluation.spending.run)));
     }
     let variants = &evaluation.spending.variants;
-    for (name, spent) in variants.iter().take(LISTED).filter(|_| variants.len() > 1) {
+    for SpentBy { name, spent } in variants.iter().take(LISTED).filter(|_| variants.len() > 1) {
         let _ = writeln!(out, "  - {}: {}", escaped(name), escaped(&said(spent)));
     }
     out

@@ -8,6 +8,11 @@ pub(super) mod junit;
 pub(super) mod latency;
 pub(super) mod markdown;
 
+pub(crate) use csv::{criterion_columns, trial_columns, violation_columns};
+pub(crate) use latency::columns as latency_columns;
+
+pub(super) use csv::PART;
+
 use super::Format;
 
 /// Lists the formats of each file: one line per file, beside its `mod` line.

@@ -203,7 +203,7 @@ fn external(script: &mut Script) {
         result: "c0-r1".into(),
         query: query.clone(),
         answer: script.words.say(70),
-        citations: vec![("Grants this year".into(), "https://energy.example/grants".into())],
+        citations: vec![CitedPage { title: "Grants this year".into(), url: "https://energy.example/grants".into() }],
         model: "perplexity/sonar".into(),
     };
     script.tool("perplexity_search", json!({"query": query}), 1_320_000, ToolOutcome::Ok(ToolResult::External(found)));
@@ -292,15 +292,9 @@ pub fn trace(id: &str, scenario: &str, case: &str, lane: &Lane, seed: u64, kind:
         lane: lane.clone(),
         seed,
         evidence: Evidence {
-            mode: Mode::Replay,
-            recorded_from: "simulator".into(),
             recorded_at: Some("2026-11-21T09:30:00Z".into()),
-            model: "gpt-sim-1".into(),
             knowledge: "sha256:7d1f0c44a1b2c3d4e5f6".into(),
-            earlier_takes: Vec::new(),
-            noted_verdict: None,
-            run_again: Vec::new(),
-            replaced_errors: 0,
+            ..Evidence::new(Mode::Replay, "simulator".into(), "gpt-sim-1")
         },
         roles: crate::trace::version_1(),
         offered: None,

@@ -3,8 +3,9 @@
 use super::HOSTILE;
 use super::script::error;
 use crate::gate::{
-    CriterionResult, Draws, ErrorGroup, Evaluation, Excluded, Redrawn, RequirementCoverage, Spending,
-    TransitionCoverage, TrialResult, Unshown, Verdict, Violation,
+    CaseCounts, CriterionResult, Draws, ErrorGroup, Evaluation, Excluded, Interval, RUN_VERSION, Redrawn,
+    RequirementCoverage, RetryCounts, Spending, TransitionCount, TransitionCoverage, TrialResult, Unshown,
+    VariantCounts, Verdict, Violation,
 };
 use crate::metric::Check;
 use crate::stats::percent::{at_least, percent};
@@ -38,7 +39,11 @@ pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
         turns: number(|what| matches!(what, What::TurnStarted { .. })),
         model_calls: number(|what| matches!(what, What::ModelCalled(_))),
         tool_calls: number(|what| matches!(what, What::ToolCalled(_))),
-        retries: if kind == 1 { (1, 0, 1) } else { (0, if kind == 2 { 2 } else { 0 }, 0) },
+        retries: RetryCounts {
+            transport: u32::from(kind == 1),
+            model: if kind == 2 { 2 } else { 0 },
+            tool: u32::from(kind == 1),
+        },
         input_tokens: (verdict != Verdict::Error).then_some(5_400),
         cached_tokens: None,
         cost: None,
@@ -109,7 +114,7 @@ fn criterion(
         observed_text,
         lower,
         upper: interval.map(|(_, upper)| upper),
-        interval,
+        interval: interval.map(|(lower, upper)| Interval { lower, upper }),
         bound_text,
         evidence: "REPLAYED, recorded from simulator on 2026-11-21".into(),
         proxy: id == "SC-004",
@@ -194,7 +199,9 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
         criterion("SC-008", "Conversations keep their context", "context_kept", ">= 100%", Error, 60, 60),
     ];
     criteria[0].violations = failing.iter().map(violation).collect();
-    criteria[0].by_variant = vec![("base".into(), 62, 66), ("forced".into(), 66, 66)];
+    criteria[0].by_variant = [("base", 62), ("forced", 66)]
+        .map(|(variant, successes)| VariantCounts { variant: variant.into(), successes, n: 66 })
+        .into();
     let reason = "The model is scripted to refuse, to show that FR-003 ends in an error.".to_owned();
     criteria[1].excluded = vec![Excluded { case: "heat-pumps/skips-the-manual".into(), reason, n: 12, successes: 3 }];
     criteria[1].with_excluded = "166/176 = 94.3 %".into();
@@ -206,17 +213,23 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
     gates[1].scenario = Some("edge-cases".into());
     gates[1].violations = failing.iter().take(3).map(violation).collect();
     let broken: Vec<_> = trials.iter().filter(|trial| trial.verdict == Error).map(|trial| trial.id.clone()).collect();
-    let row = |from: &str, on: &str, to: &str, times| (from.into(), on.into(), to.into(), times);
+    let row = |from: &str, on: &str, to: &str, times| {
+        let (from, on, to) = (from.into(), on.into(), to.into());
+        TransitionCount { from, on, to, times }
+    };
     let requirement = |id: &str, about: &str, cases: &[(&str, u32, u32)]| RequirementCoverage {
         id: id.into(),
         about: about.into(),
         source: if id == "FR-003" { "specification, page 4".into() } else { String::new() },
-        cases: cases.iter().map(|(case, passed, run)| ((*case).to_owned(), *passed, *run)).collect(),
+        cases: cases
+            .iter()
+            .map(|(case, passed, trials)| CaseCounts { case: (*case).to_owned(), passed: *passed, trials: *trials })
+            .collect(),
     };
     Evaluation {
         sources: Vec::new(),
         redrawn: Redrawn::default(),
-        version: 1,
+        version: RUN_VERSION,
         exit_code: 3,
         conclusion: "The run is incomplete: trials could not be replayed, and SC-001 fails.".into(),
         evidence: vec!["REPLAYED, recorded from simulator on 2026-11-21 (model gpt-sim-1)".into()],

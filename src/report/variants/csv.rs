@@ -2,61 +2,77 @@
 //! 1, seconds, and numbers per query or answer, with six decimals; unknown figures are empty. New columns are added
 //! last.
 
-use crate::compare::{Cell, InCase, Unit, Variant, Variants};
+use crate::compare::{Cell, Fraction, InCase, Passes, Unit, Variant, Variants};
+use crate::report::formats::PART;
+use crate::trace::columns::{Column, column, write_rows};
 use crate::trace::text::cell as text;
 use std::io;
 
-const COLUMNS: [&str; 11] = [
-    "figure",
-    "variant",
-    "flow",
-    "case",
-    "unit",
-    "value",
-    "numerator",
-    "denominator",
-    "not_measured",
-    "part",
-    "evidence",
-];
+/// Values of one row.
+pub(crate) struct Figure<'a> {
+    name: &'a str,
+    case: &'a str,
+    unit: Unit,
+    variant: &'a Variant,
+    cell: Cell,
+    part: &'a str,
+}
+
+/// Columns of `variants.csv`.
+pub(crate) fn columns<'a>() -> Vec<Column<Figure<'a>>> {
+    vec![
+        column(
+            "figure",
+            "a criterion, `cases`, `model calls`, `tool calls`, `input tokens`, `output tokens`, `service tokens` (each              per query), `turn p50`, `turn p95`, `citations` (per answer) or `citing answers`",
+            |row| text(row.name),
+        ),
+        column("variant", "the variant", |row| text(&row.variant.name)),
+        column("flow", "its flow", |row| text(&row.variant.flow)),
+        column("case", "`scenario/case`; empty for the figure over all cases", |row| text(row.case)),
+        column("unit", "`share` (0 to 1), `number`, `s` or `USD`", |row| match row.unit {
+            Unit::Share => "share".into(),
+            Unit::Number => "number".into(),
+            Unit::Seconds => "s".into(),
+            Unit::Dollars => "USD".into(),
+        }),
+        column("value", "the figure in its unit; empty if unknown", |row| {
+            row.cell.value.map_or_else(String::new, |value| format!("{value:.6}")).into()
+        }),
+        column("numerator", "successes, or the sum behind the figure", |row| {
+            row.cell.counts.map_or_else(String::new, |counts| counts.numerator.to_string()).into()
+        }),
+        column("denominator", "units, queries or answers that it was counted over", |row| {
+            row.cell.counts.map_or_else(String::new, |counts| counts.denominator.to_string()).into()
+        }),
+        column("not_measured", "why there is no value, in words", |row| text(&row.cell.not_measured)),
+        column("part", PART, |row| text(row.part)),
+        column("evidence", "source of the variant's figures, in words", |row| text(&row.variant.evidence)),
+    ]
+}
 
 /// Writes the file.
 pub(super) fn csv(found: &Variants) -> io::Result<Vec<u8>> {
-    let mut rows = ::csv::Writer::from_writer(Vec::new());
-    rows.write_record(COLUMNS)?;
-    let mut write = |figure: &str, case: &str, unit: Unit, variant: &Variant, cell: &Cell| {
-        rows.write_record([
-            text(figure).as_ref(),
-            text(&variant.name).as_ref(),
-            text(&variant.flow).as_ref(),
-            text(case).as_ref(),
-            match unit {
-                Unit::Share => "share",
-                Unit::Number => "number",
-                Unit::Seconds => "s",
-                Unit::Dollars => "USD",
-            },
-            &cell.value.map_or_else(String::new, |value| format!("{value:.6}")),
-            &cell.counts.map_or_else(String::new, |(number, _)| number.to_string()),
-            &cell.counts.map_or_else(String::new, |(_, of)| of.to_string()),
-            text(&cell.not_measured).as_ref(),
-            text(&found.part).as_ref(),
-            text(&variant.evidence).as_ref(),
-        ])
-    };
-    for figure in &found.figures {
-        for (variant, cell) in found.variants.iter().zip(&figure.cells) {
-            write(&figure.key, "", figure.unit, variant, cell)?;
-        }
-    }
-    for case in &found.cases {
-        for (variant, one) in found.variants.iter().zip(&case.variants) {
-            for (figure, unit, cell) in in_case(one) {
-                write(figure, &case.case, unit, variant, &cell)?;
-            }
-        }
-    }
-    rows.into_inner().map_err(|why| io::Error::other(why.to_string()))
+    let part = found.part.as_str();
+    let over_all = found.figures.iter().flat_map(|figure| {
+        let cells = found.variants.iter().zip(&figure.cells);
+        cells.map(move |(variant, cell)| Figure {
+            name: &figure.key,
+            case: "",
+            unit: figure.unit,
+            variant,
+            cell: cell.clone(),
+            part,
+        })
+    });
+    let by_case = found.cases.iter().flat_map(|case| {
+        let variants = found.variants.iter().zip(&case.variants);
+        variants.flat_map(move |(variant, one)| {
+            in_case(one).map(|(name, unit, cell)| Figure { name, case: &case.case, unit, variant, cell, part })
+        })
+    });
+    let mut bytes = Vec::new();
+    write_rows(&mut bytes, &columns(), over_all.chain(by_case))?;
+    Ok(bytes)
 }
 
 /// Figures of one case, with the names used over all cases.
@@ -66,10 +82,10 @@ fn in_case(one: &InCase) -> [(&'static str, Unit, Cell); 7] {
         counts: None,
         not_measured: if value.is_none() { why.to_owned() } else { String::new() },
     };
-    let (passed, trials) = one.passed;
+    let Passes { passed, trials } = one.passed;
     let rate = Cell {
         value: (trials > 0).then(|| passed as f64 / trials as f64),
-        counts: Some((passed, trials)),
+        counts: Some(Fraction { numerator: passed, denominator: trials }),
         not_measured: String::new(),
     };
     let silent = "a service did not tell its tokens";

@@ -84,7 +84,7 @@ pub(super) fn html(found: &Variants) -> io::Result<Vec<u8>> {
 fn figure(figure: &crate::compare::Figure) -> Figure<'_> {
     let cells = figure.cells.iter().map(|cell| {
         let counts = cell.counts.filter(|_| figure.unit == Unit::Share);
-        let counts = counts.map(|(good, n)| format!("{} of {}", count(good), count(n)));
+        let counts = counts.map(|counts| format!("{} of {}", count(counts.numerator), count(counts.denominator)));
         (shown(figure.unit, cell), counts.unwrap_or_else(|| cell.not_measured.clone()))
     });
     Figure { key: &figure.key, about: &figure.about, cells: cells.collect() }
@@ -98,7 +98,7 @@ fn pair(pair: &crate::compare::Comparison) -> Pair<'_> {
 
 fn case(case: &crate::compare::Beside) -> Case<'_> {
     let cells = case.variants.iter().map(|one| {
-        let (passed, trials) = one.passed;
+        let crate::compare::Passes { passed, trials } = one.passed;
         let known =
             |value: Option<f64>, unit: &str| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.0}{unit}"));
         CaseCell {

@@ -8,6 +8,7 @@ mod csv;
 mod html;
 mod terminal;
 
+pub(crate) use csv::columns;
 pub(crate) use terminal::terminal;
 
 use crate::compare::{Cell, Comparison, Unit, Variants};

@@ -66,7 +66,9 @@ fn table(found: &Variants, width: usize, colour: bool) -> String {
         let cells = figure.cells.iter().map(|cell| {
             // A share is shown with successes and units; a mean without.
             let counts = cell.counts.filter(|_| figure.unit == crate::compare::Unit::Share);
-            let counts = counts.map_or_else(String::new, |(good, n)| format!(" ({}/{})", count(good), count(n)));
+            let counts = counts.map_or_else(String::new, |counts| {
+                format!(" ({}/{})", count(counts.numerator), count(counts.denominator))
+            });
             format!("{}{counts}", shown(figure.unit, cell))
         });
         table.add_row([clip(&line(&figure.key), 32).into_owned()].into_iter().chain(cells));

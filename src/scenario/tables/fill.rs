@@ -5,7 +5,7 @@
 //! becomes a different one: of `never: {tool: a, arguments: {x: {equals: "{{ x }}"}}}` nothing remains if `x` is
 //! empty.
 
-use super::template::{Part, PartKind, Piece};
+use super::template::{Part, PartKind, TextPart};
 use super::{CellValue, Row};
 use crate::platform::yaml::{Kind, Node, Place, Style};
 use serde_json::Value;
@@ -211,16 +211,16 @@ impl<'r> Filling<'r> {
         node
     }
 
-    fn text(&mut self, pieces: &'r [Piece], template: Place) -> Node<'r> {
+    fn text(&mut self, pieces: &'r [TextPart], template: Place) -> Node<'r> {
         let mut text = String::new();
         let mut first = None;
         for piece in pieces {
             let column = match piece {
-                Piece::Words(words) => {
+                TextPart::Words(words) => {
                     text.push_str(words);
                     continue;
                 }
-                Piece::Cell(column) => *column,
+                TextPart::Cell(column) => *column,
             };
             first.get_or_insert(column);
             self.size += self.row.cell(column).map_or(0, |cell| cell.at.len()) as u64;
@@ -241,7 +241,7 @@ impl<'r> Filling<'r> {
             };
             self.misfits.push(Misfit { column, message, template });
         }
-        self.size += pieces.iter().map(Piece::size).sum::<u64>();
+        self.size += pieces.iter().map(TextPart::size).sum::<u64>();
         let place = first.map_or_else(|| self.of_template(template), |column| self.place(column, template));
         Node::new(place, Kind::Scalar(Cow::Owned(text), Style::Quoted))
     }

@@ -20,7 +20,6 @@ mod template;
 
 pub(super) use expand::{Around, document_with_tables, with_tables};
 pub(super) use places::Tables;
-pub(super) use template::has_columns;
 
 use super::diagnostic::{Diagnostic, Place};
 use crate::platform::bounds::Bound;

@@ -5,18 +5,10 @@
 
 use super::Table;
 use crate::platform::bounds::Bound;
+use crate::platform::placeholders::{Piece, VALUE, has_value, pieces};
 use crate::platform::yaml::{Kind, Node, Place, Style};
 use crate::scenario::diagnostic::{At, Mistake, did_you_mean};
 use std::collections::BTreeSet;
-
-/// Opening delimiter of a column.
-const OPEN: &str = "{{";
-const CLOSE: &str = "}}";
-
-/// Whether a text names columns, or tries to.
-pub(crate) fn has_columns(text: &str) -> bool {
-    text.contains(OPEN)
-}
 
 /// One value of a template.
 pub(super) struct Part {
@@ -30,17 +22,17 @@ pub(super) enum PartKind {
     /// One column and nothing else: its cell, of any type.
     Cell(usize),
     /// Text with columns in it.
-    Text(Vec<Piece>),
+    Text(Vec<TextPart>),
     List(Vec<Part>),
     Map(Vec<(String, Place, Part)>),
 }
 
-pub(super) enum Piece {
+pub(super) enum TextPart {
     Words(String),
     Cell(usize),
 }
 
-impl Piece {
+impl TextPart {
     /// Size of the text in bytes.
     pub(super) fn size(&self) -> u64 {
         match self {
@@ -86,7 +78,7 @@ impl<'t> Reading<'t> {
         }
         self.room -= size;
         let kind = match node.kind() {
-            Kind::Scalar(text, style) if !has_columns(text) => {
+            Kind::Scalar(text, style) if !has_value(text) => {
                 PartKind::Constant(text.clone().into_owned(), *style == Style::Plain)
             }
             Kind::Scalar(text, _) => self.text(text, at),
@@ -107,7 +99,7 @@ impl<'t> Reading<'t> {
             if !seen.insert(name) {
                 continue;
             }
-            if has_columns(name) {
+            if has_value(name) {
                 let mistake = Mistake::at(at.key(name), "column-in-key", "a key holds no column").on_key();
                 self.mistakes.push(mistake.label("columns stand in values"));
             }
@@ -117,26 +109,28 @@ impl<'t> Reading<'t> {
     }
 
     fn text(&mut self, text: &str, at: At<'_>) -> PartKind {
-        let (mut pieces, mut rest, mut passed) = (Vec::new(), text, 0);
-        while let Some((words, behind)) = rest.split_once(OPEN) {
-            let start = passed + words.chars().count();
-            if !words.is_empty() {
-                pieces.push(Piece::Words(words.to_owned()));
-            }
-            let Some((name, after)) = behind.split_once(CLOSE) else {
-                let mistake = Mistake::at(at, "bad-column", format!("`{OPEN}` without `{CLOSE}`"));
-                self.mistakes.push(mistake.within(start, OPEN.len()).help(
-                    "a text that has these braces itself comes from a cell: nothing in a cell is filled in again",
-                ));
-                return PartKind::Text(pieces);
+        let mut filled = Vec::new();
+        // Places in messages are counted in characters.
+        let place = |at: usize| text[..at].chars().count();
+        for piece in pieces(text, &[VALUE]) {
+            let placeholder = match piece {
+                Piece::Text(words) => {
+                    filled.push(TextPart::Words(words.to_owned()));
+                    continue;
+                }
+                Piece::Open { signs: (open, close), at: place_of } => {
+                    let mistake = Mistake::at(at, "bad-column", format!("`{open}` without `{close}`"));
+                    self.mistakes.push(mistake.within(place(place_of), open.len()).help(
+                        "a text that has these braces itself comes from a cell: nothing in a cell is filled in again",
+                    ));
+                    return PartKind::Text(filled);
+                }
+                Piece::Placeholder(placeholder) => placeholder,
             };
-            rest = after;
-            let length = name.chars().count() + OPEN.len() + CLOSE.len();
-            passed = start + length;
-            let name = name.trim();
+            let name = placeholder.inside.trim();
             if let Some(column) = self.table.column(name) {
                 self.used.insert(column);
-                pieces.push(Piece::Cell(column));
+                filled.push(TextPart::Cell(column));
                 continue;
             }
             if self.mistakes.len() > Bound::Mistakes.most_in_memory() {
@@ -145,14 +139,12 @@ impl<'t> Reading<'t> {
             let shown: String = name.chars().take(60).collect();
             let message = format!("{} has no column `{shown}`", self.table.file);
             let label = did_you_mean(&shown, self.table.names());
+            let (start, length) = (place(placeholder.at), placeholder.written.chars().count());
             self.mistakes.push(Mistake::at(at, "unknown-column", message).label(label).within(start, length));
         }
-        if !rest.is_empty() {
-            pieces.push(Piece::Words(rest.to_owned()));
-        }
-        match pieces.as_slice() {
-            [Piece::Cell(column)] => PartKind::Cell(*column),
-            _ => PartKind::Text(pieces),
+        match filled.as_slice() {
+            [TextPart::Cell(column)] => PartKind::Cell(*column),
+            _ => PartKind::Text(filled),
         }
     }
 }
@@ -163,7 +155,7 @@ impl Part {
         match &self.kind {
             PartKind::Constant(..) => false,
             PartKind::Cell(_) => true,
-            PartKind::Text(pieces) => pieces.iter().any(|piece| matches!(piece, Piece::Cell(_))),
+            PartKind::Text(pieces) => pieces.iter().any(|piece| matches!(piece, TextPart::Cell(_))),
             PartKind::List(items) => items.iter().any(Self::varies),
             PartKind::Map(pairs) => pairs.iter().any(|(_, _, value)| value.varies()),
         }

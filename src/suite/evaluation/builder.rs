@@ -109,7 +109,7 @@ impl<'p> EvaluationBuilder<'p> {
         }
     }
 
-    /// Adds one trial; must be called in plan order. `trace` may be omitted as [`Preparer::is_done_with`] says;
+    /// Adds one trial; must be called in plan order. `trace` may be omitted if nothing needs it any more;
     /// `passages` are the full passages that its searches found, for readers of the report.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 //! its case's recorded trials. Cases without recordings are left out.
 
 use super::builder::EvaluationBuilder;
-use crate::compare::{CASES, Measured, Summary};
+use crate::compare::{CASES, Counts, Measured, Summary};
 use crate::metric::catalogue;
 use crate::plan::Plan;
 use crate::scenario::criteria::{Estimand, Per};
@@ -16,7 +16,7 @@ use crate::stats::rate::units_for;
 use crate::stats::sample::{clusters_as_seen, clusters_for};
 use crate::stats::{ALPHA, Clusters, population};
 use crate::trace::{Arm, Trace, TrialEnd};
-use crate::trial::TrialRunner;
+use crate::trial::{Opened, lane_file, replay};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -68,16 +68,16 @@ pub(crate) struct Deciding {
 }
 
 /// All criteria of `plan` in order, the cases last; empty if nothing was recorded.
-pub(super) fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
-    let plan = Arc::new(Plan { machines: runner.machines(), ..plan.clone() });
+pub(super) fn deciding(opened: &Opened, plan: &Plan) -> Vec<Deciding> {
+    let plan = Arc::new(Plan { machines: opened.machines(), ..plan.clone() });
     let Ok(builder) = EvaluationBuilder::begin(&plan) else { return Vec::new() };
     let mut builder = builder.collecting();
     let preparer = builder.preparer();
     let mut recorded = false;
     for window in plan.trials.chunks(WINDOW) {
-        let lanes = window.par_iter().filter(|trial| !TrialRunner::is_external(trial));
-        let lanes = lanes.filter(|trial| runner.lane_file(&plan, trial).is_file());
-        let traces = lanes.map(|trial| runner.replay(&plan, trial).trace);
+        let lanes = window.par_iter().filter(|trial| !trial.is_external());
+        let lanes = lanes.filter(|trial| lane_file(opened.trial(&plan, trial)).is_file());
+        let traces = lanes.map(|trial| replay(opened.trial(&plan, trial)).trace);
         let whole: Vec<Trace> = traces.filter(|trace| trace.end == TrialEnd::Completed).collect();
         for trace in whole {
             if builder.add(Some(&trace), &[], preparer.prepare(&trace)).is_err() {
@@ -106,7 +106,7 @@ pub(super) fn deciding(runner: &TrialRunner, plan: &Plan) -> Vec<Deciding> {
 /// time.
 fn required(summary: &Summary) -> u64 {
     let gated = |one: &&Measured| {
-        let seen = |units: &BTreeMap<String, (u64, u64)>| units.get(&one.key).is_some_and(|(_, n)| *n > 0);
+        let seen = |units: &BTreeMap<String, Counts>| units.get(&one.key).is_some_and(|counts| counts.n > 0);
         one.required && !one.proxy && summary.cases.iter().any(|case| seen(&case.units))
     };
     let timed = summary.criteria.iter().any(|one| one.required && one.limit_us.is_some());
@@ -135,14 +135,16 @@ fn of(
     let (mut units, mut conversations, mut cases, mut seen) = (0.0, 0.0, 0, (0, 0));
     let (mut clusters, mut own) = (Clusters::default(), 0.0);
     for case in &summary.cases {
-        let Some((successes, n)) = case.units.get(&measured.key).copied().filter(|(_, n)| *n > 0) else { continue };
+        let Some(Counts { successes, n }) = case.units.get(&measured.key).copied().filter(|counts| counts.n > 0) else {
+            continue;
+        };
         let key = (case.scenario.clone(), case.case.clone(), case.variant.clone());
         // A unit may span several repetitions or a control arm: observed units are scaled in the same way.
         let scale = (planned.get(&key).copied().unwrap_or(0) as f64 / case.trials.max(1) as f64).max(1.0);
         let good = |successes: u64, n: u64| if measured.fewer_is_better { n - successes } else { successes };
         let rows = case.repetitions.get(&measured.key).map(Vec::as_slice).unwrap_or_default();
-        for (_, successes, n) in rows {
-            clusters.add(good(*successes, *n), *n);
+        for row in rows {
+            clusters.add(good(row.successes, row.n), row.n);
         }
         units += n as f64 * scale;
         conversations += rows.len() as f64 * scale;

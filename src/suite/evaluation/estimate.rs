@@ -10,8 +10,9 @@ use super::prospect::{Prospect, prospects};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::stats::{ALPHA, Clusters, Sample};
+use crate::suite::recordings::{Spending, spending, unpriced};
 use crate::trace::Arm;
-use crate::trial::{Spending, TrialRunner};
+use crate::trial::Opened;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -79,9 +80,9 @@ pub(crate) struct Estimate {
 }
 
 /// Estimates a plan.
-pub(crate) fn estimate(runner: &TrialRunner, plan: &Plan) -> Estimate {
+pub(crate) fn estimate(opened: &Opened, plan: &Plan) -> Estimate {
     let turns: Vec<usize> = plan.trials.iter().map(|trial| turns(plan, trial)).collect();
-    let spent = |trial| runner.recording(plan, trial).ok().map(|cassette| runner.spending(trial, &cassette));
+    let spent = |trial| Some(spending(opened, trial, &opened.trial(plan, trial).recording().ok()?));
     let counted: Vec<Option<Spending>> = plan.trials.par_iter().map(spent).collect();
     let mut known: BTreeMap<(usize, usize), Vec<&Spending>> = BTreeMap::new();
     let mut all = Spending::default();
@@ -128,10 +129,10 @@ pub(crate) fn estimate(runner: &TrialRunner, plan: &Plan) -> Estimate {
         without_failure: sample.lower_at(ALPHA),
         money: Money {
             dollars: (all.dollars > 0.0).then_some(all.dollars),
-            unpriced: runner.unpriced(plan).into_keys().collect(),
+            unpriced: unpriced(&opened.loaded, plan).into_keys().collect(),
             untold: all.untold,
         },
-        criteria: deciding(runner, plan),
+        criteria: deciding(opened, plan),
         prospects: prospects(plan, true),
         passes: plan.stopping.map(|stopping| stopping.max_passes),
     }

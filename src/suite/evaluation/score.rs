@@ -81,6 +81,17 @@ pub enum ScoreError {
 
 /// Evaluates a run folder; keeps the figures of every case if `for_comparison`.
 ///
+/// ```
+/// use ragcheck::{Verdict, score};
+///
+/// let run = score("tests/runs/positional".as_ref(), false)?;
+/// for trial in run.evaluation.trials.iter() {
+///     assert_eq!(trial.verdict, Verdict::Pass, "{}: {}", trial.id, trial.error);
+/// }
+/// # assert!(!run.evaluation.trials.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If the folder does not hold a readable run, with file and line.
 pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreError> {
@@ -154,7 +165,19 @@ fn read_sealed_plan(folder: &Path) -> Result<(Plan, Seal), ScoreError> {
 /// # Errors
 /// If the file cannot be opened; an unreadable trace is an error item in the iterator.
 pub(crate) fn read_traces(folder: &Path) -> Result<impl Iterator<Item = Result<Trace, ScoreError>>, ScoreError> {
-    let file = folder.join(trace::TRACES);
+    read_file(folder.join(trace::TRACES))
+}
+
+/// The later draws of a run's trials, which do not count; none if no trial was run again.
+///
+/// # Errors
+/// If the file cannot be read, or a line is no trace.
+pub(crate) fn read_later_draws(folder: &Path) -> Result<Vec<Trace>, ScoreError> {
+    let file = folder.join(trace::RUN_AGAIN);
+    if file.exists() { read_file(file)?.collect() } else { Ok(Vec::new()) }
+}
+
+fn read_file(file: PathBuf) -> Result<impl Iterator<Item = Result<Trace, ScoreError>>, ScoreError> {
     let input = files::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
     let traces = trace::read_traces(BufReader::with_capacity(1 << 20, input));
     Ok(traces.map(move |found| found.map_err(|error| ScoreError::Trace { file: file.clone(), error })))

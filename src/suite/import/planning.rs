@@ -161,17 +161,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
             (Vec::new(), Vec::new(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
         }
     };
-    let evidence = Evidence {
-        mode: Mode::Imported,
-        recorded_from: file.to_owned(),
-        recorded_at: None,
-        model,
-        knowledge: String::new(),
-        earlier_takes: Vec::new(),
-        noted_verdict: None,
-        run_again: Vec::new(),
-        replaced_errors: 0,
-    };
+    let evidence = Evidence::new(Mode::Imported, file.to_owned(), &model);
     Trace {
         version: version_of(&[]),
         plan: String::new(),

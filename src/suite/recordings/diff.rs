@@ -1,12 +1,12 @@
 //! Sends a sample of recorded requests to today's providers and compares the shapes of the answers: members and types,
 //! never texts.
 
+use super::resend::{Resend, documents, model_today, send_again};
 use crate::cassette::{Change, Outcome, Shape};
 use crate::plan::Plan;
 use crate::trace::text::quote;
 use crate::transport::sse;
-use crate::trial::run;
-use crate::trial::{Resend, TrialRunner, documents};
+use crate::trial::Opened;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
@@ -67,12 +67,12 @@ struct Candidate {
 /// # Errors
 /// If nothing is recorded, or nothing could be sent.
 pub(crate) fn diff(
-    runner: &TrialRunner,
+    opened: &Opened,
     plan: &Plan,
     sample: usize,
     seed: u64,
 ) -> Result<(Vec<ServiceDiff>, usize), DiffError> {
-    let (groups, incomplete) = candidates(runner, plan);
+    let (groups, incomplete) = candidates(opened, plan);
     if groups.is_empty() {
         return Err(DiffError::NothingRecorded);
     }
@@ -86,7 +86,7 @@ pub(crate) fn diff(
         let recorded = candidates.len();
         candidates.truncate(sample);
         let requests: Vec<Resend> = candidates.iter().map(|candidate| candidate.again.clone()).collect();
-        let answers = run::again(runner, plan, &requests, JOBS)?;
+        let answers = send_again(opened, plan, &requests, JOBS)?;
         let (mut asked, mut now, mut failures) = (Shape::default(), Shape::default(), BTreeMap::<String, usize>::new());
         for (candidate, answer) in candidates.iter().zip(answers) {
             match answer.map(|answer| documents(&answer.headers, &answer.body)) {
@@ -117,15 +117,15 @@ pub(crate) fn diff(
 }
 
 /// Recorded exchanges that can be sent again, each request once, and the number of incomplete ones.
-fn candidates(runner: &TrialRunner, plan: &Plan) -> (BTreeMap<Group, Vec<Candidate>>, usize) {
+fn candidates(opened: &Opened, plan: &Plan) -> (BTreeMap<Group, Vec<Candidate>>, usize) {
     let (mut groups, mut incomplete) = (BTreeMap::<Group, Vec<Candidate>>::new(), 0);
     let mut known = BTreeSet::new();
     for (index, trial) in plan.trials.iter().enumerate() {
-        let Ok(cassette) = runner.recording(plan, trial) else { continue };
+        let Ok(cassette) = opened.trial(plan, trial).recording() else { continue };
         for (exchange, request) in cassette.exchanges.iter().zip(cassette.requests()) {
             let Outcome::Response { status: 200..300, headers, body, .. } = &exchange.outcome else { continue };
             let Some(recorded) = documents(headers, body) else { continue };
-            let who = runner.who(trial, &exchange.service);
+            let who = model_today(opened, trial, &exchange.service);
             if request.problem.is_some() {
                 incomplete += 1;
             } else if known.insert((who.clone(), exchange.key.clone())) {

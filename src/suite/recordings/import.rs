@@ -1,9 +1,10 @@
 //! Imports a cassette of another recorder, redacted.
 
 use super::FileError;
-use crate::cassette::{self, Cassette, CassetteError, Header, Imported, Profile, Redactor, Refusal, Route, VcrError};
+use crate::cassette::{self, Cassette, CassetteError, Header, Imported, Redactor, Refusal, Route, VcrError};
 use crate::knowledge::known_profile;
 use crate::platform::files;
+use crate::provider::EXACT;
 use crate::provider::wire::route;
 use crate::transport::Service;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +82,7 @@ pub(crate) fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Re
         profiles: imported
             .exchanges
             .iter()
-            .map(|one| (one.profile.clone(), known_profile(&one.profile).unwrap_or(&Profile::EXACT).version))
+            .map(|one| (one.profile.clone(), known_profile(&one.profile).unwrap_or(&EXACT).version))
             .collect(),
         vars: BTreeMap::new(),
         stopping: None,
@@ -100,7 +101,7 @@ fn routed(url: &str) -> Route {
             let service = if dialect.searches() { Service::Search } else { Service::Model };
             Route { service: service.as_str().into(), profile: dialect.profile(), path }
         }
-        None => Route { service: "other".into(), profile: &Profile::EXACT, path: route::path(url) },
+        None => Route { service: "other".into(), profile: &EXACT, path: route::path(url) },
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | entry point | does |
 //! |---|---|
-//! | [`stale`], [`notes`] | finds recordings that are too old, no longer fit their trial, or belong to none |
+//! | `stale`, [`notes`] | finds recordings that are too old, no longer fit their trial, or belong to none |
 //! | [`broken`] | finds recordings that are cut off or no cassettes |
 //! | [`unrecorded`] | finds cases with trials that have no recording |
 //! | [`refresh`](fn@refresh) | finds the trials to record again, and what that takes |
@@ -16,12 +16,15 @@
 //! Nothing here prints, and nothing here records: that is a run in record mode.
 
 mod diff;
+mod drift;
 mod files;
 mod import;
 mod lock;
 mod refresh;
 mod rekey;
+mod resend;
 mod scan;
+mod spending;
 mod staleness;
 mod writable;
 
@@ -32,6 +35,7 @@ pub(crate) use lock::lock;
 pub(crate) use refresh::{Refresh, RefreshCost, refresh};
 pub(crate) use rekey::rekey;
 pub(crate) use scan::{known_secrets, scan, scan_files};
+pub(crate) use spending::{Spending, spending, unbounded, unpriced};
 pub(crate) use staleness::{Ages, broken, lane_file, notes, unrecorded};
 pub(crate) use writable::{Unwritable, writable, writable_folders};
 

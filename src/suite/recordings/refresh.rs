@@ -3,11 +3,12 @@
 //! The estimate uses the earlier recordings; a trial without a valid recording counts as the mean of its scenario's
 //! others.
 
+use super::spending::{Spending, spending};
 use super::staleness::{Ages, stale};
 use crate::plan::Plan;
 use crate::trace::{TrialEnd, TrialErrorKind};
+use crate::trial::Opened;
 use crate::trial::run::{self, Kept, Step};
-use crate::trial::{Spending, TrialRunner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
@@ -37,7 +38,7 @@ pub(crate) struct RefreshCost {
 ///
 /// # Errors
 /// If the replay cannot be run.
-pub(crate) fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Option<Ages>) -> io::Result<Refresh> {
+pub(crate) fn refresh(opened: &Opened, plan: &Plan, missed: bool, ages: Option<Ages>) -> io::Result<Refresh> {
     let mut found = Refresh::default();
     let mut add = |index: usize, why: &'static str| {
         if found.trials.insert(index) {
@@ -45,13 +46,13 @@ pub(crate) fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Opt
         }
     };
     if missed {
-        for (index, why) in missing(runner, plan)? {
+        for (index, why) in missing(opened, plan)? {
             add(index, why);
         }
     }
     if let Some(ages) = ages {
         let mut old = BTreeSet::new();
-        for (index, why) in stale(runner, plan, ages) {
+        for (index, why) in stale(opened, plan, ages) {
             old.extend(why.old.map(|_| plan.trials[index].scenario));
             add(index, if why.old.is_some() { "too old" } else { "drifted" });
         }
@@ -64,10 +65,10 @@ pub(crate) fn refresh(runner: &TrialRunner, plan: &Plan, missed: bool, ages: Opt
 }
 
 /// Trials, by index, whose replay stops for lack of a recording, with the reason.
-fn missing(runner: &TrialRunner, plan: &Plan) -> io::Result<Vec<(usize, &'static str)>> {
+fn missing(opened: &Opened, plan: &Plan) -> io::Result<Vec<(usize, &'static str)>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut missed, mut index) = (Vec::new(), 0);
-    run::replay(runner, plan, cores, &Kept::default(), &|_| (), &mut |step| {
+    run::replay(opened, plan, cores, &Kept::default(), &|_| (), &mut |step| {
         let Step::Trial(done) = step else { return Ok(ControlFlow::Continue(())) };
         if let TrialEnd::Error(problem) = &done.finished.trace.end {
             let lacking = [TrialErrorKind::LaneMissing, TrialErrorKind::CassetteMiss, TrialErrorKind::CassetteBroken];
@@ -83,16 +84,16 @@ fn missing(runner: &TrialRunner, plan: &Plan) -> io::Result<Vec<(usize, &'static
 
 impl Refresh {
     /// Estimates re-recording these trials.
-    pub(crate) fn cost(&self, runner: &TrialRunner, plan: &Plan) -> RefreshCost {
+    pub(crate) fn cost(&self, opened: &Opened, plan: &Plan) -> RefreshCost {
         let mut cost = RefreshCost::default();
         let mut means: BTreeMap<usize, Option<(Spending, u64)>> = BTreeMap::new();
         for index in &self.trials {
             let trial = &plan.trials[*index];
-            if let Ok(cassette) = runner.recording(plan, trial) {
-                cost.spending.add(&runner.spending(trial, &cassette));
+            if let Ok(cassette) = opened.trial(plan, trial).recording() {
+                cost.spending.add(&spending(opened, trial, &cassette));
                 continue;
             }
-            match means.entry(trial.scenario).or_insert_with(|| total(runner, plan, trial.scenario)) {
+            match means.entry(trial.scenario).or_insert_with(|| total(opened, plan, trial.scenario)) {
                 Some((sum, lanes)) => {
                     let share = |calls: u64| calls.div_ceil(*lanes);
                     cost.spending.add(&Spending {
@@ -113,11 +114,11 @@ impl Refresh {
 }
 
 /// Total spending and number of a scenario's recorded lanes; `None` if there are none.
-fn total(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<(Spending, u64)> {
+fn total(opened: &Opened, plan: &Plan, scenario: usize) -> Option<(Spending, u64)> {
     let (mut sum, mut lanes) = (Spending::default(), 0);
     for trial in plan.trials.iter().filter(|trial| trial.scenario == scenario) {
-        if let Ok(cassette) = runner.recording(plan, trial) {
-            sum.add(&runner.spending(trial, &cassette));
+        if let Ok(cassette) = opened.trial(plan, trial).recording() {
+            sum.add(&spending(opened, trial, &cassette));
             lanes += 1;
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! Nothing here is part of a report: the same run gives the same bytes on another day.
 
+use super::drift::{Compared, RequestPart, drifted};
 use crate::cassette::{self, Cassette, CassetteError};
 use crate::plan::{self, Plan, PlannedScenario, PlannedTrial, Selection};
 use crate::platform::files;
 use crate::scenario::{Diagnostic, Loaded};
 use crate::trace::text::plural;
-use crate::trial::{Part, TrialRunner};
+use crate::trial::{Opened, lane_file as recorded_at};
 use jiff::Timestamp;
 use rayon::iter::Either;
 use rayon::prelude::*;
@@ -68,26 +69,26 @@ pub(crate) struct Stale {
     /// Recording time, if it is too long ago.
     pub old: Option<Timestamp>,
     /// Parts of its requests that have changed, with the exchanges that have the old ones.
-    pub drifted: Vec<(Part, Vec<u32>)>,
+    pub drifted: Vec<(RequestPart, Vec<u32>)>,
     /// The recorded knowledge server declaration, if another is declared today.
     pub searched: Option<String>,
 }
 
 /// Stale lanes of a plan: trials by index, with reasons. Lanes without a valid recording are left out.
-pub(crate) fn stale(runner: &TrialRunner, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stale> {
+pub(crate) fn stale(opened: &Opened, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stale> {
     let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
-        let standing = runner.standing(plan, trial).ok()?;
-        let at = standing.cassette.header.recorded_at;
-        let searched = standing.searched_another.then_some(standing.cassette.header.knowledge);
-        let stale = Stale { old: ages.too_old(at).then_some(at), drifted: standing.drifted, searched };
+        let Compared { cassette, drifted, searched_another } = drifted(opened.trial(plan, trial)).ok()?;
+        let at = cassette.header.recorded_at;
+        let searched = searched_another.then_some(cassette.header.knowledge);
+        let stale = Stale { old: ages.too_old(at).then_some(at), drifted, searched };
         (stale.old.is_some() || !stale.drifted.is_empty() || stale.searched.is_some()).then_some((index, stale))
     });
     lanes.collect()
 }
 
 /// Notes on stale and unused recordings, by scenario.
-pub(crate) fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
-    let stale = stale(runner, plan, ages);
+pub(crate) fn notes(opened: &Opened, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
+    let stale = stale(opened, plan, ages);
     let mut notes = Vec::new();
     for (number, scenario) in plan.scenarios.iter().enumerate() {
         let lanes: Vec<(&PlannedTrial, &Stale)> = stale
@@ -104,9 +105,9 @@ pub(crate) fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagno
             let message = format!("{are} older than {limit}, the oldest that of {trial}, of {}", day(*at));
             notes.push(Diagnostic::note("old-recording", &scenario.file, message).with_help(refresh.clone()));
         }
-        let mut drifted: BTreeMap<Vec<Part>, (usize, usize, &str)> = BTreeMap::new();
+        let mut drifted: BTreeMap<Vec<RequestPart>, (usize, usize, &str)> = BTreeMap::new();
         for (trial, stale) in &lanes {
-            let parts: Vec<Part> = stale.drifted.iter().map(|(part, _)| *part).collect();
+            let parts: Vec<RequestPart> = stale.drifted.iter().map(|(part, _)| *part).collect();
             if parts.is_empty() {
                 continue;
             }
@@ -116,7 +117,7 @@ pub(crate) fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagno
             group.1 += exchanges.len();
         }
         for (parts, (lanes, exchanges, first)) in drifted {
-            let parts: Vec<&str> = parts.into_iter().map(Part::as_str).collect();
+            let parts: Vec<&str> = parts.into_iter().map(RequestPart::as_str).collect();
             let (lanes, exchanges) = (plural(lanes, "lane"), plural(exchanges, "exchange"));
             let message =
                 format!("{} changed since {lanes} ({exchanges}) were recorded, {first} first", parts.join(", "));
@@ -133,18 +134,18 @@ pub(crate) fn notes(runner: &TrialRunner, plan: &Plan, ages: Ages) -> Vec<Diagno
             let message = format!("another base was searched when {lanes} were recorded, {first} first: {pinned}");
             notes.push(Diagnostic::note("searched-another", &scenario.file, message).with_help(refresh.clone()));
         }
-        notes.extend(unused(runner, plan, number));
+        notes.extend(unused(opened, plan, number));
     }
     notes
 }
 
 /// Note on recordings of a scenario that no trial uses.
-fn unused(runner: &TrialRunner, plan: &Plan, scenario: usize) -> Option<Diagnostic> {
+fn unused(opened: &Opened, plan: &Plan, scenario: usize) -> Option<Diagnostic> {
     const SHOWN: usize = 3;
     let planned = &plan.scenarios[scenario];
     let trials = plan.trials.iter().filter(|trial| trial.scenario == scenario);
-    let wanted: BTreeSet<_> = trials.map(|trial| runner.lane_file(plan, trial)).collect();
-    let folder = runner.cassettes().join(&planned.name);
+    let wanted: BTreeSet<_> = trials.map(|trial| recorded_at(opened.trial(plan, trial))).collect();
+    let folder = opened.cassettes.join(&planned.name);
     let below =
         |folder: &Path| -> Vec<_> { files::entries(folder).into_iter().flatten().map(|entry| entry.path).collect() };
     let files = below(&folder).into_iter().flat_map(|case| below(&case));

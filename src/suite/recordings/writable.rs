@@ -6,7 +6,7 @@
 use crate::cassette;
 use crate::plan::Plan;
 use crate::platform::files;
-use crate::trial::TrialRunner;
+use crate::trial::{Opened, lane_file};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,16 +32,16 @@ pub struct Unwritable {
 ///
 /// # Errors
 /// [`Unwritable`] for the first folder without write access.
-pub(crate) fn writable(runner: &TrialRunner, plan: &Plan) -> Result<(), Unwritable> {
+pub(crate) fn writable(opened: &Opened, plan: &Plan) -> Result<(), Unwritable> {
     let mut folders = BTreeSet::new();
     for trial in &plan.trials {
-        let lane = runner.lane_file(plan, trial);
+        let lane = lane_file(opened.trial(plan, trial));
         if files::metadata(&lane).is_ok_and(|found| found.is_dir()) {
             return Err(Unwritable { folder: lane, error: io::ErrorKind::IsADirectory.into() });
         }
         folders.extend(lane.parent().map(Path::to_owned));
     }
-    folders.extend(plan.scenarios.iter().map(|scenario| cassette::blobs_dir(runner.cassettes(), &scenario.name)));
+    folders.extend(plan.scenarios.iter().map(|scenario| cassette::blobs_dir(&opened.cassettes, &scenario.name)));
     writable_folders(folders.iter().map(PathBuf::as_path))
 }
 

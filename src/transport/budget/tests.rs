@@ -110,7 +110,7 @@ fn request(service: Service) -> HttpRequest {
     let (path, headers) = (String::new(), Vec::new());
     HttpRequest {
         service,
-        profile: &Profile::EXACT,
+        profile: &const { Profile::plain("plain") },
         method: "POST",
         path,
         body: Value::Null.into(),

@@ -3,7 +3,7 @@
 
 use super::route::{self, Route, fits};
 use crate::platform::loopback;
-use crate::transport;
+use crate::transport::{self, Service, raw};
 use axum::body::{Body, to_bytes};
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::request::Parts;
@@ -66,7 +66,8 @@ impl Refusal {
 }
 
 /// Where a request leads, by its head alone. `hosts` are names beside those of this machine that are this server.
-pub(super) fn admit(head: &Parts, hosts: &[String]) -> Result<Route, Refusal> {
+/// `mounts` are the declared services.
+pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Service]) -> Result<Route, Refusal> {
     let header = |name| head.headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
     let asked = head.uri.authority().map(|authority| host_of(authority.as_str()));
     let is_this = |host: &str| is_named(host, hosts) || loopback::admit(Some(host), None).is_ok();
@@ -88,26 +89,31 @@ pub(super) fn admit(head: &Parts, hosts: &[String]) -> Result<Route, Refusal> {
         };
         Refusal::forbidden("ragcheck_forbidden", why)
     })?;
-    route::route(head.method.as_str(), head.uri.path(), head.uri.query()).ok_or_else(|| Refusal {
+    let (method, path, query) = (head.method.as_str(), head.uri.path(), head.uri.query());
+    let found = route::declared(mounts, method, path, query).or_else(|| route::route(method, path, query));
+    found.ok_or_else(|| Refusal {
         status: StatusCode::NOT_FOUND,
         code: "ragcheck_unknown_path",
-        why: format!("which is not served; served: {}", route::served()),
+        why: format!("which is not served; served: {}", route::served(mounts)),
     })
 }
 
-/// The JSON body of a request; null where it has none.
-pub(super) async fn read_body(body: Body) -> Result<Value, Refusal> {
+/// The JSON body of a request; null where it has none. That of a declared service may be anything.
+pub(super) async fn read_body(body: Body, route: &Route, content_type: &mut Option<String>) -> Result<Value, Refusal> {
     let Ok(bytes) = to_bytes(body, LONGEST_BODY).await else {
         let why = format!("whose body is longer than {} MiB, or broke off", LONGEST_BODY >> 20);
         return Err(Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, why));
     };
+    if matches!(route.service, Service::Declared(_)) {
+        return Ok(raw::packed(&bytes, content_type));
+    }
     if bytes.is_empty() {
         return Ok(Value::Null);
     }
     let invalid = |why| Refusal::invalid(StatusCode::BAD_REQUEST, why);
     let body: Value =
         serde_json::from_slice(&bytes).map_err(|why| invalid(format!("whose body is not JSON: {why}")))?;
-    match transport::broken_conversation(&body) {
+    match transport::broken_conversation(route.api.profile().layout, &body) {
         Some(why) => Err(invalid(format!("whose conversation cannot be sent: {why}"))),
         None => Ok(body),
     }
@@ -140,7 +146,7 @@ mod tests {
     }
 
     fn refused(head: &Parts, hosts: &[String]) -> Option<String> {
-        admit(head, hosts).err().map(|refusal| Refused::new(head, refusal.why).to_string())
+        admit(head, hosts, &[]).err().map(|refusal| Refused::new(head, refusal.why).to_string())
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! provider's own clients are given. Some of them want a version in their base URL and some do not, and Google's write
 //! `v1beta`: all spellings are taken, with and without a trailing slash.
 
-use crate::provider::EMBEDDINGS;
 use crate::provider::wire::{
     Dialect, anthropic_messages, gemini, openai_chat, openai_responses, perplexity_agent, perplexity_sonar,
 };
+use crate::provider::{EMBEDDINGS, EXACT};
 use crate::transport::{Profile, Service};
 use axum::http::HeaderMap;
 
@@ -35,7 +35,7 @@ impl Api {
         match self {
             Self::Dialect(dialect) => dialect.profile(),
             Self::Embeddings => &EMBEDDINGS,
-            Self::Exact => &Profile::EXACT,
+            Self::Exact => &EXACT,
         }
     }
 }
@@ -117,6 +117,18 @@ pub(super) fn route(method: &str, path: &str, query: Option<&str>) -> Option<Rou
     })
 }
 
+/// Methods of requests to declared services.
+const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
+
+/// The route of a request to a declared service, which is mounted at its name; `None` for any other request.
+pub(super) fn declared(mounts: &[Service], method: &str, path: &str, query: Option<&str>) -> Option<Route> {
+    let method = METHODS.into_iter().find(|known| *known == method)?;
+    let (mount, rest) = path.strip_prefix('/')?.split_once('/').unwrap_or((path.strip_prefix('/')?, ""));
+    let service = mounts.iter().find(|service| service.as_str() == mount)?;
+    let path = query.map_or_else(|| format!("/{rest}"), |query| format!("/{rest}?{query}"));
+    Some(Route { service: *service, method, api: Api::Exact, path })
+}
+
 fn without_version(path: &str) -> &str {
     let below = |version: &&str| path.strip_prefix(*version).filter(|rest| rest.starts_with('/'));
     VERSIONS.iter().find_map(below).unwrap_or(path)
@@ -137,7 +149,7 @@ pub(super) fn client_dialect(path: &str, headers: &HeaderMap) -> &'static dyn Di
 }
 
 /// What is served, for messages.
-pub(super) fn served() -> String {
+pub(super) fn served(mounts: &[Service]) -> String {
     let shown = |entry: &Entry| {
         let mount = match entry.service {
             Service::Search => SEARCH_MOUNT,
@@ -146,7 +158,8 @@ pub(super) fn served() -> String {
         };
         format!("{} {mount}{}", entry.method, entry.path)
     };
-    TABLE.iter().map(shown).collect::<Vec<_>>().join(", ")
+    let declared = mounts.iter().map(|service| format!("anything below /{}", service.as_str()));
+    TABLE.iter().map(shown).chain(declared).collect::<Vec<_>>().join(", ")
 }
 
 fn mount(service: Service) -> &'static str {
@@ -269,7 +282,7 @@ mod tests {
         ] {
             assert_eq!(route("POST", path, None), None, "{path}");
         }
-        let served = served();
+        let served = served(&[]);
         for part in [
             "POST /model/v1/chat/completions",
             "POST /model/v1/responses",

@@ -4,8 +4,9 @@ use super::admission::{Refusal, Refused, admit, read_body};
 use super::refusal::{failed, refusal};
 use super::route::{Api, Route, client_dialect};
 use crate::provider::ended_by;
-use crate::transport::{HttpRequest, HttpResponse, Transport};
+use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
 use axum::extract::{Request, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
@@ -39,6 +40,18 @@ const LEFT_OUT: [&str; 8] = [
     "set-cookie",
 ];
 
+/// Request headers that are about the connection to this proxy, or written anew.
+const OF_THE_CONNECTION: [&str; 8] = [
+    "host",
+    "accept-encoding",
+    "content-type",
+    "te",
+    "proxy-authorization",
+    "proxy-connection",
+    "expect",
+    "traceparent",
+];
+
 /// Different requests of a trial that are kept of those that were refused.
 const MOST_REFUSED: usize = 20;
 
@@ -55,6 +68,8 @@ struct Served {
     transport: Arc<dyn Transport>,
     /// Host names by which the agent may ask for this server, beside those of this machine.
     hosts: Vec<String>,
+    /// Declared services, mounted by their names.
+    mounts: Vec<Service>,
     /// Requests that came before it, when no trial was there.
     before: u32,
     /// Requests that were handed to its transport.
@@ -100,11 +115,12 @@ impl Proxy {
     }
 
     /// Hands requests to `transport` until the guard is dropped. `hosts` are names beside those of this machine by which
-    /// the agent may ask for this server.
-    pub fn serve(&self, transport: Arc<dyn Transport>, hosts: &[String]) -> Serving {
+    /// the agent may ask for this server; `mounts` are services beside the model and the search service, by their names.
+    pub fn serve(&self, transport: Arc<dyn Transport>, hosts: &[String], mounts: Vec<Service>) -> Serving {
         let mut desk = lock(&self.slot);
         let before = std::mem::take(&mut desk.unserved);
-        desk.served = Some(Served { transport, hosts: hosts.to_vec(), before, asked: 0, refused: Vec::new() });
+        let hosts = hosts.to_vec();
+        desk.served = Some(Served { transport, hosts, mounts, before, asked: 0, refused: Vec::new() });
         drop(desk);
         Serving { slot: Arc::clone(&self.slot) }
     }
@@ -121,8 +137,8 @@ impl Desk {
         Some(Arc::clone(&served.transport))
     }
 
-    fn hosts(&self) -> Vec<String> {
-        self.served.as_ref().map(|served| served.hosts.clone()).unwrap_or_default()
+    fn hosts(&self) -> (Vec<String>, Vec<Service>) {
+        self.served.as_ref().map(|served| (served.hosts.clone(), served.mounts.clone())).unwrap_or_default()
     }
 
     fn note(&mut self, refused: Refused) {
@@ -168,10 +184,11 @@ fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
 
 async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let hosts = lock(&slot).hosts();
+    let (hosts, mounts) = lock(&slot).hosts();
     let client = client_dialect(head.uri.path(), &head.headers);
-    let read = match admit(&head, &hosts) {
-        Ok(route) => read_body(body).await.map(|body| (route, body)),
+    let mut content_type = head.headers.get(CONTENT_TYPE).and_then(|kind| Some(kind.to_str().ok()?.to_owned()));
+    let read = match admit(&head, &hosts, &mounts) {
+        Ok(route) => read_body(body, &route, &mut content_type).await.map(|body| (route, body)),
         Err(refused) => Err(refused),
     };
     let (route, body) = match read {
@@ -187,21 +204,27 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         let message = "no trial is running that this request could belong to";
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);
     };
-    match transport.send(asked(route, body, &head.headers)).await {
+    match transport.send(asked(route, body, &head.headers, content_type)).await {
         Ok(response) => relayed(response),
         Err(error) => failed(client, &error),
     }
 }
 
-fn asked(route: Route, body: Value, headers: &HeaderMap) -> HttpRequest {
+fn asked(route: Route, body: Value, headers: &HeaderMap, content_type: Option<String>) -> HttpRequest {
     let stream = match route.api {
         Api::Dialect(dialect) if dialect.asks_for_stream(&route.path, &body) => Some(ended_by(dialect)),
         _ => None,
     };
-    let kept = PASSED_ON
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), headers.get(*name)?.to_str().ok()?.to_owned())))
-        .filter(|(_, value)| !value.contains(PLACEHOLDER_KEY));
+    let text = |name: &str, value: &HeaderValue| Some((name.to_owned(), value.to_str().ok()?.to_owned()));
+    let end_to_end = |name: &str| !LEFT_OUT.contains(&name) && !OF_THE_CONNECTION.contains(&name);
+    let kept: Vec<(String, String)> = if matches!(route.service, Service::Declared(_)) {
+        let others = headers.iter().filter(|(name, _)| end_to_end(name.as_str()));
+        let others = others.filter_map(|(name, value)| text(name.as_str(), value));
+        others.chain(content_type.map(|kind| ("content-type".to_owned(), kind))).collect()
+    } else {
+        PASSED_ON.iter().filter_map(|name| text(name, headers.get(*name)?)).collect()
+    };
+    let kept = kept.into_iter().filter(|(_, value)| !value.contains(PLACEHOLDER_KEY));
     HttpRequest {
         service: route.service,
         profile: route.api.profile(),

@@ -3,7 +3,7 @@
 //! A judged trial keeps its first draw if it is run again while nothing under test has changed: rerunning failures
 //! until they pass would make the verdict a matter of chance. If every trial of a scenario is drawn in one run, the new
 //! draws count, and the earlier verdicts are reported. Recordings keep their first draw independently, see
-//! [`TrialRunner::record`](crate::trial::TrialRunner::record).
+//! `trial::verified`.
 
 use super::kept::Kept;
 use crate::trace::{EXTERNAL, Trace, TrialEnd, TrialErrorKind, What};

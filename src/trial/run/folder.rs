@@ -1,14 +1,15 @@
 //! Run folders, written under a temporary name and renamed after their content.
 //!
 //! A temporary folder becomes `reports/<first 12 hex digits of SHA-256 over plan.json and traces.jsonl>`. Equal runs
-//! therefore share a folder and keep its grades and comparisons, even if two processes write it at once.
+//! therefore share a folder, even if two processes write it at once. Grades and comparisons in it stay if they were made
+//! on this machine.
 //! `reports/latest` points to the newest complete run. A killed run leaves older folders unchanged.
 
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::trace::{
-    AGENT_OUTPUT, COMPARISON_JSON, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages,
-    RUN_AGAIN, TRACES, VARIANTS_JSON, seal,
+    AGENT_OUTPUT, COMPARISON_JSON, EARLIER, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages,
+    RUN_AGAIN, TRACES, VARIANTS_JSON, seal, set_aside,
 };
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -114,24 +115,27 @@ impl Writing {
         self.folder.path()
     }
 
-    /// Renames the folder to its final name. If an equal run exists, its files are replaced, and later additions
-    /// (grades, comparisons) stay. Points `latest` to the folder if `newest` is set.
+    /// Renames the folder to its final name. If an equal run exists, its files are replaced; grades and comparisons
+    /// that were made on this machine stay, and others are set aside, with a note. Points `latest` to the folder if
+    /// `newest` is set.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(crate) fn finish(mut self, newest: bool) -> io::Result<PathBuf> {
+    pub(crate) fn finish(mut self, newest: bool) -> io::Result<(PathBuf, Option<String>)> {
         self.flush()?;
         self.traces.get_ref().sync_all()?;
         self.passages.out().get_ref().sync_all()?;
         let name = hex::encode(&self.digest.finalize()[..6]);
         let place = self.reports.join(&name);
         let _turn = files::turn();
+        let mut aside = Vec::new();
         if place.is_dir() {
             for entry in files::entries(self.folder.path())? {
                 if let Some(file) = entry.path.file_name() {
                     files::move_file(&entry.path, &place.join(file))?;
                 }
             }
+            aside = set_aside(&place)?;
         } else {
             files::persist_folder(self.folder, &place)?;
         }
@@ -139,8 +143,19 @@ impl Writing {
         if newest {
             point_latest(&self.reports, &name)?;
         }
-        Ok(place)
+        let note = (!aside.is_empty()).then(|| not_made_here(&place, &aside));
+        Ok((place, note))
     }
+}
+
+/// Note on additions that were moved to another folder.
+fn not_made_here(place: &Path, aside: &[&str]) -> String {
+    format!(
+        "{} of an earlier equal run do not count, because they were not made on this machine; they are in {}. \
+         `ragcheck judge` and `ragcheck compare` make them again",
+        aside.join(", "),
+        place.join(EARLIER).display()
+    )
 }
 
 /// Removes the oldest replay folders below `reports` until `keep` of them are left. Folders of live runs, recordings
@@ -228,7 +243,7 @@ mod tests {
             let _ = fs::remove_file(reports.path().join("latest"));
             fs::create_dir(reports.path().join("latest")).expect("a folder");
             fs::write(reports.path().join("latest/old.csv"), "old").expect("written");
-            let made = Writing::begin(reports.path(), b"{}").expect("begun").finish(true).expect("finished");
+            let made = Writing::begin(reports.path(), b"{}").expect("begun").finish(true).expect("finished").0;
             let latest = fs::canonicalize(reports.path().join("latest")).expect("latest");
             assert_eq!(latest, fs::canonicalize(made).expect("the run"));
             assert!(reports.path().join(format!("latest-{round}/old.csv")).exists());
@@ -241,7 +256,7 @@ mod tests {
         let write = |line: &[u8]| {
             let mut writing = Writing::begin(reports.path(), b"{}").expect("begin");
             writing.trace(line).expect("a line");
-            writing.finish(true).expect("finish")
+            writing.finish(true).expect("finish").0
         };
         let first = write(b"one\n");
         assert_eq!(write(b"one\n"), first);

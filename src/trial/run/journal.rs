@@ -9,6 +9,7 @@
 //! | `begun.json` | [`Begun`]: the command, its mode, since when |
 //! | `passages.jsonl` | the passages that finished trials found, whole; they last before the trace that names them |
 //! | `errors.jsonl` | the id of each trial that ended in ERROR, once for each time |
+//! | `run-again.jsonl` | the trace of a later draw, if the first one counts; it lasts before the first one is noted |
 //! | `traces.jsonl` | the trace of each finished trial, in the order of finishing; a line lasts before the trial counts as finished |
 //!
 //! A run is unfinished as long as this folder exists; no other file says so. Its process holds the lock of
@@ -20,7 +21,8 @@ use super::kept::Kept;
 use crate::plan::{Plan, differences};
 use crate::platform::files;
 use crate::platform::secrets;
-use crate::trace::{self, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages, TRACES, Trace};
+use crate::trace::{self, PASSAGES, PLAN, PassageWriter, Passages, RUN_AGAIN, TRACES, Trace};
+use crate::trial::Finished;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Version of `begun.json`.
 const VERSION: u32 = 1;
@@ -132,6 +134,8 @@ pub(crate) struct Journal {
     folder: PathBuf,
     begun: Begun,
     kept: Kept,
+    /// Later draws of finished trials.
+    again: Kept,
     written: Mutex<Written>,
     resumed: bool,
     /// Number of ERROR results by trial, from earlier processes.
@@ -168,7 +172,8 @@ impl Journal {
         let passages = files::append(file(PASSAGES)).map_err(of(file(PASSAGES)))?;
         let passages = PassageWriter::new(passages, &Passages::default());
         let written = Mutex::new(Written { file: traces, length: 0, trials: BTreeSet::new(), passages });
-        Ok(Self { folder, begun, kept: Kept::default(), written, resumed: false, errors: BTreeMap::new() })
+        let (kept, again) = (Kept::default(), Kept::default());
+        Ok(Self { folder, begun, kept, again, written, resumed: false, errors: BTreeMap::new() })
     }
 
     /// Resumes the newest unfinished run of `plan` below `reports`.
@@ -209,6 +214,7 @@ impl Journal {
             return Err(JournalError::Running { process: begun.process, since: begun.at });
         }
         let kept = Kept::of(&path, &plan.id, |_| true).map_err(of)?;
+        let again = Kept::last_draws(&folder.join(RUN_AGAIN), &plan.id).map_err(of)?;
         let length = kept.whole();
         file.set_len(length).map_err(of)?;
         let beside = folder.join(PASSAGES);
@@ -223,12 +229,14 @@ impl Journal {
                 *errors.entry(trial).or_default() += 1;
             }
         }
-        Ok(Self { folder, begun, kept, written, resumed: true, errors })
+        Ok(Self { folder, begun, kept, again, written, resumed: true, errors })
     }
 
-    /// Trials that an earlier process finished.
-    pub(crate) fn kept(&self) -> &Kept {
-        &self.kept
+    /// A trial that an earlier process finished, with its later draw, which may not have been evaluated.
+    pub(crate) fn finished_before(&self, trial: &str) -> Option<Finished> {
+        let finished = self.kept.finished(trial)?;
+        let again = self.again.finished(trial).filter(|_| !finished.trace.evidence.run_again.is_empty());
+        Some(Finished { again: again.map(|again| Box::new(again.trace)), ..finished })
     }
 
     /// Start time of a resumed run; `None` for a new run.
@@ -256,18 +264,27 @@ impl Journal {
         files::append(self.folder.join(ERRORS))?.write_all(line.as_bytes())
     }
 
-    /// Appends the trace of a finished trial and the passages that its searches found, and syncs both to disk.
+    /// Appends the traces of a finished trial and the passages that its searches found, and syncs them to disk.
     ///
     /// # Errors
     /// If it cannot be written; the journal is then unchanged.
-    pub(crate) fn keep(&self, trace: &Trace, found: &[Arc<NamedPassage>]) -> io::Result<()> {
-        let mut line = Vec::with_capacity(8 * 1024);
-        trace::write_trace(&mut line, trace)?;
-        let (line, _) = stored_line(&line);
+    pub(crate) fn keep(&self, finished: &Finished) -> io::Result<()> {
+        let stored = |trace: &Trace| -> io::Result<Vec<u8>> {
+            let mut line = Vec::with_capacity(8 * 1024);
+            trace::write_trace(&mut line, trace)?;
+            Ok(stored_line(&line).0)
+        };
+        let Finished { trace, passages: found, again, .. } = finished;
+        let line = stored(trace)?;
+        let again = again.as_deref().map(stored).transpose()?;
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Written { file, length, trials, passages } = &mut *written;
         if passages.add(found)? {
             passages.out().sync_data()?;
+        }
+        if let Some(again) = again {
+            let mut file = files::append(self.folder.join(RUN_AGAIN))?;
+            file.write_all(&again).and_then(|()| file.sync_data())?;
         }
         if let Err(error) = file.write_all(&line).and_then(|()| file.sync_data()) {
             // A partial line would be dropped on resume; truncating leaves none.

@@ -37,6 +37,33 @@ impl Kept {
     /// # Errors
     /// If the file cannot be read.
     pub(crate) fn matching(file: &Path, wanted: impl Fn(&Trace) -> bool) -> io::Result<Self> {
+        Self::read(file, wanted, |lines, trial, place| {
+            lines.entry(trial).or_insert(place);
+        })
+    }
+
+    /// The last draw of each trial in a file of draws that do not count; none if there is no such file.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(super) fn last_draws(file: &Path, plan: &str) -> io::Result<Self> {
+        if !file.exists() {
+            return Ok(Self::default());
+        }
+        Self::read(
+            file,
+            |trace| trace.plan == plan,
+            |lines, trial, place| {
+                lines.insert(trial, place);
+            },
+        )
+    }
+
+    fn read(
+        file: &Path,
+        wanted: impl Fn(&Trace) -> bool,
+        insert: impl Fn(&mut BTreeMap<String, (u64, u64)>, String, (u64, u64)),
+    ) -> io::Result<Self> {
         let (passages, _) = Passages::whole(&file.with_file_name(PASSAGES))?;
         let mut kept = Self { file: file.to_owned(), passages, ..Self::default() };
         let mut reader = BufReader::with_capacity(1 << 20, files::open(file)?);
@@ -50,7 +77,7 @@ impl Kept {
             if line.ends_with(b"\n") {
                 kept.whole = start + length;
                 if let Some(trace) = whole(&line).filter(|trace| wanted(trace)) {
-                    kept.lines.entry(trace.trial).or_insert((start, length));
+                    insert(&mut kept.lines, trace.trial, (start, length));
                 }
             }
             start += length;

@@ -10,7 +10,11 @@ use super::{Commit, EarlierDraws, Inspected, Journal, Kept, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::platform::clock::{Clock, RealClock};
 use crate::trace::{Trace, TrialEnd};
-use crate::trial::{Doing, Finished, TrialRunner};
+use crate::transport::Budget;
+use crate::trial::live::{live as run_live, record};
+use crate::trial::managed_key::refused_key;
+use crate::trial::outage::refused_by_managed;
+use crate::trial::{Doing, Finished, Opened, Trial, external};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
 use std::io;
@@ -37,17 +41,17 @@ pub(crate) struct LiveOptions<'r> {
 impl LiveOptions<'_> {
     /// Finished result of a trial from an earlier process or run, if any.
     fn finished(&self, trial: &PlannedTrial) -> Option<Finished> {
-        self.journal.kept().finished(&trial.id).or_else(|| self.kept.finished(&trial.id))
+        self.journal.finished_before(&trial.id).or_else(|| self.kept.finished(&trial.id))
     }
 }
 
 /// Runs the trials of `plan` against its providers, pass by pass if the plan stops between passes, until `commit` stops
-/// it or the runner's budget ends the run.
+/// it or the shared budget ends the run.
 ///
 /// # Errors
 /// If the runtime cannot be started, a finished trial cannot be stored, or `commit` fails: the run ends there.
 pub(crate) fn live<T>(
-    runner: &Arc<TrialRunner>,
+    opened: &Arc<Opened>,
     plan: &Arc<Plan>,
     options: LiveOptions<'_>,
     inspect: &dyn Fn(&Trace) -> T,
@@ -58,8 +62,8 @@ pub(crate) fn live<T>(
         let all = async {
             let mut next = 0;
             let unfinished = plan.trials.iter().filter(|trial| options.finished(trial).is_none());
-            if let Some(reason) = runner.refused_key(unfinished).await {
-                runner.budget().end(&reason);
+            if let Some(reason) = refused_key(opened, unfinished).await {
+                opened.budget.end(&reason);
             }
             for pass in plan.passes() {
                 let places = futures_util::stream::iter(plan.begun(next, next + pass.len()));
@@ -70,15 +74,15 @@ pub(crate) fn live<T>(
                             if let Some(finished) = options.finished(&trial) {
                                 return Ok((place, finished));
                             }
-                            let doing = doing(runner, plan, &trial, options);
-                            let finished = start(Arc::clone(runner), Arc::clone(plan), trial.clone(), doing).await;
-                            if let Some(reason) = runner.refused_by_managed(&trial, &finished.trace) {
-                                runner.budget().end(&reason);
+                            let doing = doing(opened.trial(plan, &trial), options);
+                            let finished = start(Arc::clone(opened), Arc::clone(plan), trial.clone(), doing).await;
+                            if let Some(reason) = refused_by_managed(opened, &trial, &finished.trace) {
+                                opened.budget.end(&reason);
                             }
                             let mut finished = options.earlier.settle(&plan.id, finished);
                             finished.trace.evidence.replaced_errors += options.journal.errors(&finished.trace.trial);
                             match &finished.trace.end {
-                                TrialEnd::Completed => options.journal.keep(&finished.trace, &finished.passages)?,
+                                TrialEnd::Completed => options.journal.keep(&finished)?,
                                 TrialEnd::Error(why) if why.kind.was_run() => {
                                     options.journal.note_error(&finished.trace.trial)?;
                                 }
@@ -110,14 +114,13 @@ pub(crate) fn live<T>(
         tokio::select! {
             biased;
             done = all => done,
-            () = watch(runner, options.limit) => Ok(()),
+            () = watch(&opened.budget, options.limit) => Ok(()),
         }
     })
 }
 
 /// Ends the run on a signal or at its time limit; never resolves.
-async fn watch(runner: &TrialRunner, limit: Option<Duration>) {
-    let budget = runner.budget();
+async fn watch(budget: &Budget, limit: Option<Duration>) {
     let time = async {
         match limit {
             Some(limit) => RealClock::start().sleep(limit).await,
@@ -133,56 +136,55 @@ async fn watch(runner: &TrialRunner, limit: Option<Duration>) {
 
 /// How a trial is carried out. If an earlier process of this run stored the recording and was killed before it noted
 /// the trial as finished, the recording is replayed, not made again.
-fn doing(runner: &TrialRunner, plan: &Plan, trial: &PlannedTrial, options: LiveOptions<'_>) -> Doing {
+fn doing(trial: Trial<'_>, options: LiveOptions<'_>) -> Doing {
     let resumed = options.journal.resumed_since();
     match (options.record, resumed) {
         (false, _) => Doing::Live,
-        (true, Some(since)) if runner.recorded_since(plan, trial, since) => Doing::Replay,
+        (true, Some(since)) if trial.recorded_since(since) => Doing::Replay,
         (true, _) => Doing::Record,
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "live trials are tasks of their own, and only run owns tasks")]
-async fn start(runner: Arc<TrialRunner>, plan: Arc<Plan>, trial: PlannedTrial, doing: Doing) -> Finished {
+async fn start(opened: Arc<Opened>, plan: Arc<Plan>, planned: PlannedTrial, doing: Doing) -> Finished {
     // Requested in plan order, and granted in order of request.
-    let turnstile = if TrialRunner::is_external(&trial) {
+    let place = if planned.is_external() {
         tokio::select! {
             biased;
-            _ = runner.budget().ended() => None,
-            passed = runner.turnstile(&trial) => passed,
+            _ = opened.budget.ended() => None,
+            place = external::place(&opened, &planned) => Some(place),
         }
     } else {
         None
     };
     let _under_way = tokio::select! {
         biased;
-        _ = runner.budget().ended() => None,
-        begun = runner.budget().begin_trial() => Some(begun),
+        _ = opened.budget.ended() => None,
+        begun = opened.budget.begin_trial() => Some(begun),
     };
-    if let Some(reason) = runner.budget().reason() {
-        return runner.stopped(&plan, &trial, reason);
+    let trial = opened.trial(&plan, &planned);
+    if let Some(reason) = opened.budget.reason() {
+        return trial.stopped(reason);
     }
-    let (tasks_factory, tasks_plan, tasks_trial) = (Arc::clone(&runner), Arc::clone(&plan), trial.clone());
+    let (shared, shared_plan, of_task) = (Arc::clone(&opened), Arc::clone(&plan), planned.clone());
     let mut task = tokio::spawn(async move {
-        let _turnstile = turnstile;
-        if TrialRunner::is_external(&tasks_trial) {
-            return tasks_factory.external(&tasks_plan, &tasks_trial, doing).await;
-        }
-        match doing {
-            Doing::Replay => tasks_factory.replay(&tasks_plan, &tasks_trial),
-            Doing::Record => tasks_factory.record(&tasks_plan, &tasks_trial).await,
-            Doing::Live => tasks_factory.live(&tasks_plan, &tasks_trial).await,
+        let trial = shared.trial(&shared_plan, &of_task);
+        match (&place, doing) {
+            (Some(place), _) => external::run(trial, doing, place).await,
+            (None, Doing::Replay) => crate::trial::replay(trial),
+            (None, Doing::Record) => record(trial).await,
+            (None, Doing::Live) => run_live(trial).await,
         }
     });
     tokio::select! {
         biased;
         done = &mut task => match done {
             Ok(finished) => finished,
-            Err(failure) => runner.crashed(&plan, &trial, &failure.to_string()),
+            Err(failure) => trial.crashed(&failure.to_string()),
         },
-        reason = runner.budget().ended() => {
+        reason = opened.budget.ended() => {
             task.abort();
-            runner.stopped(&plan, &trial, reason)
+            trial.stopped(reason)
         }
     }
 }

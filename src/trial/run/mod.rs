@@ -13,7 +13,6 @@ mod journal;
 mod kept;
 mod live;
 mod replay;
-mod resend;
 
 pub(crate) use draws::{EarlierDraws, UNJUDGED};
 pub(crate) use interrupt::interrupted;
@@ -21,7 +20,6 @@ pub(crate) use journal::{Begun, Journal, JournalError, unfinished};
 pub(crate) use kept::Kept;
 pub(crate) use live::{LiveOptions, live};
 pub(crate) use replay::replay;
-pub(crate) use resend::again;
 
 use crate::plan::{Plan, PlannedTrial};
 use crate::trial::Finished;

@@ -6,7 +6,7 @@
 use super::{Commit, Inspected, Kept, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trace::Trace;
-use crate::trial::{Doing, Finished, TrialRunner};
+use crate::trial::{Doing, Finished, Opened, external};
 use futures_util::StreamExt;
 use rayon::prelude::*;
 use std::io;
@@ -23,7 +23,7 @@ const WINDOW: usize = 16;
 /// # Errors
 /// If threads cannot be started, or `commit` fails: the run ends there.
 pub(crate) fn replay<T: Send>(
-    runner: &TrialRunner,
+    opened: &Opened,
     plan: &Plan,
     jobs: usize,
     kept: &Kept,
@@ -35,15 +35,15 @@ pub(crate) fn replay<T: Send>(
         .thread_name(|index| format!("trial-{index}"))
         .build()
         .map_err(io::Error::other)?;
-    // One runtime for all passes: the runner's proxies live on it.
-    let outside = if plan.trials.iter().any(TrialRunner::is_external) {
+    // One runtime for all passes: the proxies of external agents live on it.
+    let outside = if plan.trials.iter().any(PlannedTrial::is_external) {
         Some(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
     } else {
         None
     };
     let hands = Hands { pool, jobs, outside, kept };
     for pass in plan.passes() {
-        if whole(runner, plan, pass, &hands, inspect, commit)?.is_break() {
+        if whole(opened, plan, pass, &hands, inspect, commit)?.is_break() {
             return Ok(());
         }
         if pass_ended(plan, pass, commit)?.is_break() {
@@ -65,7 +65,7 @@ struct Hands<'k> {
 
 /// Replays one pass.
 fn whole<T: Send>(
-    runner: &TrialRunner,
+    opened: &Opened,
     plan: &Plan,
     pass: &[PlannedTrial],
     hands: &Hands<'_>,
@@ -81,18 +81,20 @@ fn whole<T: Send>(
         scope.spawn(move || {
             for window in pass.chunks(WINDOW * hands.jobs.max(1)) {
                 let mut finished: Vec<Option<Inspected<T>>> = hands.pool.install(|| {
-                    let ours = |trial: &PlannedTrial| !TrialRunner::is_external(trial);
+                    let ours = |trial: &PlannedTrial| !trial.is_external();
                     let before = |trial: &PlannedTrial| hands.kept.finished(&trial.id).map(inspected);
                     let run = window.par_iter().map(|trial| {
-                        before(trial).or_else(|| ours(trial).then(|| inspected(runner.replay(plan, trial))))
+                        before(trial)
+                            .or_else(|| ours(trial).then(|| inspected(crate::trial::replay(opened.trial(plan, trial)))))
                     });
                     run.collect()
                 });
                 if let Some(runtime) = &hands.outside {
-                    let places = finished.iter_mut().zip(window).filter(|(place, _)| place.is_none());
-                    let turns = futures_util::stream::iter(places).map(|(place, trial)| async move {
-                        let _turnstile = runner.turnstile(trial).await;
-                        *place = Some(inspected(runner.external(plan, trial, Doing::Replay).await));
+                    let gaps = finished.iter_mut().zip(window).filter(|(gap, _)| gap.is_none());
+                    let turns = futures_util::stream::iter(gaps).map(|(gap, trial)| async move {
+                        let place = external::place(opened, trial).await;
+                        let ran = external::run(opened.trial(plan, trial), Doing::Replay, &place).await;
+                        *gap = Some(inspected(ran));
                     });
                     runtime.block_on(turns.buffer_unordered(hands.jobs.max(1)).collect::<()>());
                 }

@@ -22,7 +22,7 @@ fn violation(project: &Project) -> (String, String) {
     let run = project.latest("run.json");
     let rows = run["criteria"].as_array().expect("criteria");
     let first = rows.iter().flat_map(|row| row["violations"].as_array().into_iter().flatten()).next().expect("one");
-    (first["trial"].as_str().expect("a trial").to_owned(), first["note"].as_str().expect("a note").to_owned())
+    (first["trial"].as_str().expect("a trial").to_owned(), first["reason"].as_str().expect("a note").to_owned())
 }
 
 fn silent(browser: &Chromium) {

@@ -13,7 +13,9 @@ const KEYS: [&str; 4] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"
 fn ragcheck(folder: &Path, kind: &str, arguments: &[&str]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
     command.args(arguments).current_dir(folder).env("NO_COLOR", "1").env(KIND, kind);
-    KEYS.iter().for_each(|key| drop(command.env_remove(key)));
+    for key in KEYS {
+        command.env_remove(key);
+    }
     Outcome::of(&mut command)
 }
 

@@ -10,6 +10,8 @@ mod python;
 mod started;
 mod timing;
 
+pub use desk::plain;
+
 use super::project::{Outcome, Project};
 use super::secrets::walk;
 use super::simulator::Simulator;

@@ -36,6 +36,7 @@ fn runs_as_an_agent() {
             }
         }
         "lines" => lines(more),
+        "shelf" => lines_with_shelf(),
         "ends" => {
             eprintln!("no such module: langgraf");
             std::process::exit(7);
@@ -255,5 +256,126 @@ fn replies_of_other_kinds_are_read_and_set_up_mistakes_are_errors() {
         plain(&stage, "  - {case: warranty, ask: How long?, expect: {answer: {contains: [60 months]}}}\n");
         let outcome = run(&stage, &["--mode", "live"]);
         assert!(outcome.stdout.contains(words), "{kind} {reply}: {}{}", outcome.stdout, outcome.stderr);
+    }
+}
+
+/// A server that counts its requests and answers each with the same text; dropped, it is gone.
+struct Shelf {
+    address: std::net::SocketAddr,
+    asked: std::sync::Arc<std::sync::atomic::AtomicU32>,
+}
+
+impl Shelf {
+    fn open(status: &'static str) -> Self {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let (address, asked) = (listener.local_addr().expect("an address"), std::sync::Arc::new(AtomicU32::new(0)));
+        let count = std::sync::Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let mut reader = std::io::BufReader::new(stream.try_clone().expect("a clone"));
+                let (mut line, mut length) = (String::new(), 0);
+                while reader.read_line(&mut line).unwrap_or(0) > 2 {
+                    let lower = line.to_ascii_lowercase();
+                    length = lower.strip_prefix("content-length:").map_or(length, |n| n.trim().parse().unwrap_or(0));
+                    line.clear();
+                }
+                std::io::copy(&mut std::io::Read::take(reader, length), &mut std::io::sink()).expect("a body");
+                let number = count.fetch_add(1, Ordering::SeqCst);
+                let body = format!("{{\"books\": {number}}}");
+                let head = format!(
+                    "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nX-Shelf: {number}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                    body.len()
+                );
+                let mut stream = stream;
+                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+            }
+        });
+        Self { address, asked }
+    }
+}
+
+/// One exchange over plain sockets: the status and the body.
+fn exchange(at: &str, head: &str, body: &[u8]) -> (u16, String) {
+    use std::io::Read;
+    let (host, path) = at.trim_start_matches("http://").split_once('/').map_or((at, ""), |(host, path)| (host, path));
+    let mut stream = std::net::TcpStream::connect(host).expect("a server");
+    let (method, headers) = head.split_once('\n').unwrap_or((head, ""));
+    let request = format!(
+        "{} /{path}{} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
+        method.split(' ').next().expect("a method"),
+        method.split(' ').nth(1).unwrap_or_default(),
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).and_then(|()| stream.write_all(body)).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+}
+
+/// One line in, one line out; each turn asks a service of its own in three ways.
+pub(super) fn lines_with_shelf() {
+    let shelf = std::env::var("SHELF_URL").expect("the service");
+    for (turn, line) in std::io::stdin().lock().lines().enumerate() {
+        let asked: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
+        let boundary = format!("cut-{}-{turn}", std::process::id());
+        let form =
+            format!("--{boundary}\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\nbooks\r\n--{boundary}--\r\n");
+        let kind = format!(
+            "POST /upload\nContent-Type: multipart/form-data; boundary={boundary}\r\nX-Token: shelf-secret-0815-abcdef\r\n"
+        );
+        let found = [
+            exchange(&shelf, "GET /heartbeat?v=2", b""),
+            exchange(&shelf, "POST /query\nContent-Type: application/json\r\n", br#"{"text": "books"}"#),
+            exchange(&shelf, &kind, form.as_bytes()),
+        ];
+        let seen: Vec<String> = found.iter().map(|(status, body)| format!("{status} {body}")).collect();
+        let said = complete(asked["message"].as_str().expect("words"));
+        println!("{}", json!({"answer": format!("{} {said}", seen.join(" "))}));
+        std::io::stdout().flush().expect("flushed");
+    }
+    std::process::exit(0);
+}
+
+#[test]
+fn any_service_is_recorded_and_matched_by_method_path_and_body_and_none_of_its_headers_is_kept() {
+    let shelf = Shelf::open("200 OK");
+    let mut stage = stage("shelf", "");
+    plain(
+        &stage,
+        "  - {case: warranty, ask: How long does the warranty last?, expect: {answer: {contains: ['200 {\"books\": 2}']}}}\n",
+    );
+    let services = format!("services:\n  shelf: {{http: 'http://{}/v1', env: SHELF_URL}}\ncases:", shelf.address);
+    stage.project.edit("agent.yaml", "cases:", &services);
+    let recorded = run(&stage, &["--mode", "record"]);
+    assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+    let lane = stage.project.read("fixtures/cassettes/agent/warranty/external.base.1.yaml");
+    for words in ["/heartbeat?v=2", "/query", "ragcheck-boundary"] {
+        assert!(lane.contains(words), "{words}: {lane}");
+    }
+    assert!(!lane.contains("shelf-secret") && !lane.contains("cut-"), "{lane}");
+    stage.simulator = None;
+    let asked = shelf.asked.load(std::sync::atomic::Ordering::SeqCst);
+    let replayed = run(&stage, &[]);
+    assert!(replayed.stdout.contains("1 trial: 1 PASS"), "{}{}", replayed.stdout, replayed.stderr);
+    assert_eq!(shelf.asked.load(std::sync::atomic::Ordering::SeqCst), asked, "a replay asks nobody");
+}
+
+#[test]
+fn a_declared_service_that_is_down_is_an_outage_and_a_404_is_an_answer() {
+    for (status, words) in
+        [("503 Down", "1 trial: 1 ERROR"), ("429 Slow", "1 trial: 1 ERROR"), ("404 None", "1 trial: 1 PASS")]
+    {
+        let shelf = Shelf::open(status);
+        let stage = stage("shelf", "");
+        plain(
+            &stage,
+            "  - {case: warranty, ask: How long does the warranty last?, expect: {answer: {contains: [books]}}}\n",
+        );
+        let services = format!("services:\n  shelf: {{http: 'http://{}', env: SHELF_URL}}\ncases:", shelf.address);
+        stage.project.edit("agent.yaml", "cases:", &services);
+        let outcome = run(&stage, &["--mode", "live"]);
+        assert!(outcome.stdout.contains(words), "{status}: {}{}", outcome.stdout, outcome.stderr);
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::knowledge::{DEFAULT_KB, Found, KnowledgeBase, Search};
 use crate::platform::clock::BoxFuture;
 use crate::provider::{Access, Failure, RetryPolicy};
-use crate::transport::{HttpRequest, HttpResponse, Miss, Profile, Service, Transport, TransportError};
+use crate::transport::{HttpRequest, HttpResponse, Miss, Service, Transport, TransportError};
 
 fn base(id: &str, text: &str) -> (String, Arc<dyn KnowledgeBase>) {
     let passage = Passage { id: format!("{id}#1"), title: id.into(), text: text.into() };
@@ -56,7 +56,7 @@ impl KnowledgeBase for Remote {
     fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search> {
         let request = move || HttpRequest {
             service: Service::Search,
-            profile: &Profile::EXACT,
+            profile: &crate::provider::EXACT,
             method: "POST",
             path: "/query".into(),
             body: Arc::new(json!({"query": query, "n": top_k})),

@@ -6,7 +6,7 @@ use crate::flow::tool_rag::ToolRag;
 use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
 use crate::knowledge::{ExternalRecord, question_id};
 use crate::provider::{ProviderError, SearchAnswer, SearchQuestion};
-use crate::trace::{ExternalResult, Role, ToolResult};
+use crate::trace::{CitedPage, ExternalResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
 
 /// The tool.
@@ -99,7 +99,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
         result,
         query: call.query,
         answer: answer.text,
-        citations,
+        citations: citations.into_iter().map(|(title, url)| CitedPage { title, url }).collect(),
         model: answer.model,
         input_tokens: answer.usage.input,
         cached_tokens: answer.usage.cached,

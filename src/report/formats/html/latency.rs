@@ -1,7 +1,7 @@
 //! Section on times: a distribution for each kind of evidence, quantiles with their bounds, stages along the critical
 //! path, and time to first token.
 
-use crate::gate::{Evaluation, Latency as Times, Quantile};
+use crate::gate::{Evaluation, KindCount, Latency as Times, Quantile};
 use crate::metric::stages::Stage;
 use crate::report::charts::{self, Curve};
 use crate::report::figures::{self, count, duration, target};
@@ -54,8 +54,8 @@ struct Stages {
 pub(super) fn latency(evaluation: &Evaluation) -> Option<Latency> {
     let mut by_kind: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut rest = evaluation.turn_times_us.as_slice();
-    for (kind, n) in &evaluation.turn_kinds {
-        let (these, others) = rest.split_at(rest.len().min(*n as usize));
+    for KindCount { kind, turns } in &evaluation.turn_kinds {
+        let (these, others) = rest.split_at(rest.len().min(*turns as usize));
         by_kind.entry(kind).or_default().extend(these);
         rest = others;
     }
@@ -69,7 +69,7 @@ pub(super) fn latency(evaluation: &Evaluation) -> Option<Latency> {
     if kinds.is_empty() {
         return None;
     }
-    let all: BTreeSet<&Stage> = rows.iter().flat_map(|row| row.stages.iter().map(|(stage, _)| stage)).collect();
+    let all: BTreeSet<&Stage> = rows.iter().flat_map(|row| row.stages.iter().map(|one| &one.stage)).collect();
     let first = rows.iter().filter_map(|row| {
         let first = row.first_token.as_ref()?;
         let quantiles = first.quantiles.iter().map(cells).collect();
@@ -147,7 +147,7 @@ fn stages(row: &Times, all: &BTreeSet<&Stage>) -> Stages {
     let n = row.answered().max(1);
     let mean = |us: u64| duration((us + n / 2) / n);
     let share = |us: u64| us as f64 / row.answered_us.max(1) as f64;
-    let took = |stage: &Stage| row.stages.iter().find(|(own, _)| own == stage).map_or(0, |(_, us)| *us);
+    let took = |stage: &Stage| row.stages.iter().find(|one| one.stage == *stage).map_or(0, |one| one.took_us);
     let parts: Vec<f64> = all.iter().map(|stage| share(took(stage))).collect();
     let names: Vec<&str> = all.iter().map(|stage| stage.as_str()).collect();
     Stages {

@@ -4,7 +4,7 @@ use super::causes::{CauseRow, ErrorRow, FRAGMENT, Link, causes, errors, violatio
 use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
-use crate::gate::{CriterionResult, Evaluation, Repeats, Unshown, Verdict};
+use crate::gate::{CaseCounts, CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, Verdict};
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
 use crate::report::{TABLE_ROWS, View};
@@ -250,9 +250,9 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> Row {
         let figure = format!("{} of {} {}", count(one.successes), count(one.n), result.units);
         (one.case.clone(), one.reason.clone(), figure)
     });
-    let variants = result.by_variant.iter().map(|(name, successes, n)| {
+    let variants = result.by_variant.iter().map(|VariantCounts { variant, successes, n }| {
         let share = if *n == 0 { "–".into() } else { percent(*successes as f64 / *n as f64) };
-        (name.clone(), format!("{successes}/{n} = {share}"))
+        (variant.clone(), format!("{successes}/{n} = {share}"))
     });
     Row {
         anchor: anchor.to_owned(),
@@ -327,13 +327,13 @@ fn heading(conclusion: &str) -> (&str, &str) {
 fn transitions(evaluation: &Evaluation) -> Vec<Flow> {
     let flow = |coverage: &crate::gate::TransitionCoverage| Flow {
         name: coverage.flow.clone(),
-        taken: coverage.taken.iter().filter(|(.., times)| *times > 0).count(),
+        taken: coverage.taken.iter().filter(|row| row.times > 0).count(),
         declared: coverage.taken.len(),
         graph: charts::graph(&coverage.flow, &coverage.taken).unwrap_or_default(),
         rows: coverage
             .taken
             .iter()
-            .map(|(from, on, to, times)| (from.clone(), on.clone(), to.clone(), *times, count(*times)))
+            .map(|row| (row.from.clone(), row.on.clone(), row.to.clone(), row.times, count(row.times)))
             .collect(),
     };
     evaluation.transitions.iter().map(flow).collect()
@@ -342,12 +342,12 @@ fn transitions(evaluation: &Evaluation) -> Vec<Flow> {
 fn requirement(coverage: &crate::gate::RequirementCoverage, criteria: &[CriterionResult]) -> Requirement {
     // A requirement that is a criterion has the criterion's figure: trials that fail something else do not count.
     let own = criteria.iter().find(|row| row.id == coverage.id && !row.observed_text.is_empty());
-    let sum = |count: fn(&(String, u32, u32)) -> u32| coverage.cases.iter().map(|row| u64::from(count(row))).sum();
-    let case = |(case, passed, run): &(String, u32, u32)| {
+    let sum = |count: fn(&CaseCounts) -> u32| coverage.cases.iter().map(|row| u64::from(count(row))).sum();
+    let case = |CaseCounts { case, passed, trials }: &CaseCounts| {
         let found = format!("#trials?text={}", utf8_percent_encode(&format!("{case}/"), FRAGMENT));
-        (case.clone(), *passed, *run, found)
+        (case.clone(), *passed, *trials, found)
     };
-    let (passed, run): (u64, u64) = (sum(|row| row.1), sum(|row| row.2));
+    let (passed, run): (u64, u64) = (sum(|row| row.passed), sum(|row| row.trials));
     Requirement {
         figure: own.map_or_else(|| format!("{passed} of {run} trials"), |row| row.observed_text.clone()),
         id: coverage.id.clone(),

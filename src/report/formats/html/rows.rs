@@ -8,7 +8,7 @@
 //! those that did not pass first.
 
 use super::model::{anchored, worst_first};
-use crate::gate::{Evaluation, TrialResults, TrialRow, Verdict, reason};
+use crate::gate::{Evaluation, RetryCounts, TrialResults, TrialRow, Verdict, reason};
 use crate::platform::secrets;
 use crate::report::figures;
 use crate::report::{TABLE_ROWS, View};
@@ -175,7 +175,7 @@ fn row(trial: &TrialRow<'_>, flawed: bool, names: &mut Names) -> Value {
     let usual = format!("{}/{}/{lane}", trial.scenario, trial.case);
     let id = if usual == trial.id { json!(0) } else { json!(trial.id) };
     let error = if trial.error.is_empty() { json!(0) } else { json!(trial.error) };
-    let (transport, model, tool) = trial.retries;
+    let RetryCounts { transport, model, tool } = trial.retries;
     json!([
         id,
         names.number(trial.scenario),

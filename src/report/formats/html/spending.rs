@@ -1,6 +1,6 @@
 //! Section on tokens and cost: total, by variant, and by case.
 
-use crate::gate::{Spending as Sums, Spent};
+use crate::gate::{Spending as Sums, Spent, SpentBy};
 use crate::report::figures::count;
 use crate::settings::price::dollars;
 use serde::Serialize;
@@ -32,7 +32,7 @@ const LISTED: usize = 500;
 
 /// Spending of a run; `None` if no model answered in any trial.
 pub(super) fn spending(sums: &Sums) -> Option<Spending> {
-    let rows = |rows: &[(String, Spent)]| rows.iter().map(|(name, spent)| row(name, spent)).collect::<Vec<_>>();
+    let rows = |rows: &[SpentBy]| rows.iter().map(|one| row(&one.name, &one.spent)).collect::<Vec<_>>();
     (!sums.is_empty()).then(|| Spending {
         run: row("all", &sums.run),
         variants: rows(&sums.variants),

@@ -32,7 +32,8 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
             Recognised::of(made(text(object, "name"), Some(&input)))
         }
         "function_call_output" | "custom_tool_call_output" => {
-            Recognised::of(result(Some(id()), None, &output("output")))
+            let (text, media) = parts::result_text("", object.get("output"))?;
+            Recognised { messages: vec![result(Some(id()), None, &text)], media }
         }
         "mcp_call" => Recognised {
             messages: vec![

@@ -1,7 +1,7 @@
 //! Contents in parts: of OpenAI and Anthropic (with `type`), of Gemini and Bedrock (with one member that names the
 //! part).
 
-use super::{READ, Recognised, call, result};
+use super::{READ, Recognised, call, result, text};
 use crate::suite::import::error::{MessageError, WrongMember};
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,8 @@ enum Part {
     Text(String),
     Refusal(String),
     Call(Value),
-    Result(Value),
+    /// A result in OpenAI's format, and the media in it.
+    Result(Value, Vec<String>),
     /// A medium, by name.
     Medium(String),
     /// Reasoning, cache markers and similar parts that no user or tool sees.
@@ -31,9 +32,10 @@ pub(super) fn read(role: &str, object: &Map<String, Value>, key: &'static str) -
             Part::Text(text) => written.open.texts.push(text),
             Part::Refusal(text) => written.open.refusals.push(text),
             Part::Call(call) => written.open.calls.push(call),
-            Part::Result(result) => {
+            Part::Result(result, media) => {
                 written.close(false);
                 written.recognised.messages.push(result);
+                written.recognised.media.extend(media);
             }
             Part::Medium(name) => {
                 written.open.media = true;
@@ -104,80 +106,122 @@ fn part_of(part: &Value) -> Result<Part, MessageError> {
     }
     let Some(object) = part.as_object() else { return Err(unknown(part)) };
     match object.get("type") {
-        Some(Value::String(kind)) => typed(kind, object).ok_or_else(|| unknown(part)),
+        Some(Value::String(kind)) => typed(kind, object)?.ok_or_else(|| unknown(part)),
         Some(_) => Err(unknown(part)),
-        None => named(object).ok_or_else(|| unknown(part)),
+        None => named(object)?.ok_or_else(|| unknown(part)),
     }
 }
 
-/// Reads a part of OpenAI or Anthropic, by its type.
-fn typed(kind: &str, object: &Map<String, Value>) -> Option<Part> {
+/// Types of OpenAI's and Anthropic's parts that hold a medium.
+const MEDIA: [&str; 9] =
+    ["image", "image_url", "input_image", "input_audio", "audio", "file", "input_file", "document", "video"];
+
+/// Reads a part of OpenAI, Anthropic or LangChain, by its type; `None` if it is unknown.
+fn typed(kind: &str, object: &Map<String, Value>) -> Result<Option<Part>, MessageError> {
     let said = |key: &str| object.get(key).and_then(Value::as_str);
-    Some(match kind {
-        "text" | "input_text" | "output_text" => Part::Text(said("text")?.to_owned()),
-        "refusal" => Part::Refusal(said("refusal")?.to_owned()),
-        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-            Part::Call(call(said("id").unwrap_or_default(), said("name")?, object.get("input")))
-        }
-        "image" | "image_url" | "input_image" | "input_audio" | "audio" | "file" | "input_file" | "document"
-        | "video" => Part::Medium(kind.to_owned()),
-        "thinking" | "redacted_thinking" | "reasoning" | "reasoning_content" => Part::Aside,
-        _ if kind.ends_with("tool_result") => {
-            Part::Result(result(said("tool_use_id"), None, &result_text(object.get("content"))?))
-        }
-        _ => return None,
+    let made = |id: &str, arguments: &str| {
+        said("name").map(|name| Part::Call(call(text(object, id), name, object.get(arguments))))
+    };
+    Ok(match kind {
+        "text" | "input_text" | "output_text" => said("text").map(|text| Part::Text(text.to_owned())),
+        "refusal" => said("refusal").map(|text| Part::Refusal(text.to_owned())),
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => made("id", "input"),
+        "tool_call" => made("id", "args"),
+        "function_call" => made("call_id", "arguments"),
+        _ if MEDIA.contains(&kind) => Some(Part::Medium(kind.to_owned())),
+        "thinking" | "redacted_thinking" | "reasoning" | "reasoning_content" => Some(Part::Aside),
+        _ => match kind.strip_suffix("tool_result") {
+            Some(tool) => {
+                let (text, media) = result_text(tool.trim_end_matches('_'), object.get("content"))?;
+                Some(Part::Result(result(said("tool_use_id"), None, &text), media))
+            }
+            None => None,
+        },
     })
 }
 
-/// Reads a part of Gemini or Bedrock, by its single member.
-fn named(object: &Map<String, Value>) -> Option<Part> {
+/// Reads a part of Gemini or Bedrock, by its single member; `None` if it is unknown.
+fn named(object: &Map<String, Value>) -> Result<Option<Part>, MessageError> {
     let held = |keys: [&str; 2]| keys.into_iter().find_map(|key| object.get(key));
     let inner = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-    if let Some(made) = held(["functionCall", "function_call"]) {
-        let id = inner(made, "id").unwrap_or_default();
-        return Some(Part::Call(call(&id, &inner(made, "name")?, made.get("args"))));
+    let made = |made: &Value, id: &str, arguments: &str| {
+        let id = inner(made, id).unwrap_or_default();
+        inner(made, "name").map(|name| Part::Call(call(&id, &name, made.get(arguments))))
+    };
+    if let Some(call) = held(["functionCall", "function_call"]) {
+        return Ok(made(call, "id", "args"));
+    }
+    if let Some(call) = held(["toolUse", "tool_use"]) {
+        return Ok(made(call, "toolUseId", "input"));
     }
     if let Some(given) = held(["functionResponse", "function_response"]) {
         let response = given.get("response").cloned().unwrap_or(Value::Null);
         let (id, name) = (inner(given, "id"), inner(given, "name"));
-        return Some(Part::Result(result(id.as_deref(), name.as_deref(), &response.to_string())));
-    }
-    if let Some(made) = held(["toolUse", "tool_use"]) {
-        let id = inner(made, "toolUseId").unwrap_or_default();
-        return Some(Part::Call(call(&id, &inner(made, "name")?, made.get("input"))));
+        // Gemini puts media beside the response, as parts.
+        let (_, media) = result_text("", given.get("parts"))?;
+        return Ok(Some(Part::Result(result(id.as_deref(), name.as_deref(), &response.to_string()), media)));
     }
     if let Some(given) = held(["toolResult", "tool_result"]) {
-        let id = inner(given, "toolUseId");
-        return Some(Part::Result(result(id.as_deref(), None, &result_text(given.get("content"))?)));
+        let (text, media) = result_text("", given.get("content"))?;
+        return Ok(Some(Part::Result(result(inner(given, "toolUseId").as_deref(), None, &text), media)));
     }
     if object.get("thought") == Some(&Value::Bool(true)) {
-        return Some(Part::Aside);
+        return Ok(Some(Part::Aside));
     }
     if let Some(text) = object.get("text") {
-        return Some(Part::Text(text.as_str()?.to_owned()));
+        return Ok(text.as_str().map(|text| Part::Text(text.to_owned())));
+    }
+    // Bedrock's text that a guardrail looks at.
+    if let Some(guarded) = object.get("guardContent") {
+        let text = guarded.pointer("/text/text").and_then(Value::as_str).map(|text| Part::Text(text.to_owned()));
+        return Ok(text.or_else(|| guarded.get("image").map(|_| Part::Medium("image".to_owned()))));
+    }
+    // Bedrock's text with citations.
+    if let Some(cited) = object.get("citationsContent") {
+        let texts = cited
+            .get("content")
+            .and_then(Value::as_array)
+            .map(|parts| parts.iter().map(|part| part.get("text").and_then(Value::as_str)).collect::<Option<Vec<_>>>());
+        return Ok(texts.flatten().map(|texts| Part::Text(texts.concat())));
     }
     let medium = ["inlineData", "inline_data", "fileData", "file_data", "image", "document", "video", "audio"];
     if let Some(name) = medium.into_iter().find(|name| object.contains_key(*name)) {
-        return Some(Part::Medium(name.to_owned()));
+        return Ok(Some(Part::Medium(name.to_owned())));
     }
-    let aside = ["reasoningContent", "cachePoint", "guardContent", "thoughtSignature"];
-    aside.iter().any(|name| object.contains_key(*name)).then_some(Part::Aside)
+    let aside = ["reasoningContent", "cachePoint", "thoughtSignature"];
+    Ok(aside.iter().any(|name| object.contains_key(*name)).then_some(Part::Aside))
 }
 
-/// Text of a result: its text, or its JSON; `None` for an unknown part.
-fn result_text(content: Option<&Value>) -> Option<String> {
-    match content {
-        None | Some(Value::Null) => Some(String::new()),
-        Some(Value::String(text)) => Some(text.clone()),
-        Some(Value::Array(parts)) => {
-            let part = |part: &Value| {
-                let text = part.get("text").and_then(Value::as_str).map(str::to_owned);
-                text.or_else(|| part.get("json").map(Value::to_string)).or_else(|| Some(part.to_string()))
-            };
-            Some(parts.iter().map(part).collect::<Option<Vec<_>>>()?.join("\n"))
+/// Text of a result and the media in it. Structured parts are JSON: Bedrock's `json`, search results, and what a
+/// service's own `tool` returned, whose parts begin with its name (`web_search_result`).
+///
+/// # Errors
+/// The part that is unknown.
+pub(super) fn result_text(tool: &str, content: Option<&Value>) -> Result<(String, Vec<String>), MessageError> {
+    let parts = match content {
+        None | Some(Value::Null) => &[],
+        Some(Value::Array(parts)) => parts.as_slice(),
+        Some(other) => std::slice::from_ref(other),
+    };
+    let (mut texts, mut media) = (Vec::new(), Vec::new());
+    for part in parts {
+        let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
+        let kind = kind.strip_prefix("encrypted_").unwrap_or(kind);
+        let structured =
+            ["search_result", "tool_reference"].contains(&kind) || !tool.is_empty() && kind.starts_with(tool);
+        let (json, found) = (part.get("json"), part.get("searchResult"));
+        match (json.or(found), structured) {
+            (Some(value), _) if kind.is_empty() => texts.push(value.to_string()),
+            (_, true) => texts.push(part.to_string()),
+            _ => match part_of(part)? {
+                Part::Text(text) => texts.push(text),
+                Part::Medium(name) => media.push(name),
+                Part::Aside => {}
+                Part::Refusal(_) | Part::Call(_) | Part::Result(..) => return Err(unknown(part)),
+            },
         }
-        Some(other) => Some(other.to_string()),
     }
+    Ok((texts.join("\n"), media))
 }
 
 fn unknown(part: &Value) -> MessageError {

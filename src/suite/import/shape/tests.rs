@@ -134,6 +134,73 @@ fn tools_that_the_service_runs_are_calls_with_their_results() {
     assert!(line.contains("file_search {\"queries\":[\"q\"]} = [{\"text\":\"t\"}]"), "{line}");
 }
 
+/// A conversation whose call `1` has this result, as a message.
+fn resulting(result: &Value) -> Value {
+    json!([
+        {"role": "user", "content": "Why?"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "a", "input": {}}]},
+        result,
+        {"role": "assistant", "content": "So."}])
+}
+
+#[test]
+fn parts_of_a_result_are_text_json_or_media_and_any_other_is_refused() {
+    let anthropic = |content: Value| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": content}]});
+    let bedrock =
+        |part: Value| json!({"role": "user", "content": [{"toolResult": {"toolUseId": "1", "content": [part]}}]});
+    let item = |output: Value| json!({"type": "function_call_output", "call_id": "1", "output": output});
+    for (result, read) in [
+        (anthropic(json!(["x", {"type": "text", "text": "y"}])), "\"x\\ny\""),
+        (
+            anthropic(json!([{"type": "search_result", "source": "u", "title": "t", "content": []}])),
+            "{\"type\":\"search_result\",\"source\":\"u\",\"title\":\"t\",\"content\":[]}",
+        ),
+        (anthropic(json!([{"type": "image", "source": {}}, {"type": "text", "text": "y"}])), "\"y\""),
+        (bedrock(json!({"json": {"ohms": 38}})), "{\"ohms\":38}"),
+        (bedrock(json!({"text": "y"})), "\"y\""),
+        (item(json!([{"type": "input_text", "text": "y"}, {"type": "input_image", "image_url": "u"}])), "\"y\""),
+        (item(json!("y")), "\"y\""),
+    ] {
+        let expected = format!("asks Why?; a {{}} = {read}; answers So.");
+        assert_eq!(told(&resulting(&result)).as_deref(), Ok(expected.as_str()), "{result}");
+    }
+    for (result, seen) in [
+        (anthropic(json!([{"type": "hologram", "text": "y"}])), "a part of the type `hologram`"),
+        (anthropic(json!([{"odd": 1}])), "a part that is an object with `odd`"),
+        (anthropic(json!({"ohms": 38})), "a part that is an object with `ohms`"),
+        (
+            anthropic(json!([{"type": "tool_use", "id": "2", "name": "b", "input": {}}])),
+            "a part of the type `tool_use`",
+        ),
+        (bedrock(json!({"odd": 1})), "a part that is an object with `odd`"),
+        (item(json!([{"type": "hologram"}])), "a part of the type `hologram`"),
+        (
+            json!({"role": "tool", "tool_call_id": "1", "content": [{"type": "hologram"}]}),
+            "a part of the type `hologram`",
+        ),
+        (
+            json!({"type": "tool", "tool_call_id": "1", "content": [{"type": "hologram"}]}),
+            "a part of the type `hologram`",
+        ),
+    ] {
+        let mistake = told(&resulting(&result)).expect_err(seen);
+        assert!(mistake.contains("message 3") && mistake.contains(seen) && mistake.contains("LangChain"), "{mistake}");
+    }
+}
+
+#[test]
+fn guarded_and_cited_words_are_words_and_calls_in_content_of_langchain_are_calls() {
+    let messages = json!([
+        {"role": "user", "content": [{"guardContent": {"text": {"text": "Why?", "qualifiers": ["query"]}}}]},
+        {"type": "ai", "content": [{"type": "function_call", "call_id": "1", "name": "a", "arguments": "{}"}],
+            "tool_calls": [{"name": "a", "args": {}, "id": "1"}]},
+        {"type": "tool", "content": "x", "tool_call_id": "1"},
+        {"type": "ai", "content": [{"type": "tool_call", "id": "2", "name": "b", "args": {}}]},
+        {"type": "tool", "content": "y", "tool_call_id": "2"},
+        {"role": "assistant", "content": [{"citationsContent": {"content": [{"text": "S"}, {"text": "o."}], "citations": []}}]}]);
+    assert_eq!(told(&messages).as_deref(), Ok("asks Why?; a {} = \"x\"; b {} = \"y\"; answers So."));
+}
+
 #[test]
 fn what_is_no_shape_is_refused_with_what_was_seen_and_what_is_read() {
     for (message, seen) in [

@@ -13,12 +13,12 @@ mod process;
 pub(crate) use contact::{Contact, NoContact};
 pub(super) use process::Process;
 
-use super::external_setup::ExternalSetup;
-use super::replay::error;
+use super::setup::ExternalSetup;
 use crate::plan::PlannedTrial;
 use crate::platform::clock::Clock;
 use crate::trace::{TrialError, TrialErrorKind};
 use crate::trial::Doing;
+use crate::trial::outcome::error;
 use crate::trial::proxy::Proxy;
 use process::Start;
 use std::collections::BTreeMap;
@@ -34,12 +34,17 @@ const MOST_IDLE: usize = 4;
 
 /// The agents of a run.
 #[derive(Default)]
-pub(super) struct Agents {
+pub(crate) struct Agents {
     proxies: tokio::sync::Mutex<BTreeMap<SocketAddr, Arc<Proxy>>>,
     turnstile: Arc<tokio::sync::Mutex<()>>,
     idle: Arc<Mutex<Vec<Worker>>>,
     /// Why a kind of process cannot be started: the next trial does not try again.
     failed: Mutex<BTreeMap<Kind, Box<TrialError>>>,
+}
+
+/// Permission to run one trial; it ends when this is dropped.
+pub(crate) struct Place {
+    _taken: Option<OwnedMutexGuard<()>>,
 }
 
 /// Processes of one kind can take each other's trials: the scenario's index in the plan, the variant, and
@@ -97,9 +102,10 @@ pub(super) struct Wanted<'w> {
 }
 
 impl Agents {
-    /// Waits until no trial runs with an agent that somebody else started; first come, first served.
-    pub(super) async fn turnstile(&self) -> OwnedMutexGuard<()> {
-        Arc::clone(&self.turnstile).lock_owned().await
+    /// Waits until a trial may run: one with a process of its own at once, others when no trial runs with an agent that
+    /// somebody else started; first come, first served.
+    pub(super) async fn place(&self, started: bool) -> Place {
+        Place { _taken: if started { None } else { Some(Arc::clone(&self.turnstile).lock_owned().await) } }
     }
 
     /// An agent for one trial: its process, started if none is idle, or the server that runs elsewhere.
@@ -144,7 +150,16 @@ impl Agents {
         let start = Start {
             command: &wanted.setup.command,
             folder: wanted.folder,
-            environment: environment::of(proxy.address(), wanted.doing).chain(wanted.setup.env.clone()).collect(),
+            environment: environment::of(proxy.address(), wanted.doing)
+                .chain(
+                    wanted
+                        .setup
+                        .base_urls
+                        .iter()
+                        .map(|(variable, name)| (variable.clone(), format!("http://{}/{name}", proxy.address()))),
+                )
+                .chain(wanted.setup.env.clone())
+                .collect(),
             http: wanted.setup.http.as_deref(),
             ready: wanted.setup.ready.as_deref(),
             clock: wanted.clock,

@@ -1,14 +1,14 @@
 //! Resolves a variant's declaration into flow settings and into the environment of one trial.
 
-use super::services::dialect;
-use super::{SetupError, VariantSetup};
+use super::SetupError;
+use super::opened::{FlowSetup, Opened};
+use super::services::{dialect, unknown};
 use crate::flow::{AgentContext, Flow, PromptError, Prompts, Services, Settings, Stages};
 use crate::knowledge::KeywordIndex;
 use crate::plan::{PlannedTrial, VariantSettings};
 use crate::platform::clock::Clock;
 use crate::platform::secrets;
 use crate::provider::{Access, ChatClient, ManagedRetrieval, PerplexityAgent, Refusals, RetryPolicy, SearchService};
-use crate::scenario::Project;
 use crate::trace::Arm;
 use crate::transport::Transport;
 use sha2::{Digest, Sha256};
@@ -38,9 +38,7 @@ pub(super) fn resolve(flow: &dyn Flow, declared: &VariantSettings) -> Result<Set
 /// # Errors
 /// [`SetupError::Provider`] if a provider is unknown or speaks the wrong dialect.
 pub(super) fn environment(
-    project: &Project,
-    trial: &PlannedTrial,
-    setup: &VariantSetup,
+    (opened, planned, setup): (&Opened, &PlannedTrial, &FlowSetup),
     transport: &Arc<dyn Transport>,
     clock: &Arc<dyn Clock>,
     stages: Arc<dyn Stages>,
@@ -49,10 +47,7 @@ pub(super) fn environment(
     let refusals = Arc::new(Refusals::new(Arc::clone(transport), Arc::clone(clock)));
     let transport = &(Arc::clone(&refusals) as Arc<dyn Transport>);
     let policy = RetryPolicy { attempts: setup.declared.limits.transport_retries + 1, seed, ..RetryPolicy::default() };
-    let provider = |name: &str| {
-        let reason = "it is not in the project file".to_owned();
-        project.providers.get(name).ok_or_else(|| SetupError::Provider { provider: name.to_owned(), reason })
-    };
+    let provider = |name: &str| opened.loaded.project.providers.get(name).ok_or_else(|| unknown(name));
     let chat = provider(&setup.declared.model.provider)?;
     let model = ChatClient::new(
         dialect(&setup.declared.model.provider, chat)?,
@@ -76,8 +71,8 @@ pub(super) fn environment(
         }
     };
     let settings = Settings {
-        seed: setup.declared.model.seeded.then(|| sampling_seed(&trial.id)),
-        withhold_history: trial.lane.arm == Arm::Control,
+        seed: setup.declared.model.seeded.then(|| sampling_seed(&planned.id)),
+        withhold_history: planned.lane.arm == Arm::Control,
         ..setup.settings.clone()
     };
     let access = Access { transport: Arc::clone(transport), clock: Arc::clone(clock), policy };

@@ -1,8 +1,8 @@
 //! Decides whether a trial of an external agent can be judged: a refused request got no answer, and an agent that sent
 //! no request was not observed.
 
-use super::replay::error;
 use crate::trace::{Event, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What};
+use crate::trial::outcome::error;
 use crate::trial::proxy::{MODEL_MOUNT, Refused};
 use std::net::SocketAddr;
 

@@ -61,7 +61,7 @@ impl Contact {
         let proxy = open(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).await?;
         let tap = Arc::new(Tap::new(services));
         // Before the process: some ask while they start.
-        let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[]);
+        let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new());
         let doing = if answered { Doing::Replay } else { Doing::Record };
         let process = Process::start(Start {
             command,
@@ -91,7 +91,7 @@ impl Contact {
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let proxy = open(proxy).await?;
         let tap = Arc::new(Tap::new(services));
-        let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[]);
+        let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new());
         Ok(Self { process: None, agent: to(origin, &clock)?, tap, serving, proxy, clock })
     }
 
@@ -101,16 +101,10 @@ impl Contact {
     }
 
     /// Sends one request to the agent; returns its reply, and what it asked until then.
-    pub(crate) async fn send(&self, request: HttpRequest) -> (Result<HttpResponse, String>, Vec<Passed>) {
+    pub(crate) async fn send(&self, request: HttpRequest) -> (Result<HttpResponse, TransportError>, Vec<Passed>) {
         drop(self.tap.take());
         let reply = timeout(&*self.clock, REPLY_LIMIT, self.agent.send(request)).await;
-        let reply = match reply {
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(TransportError::Connection { message, .. })) => Err(message),
-            Ok(Err(other)) => Err(other.to_string()),
-            Err(_) => Err(format!("no reply within {} s", REPLY_LIMIT.as_secs())),
-        };
-        (reply, self.tap.take())
+        (reply.unwrap_or(Err(TransportError::Timeout { after: REPLY_LIMIT })), self.tap.take())
     }
 
     /// Requests that the proxy does not serve, and refused.

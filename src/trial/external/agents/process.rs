@@ -49,7 +49,7 @@ pub(super) struct NotStarted {
 }
 
 /// A running process; dropping it ends it and everything that it started.
-pub(in crate::trial) struct Process {
+pub(in crate::trial::external) struct Process {
     child: Mutex<Child>,
     /// Id of its process group, 0 where there are none.
     group: u32,
@@ -166,17 +166,17 @@ impl Process {
     }
 
     /// The port that it was told to listen at.
-    pub(in crate::trial) fn port(&self) -> u16 {
+    pub(in crate::trial::external) fn port(&self) -> u16 {
         self.port
     }
 
     /// Its standard input and output as a transport, if turns go there.
-    pub(in crate::trial) fn lines(&self) -> Option<Arc<dyn Transport>> {
+    pub(in crate::trial::external) fn lines(&self) -> Option<Arc<dyn Transport>> {
         self.lines.clone().map(|lines| lines as Arc<dyn Transport>)
     }
 
     /// What it printed since the trial began, without secrets.
-    pub(in crate::trial) fn printed(&self) -> String {
+    pub(in crate::trial::external) fn printed(&self) -> String {
         self.output.text()
     }
 

@@ -1,12 +1,15 @@
 //! Resolved settings of an external agent, and how its turns are timed.
 
-use super::trust::{self, Distrust};
 use crate::cassette::LocalTimes;
 use crate::flow::external::{AnswerAt, Endpoint, Pace, Settings, Target, Words};
-use crate::plan::VariantSettings;
+use crate::plan::{Plan, VariantSettings};
 use crate::scenario::external::{ExternalAgent, OPENAI_SHAPE, PORT};
 use crate::settings::expression;
+use crate::transport::Service;
+use crate::trial::SetupError;
+use crate::trial::opened::{Opened, Setup};
 use crate::trial::proxy::{Pattern, Vars};
+use crate::trial::trust::{self, Distrust};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,7 +23,7 @@ const OVERLAP: &str = "overlap";
 
 /// Why an external agent's declaration cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AgentError {
+pub(in crate::trial) enum AgentError {
     /// The URL cannot be posted to.
     #[error("{0} is no address")]
     Address(String),
@@ -49,7 +52,7 @@ pub(super) enum AgentError {
 }
 
 /// Settings shared by all trials of one variant with an external agent.
-pub(super) struct ExternalSetup {
+pub(in crate::trial) struct ExternalSetup {
     /// Settings of the flow, with port 0 in place of `{{port}}`.
     settings: Settings,
     /// Program and arguments that start the agent; empty if it runs elsewhere.
@@ -65,11 +68,15 @@ pub(super) struct ExternalSetup {
     /// Whether each trial has a process of its own.
     pub(super) restarts: bool,
     /// Variant settings for the services behind the proxy.
-    pub(super) declared: VariantSettings,
+    pub(in crate::trial) declared: VariantSettings,
     /// Listening address of the proxy of an agent that runs elsewhere.
     pub(super) proxy: SocketAddr,
     /// Host names the agent uses for the proxy, besides those of this machine.
     pub(super) hosts: Vec<String>,
+    /// Declared services, and their base URLs.
+    pub(super) services: BTreeMap<Service, String>,
+    /// Variables in which a process finds a declared service, and the service's name.
+    pub(super) base_urls: Vec<(String, String)>,
     /// Paths that the proxy may refuse without ending the trial.
     pub(super) may_refuse: Vec<String>,
     /// Patterns of the values that the agent generates per run.
@@ -81,7 +88,11 @@ impl ExternalSetup {
     ///
     /// # Errors
     /// [`AgentError`] for the first invalid setting; `check` reports all of them earlier.
-    pub(super) fn of(agent: &ExternalAgent, variant: &str, declared: VariantSettings) -> Result<Self, AgentError> {
+    pub(in crate::trial) fn of(
+        agent: &ExternalAgent,
+        variant: &str,
+        declared: VariantSettings,
+    ) -> Result<Self, AgentError> {
         let (target, roles) = (&agent.target, &agent.roles);
         let patterns = agent.vars.iter().map(|(name, minted)| {
             let expression = minted.expression.as_deref().map(expression).transpose();
@@ -122,6 +133,12 @@ impl ExternalSetup {
             reset: agent.reset.as_ref().map(|reset| reset.http.clone()),
             ready: target.ready.clone(),
             restarts: target.restart.is_some(),
+            services: agent.services.iter().map(|(name, one)| (Service::declared(name), one.http.clone())).collect(),
+            base_urls: agent
+                .services
+                .iter()
+                .flat_map(|(name, one)| one.env.iter().map(|variable| (variable.clone(), name.clone())))
+                .collect(),
             hosts: agent.proxy_hosts.clone(),
             may_refuse: target.may_refuse.clone(),
             proxy: agent.proxy.parse().map_err(AgentError::Proxy)?,
@@ -131,12 +148,12 @@ impl ExternalSetup {
     }
 
     /// Whether ragcheck starts the agent.
-    pub(super) fn is_started(&self) -> bool {
+    pub(in crate::trial) fn is_started(&self) -> bool {
         !self.command.is_empty()
     }
 
     /// Whether a process remembers no earlier trial: the scenario resets it, or starts it anew.
-    pub(super) fn forgets(&self) -> bool {
+    pub(in crate::trial) fn forgets(&self) -> bool {
         self.restarts || self.reset.is_some()
     }
 
@@ -163,6 +180,22 @@ impl ExternalSetup {
         let endpoints = std::iter::once(&self.settings.target.endpoint).chain(&self.settings.reset);
         endpoints.map(Endpoint::url).try_for_each(|url| trust::may_call(&url))
     }
+}
+
+/// Checks that all external agents of a plan were allowed on the command line; replay requires this too.
+///
+/// # Errors
+/// [`SetupError::Agent`] for the first that was not allowed.
+pub(crate) fn agents_named(opened: &Opened, plan: &Plan) -> Result<(), SetupError> {
+    for (scenario, setups) in opened.setups(plan) {
+        for setup in setups.values() {
+            if let Setup::Agent(setup) = setup {
+                let wrong = |reason| SetupError::Agent { file: scenario.file.clone(), reason };
+                setup.may_be_called().map_err(wrong)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn endpoint(url: &str, port: u16) -> Result<Endpoint, AgentError> {

@@ -1,0 +1,213 @@
+//! What the trials of one plan share, opened once and held as data: settings, knowledge, services, budget, agents.
+//!
+//! [`Trial`] names one trial with what is open for it: `live`, `replay` and `external` are functions over it.
+
+use super::external::{Agents, ExternalSetup};
+use super::knowledge::{self, Asked};
+use super::passages::Named;
+use super::services::{self, Variables};
+use super::{SetupError, environment};
+use crate::flow::{self, Flow, Settings};
+use crate::knowledge::{KnowledgeSource, KnowledgeSources};
+use crate::plan::{Plan, PlannedScenario, PlannedTrial, ResolvedCase, VariantSettings};
+use crate::platform::secrets::Redactor;
+use crate::scenario::Loaded;
+use crate::trace::{EXTERNAL, Trace};
+use crate::transport::{Budget, LiveTransport, Pace};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Everything that the trials of one plan share.
+pub struct Opened {
+    /// The scenarios that the plan was built from.
+    pub(crate) loaded: Arc<Loaded>,
+    /// Folder of the cassettes.
+    pub cassettes: PathBuf,
+    /// Variables that take precedence over the process environment when keys are looked up.
+    pub(crate) variables: Variables,
+    /// Budget and cancellation of all live trials.
+    pub(crate) budget: Arc<Budget>,
+    /// Scenarios, by index in the plan, of which only some trials are drawn: earlier recordings of these trials stay,
+    /// and a new one is noted beside them.
+    pub(crate) in_part: BTreeSet<usize>,
+    /// External agents.
+    pub(crate) agents: Agents,
+    /// Rate limits by provider.
+    pub(super) paces: BTreeMap<String, Arc<Pace>>,
+    /// Passages that trials found.
+    pub(super) passages: Named,
+    /// Setups by scenario of the plan, then by variant.
+    setups: Vec<BTreeMap<String, Setup>>,
+}
+
+/// Setup shared by the trials of one variant, by kind of agent.
+pub(super) enum Setup {
+    /// A built-in flow.
+    Flow(Box<FlowSetup>),
+    /// An external agent.
+    Agent(Box<ExternalSetup>),
+}
+
+/// Setup of a variant whose agent is a built-in flow.
+pub(super) struct FlowSetup {
+    pub(super) flow: &'static dyn Flow,
+    pub(super) knowledge: KnowledgeSources,
+    /// Services that the bases call.
+    pub(super) asked: Asked,
+    pub(super) settings: Settings,
+    pub(super) declared: VariantSettings,
+    /// Connections, opened by the first live trial.
+    pub(super) live: OnceLock<Result<LiveTransport, SetupError>>,
+}
+
+/// One trial, with its plan and what is open for it.
+#[derive(Clone, Copy)]
+pub struct Trial<'o> {
+    pub(crate) opened: &'o Opened,
+    pub(crate) plan: &'o Plan,
+    pub(crate) planned: &'o PlannedTrial,
+}
+
+impl Opened {
+    /// Opens the knowledge and resolves the settings of every scenario of `plan`, which was built from `loaded`. Only
+    /// trials of this plan can be run.
+    ///
+    /// # Errors
+    /// [`SetupError`] for the first thing that cannot be opened or resolved.
+    pub fn new(loaded: Arc<Loaded>, plan: &Plan) -> Result<Self, SetupError> {
+        let mut sources = BTreeMap::new();
+        let setups = plan.scenarios.iter().map(|scenario| setups(&loaded, scenario, &mut sources));
+        Ok(Self {
+            setups: setups.collect::<Result<_, _>>()?,
+            cassettes: loaded.root.join(&loaded.project.cassettes),
+            paces: services::paces(&loaded.project),
+            loaded,
+            variables: Variables::new(),
+            budget: Arc::default(),
+            agents: Agents::default(),
+            passages: Named::default(),
+            in_part: BTreeSet::new(),
+        })
+    }
+
+    /// One trial of the plan.
+    pub fn trial<'o>(&'o self, plan: &'o Plan, planned: &'o PlannedTrial) -> Trial<'o> {
+        Trial { opened: self, plan, planned }
+    }
+
+    /// State machines of every flow of the plan, as stored in `plan.json`.
+    pub fn machines(&self) -> BTreeMap<String, serde_json::Value> {
+        let setups = self.setups.iter().flat_map(BTreeMap::values);
+        let flows = setups.filter_map(|setup| if let Setup::Flow(setup) = setup { Some(setup.flow) } else { None });
+        flows
+            .map(|flow| (flow.description().name.to_owned(), serde_json::to_value(flow.machine()).unwrap_or_default()))
+            .collect()
+    }
+
+    /// Setups of every scenario of the plan.
+    pub(super) fn setups<'o>(
+        &'o self,
+        plan: &'o Plan,
+    ) -> impl Iterator<Item = (&'o PlannedScenario, &'o BTreeMap<String, Setup>)> {
+        plan.scenarios.iter().zip(&self.setups)
+    }
+
+    fn setup(&self, planned: &PlannedTrial) -> Option<&Setup> {
+        self.setups.get(planned.scenario)?.get(&planned.lane.variant)
+    }
+
+    /// Setup of a trial's flow; `None` for an external agent.
+    pub(super) fn flow(&self, planned: &PlannedTrial) -> Option<&FlowSetup> {
+        if let Setup::Flow(setup) = self.setup(planned)? { Some(setup) } else { None }
+    }
+
+    /// Setup of a trial's external agent.
+    pub(super) fn agent(&self, planned: &PlannedTrial) -> Option<&ExternalSetup> {
+        if let Setup::Agent(setup) = self.setup(planned)? { Some(setup) } else { None }
+    }
+
+    /// Settings that a trial's variant declares.
+    pub(crate) fn declared(&self, planned: &PlannedTrial) -> Option<&VariantSettings> {
+        self.setup(planned).map(Setup::declared)
+    }
+
+    /// Redacts every key that the project file names and that is set.
+    pub(crate) fn redactor(&self) -> Redactor {
+        services::redactor(&self.loaded.project, &self.variables)
+    }
+
+    /// A path relative to the project, for messages.
+    pub(super) fn shown<'p>(&self, path: &'p Path) -> &'p Path {
+        path.strip_prefix(&self.loaded.root).unwrap_or(path)
+    }
+}
+
+impl Setup {
+    pub(super) fn declared(&self) -> &VariantSettings {
+        match self {
+            Self::Flow(setup) => &setup.declared,
+            Self::Agent(setup) => &setup.declared,
+        }
+    }
+}
+
+impl FlowSetup {
+    /// Adds the tools offered to the flow, and the roles of declared tools, to a trace.
+    pub(super) fn describe_tools(&self, trace: &mut Trace) {
+        trace.roles = flow::roles(self.flow);
+        trace.offered = Some(self.settings.prompts.tools().iter().map(|tool| tool.name.clone()).collect());
+    }
+}
+
+impl<'o> Trial<'o> {
+    /// The trial's case.
+    pub(super) fn case(self) -> Option<&'o ResolvedCase> {
+        self.plan.case_of(self.planned)
+    }
+
+    /// Names of its scenario and case.
+    pub(super) fn names(self) -> (String, String) {
+        let scenario = self.plan.scenario_of(self.planned).map(|scenario| scenario.name.clone());
+        (scenario.unwrap_or_default(), self.case().map(|case| case.case.clone()).unwrap_or_default())
+    }
+
+    /// The fault that its case asks of a simulator.
+    pub(super) fn fault(self) -> Option<&'o str> {
+        self.case()?.fault.as_deref()
+    }
+}
+
+/// Prepared knowledge bases by name.
+pub(super) type Sources = BTreeMap<String, Arc<dyn KnowledgeSource>>;
+
+/// Setups of a scenario's variants.
+fn setups(
+    loaded: &Loaded,
+    scenario: &PlannedScenario,
+    sources: &mut Sources,
+) -> Result<BTreeMap<String, Setup>, SetupError> {
+    let wrong = |reason: String| SetupError::Settings { file: scenario.file.clone(), reason };
+    let mut setups = BTreeMap::new();
+    for variant in &scenario.variants {
+        let unknown = || wrong(format!("the plan does not say what variant `{}` comes to", variant.name));
+        let declared = variant.settings.clone().ok_or_else(unknown)?;
+        let setup = if variant.flow == EXTERNAL {
+            let agent = scenario.agent.as_ref().ok_or_else(|| wrong("`target` is missing".into()))?;
+            Setup::Agent(Box::new(
+                ExternalSetup::of(agent, &variant.name, declared).map_err(|why| wrong(why.to_string()))?,
+            ))
+        } else {
+            let flow = flow::by_name(&variant.flow)
+                .ok_or_else(|| SetupError::Flow { file: scenario.file.clone(), flow: variant.flow.clone() })?;
+            let settings = environment::resolve(flow, &declared)
+                .map_err(|why| wrong(format!("variant `{}`: {why}", variant.name)))?;
+            let knowledge = knowledge::sources(loaded, scenario, sources)?;
+            let named = declared.managed_retrieval.as_ref().filter(|_| flow.description().managed_retrieval);
+            let asked = Asked::of(&loaded.project, scenario, named.map(|named| named.name.as_str()))?;
+            Setup::Flow(Box::new(FlowSetup { flow, knowledge, asked, settings, declared, live: OnceLock::new() }))
+        };
+        setups.insert(variant.name.clone(), setup);
+    }
+    Ok(setups)
+}

@@ -1,0 +1,226 @@
+//! Prices requests before they are sent, and responses by the tokens that services report.
+
+use super::opened::Opened;
+use crate::cassette::{Exchange, Outcome};
+use crate::plan::PlannedTrial;
+use crate::provider::{EXACT, wire};
+use crate::settings::SearchSettings;
+use crate::settings::price::{Price, Tokens};
+use crate::transport::{HttpRequest, HttpResponse, Service, Tariff, sse};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Prices requests of a trial and their responses.
+pub(super) fn tariff_of(opened: &Opened, planned: &PlannedTrial) -> Arc<dyn Tariff> {
+    let price = |service| {
+        let model = model_of(opened, planned, service)?;
+        opened.loaded.project.prices.get(&model).copied()
+    };
+    Arc::new(Prices {
+        model: price(Service::Model),
+        search: price(Service::Search),
+        embeddings: opened.flow(planned).and_then(|setup| dearest(opened, setup.asked.embeddings())),
+        by_model: prices_by_model(opened, planned),
+    })
+}
+
+/// The prices of the provider that an agent asks which runs elsewhere, by model: which one embeds, it says itself.
+fn prices_by_model(opened: &Opened, planned: &PlannedTrial) -> BTreeMap<String, Price> {
+    let declared = opened.declared(planned).filter(|_| planned.is_external());
+    let Some(provider) = declared.map(|declared| declared.model.provider.as_str()) else { return BTreeMap::new() };
+    let own = |name: &str| Some(name.strip_prefix(provider)?.strip_prefix('/')?.to_owned());
+    opened.loaded.project.prices.iter().filter_map(|(name, price)| Some((own(name)?, *price))).collect()
+}
+
+/// The dearest of these models, `None` where one has no price: a request does not tell which of them it is for.
+fn dearest(opened: &Opened, models: &BTreeSet<String>) -> Option<Price> {
+    let prices = models.iter().map(|model| opened.loaded.project.prices.get(model).copied());
+    let prices = prices.collect::<Option<Vec<Price>>>()?;
+    prices.into_iter().max_by(|one, other| one.input.total_cmp(&other.input))
+}
+
+/// Name under which a trial's service is priced: `provider/model`.
+pub(crate) fn model_of(opened: &Opened, planned: &PlannedTrial, service: Service) -> Option<String> {
+    let declared = opened.declared(planned)?;
+    match service {
+        Service::Model => Some(declared.model.price_name()),
+        Service::Search => declared.search.as_ref().map(SearchSettings::price_name),
+        Service::Embeddings => opened.flow(planned)?.asked.embeddings().first().cloned(),
+        _ => None,
+    }
+}
+
+/// Tokens that a service may add to a request: its own tool instructions, and separators between messages.
+const ADDED_BY_MODEL: u64 = 1_000;
+/// Assumed input and output tokens of a search, which has no limit. After a more expensive answer, that answer's tokens
+/// become the assumption.
+const OF_A_SEARCH: u64 = 4_000;
+
+/// Prices requests to a model of that price; requests to other services are free.
+pub(super) fn tariff(model: Option<Price>) -> Arc<dyn Tariff> {
+    Arc::new(Prices { model, ..Prices::default() })
+}
+
+#[derive(Debug, Default)]
+struct Prices {
+    model: Option<Price>,
+    search: Option<Price>,
+    embeddings: Option<Price>,
+    /// Of an agent that runs elsewhere: prices of embeddings, by model.
+    by_model: BTreeMap<String, Price>,
+}
+
+impl Prices {
+    /// The price of vectors; `body` is a request or an answer, which names its model.
+    fn of_vectors(&self, body: &Value) -> Option<Price> {
+        self.embeddings.or_else(|| self.by_model.get(body.get("model")?.as_str()?).copied())
+    }
+}
+
+impl Tariff for Prices {
+    fn quote(&self, request: &HttpRequest) -> Option<f64> {
+        // A token has at least one byte.
+        let sent = serde_json::to_vec(&*request.body).ok()?.len() as u64;
+        let tokens = |added: u64, output: u64| Tokens { input: Some(sent + added), cached: None, output: Some(output) };
+        match request.service {
+            // Listing models costs nothing.
+            Service::Model | Service::Search if is_free(request) => Some(0.0),
+            Service::Search => self.search?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
+            // A knowledge server has no price, and a managed service has none per token.
+            Service::Knowledge | Service::ManagedRetrieval | Service::Declared(_) => Some(0.0),
+            // Embeddings have no output tokens.
+            Service::Embeddings => self.of_vectors(&request.body)?.of(tokens(0, 0)),
+            _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
+            _ => self.model?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
+        }
+    }
+
+    fn cost(&self, service: Service, profile: &str, response: &HttpResponse) -> Option<f64> {
+        if response.status >= 400
+            || matches!(service, Service::Knowledge | Service::ManagedRetrieval | Service::Declared(_))
+        {
+            return Some(0.0);
+        }
+        if profile == EXACT.name && matches!(service, Service::Model | Service::Search) {
+            return Some(0.0);
+        }
+        let price = match service {
+            Service::Search => self.search,
+            Service::Embeddings => {
+                let body: Value = serde_json::from_slice(&response.body).ok()?;
+                return self.of_vectors(&body)?.of(tokens_read(&response.body)?);
+            }
+            _ => self.model,
+        };
+        let stream = sse::is_stream(&response.headers, &response.body);
+        price?.of(tokens_of(profile, stream, &response.body)?)
+    }
+}
+
+/// Whether a request of the agent's asks for no completion: for a list of models, or how many tokens a text has.
+fn is_free(request: &HttpRequest) -> bool {
+    let path = request.path.split('?').next().unwrap_or_default();
+    request.method == "GET" || path.ends_with("/count_tokens") || path.ends_with(":countTokens")
+}
+
+/// The bound on the tokens of a completion that a request has, in any dialect.
+fn most_tokens(body: &Value) -> Option<u64> {
+    let bound = |fields: &Value| {
+        let names = ["max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens"];
+        names.into_iter().find_map(|name| fields.get(name)?.as_u64())
+    };
+    let one = bound(body).or_else(|| bound(body.get("generationConfig")?));
+    let times = body.get("n").and_then(Value::as_u64).unwrap_or(1).max(1);
+    one.map(|one| one.saturating_mul(times))
+}
+
+/// Token usage of one exchange: zero for a failed request, `None` if the service did not report it.
+pub(crate) fn tokens(exchange: &Exchange) -> Option<Tokens> {
+    let nothing = Tokens { input: Some(0), cached: None, output: Some(0) };
+    let Outcome::Response { status, headers, body, .. } = &exchange.outcome else { return Some(nothing) };
+    if *status >= 400 {
+        return Some(nothing);
+    }
+    if exchange.service == Service::Embeddings.as_str() {
+        return tokens_read(body);
+    }
+    let stream = sse::is_stream(headers, body);
+    tokens_of(&exchange.profile, stream, body)
+}
+
+/// Token usage reported in an embeddings response.
+fn tokens_read(body: &[u8]) -> Option<Tokens> {
+    let usage = serde_json::from_slice::<Value>(body).ok()?;
+    let read = ["/usage/prompt_tokens", "/usage/total_tokens"].into_iter().find_map(|at| usage.pointer(at)?.as_u64());
+    Some(Tokens { input: Some(read?), cached: None, output: Some(0) })
+}
+
+/// Token usage reported in a completion of the named dialect.
+fn tokens_of(dialect: &str, stream: bool, body: &[u8]) -> Option<Tokens> {
+    let dialect = wire::by_name(dialect)?;
+    let document: Value = if stream {
+        let mut assembler = dialect.assembler();
+        for event in sse::read_all(body).ok()? {
+            assembler.push(&event).ok()?;
+        }
+        assembler.document()
+    } else {
+        serde_json::from_slice(body).ok()?
+    };
+    let usage = dialect.decode_response(&document).ok()?.usage;
+    Some(Tokens { input: usage.input, cached: usage.cached, output: usage.output })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const DEAR: Price = Price { input: 1_000_000.0, cached: None, output: 0.0, request: None };
+
+    fn request(service: Service, path: &str, body: Value) -> HttpRequest {
+        let (profile, body) = (&EXACT, Arc::new(body));
+        HttpRequest { service, profile, method: "POST", path: path.into(), body, stream: None, headers: Vec::new() }
+    }
+
+    #[test]
+    fn embeddings_are_reserved_by_their_bytes_and_charged_by_the_tokens_that_the_answer_tells() {
+        let prices = Prices { embeddings: Some(DEAR), ..Prices::default() };
+        let body = json!({"input": ["valve"], "model": "small"});
+        let bytes = body.to_string().len() as f64;
+        let asked = request(Service::Embeddings, "/embeddings", body);
+        assert_eq!(prices.quote(&asked), Some(bytes));
+        let answer = |body: Value| HttpResponse {
+            status: 200,
+            headers: Vec::new(),
+            body: body.to_string().into(),
+            took: std::time::Duration::ZERO,
+            chunks: Vec::new(),
+        };
+        let told = answer(json!({"data": [], "usage": {"prompt_tokens": 3, "total_tokens": 3}}));
+        assert_eq!(prices.cost(Service::Embeddings, "openai-embeddings", &told), Some(3.0));
+        let untold = answer(json!({"data": []}));
+        assert_eq!(prices.cost(Service::Embeddings, "openai-embeddings", &untold), None);
+        assert_eq!(Prices::default().quote(&asked), None, "without a price nothing bounds it");
+    }
+
+    #[test]
+    fn an_embedding_of_a_foreign_agent_is_priced_by_the_model_that_it_names_and_counting_is_free() {
+        let prices = Prices { by_model: BTreeMap::from([("small".to_owned(), DEAR)]), ..Prices::default() };
+        let body = |model: &str| json!({"input": [[101, 7]], "model": model});
+        let asked = |model| prices.quote(&request(Service::Embeddings, "/embeddings", body(model)));
+        assert_eq!((asked("small"), asked("large")), (Some(body("small").to_string().len() as f64), None));
+        for path in ["/v1/messages/count_tokens", "/models/g:countTokens?x=1"] {
+            assert_eq!(Prices::default().quote(&request(Service::Model, path, json!({}))), Some(0.0), "{path}");
+        }
+        assert_eq!(Prices::default().quote(&request(Service::Model, "/v1/messages", json!({}))), None);
+    }
+
+    #[test]
+    fn a_search_is_reserved_before_it_is_sent_and_a_server_of_ones_own_costs_nothing() {
+        let prices = Prices { search: Some(Price { request: Some(2.0), ..Price::default() }), ..Prices::default() };
+        assert_eq!(prices.quote(&request(Service::Search, "/v1/agent", json!({}))), Some(2.0));
+        assert_eq!(prices.quote(&request(Service::Knowledge, "/query", json!({}))), Some(0.0));
+    }
+}

@@ -1,0 +1,158 @@
+//! Checks a new recording before it counts.
+//!
+//! A recording is written only if the trial ran to its end and every service was reachable. It is then loaded and
+//! replayed, and the run reports the replay. A replay that differs from the live trial in anything but time is an
+//! error.
+
+use super::external::MINTED;
+use super::opened::Trial;
+use super::outage::{Origin, with_outage};
+use super::outcome::{Finished, error};
+use super::recording::{Recorder, RecordingError};
+use crate::cassette::{Cassette, Header, LocalTimes};
+use crate::platform::secrets::Redactor;
+use crate::trace::{Event, Trace, TrialEnd, TrialError, TrialErrorKind};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A live trial, with what its recording will hold besides the exchanges.
+pub(super) struct Draft<'t> {
+    /// The redacted trace.
+    pub(super) trace: Trace,
+    /// Durations of local stages.
+    pub(super) times: &'t LocalTimes,
+    /// Values that the agent generated.
+    pub(super) vars: BTreeMap<String, Vec<String>>,
+    /// Redacts every key in use.
+    pub(super) redactor: Arc<Redactor>,
+}
+
+/// Writes the recording of a live trial and replays it. If the replay is equal, the recording replaces the old one and
+/// the replay is the trial's result.
+pub(super) async fn keep<F>(
+    trial: Trial<'_>,
+    recorder: Recorder,
+    draft: Draft<'_>,
+    replay: impl Fn(Cassette) -> F,
+) -> Finished
+where
+    F: Future<Output = Result<Finished, Box<TrialError>>>,
+{
+    let Draft { trace, times, vars, redactor } = draft;
+    let mut trace = with_outage(trial, trace, &Origin::new());
+    if let TrialEnd::Error(why) = &mut trace.end {
+        use TrialErrorKind::{NothingAsked, Provider, ProxyRefused};
+        if matches!(why.kind, Provider | ProxyRefused | NothingAsked) {
+            why.detail.push("nothing was written; an earlier recording is as it was".to_owned());
+        }
+        return Finished::of(trace);
+    }
+    let broken = |why: RecordingError| {
+        end_unless_writable(trial, &why);
+        trial.failed(&error(TrialErrorKind::CassetteBroken, &why.to_string(), Vec::new()))
+    };
+    let (cassette, written) = match recorder.write(times, vars, trace.evidence.knowledge.clone(), &redactor) {
+        Ok(written) => written,
+        Err(why) => return broken(why),
+    };
+    let mut finished = match replay(cassette).await {
+        Ok(finished) => finished,
+        Err(why) => return trial.failed(&why),
+    };
+    if let Some(difference) = difference(&trace, &finished.trace) {
+        let message = "the replay of what was just recorded differs from the live trial";
+        let mut detail = vec![difference.clone(), "an earlier recording is as it was".to_owned()];
+        if trial.planned.is_external() {
+            let usual = "values that the agent generates per run (dates, ids) are declared in `vars`";
+            detail.extend((!difference.contains(MINTED)).then(|| usual.to_owned()));
+            let agent = trial.opened.agent(trial.planned);
+            let forgets = agent.is_some_and(|agent| agent.is_started() && agent.forgets());
+            detail.extend((!forgets).then(|| {
+                "the replay ran in a process that no other trial ran in: if your agent remembers earlier trials, \
+                 declare `reset`, or `target.restart: trial`"
+                    .to_owned()
+            }));
+        }
+        let why = *error(TrialErrorKind::CassetteBroken, message, detail);
+        // Each trial that differs is shown with its own difference.
+        finished.trace.end = TrialEnd::Error(TrialError { cause: format!("{message}: {difference}"), ..why });
+    } else if let Some(first) = first_draw(trial, &trace, &replay).await {
+        return first.run_again(finished);
+    } else if let Err(why) = written.place() {
+        return broken(why);
+    }
+    finished
+}
+
+/// Replay of the existing recording, which stays because the trial was drawn before and nothing under test has changed.
+/// `None` if all trials of the scenario are drawn, there is no recording, or it no longer replays.
+async fn first_draw<F>(trial: Trial<'_>, live: &Trace, replay: &impl Fn(Cassette) -> F) -> Option<Finished>
+where
+    F: Future<Output = Result<Finished, Box<TrialError>>>,
+{
+    if !trial.opened.in_part.contains(&trial.planned.scenario) {
+        return None;
+    }
+    let cassette = trial.recording().ok()?;
+    let Header { subject, knowledge, .. } = &cassette.header;
+    let same = subject.is_empty() || *subject == trial.plan.subject(trial.planned);
+    if !same || *knowledge != live.evidence.knowledge {
+        return None;
+    }
+    let first = replay(cassette).await.ok()?;
+    (first.trace.end == TrialEnd::Completed).then_some(first)
+}
+
+/// Ends the run if a recording failed for lack of disk space or permission: later recordings would be paid for and fail
+/// too.
+fn end_unless_writable(trial: Trial<'_>, why: &RecordingError) {
+    if let Some((what, remedy)) = why.lasting() {
+        trial.opened.budget.end(&format!("{what} ({why}): {remedy}"));
+    }
+}
+
+/// First difference, other than time, between two traces of one trial. Parallel conversations are compared one by one.
+fn difference(live: &Trace, replayed: &Trace) -> Option<String> {
+    if let TrialEnd::Error(problem) = &replayed.end {
+        let detail = problem.detail.join("\n");
+        return Some(format!("{}: {}\n{detail}", problem.kind.label(), problem.message));
+    }
+    let (ours, theirs) = (by_conversation(live), by_conversation(replayed));
+    for (conversation, events) in &ours {
+        let others = theirs.get(conversation).map_or(&[][..], Vec::as_slice);
+        for (index, event) in events.iter().enumerate() {
+            if others.get(index) != Some(event) {
+                let other = others.get(index).cloned().unwrap_or_default();
+                return Some(format!("conversation {conversation}, event {index}: live {event}, replayed {other}"));
+            }
+        }
+        if others.len() > events.len() {
+            return Some(format!("conversation {conversation}: the replay has more events"));
+        }
+    }
+    None
+}
+
+fn by_conversation(trace: &Trace) -> BTreeMap<u32, Vec<serde_json::Value>> {
+    let mut events: BTreeMap<u32, Vec<serde_json::Value>> = BTreeMap::new();
+    for event in &trace.events {
+        events.entry(event.conversation).or_default().push(timeless(event));
+    }
+    events
+}
+
+fn timeless(event: &Event) -> serde_json::Value {
+    fn strip(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Object(map) => {
+                map.retain(|key, _| !key.ends_with("_us"));
+                map.values_mut().for_each(strip);
+            }
+            serde_json::Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::to_value(event).unwrap_or_default();
+    strip(&mut value);
+    value
+}

@@ -1,0 +1,194 @@
+"""Metrics of an agent that logs its steps."""
+from text import numbers
+from trial import given, ran
+
+
+def logged(turn, kind):
+    return [(at, what["logged"][kind]) for at, what in enumerate(turn.events) if kind in logs(what)]
+
+
+def logs(what):
+    entry = what.get("logged", {})
+    return entry if isinstance(entry, dict) else {entry: None}
+
+
+def logging_turns(trial):
+    return [turn for turn in trial.turns.values() if any("logged" in what for what in turn.events)]
+
+
+def approach_changes(trial):
+    """After the second failure of a kind, the next step of the turn takes another approach; the model's own failures are none."""
+    units = []
+    for turn in logging_turns(trial):
+        steps = [
+            (entry["step"], entry["approach"], entry.get("kind"))
+            for what in turn.events
+            for kind, entry in logs(what).items()
+            if kind == "thought" or kind == "failure" and entry["kind"] != "model_unavailable"
+        ]
+        seen = set()
+        for at, (step, approach, kind) in enumerate(steps):
+            if kind is None:
+                continue
+            later = next((other for number, other, _ in steps[at + 1:] if number > step), None)
+            if kind in seen and later is not None:
+                units.append(later != approach)
+            seen.add(kind)
+    return units
+
+
+def irrelevant_citation_rate(trial):
+    """Of the sources of answers, and of numbers that stand for none: True where it was not graded relevant in its turn."""
+    units = []
+    for turn in logging_turns(trial):
+        if turn.answer():
+            relevant = {name for _, note in logged(turn, "graded") for name in note["relevant"]}
+            sources = turn.answer()["sources"]
+            units += [source["id"] not in relevant for source in sources]
+            units += [True for number in numbers(turn.answer()["text"]) if not 1 <= number <= len(sources)]
+    return units
+
+
+def compaction_keeps(trial):
+    """The completion after a compaction is shown the decisions, preferences and lessons of the session, of each the last sixteen."""
+    units, sessions = [], {}
+    for turn in logging_turns(trial):
+        known = sessions.setdefault(turn.conversation, {"noted": [], "reflection": []})
+        due = None
+        for what in turn.events:
+            for kind, entry in logs(what).items():
+                if kind == "started_afresh":
+                    known["noted"], known["reflection"] = [], []
+                if kind in known and entry["shown"] not in known[kind]:
+                    known[kind] = (known[kind] + [entry["shown"]])[-16:]
+                if kind == "compacted" and entry["done"]:
+                    due = set(known["noted"] + known["reflection"] + entry["keeps"])
+            if "model_called" in what and due is not None:
+                units.append(due <= set(what["model_called"]["shown"]))
+                due = None
+    return units
+
+
+STOPPING = ("steps_used_up", "retries_used_up", "budget_used_up", "timeout", "model_unavailable")
+
+
+def degradation_notices(trial):
+    """What a turn went on without, by its moves and results; each must be told in the answer or the error."""
+    units = []
+    for turn in logging_turns(trial):
+        if turn.end is None:
+            continue
+        moves = {move["on"] for move in turn.of("moved")}
+        lacks = {about for on, about in (("shorter_context", "context"), ("partial_result", "partial")) if on in moves}
+        lacks |= {"stopped"} if moves & set(STOPPING) else set()
+        lacks |= {"window" for _, note in logged(turn, "compacted") if not note["done"]}
+        lacks |= {"session" for _ in logged(turn, "started_afresh")}
+        lacks |= {"budget" for _, note in logged(turn, "estimated") if note.get("warn") and note["most"] > note["warn"]}
+        searched = [call for call in trial.calls(turn, "knowledge") if ran(call)]
+        lacks |= {"search"} if searched and given(searched[-1], "search") is None else set()
+        lacks |= {"own_knowledge"} if turn.answer() and not turn.answer()["sources"] else set()
+        ended = turn.end["outcome"]
+        got = ended["answered"]["text"] if "answered" in ended else ended["failed"]["message"]
+        told = {note["about"] for _, note in logged(turn, "notice") if note["text"] in got}
+        units += [about in told for about in sorted(lacks)]
+    return units
+
+
+def state_persistence(trial):
+    """Each change of state is followed by its storing before anything else is done; a restart goes on in the state stored last."""
+    units, stored = [], {}
+    for turn in logging_turns(trial):
+        excused = any(note["about"] == "session" for _, note in logged(turn, "notice")) and not logged(turn, "started_afresh")
+        if excused:
+            continue  # the store is broken and the user knows: nothing can be stored
+        due = []
+        for what in turn.events:
+            if "persisted" in logs(what):
+                stored[turn.conversation] = state = logs(what)["persisted"]["state"]
+                units += [wanted in (None, state) for wanted in due]
+                due = []
+            elif "restored" in logs(what):
+                if logs(what)["restored"].get("state"):
+                    units.append(logs(what)["restored"]["state"] == stored.get(turn.conversation))
+            elif "turn_started" in what or "turn_ended" in what or "moved" in what:
+                units += [False for _ in due]
+                due = [what["moved"]["to"] if "moved" in what else "ended" if "turn_ended" in what else None]
+            elif "model_called" in what or "tool_called" in what:
+                units += [False for _ in due]
+                due = []
+        units += [False for _ in due]
+    return units
+
+
+def step_limit(trial, most):
+    """A step is the stretch from one grounding to the next; it counts where a search ran in it."""
+    units = []
+    for turn in trial.turns.values():
+        steps, current, any_step = set(), None, False
+        for what in turn.events:
+            if "grounding" in logs(what):
+                current, any_step = logs(what)["grounding"]["step"], True
+            call = what.get("tool_called")
+            if call and trial.role(call) == "knowledge" and ran(call):
+                steps.add(current)
+        if any_step:
+            units.append(len(steps) <= int(most))
+    return units
+
+
+def reasoned_calls(trial):
+    units = []
+    for turn in trial.turns.values():
+        thought = False
+        for what in turn.events:
+            if "model_called" in what:
+                thought = False
+            if "thought" in logs(what):
+                thought = bool(logs(what)["thought"]["text"].strip())
+            call = what.get("tool_called")
+            if call and trial.role(call) == "knowledge" and ran(call):
+                units.append(thought)
+    return units
+
+
+def session_budget(trial):
+    limit = next((note["limit"] for turn in trial.turns.values() for _, note in logged(turn, "estimated") if note.get("limit")), None)
+    units, used = [], {}
+    for turn in trial.turns.values():
+        for call in turn.of("model_called"):
+            completion = call["reply"].get("completion")
+            if completion and "input_tokens" in completion and limit:
+                session = turn.conversation
+                used[session] = used.get(session, 0) + completion["input_tokens"] + completion["output_tokens"]
+                units.append(used[session] <= limit)
+    return units
+
+
+def later_completions(turn, at):
+    return [what["model_called"] for what in turn.events[at + 1:] if "model_called" in what]
+
+
+def lessons_shown(trial):
+    """Reflections with a completion after them in their turn; every such completion was shown the lesson."""
+    return [
+        all(note.get("shown") in call["shown"] for call in later_completions(turn, at))
+        for turn in trial.turns.values()
+        for at, note in logged(turn, "reflection")
+        if later_completions(turn, at)
+    ]
+
+
+def compaction_savings(trial):
+    return [note["after"] <= 0.8 * note["before"] for turn in trial.turns.values() for _, note in logged(turn, "compacted") if note["done"]]
+
+
+def failure_contexts(trial):
+    """The log of a failure holds the messages and the state of the last completion before it."""
+    units = []
+    for turn in trial.turns.values():
+        for at, note in logged(turn, "failure"):
+            before = [what["model_called"] for what in turn.events[:at] if "model_called" in what]
+            context = note.get("context") or {}
+            shown = before[-1]["shown"] if before else [None]  # what the model then answered may follow
+            units.append(context.get("shown", [])[: len(shown)] == shown and context.get("state") == before[-1]["state"])
+    return units

@@ -1,0 +1,174 @@
+"""Metrics of the agent with tools: each returns one True or False per unit, or None where it cannot be asked."""
+import math
+
+from expectations import remembered
+from text import folded
+from trial import given, ran
+
+
+def mandatory_call_rate(trial, role, at="after_retry"):
+    if not trial.plays(role):
+        return None
+    units = []
+    for turn in trial.turns.values():
+        called = any(ran(call) for call in trial.calls(turn, role))
+        fed_back = any(trial.roles.get(note.get("tool")) == role for note in turn.of("fed_back"))
+        units.append(called and not (at == "first" and fed_back))
+    return units
+
+
+def first_attempt_rate(trial, machines, role="respond"):
+    """The first attempt is the first completion in the final phase that calls the tool or calls nothing.
+
+    The final phase is a state from which an answer ends the turn. Before it nothing is consumed: a reply that comes while
+    the keywords are due is refused, and is no attempt.
+    """
+    if not trial.plays(role):
+        return None
+    moves = machines[trial.lane["flow"]]["transitions"]
+    final = {move["from"] for move in moves if move["on"] == "answered"}
+    return [first_attempt(trial, turn, role, final) for turn in trial.turns.values()]
+
+
+def first_attempt(trial, turn, role, final):
+    for request in turn.of("model_called"):
+        completion = request["reply"].get("completion")
+        if not completion or request["state"] not in final:
+            continue
+        made = [call for call in turn.of("tool_called") if call["call"] == request["call"] and trial.role(call) == role]
+        if made or not completion.get("calls"):
+            return len(made) == 1 and made[0]["outcome"].get("ok") == "responded"
+    return False
+
+
+def keyword_coverage(trial):
+    if not trial.plays("external"):
+        return None
+    units = []
+    for turn in trial.turns.values():
+        results = [given(call, "external")["result"] for call in trial.calls(turn, "external") if given(call, "external")]
+        if results:
+            kept = [given(call, "indexed") for call in trial.calls(turn, "index")]
+            units.append(all(any(k and k["result"] == r and k["keywords"] and set(k["keywords"]) <= set(k["read_back"]) for k in kept) for r in results))
+    return units
+
+
+def turn_success_rate(trial):
+    return [turn.answer() is not None for turn in trial.turns.values()]
+
+
+def latency(trial, limit):
+    return [seconds(turn) < limit for turn in trial.turns.values()]
+
+
+def seconds(turn):
+    return turn.end["took_us"] / 1e6 if turn.answer() else math.inf
+
+
+def labelled(trial, kind, unrelated):
+    wanted = {"all": {"repeat", "paraphrase", "related"} | ({"unrelated"} if unrelated else set())}.get(kind, {kind})
+    for turn in trial.turns.values():
+        label = trial.script[turn.conversation].get("related")
+        if label and label.get("kind", "related") in wanted:
+            source = [script["name"] for script in trial.script].index(label["to"])
+            searches = [given(call, "search") for call in trial.calls(turn, "knowledge")]
+            yield label, source, [search for search in searches if search]
+
+
+def is_relevant(chunk, label):
+    return any(chunk == name or chunk.split("#")[0] == name for name in label.get("relevant", []))
+
+
+def with_learned(search, label, source):
+    learned = "learned" in label.get("relevant", [])
+    return any(
+        (learned and hit["learned"]["conversation"] == source) if hit.get("learned") else is_relevant(hit["id"], label)
+        for hit in search["hits"]
+    )
+
+
+def learned_retrieval(trial, kind="all"):
+    return [
+        any(with_learned(search, label, source) for search in searches)
+        and not any(is_relevant(chunk, label) for search in searches for chunk in search.get("without_learned", []))
+        for label, source, searches in labelled(trial, kind, False)
+    ]
+
+
+def learned_found(trial, kind="all"):
+    return [
+        "learned" in label["relevant"]
+        and any(hit.get("learned", {}).get("conversation") == source for search in searches for hit in search["hits"])
+        for label, source, searches in labelled(trial, kind, False)
+    ]
+
+
+def learned_harm(trial, kind="all"):
+    units = []
+    for label, _, searches in labelled(trial, kind, True):
+        if not searches:
+            continue
+        if label.get("kind") == "unrelated":
+            units.append(any(hit.get("learned") for search in searches for hit in search["hits"]))
+            continue
+        found = {hit["id"] for search in searches for hit in search["hits"] if not hit.get("learned")}
+        before = {chunk for search in searches for chunk in search.get("without_learned", [])}
+        units.append(any(is_relevant(chunk, label) and chunk not in found for chunk in before))
+    return units
+
+
+def retry_recovery(trial, by="attempt", accounts="model+tool"):
+    named = accounts.split("+")
+    return [retry["recovered"] for turn in trial.turns.values() for retry in turn.of("retried") if retry["account"] in named]
+
+
+def context_preservation(trial):
+    """One unit a trial with a conversation of several turns."""
+    if not any(len(script["turns"]) > 1 for script in trial.script):
+        return []
+    return [all(history_shown(trial, turn) and probes_hold(turn) for turn in trial.turns.values())]
+
+
+def history_shown(trial, turn):
+    if turn.end is None:
+        return False
+    if turn.number == 0:
+        return True
+    before = trial.turns[turn.conversation, turn.number - 1].end["history"]
+    return all(
+        [shown for shown in call["shown"] if not shown.startswith("system:")][: len(before)] == before
+        for call in turn.of("model_called")
+    )
+
+
+def probes_hold(turn):
+    return all(remembered(probe, turn) for probe in (turn.planned.get("expect") or {}).get("context", {}).get("probes", []))
+
+
+def order_violation_rate(trial):
+    return [any("out_of_order" in call["outcome"] for call in turn.of("tool_called")) for turn in trial.turns.values()]
+
+
+def verbatim_query_rate(trial, role):
+    if not trial.plays(role):
+        return None
+    return [
+        folded(call["arguments"]["query"]) == folded(turn.query)
+        for turn in trial.turns.values()
+        for call in trial.calls(turn, role)
+        if isinstance(call["arguments"], dict) and isinstance(call["arguments"].get("query"), str)
+    ]
+
+
+def state_machine_conformance(trial, machines):
+    machine = machines[trial.lane["flow"]]
+    allowed = {(move["from"], move["on"], move["to"]) for move in machine["transitions"]}
+    for turn in trial.turns.values():
+        state = machine["initial"]
+        for move in turn.of("moved"):
+            if move["from"] != state or (move["from"], move["on"], move["to"]) not in allowed:
+                return [False]
+            state = move["to"]
+        if turn.began and state not in machine["terminal"]:
+            return [False]
+    return [True]

@@ -1,0 +1,92 @@
+//! Conversations of other agents: shapes that are read or refused, the project's criteria, and how many are needed.
+
+use super::project::{Outcome, Project};
+use serde_json::{Value, json};
+
+/// Imports these conversations in a project.
+fn import(project: &Project, conversations: &[Value], more: &[&str]) -> Outcome {
+    let lines: Vec<String> = conversations.iter().map(|one| format!("{one}\n")).collect();
+    project.write("log.jsonl", &lines.concat());
+    project.run(&[&["score", "--import", "messages", "log.jsonl"][..], more].concat())
+}
+
+fn answered(number: usize) -> Value {
+    json!([{"role": "user", "content": format!("Question {number}?")}, {"role": "assistant", "content": "An answer."}])
+}
+
+fn criteria(project: &Project) -> Vec<String> {
+    let run = project.latest("run.json");
+    let rows = run["criteria"].as_array().expect("criteria").iter();
+    rows.map(|row| format!("{} {}", row["id"].as_str().expect("an id"), row["verdict"].as_str().expect("one")))
+        .collect()
+}
+
+#[test]
+fn the_projects_criteria_apply_beside_the_usual_ones_and_others_take_the_place_of_both() {
+    let project = Project::starter();
+    import(&project, &[answered(1)], &[]).expect_code(1);
+    let rows = criteria(&project);
+    assert_eq!(
+        rows,
+        [
+            "SEARCH NOT_MEASURED",
+            "FIRST NOT_MEASURED",
+            "TIME NOT_MEASURED",
+            "answers INCONCLUSIVE",
+            "tasks NOT_MEASURED"
+        ]
+    );
+    project.write(
+        "mine.yaml",
+        "about: mine\ncriteria:\n  - {id: MINE, about: answers, metric: turn_success_rate, target: '= 100%', kind: point, required: true}\n",
+    );
+    import(&project, &[answered(1)], &["--criteria", "mine.yaml"]).expect_code(0);
+    assert_eq!(criteria(&project), ["MINE PASS"]);
+    // A criterion of the project that conversations can meet or fail decides the exit code.
+    project.edit("ragcheck.yaml", "criteria: scenarios/criteria.yaml", "criteria: mine.yaml");
+    let silent = json!([{"role": "user", "content": "And this?"}]);
+    import(&project, &[answered(1), silent], &[]).expect_code(1);
+    assert!(criteria(&project).contains(&"MINE FAIL".to_owned()), "{:?}", criteria(&project));
+}
+
+#[test]
+fn below_the_number_that_a_criterion_needs_the_import_says_so_and_how_many() {
+    let project = Project::starter();
+    let few: Vec<Value> = (0..3).map(answered).collect();
+    let outcome = import(&project, &few, &[]);
+    outcome.expect_code(1);
+    let words = "too few for `answers`: 3 conversations imported, 3/3 = 100.0 %, true rate at least 36.8 %; inconclusive: \
+                 met, not shown: 56 more conversations at this rate would show it";
+    assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    // The number holds: one fewer is too few, and that many are enough.
+    for (number, enough) in [(58, false), (59, true)] {
+        let outcome = import(&project, &(0..number).map(answered).collect::<Vec<_>>(), &[]);
+        assert_eq!(outcome.stderr.contains("too few for `answers`"), !enough, "{number}: {}", outcome.stderr);
+        assert_eq!(criteria(&project).contains(&"answers PASS".to_owned()), enough, "{:?}", criteria(&project));
+    }
+}
+
+#[test]
+fn a_conversation_of_an_unknown_shape_is_an_error_that_names_it_and_the_shapes_that_are_read() {
+    let calls = |content: Value| {
+        json!([{"role": "user", "content": "Why?"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "find", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": content}]},
+            {"role": "assistant", "content": "So."}])
+    };
+    for (conversation, seen) in [
+        (json!([{"speaker": "me", "words": "hi"}]), "an object with `speaker`, `words`"),
+        (calls(json!([{"type": "hologram", "text": "38 ohms"}])), "a part of the type `hologram`"),
+        (calls(json!({"ohms": 38})), "a part that is an object with `ohms`"),
+    ] {
+        let project = Project::starter();
+        let outcome = import(&project, &[conversation, answered(1)], &[]);
+        outcome.expect_code(3);
+        let told = super::external::plain(&outcome.stdout);
+        assert!(told.contains("2 trials: 1 PASS, 1 ERROR") && told.contains(seen), "{}", outcome.stdout);
+        for shape in ["OpenAI chat messages", "Anthropic messages", "Gemini contents", "Bedrock Converse messages"] {
+            assert!(told.contains(shape), "{shape} is not named: {}", outcome.stdout);
+        }
+        assert!(!outcome.stdout.contains("38 ohms"), "{}", outcome.stdout);
+    }
+}
