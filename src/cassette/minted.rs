@@ -188,7 +188,7 @@ fn name(line: &str, at: &str, shape: &str) -> String {
     let lower = line.to_ascii_lowercase();
     let mut said = lower.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     let said = said.rfind(|word| plain(word)).map(str::to_owned);
-    let member = at.rsplit('/').find(|step| plain(step) && *step != "content" && *step != "text");
+    let member = at.rsplit('/').find(|step| plain(step));
     let word = said.or_else(|| member.map(str::to_ascii_lowercase));
     let word = word.map(|word| word.replace('_', "-").trim_matches('-').to_owned());
     word.filter(|word| !word.is_empty())
