@@ -275,10 +275,10 @@ fn merged(one: &str, other: &str) -> Option<String> {
         return None;
     }
     let index = |step: &str| step == "*" || !step.is_empty() && step.chars().all(|letter| letter.is_ascii_digit());
-    let steps = ours.iter().zip(&theirs).map(|(ours, theirs)| match ours == theirs {
-        true => Some(*ours),
-        false => (index(ours) && index(theirs)).then_some("*"),
-    });
+    let steps = ours
+        .iter()
+        .zip(&theirs)
+        .map(|(ours, theirs)| if ours == theirs { Some(*ours) } else { (index(ours) && index(theirs)).then_some("*") });
     Some(steps.collect::<Option<Vec<_>>>()?.join("/"))
 }
 

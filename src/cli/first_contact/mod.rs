@@ -370,10 +370,10 @@ fn shown(trace: &Trace, findings: &Findings) -> Shown {
     let mut shown = Shown::default();
     for event in &trace.events {
         match &event.what {
-            What::ToolCalled(ToolCalled { tool, .. }) if findings.tools.iter().any(|known| known.name == *tool) => {
-                if shown.calls.last() != Some(tool) {
-                    shown.calls.push(tool.clone());
-                }
+            What::ToolCalled(ToolCalled { tool, .. })
+                if findings.tools.iter().any(|known| known.name == *tool) && shown.calls.last() != Some(tool) =>
+            {
+                shown.calls.push(tool.clone());
             }
             What::TurnEnded(TurnEnded { outcome: TurnOutcome::Answered(answer), .. }) => {
                 shown.answer.clone_from(&answer.text);

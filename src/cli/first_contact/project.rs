@@ -154,16 +154,16 @@ pub(super) fn scenario(findings: &Findings, shown: Option<&Shown>) -> String {
     match &met.shape.sources {
         Some(sources) => text += &format!("  sources: {}\n", pointer(sources)),
         None => {
-            text += "  # The reply names no sources. If it can: `sources: /sources`, a pointer to a list of ids, addresses or objects.\n"
+            text += "  # The reply names no sources. If it can: `sources: /sources`, a pointer to a list of ids, addresses or objects.\n";
         }
     }
     match &findings.reset {
         Some(url) => text += &format!("reset: {{http: {}}}\n", quoted(url)),
         None if findings.http.is_none() => {
-            text += "# If the agent remembers earlier conversations: `restart: trial` in `target`.\n"
+            text += "# If the agent remembers earlier conversations: `restart: trial` in `target`.\n";
         }
         None => {
-            text += "# If the agent remembers earlier conversations: `reset: {http: …}`, a URL that clears its memory, or `restart: trial` in\n# `target`.\n"
+            text += "# If the agent remembers earlier conversations: `reset: {http: …}`, a URL that clears its memory, or `restart: trial` in\n# `target`.\n";
         }
     }
     text += &roles_block(findings);

@@ -18,7 +18,7 @@ pub(super) const SIMULATOR: &str = "simulator";
 /// Port of the simulator, if it is free.
 const USUAL_PORT: u16 = 8091;
 /// Limit of one request.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// Providers by name: the dialect's family, the base URL and the variable of the key.
 const KNOWN: [(&str, &str, &str, &str); 10] = [
@@ -72,10 +72,13 @@ pub(super) fn checked(provider: Option<&str>) -> Result<(), Unmet> {
     )))
 }
 
+/// Transports by service.
+type Ways = BTreeMap<Service, Arc<dyn Transport>>;
+
 /// Hands each request to the provider that its first request led to.
 pub(super) struct Services {
     given: Option<String>,
-    state: tokio::sync::Mutex<(Chosen, BTreeMap<Service, Arc<dyn Transport>>)>,
+    state: tokio::sync::Mutex<(Chosen, Ways)>,
 }
 
 impl Services {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long one reply is awaited.
-const REPLY_LIMIT: Duration = Duration::from_secs(120);
+const REPLY_LIMIT: Duration = Duration::from_mins(2);
 
 /// Why there is no contact, and the last lines of the process.
 #[derive(Debug)]
