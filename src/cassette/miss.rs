@@ -5,6 +5,7 @@ use super::delta;
 use super::difference::{Difference, differences, distance};
 use super::exchange::{Cassette, StoredRequest};
 use super::layout::Layout;
+use super::minted::{Minted, minted};
 use super::pool::Taken;
 use super::word_diff::printable;
 use crate::platform::secrets::{MARK, Redactor};
@@ -23,6 +24,8 @@ pub(crate) struct Explanation {
     pub cause: String,
     /// Lines on the nearest exchange, the differences, and how to re-record.
     pub detail: Vec<String>,
+    /// Values that the agent may generate per run: where the request differs from the nearest exchange.
+    pub minted: Vec<Minted>,
 }
 
 /// Explains why `request` to `service` has no recorded response, given the pool's answer `taken`.
@@ -43,7 +46,8 @@ pub(crate) fn explain(
     let file = cassette.place();
     let told = |cause: String, summary: &str, mut detail: Vec<String>| {
         detail.push(remedy.clone());
-        Explanation { message: format!("cassette miss: {place}: {summary}"), cause, detail }
+        let message = format!("cassette miss: {place}: {summary}");
+        Explanation { message, cause, detail, minted: Vec::new() }
     };
     if taken == Taken::UsedUp {
         let times = cassette.exchanges.iter().filter(|exchange| exchange.key == key).count();
@@ -123,7 +127,7 @@ pub(crate) fn explain(
     };
     let shown: Vec<&str> = found.iter().flat_map(|difference| &difference.lines).map(String::as_str).collect();
     let cause = if shown.is_empty() { summary.clone() } else { format!("{summary}: {}", shown.join(" ")) };
-    told(printable(&cause, 600), &summary, detail)
+    Explanation { minted: minted([(&nearest.body, &now)]), ..told(printable(&cause, 600), &summary, detail) }
 }
 
 fn listed(found: &[Difference]) -> String {

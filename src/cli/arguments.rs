@@ -35,7 +35,8 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Make a project: questions, documents, two prompts, criteria, recordings. It runs at once, without a key.
+    /// Make a project: questions, documents, two prompts, criteria, recordings. It runs at once, without a key. With
+    /// `--agent`: a project that tests an agent of yours.
     Init(Init),
     /// Run scenarios, evaluate them and report.
     Run(Run),
@@ -78,6 +79,20 @@ pub(super) struct Init {
     /// The folder; it is made where it is missing. No file in it is overwritten.
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
+    /// Make a project for an agent of yours: the command that starts it, or the URL of a running one. It is asked one
+    /// question; what it replies and what it asks its model show how it is tested.
+    #[arg(long, value_name = "CMD|URL")]
+    pub agent: Option<String>,
+    /// With --agent: the path to which a question is posted; by default the usual ones are tried.
+    #[arg(long, value_name = "PATH", requires = "agent")]
+    pub path: Option<String>,
+    /// With --agent: who answers the agent's requests: openai, anthropic, google, …, simulator, or a base URL; by default
+    /// told by the first request and the keys that are set, else the simulator.
+    #[arg(long, value_name = "NAME|URL", requires = "agent")]
+    pub provider: Option<String>,
+    /// With --agent: the question.
+    #[arg(long, value_name = "TEXT", requires = "agent")]
+    pub question: Option<String>,
 }
 
 /// Which trials.

@@ -2,6 +2,7 @@
 
 use super::arguments::Init;
 use super::exit::Exit;
+use super::first_contact;
 use super::output::{self, Problem};
 use super::schema;
 use crate::cli::starter;
@@ -20,6 +21,9 @@ const SHOWN: usize = 5;
 /// # Errors
 /// If a project file already exists, in which case nothing is written; or if the folder cannot be written.
 pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
+    if let Some(agent) = &given.agent {
+        return first_contact::run(given, agent);
+    }
     let folder = given.folder.as_path();
     let schemas = ["scenario", "criteria", "project"].into_iter();
     let schemas = schemas.filter_map(|of| Some((format!("schema/{of}.json"), schema::text(of)?)));

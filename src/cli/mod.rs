@@ -15,6 +15,7 @@ pub(crate) mod diagnostic;
 mod estimate;
 mod exit;
 mod explain;
+mod first_contact;
 mod history;
 mod import;
 mod index_arguments;
@@ -148,7 +149,8 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), output::Problem> {
     for pair in &arguments.trust {
         trial::trust::trust(pair).map_err(|why| format!("--trust: {why}"))?;
     }
-    for url in &arguments.agent {
+    let starts = |agent: &&String| matches!(arguments.command, Command::Init(_)) && !first_contact::is_url(agent);
+    for url in arguments.agent.iter().filter(|agent| !starts(agent)) {
         trial::trust::name_agents(url).map_err(|why| format!("--agent: {why}"))?;
     }
     if let Ok(urls) = std::env::var("RAGCHECK_AGENT") {

@@ -50,6 +50,15 @@ pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
     Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
 }
 
+/// Reads a behaviour that this program wrote.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn parse(text: &str) -> Result<Behaviour, yaml::ReadError> {
+    let behaviour: Behaviour = yaml::read(text)?;
+    Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
+}
+
 fn begin(place: Place) -> (u32, u32) {
     (place.line, place.column)
 }

@@ -28,6 +28,7 @@ mod wire;
 pub use behaviour::Behaviour;
 pub(crate) use behaviour::schema;
 pub use load::load;
+pub(crate) use load::parse;
 pub use mistake::BehaviourError;
 pub(crate) use server::serve;
 

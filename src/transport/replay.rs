@@ -1,7 +1,7 @@
 //! Answers from a cassette: the recorded bytes after the recorded time, or an explained miss. Opens no socket.
 
 use super::{HttpRequest, HttpResponse, Miss, PlacedResult, RecordedPlace, Service, Transport, TransportError, links};
-use crate::cassette::{self, Cassette, Exchange, Keys, Outcome, Pool, Redactor, Request, Taken};
+use crate::cassette::{self, Cassette, Exchange, Keys, Minted, Outcome, Pool, Redactor, Request, Taken};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::secrets;
 use std::collections::BTreeMap;
@@ -21,6 +21,7 @@ pub struct ReplayTransport {
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     rerecord: String,
+    minted: Mutex<Vec<Minted>>,
 }
 
 impl ReplayTransport {
@@ -28,7 +29,7 @@ impl ReplayTransport {
     pub fn new(cassette: Cassette, clock: Arc<dyn Clock>, rerecord: String) -> Self {
         let pool = Pool::new(&cassette);
         let (keys, bursts) = (Mutex::default(), cassette.bursts());
-        Self { cassette, bursts, pool, keys, clock, redactor: Redactor::default(), rerecord }
+        Self { cassette, bursts, pool, keys, clock, redactor: Redactor::default(), rerecord, minted: Mutex::default() }
     }
 
     /// Adds the secrets known during recording, in case requests contain any.
@@ -48,6 +49,11 @@ impl ReplayTransport {
                 format!("{place}: exchange {} ({}) was recorded and not asked for", exchange.ordinal, exchange.service)
             })
             .collect()
+    }
+
+    /// Values in which missed requests differ from recorded ones.
+    pub(crate) fn minted(&self) -> Vec<Minted> {
+        self.minted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn key(&self, service: Service, request: Request<'_>, redactor: &Redactor) -> String {
@@ -88,7 +94,14 @@ impl ReplayTransport {
             &secrets::declared().knowing(request.secrets()),
             &self.rerecord,
         );
-        let cassette::Explanation { message, cause, detail } = explained;
+        let cassette::Explanation { message, cause, detail, minted } = explained;
+        let mut known = self.minted.lock().unwrap_or_else(PoisonError::into_inner);
+        for one in minted {
+            if !known.contains(&one) {
+                known.push(one);
+            }
+        }
+        drop(known);
         Err(TransportError::Miss(Box::new(Miss { message, cause, detail })))
     }
 

@@ -37,6 +37,7 @@ mod tariff;
 pub(crate) mod trust;
 mod verified;
 
+pub(crate) use external::{Contact, NoContact};
 pub(crate) use keys::missing_keys;
 pub(crate) use knowledge::{knowledge_access, without_services};
 pub(crate) use lane::{lane_file, note_run_again, note_verdict, stopping_design};

@@ -4,6 +4,7 @@
 //! replayed, and the run reports the replay. A replay that differs from the live trial in anything but time is an
 //! error.
 
+use super::external::MINTED;
 use super::opened::Trial;
 use super::outage::{Origin, with_outage};
 use super::outcome::{Finished, error};
@@ -60,9 +61,10 @@ where
     };
     if let Some(difference) = difference(&trace, &finished.trace) {
         let message = "the replay of what was just recorded differs from the live trial";
-        let mut detail = vec![difference, "an earlier recording is as it was".to_owned()];
+        let mut detail = vec![difference.clone(), "an earlier recording is as it was".to_owned()];
         if trial.planned.is_external() {
-            detail.push("values that the agent generates per run (dates, ids) are declared in `vars`".to_owned());
+            let usual = "values that the agent generates per run (dates, ids) are declared in `vars`";
+            detail.extend((!difference.contains(MINTED)).then(|| usual.to_owned()));
             let agent = trial.opened.agent(trial.planned);
             let forgets = agent.is_some_and(|agent| agent.is_started() && agent.forgets());
             detail.extend((!forgets).then(|| {
@@ -71,7 +73,9 @@ where
                     .to_owned()
             }));
         }
-        finished.trace.end = TrialEnd::Error(*error(TrialErrorKind::CassetteBroken, message, detail));
+        let why = *error(TrialErrorKind::CassetteBroken, message, detail);
+        // Each trial that differs is shown with its own difference.
+        finished.trace.end = TrialEnd::Error(TrialError { cause: format!("{message}: {difference}"), ..why });
     } else if let Some(first) = first_draw(trial, &trace, &replay).await {
         return first.run_again(finished);
     } else if let Err(why) = written.place() {

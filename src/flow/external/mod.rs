@@ -19,7 +19,7 @@ mod target;
 mod tests;
 mod trace_builder;
 
-pub(crate) use reply::AnswerAt;
+pub(crate) use reply::{AnswerAt, Unread, read as read_reply};
 pub(crate) use target::{Endpoint, Fill, PLACEHOLDERS, Target};
 
 use super::context::micros;

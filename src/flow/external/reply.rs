@@ -38,7 +38,7 @@ impl AnswerAt {
 /// Why a reply holds no answer: what is missing, the content type, and how it begins.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("The agent's reply ({kind}) {why}; {said}")]
-pub(super) struct Unread {
+pub(crate) struct Unread {
     kind: String,
     why: String,
     said: String,
@@ -54,7 +54,7 @@ pub(super) fn document(response: &HttpResponse) -> Value {
 ///
 /// # Errors
 /// [`Unread`] if there is no answer.
-pub(super) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), Unread> {
+pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), Unread> {
     let pointer = answer.pointer();
     if sse::is_stream(&response.headers, &response.body) {
         return streamed(&response.body, pointer).ok_or_else(|| unread(response, "holds no text in its events"));

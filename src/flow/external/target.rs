@@ -95,7 +95,7 @@ impl Target {
         }
     }
 
-    pub(super) fn request(&self, fill: &Fill<'_>) -> HttpRequest {
+    pub(crate) fn request(&self, fill: &Fill<'_>) -> HttpRequest {
         HttpRequest { headers: self.headers.clone(), ..self.endpoint.post(filled(&self.send, fill)) }
     }
 

@@ -9,11 +9,11 @@ mod agents;
 mod heard;
 mod setup;
 
-pub(crate) use agents::{Agents, Place};
+pub(crate) use agents::{Agents, Contact, NoContact, Place};
 pub(super) use setup::ExternalSetup;
 pub(crate) use setup::agents_named;
 
-use crate::cassette::{Cassette, LocalTimes};
+use crate::cassette::{Cassette, LocalTimes, Minted};
 use crate::flow::Abort;
 use crate::flow::external::{Endpoint, Life, Pace, SILENCE, Session, Trouble, reset};
 use crate::plan::{PlannedTrial, ResolvedCase};
@@ -61,6 +61,10 @@ impl Doing {
 
 /// Header that names the mode of a turn.
 const MODE_HEADER: &str = "x-ragcheck-mode";
+
+/// First line of the proposals for values that an agent generates per run.
+pub(super) const MINTED: &str =
+    "if the agent generates these values per run, declare them in the scenario, below `vars:`";
 
 /// One run of a trial: the services behind the proxy, and the clock that times it.
 struct Course<'p> {
@@ -187,7 +191,12 @@ impl Work<'_> {
         let trace = redacted(ran.trace, &redactor);
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
-        let trace = with_outage(self.trial, trace, &header.recorded_from);
+        let mut trace = with_outage(self.trial, trace, &header.recorded_from);
+        if let TrialEnd::Error(why) = &mut trace.end
+            && verifies
+        {
+            why.detail.extend(vars_lines(&replay.minted()));
+        }
         Ok(Finished { unused, printed, ..Finished::of(trace) })
     }
 
@@ -321,6 +330,12 @@ impl Work<'_> {
             Trouble::Miss(miss) => aborted(&Abort::Miss(miss)),
         }
     }
+}
+
+/// Lines that declare values which an agent generates per run.
+fn vars_lines(minted: &[Minted]) -> Vec<String> {
+    let head = (!minted.is_empty()).then(|| MINTED.to_owned());
+    head.into_iter().chain(minted.iter().map(|one| format!("  {one}"))).collect()
 }
 
 /// Runs all conversations of a case, one after another.

@@ -4,6 +4,7 @@ mod agent;
 mod apis;
 mod borders;
 mod desk;
+mod first_contact;
 mod own_apis;
 #[cfg(unix)]
 mod python;
@@ -308,7 +309,10 @@ fn a_recording_that_its_own_replay_does_not_repeat_is_an_error_that_names_vars()
     let _agent = stage.agent(ServiceSettings { mints: Some(71_000), ..ServiceSettings::default() }, "");
     let outcome = stage.run(&["--mode", "record", "--only", "warranty"]);
     outcome.expect_code(3);
-    assert!(outcome.stdout.contains("`vars`"), "{}", outcome.stdout);
+    let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["declare them in the scenario, below `vars:`", "- ", "ticket: {at: '/messages/0/content', match: "] {
+        assert!(said.contains(words), "{words}: {}", outcome.stdout);
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 
 /// What the process is.
-const KIND: &str = "RAGCHECK_TEST_AGENT";
+pub(super) const KIND: &str = "RAGCHECK_TEST_AGENT";
 
 /// Runs as an agent when it is started by a scenario; as a test it has nothing to do.
 #[test]
@@ -28,6 +28,13 @@ fn runs_as_an_agent() {
                 std::thread::park();
             }
         }
+        "mints" => {
+            let mints = Some(200_000 + std::process::id());
+            let _agent = Agent::start_at(port, proxy(), ServiceSettings { mints, ..ServiceSettings::default() });
+            loop {
+                std::thread::park();
+            }
+        }
         "lines" => lines(more),
         "shelf" => lines_with_shelf(),
         "ends" => {
@@ -35,7 +42,16 @@ fn runs_as_an_agent() {
             std::process::exit(7);
         }
         "silent" => std::thread::sleep(std::time::Duration::from_secs(120)),
-        fixed => answer_with(port, fixed, more),
+        "elsewhere" => {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            eprintln!("Running on http://{}", listener.local_addr().expect("an address"));
+            std::thread::sleep(std::time::Duration::from_secs(120));
+        }
+        "unasked" => {
+            let (kind, reply) = more.split_once(' ').expect("a content type");
+            answer_with(port, kind, reply, false);
+        }
+        fixed => answer_with(port, fixed, more, true),
     }
 }
 
@@ -81,8 +97,8 @@ fn complete(words: &str) -> String {
     body.pointer("/choices/0/message/content").and_then(Value::as_str).unwrap_or("nothing").to_owned()
 }
 
-/// Answers each request with the same response, after one completion: `STATUS CONTENT-TYPE BODY`.
-fn answer_with(port: u16, kind: &str, reply: &str) {
+/// Answers each request with the same response, `STATUS BODY`, after one completion if it `asks`.
+fn answer_with(port: u16, kind: &str, reply: &str, asks: bool) {
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port");
     for stream in listener.incoming() {
         let mut stream = stream.expect("a connection");
@@ -90,7 +106,9 @@ fn answer_with(port: u16, kind: &str, reply: &str) {
         if std::io::BufReader::new(stream.try_clone().expect("a clone")).read_line(&mut line).unwrap_or(0) == 0 {
             continue;
         }
-        complete("Which title fits?");
+        if asks {
+            complete("Which title fits?");
+        }
         let (status, reply) = reply.split_once(' ').expect("a status");
         let head = format!(
             "HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",

@@ -25,6 +25,11 @@ const BASE_URLS: [(&str, &str); 12] = [
     ("RAGCHECK_PROXY", ""),
 ];
 
+/// Names of the variables that hold base URLs.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    BASE_URLS.iter().map(|(name, _)| *name)
+}
+
 /// Variables for a process whose services are at `proxy`.
 pub(super) fn of(proxy: SocketAddr, doing: Doing) -> impl Iterator<Item = (String, String)> {
     let urls = BASE_URLS.iter().map(|(name, mount)| ((*name).to_owned(), format!("http://{proxy}{mount}")));

@@ -4,11 +4,13 @@
 //! A process, its port and its proxy are a [`Worker`], which runs one trial at a time: trials with `command` run side by
 //! side. An agent that runs elsewhere has one proxy at a fixed address, so its trials run one after another.
 
+mod contact;
 mod environment;
 mod lines;
 mod output;
 mod process;
 
+pub(crate) use contact::{Contact, NoContact};
 pub(super) use process::Process;
 
 use super::setup::ExternalSetup;

@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::process::{Child, Command};
 
+/// Remedy for a process that listens elsewhere.
+const READS_PORT: &str = "does it read the variable PORT? If not, pass `{{port}}` in the command";
 /// How long a process may take until it is ready.
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// Interval between two looks at a starting process.
@@ -43,6 +45,8 @@ pub(super) struct Start<'s> {
 pub(super) struct NotStarted {
     pub(super) message: String,
     pub(super) lines: Vec<String>,
+    /// Whether the process ended by itself and reported no error, as a program that reads its standard input does.
+    pub(super) ended_well: bool,
 }
 
 /// A running process; dropping it ends it and everything that it started.
@@ -55,6 +59,8 @@ pub(in crate::trial::external) struct Process {
     lines: Option<Arc<LineTransport>>,
     output: Output,
     clock: Arc<dyn Clock>,
+    /// Ports of the proxy, which a process may print.
+    known: Vec<u16>,
 }
 
 impl Process {
@@ -62,7 +68,9 @@ impl Process {
     #[expect(clippy::disallowed_methods, reason = "the process is read while trials run")]
     pub(super) async fn start(start: Start<'_>) -> Result<Self, NotStarted> {
         let shown = start.command.join(" ");
-        let not_started = |message: String| NotStarted { message, lines: Vec::new() };
+        let not_started = |message: String| NotStarted { message, lines: Vec::new(), ended_well: false };
+        let urls = start.environment.iter().filter_map(|(_, value)| reqwest::Url::parse(value).ok());
+        let known = urls.filter_map(|url| url.port()).collect();
         let port = match start.fixed_port {
             Some(port) => port,
             None => free_port().map_err(|why| not_started(format!("there is no free port: {why}")))?,
@@ -93,7 +101,7 @@ impl Process {
         }
         let group = child.id().unwrap_or_default();
         let clock = Arc::clone(start.clock);
-        let process = Self { child: Mutex::new(child), group, command: shown, port, lines, output, clock };
+        let process = Self { child: Mutex::new(child), group, command: shown, port, lines, output, clock, known };
         if start.serves {
             process.ready(start.ready).await?;
         }
@@ -121,22 +129,41 @@ impl Process {
                 // What it printed last is read before its end is told.
                 self.clock.sleep(LOOK).await;
                 let message = format!("the agent ended before it was ready ({status}): `{command}`");
-                return Err(NotStarted { message, lines: self.output.last_lines() });
+                let ended_well = status == "exit code 0";
+                return Err(NotStarted { message, lines: self.output.last_lines(), ended_well });
             }
             if up {
                 return Ok(());
             }
+            if let Some(port) = self.other_port() {
+                let message =
+                    format!("the agent listens at port {port}, not at {}: `{command}`; {READS_PORT}", self.port);
+                return Err(NotStarted { message, lines: self.output.last_lines(), ended_well: false });
+            }
             if self.clock.now() >= until {
                 let what = path.map_or_else(
-                    || format!("nothing listens at {address}"),
+                    || format!("nothing listens at {address}; {READS_PORT}"),
                     |path| format!("GET {path} at {address} does not answer with a status below 400"),
                 );
                 let seconds = START_LIMIT.as_secs();
                 let message = format!("the agent was not ready within {seconds} s: `{command}`; {what}");
-                return Err(NotStarted { message, lines: self.output.last_lines() });
+                return Err(NotStarted { message, lines: self.output.last_lines(), ended_well: false });
             }
             self.clock.sleep(LOOK).await;
         }
+    }
+
+    /// Another port at which it says that it listens, and does.
+    fn other_port(&self) -> Option<u16> {
+        let printed = self.output.text();
+        let ports = ["127.0.0.1:", "localhost:", "0.0.0.0:"].into_iter().flat_map(|host| {
+            printed.split(host).skip(1).filter_map(|after| {
+                let end = after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());
+                after[..end].parse::<u16>().ok()
+            })
+        });
+        let mut others = ports.filter(|port| *port != self.port && !self.known.contains(port));
+        others.find(|port| std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).is_ok())
     }
 
     /// The port that it was told to listen at.
@@ -157,6 +184,11 @@ impl Process {
     /// Forgets what it printed before the trial.
     pub(super) fn begin_trial(&self) {
         self.output.clear();
+    }
+
+    /// Its last lines, without secrets.
+    pub(super) fn last_lines(&self) -> Vec<String> {
+        self.output.last_lines()
     }
 
     pub(super) fn is_running(&self) -> bool {

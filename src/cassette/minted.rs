@@ -1,0 +1,363 @@
+//! Proposes `vars` for requests that differ in values which an agent generates per run: dates, numbers, ids.
+//!
+//! Two texts at one place of a body are split into words and what is between them. Where only words differ, each is a
+//! value; its expression is the text before it on the same line, and the shape of the value.
+
+use regex::escape;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Characters before or after a value that its expression holds.
+const CONTEXT: usize = 24;
+/// Values shorter than this are never bound, so none is proposed.
+const SHORTEST: usize = 4;
+/// Maximum number of proposals.
+const MOST: usize = 12;
+/// Words that name no value.
+const FILLERS: [&str; 12] = ["is", "are", "the", "of", "at", "on", "for", "no", "nr", "it", "and", "this"];
+
+/// A value that an agent generates per run, as a line of `vars` declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Minted {
+    /// Its name.
+    pub name: String,
+    /// JSON pointer into request bodies.
+    pub at: String,
+    /// Regular expression whose first group is the value; `None` for the whole text.
+    pub expression: Option<String>,
+}
+
+impl fmt::Display for Minted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+        write!(f, "{}: {{at: {}", self.name, quoted(&self.at))?;
+        if let Some(expression) = &self.expression {
+            write!(f, ", match: {}", quoted(expression))?;
+        }
+        f.write_str("}")
+    }
+}
+
+/// Proposals for the values in which bodies differ, for pairs of the recorded body and the one that came later.
+pub(crate) fn minted<'v>(pairs: impl IntoIterator<Item = (&'v Value, &'v Value)>) -> Vec<Minted> {
+    let mut found = Vec::new();
+    for (before, now) in pairs {
+        differing(before, now, &mut String::new(), &mut found);
+    }
+    distinct(found)
+}
+
+/// Proposals for a text that bodies hold and that will be another one, as today's date.
+pub(crate) fn holding<'v>(bodies: impl IntoIterator<Item = &'v Value>, value: &str) -> Vec<Minted> {
+    let mut found = Vec::new();
+    for body in bodies {
+        texts(body, &mut String::new(), &mut |text, at| {
+            let mut from = 0;
+            while let Some(place) = text[from..].find(value) {
+                let begin = from + place;
+                from = begin + value.len();
+                let inside = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+                if !inside(text[..begin].chars().next_back()) && !inside(text[from..].chars().next()) {
+                    found.push(proposal(at, text, (&text[..begin], &text[from..]), &dated(value)));
+                }
+            }
+        });
+    }
+    distinct(found)
+}
+
+/// Calls `each` for every text in a value, with its pointer.
+fn texts(value: &Value, at: &mut String, each: &mut impl FnMut(&str, &str)) {
+    match value {
+        Value::String(text) => each(text, at),
+        Value::Array(items) => {
+            (0..).zip(items).for_each(|(index, item): (usize, _)| {
+                below(at, &index.to_string(), |at| texts(item, at, each));
+            });
+        }
+        Value::Object(members) => {
+            members.iter().for_each(|(name, item)| below(at, name, |at| texts(item, at, each)));
+        }
+        _ => {}
+    }
+}
+
+fn below(at: &mut String, step: &str, with: impl FnOnce(&mut String)) {
+    let length = at.len();
+    at.push('/');
+    at.push_str(&step.replace('~', "~0").replace('/', "~1"));
+    with(at);
+    at.truncate(length);
+}
+
+fn differing(before: &Value, now: &Value, at: &mut String, found: &mut Vec<Minted>) {
+    match (before, now) {
+        (Value::String(before), Value::String(now)) if before != now => in_text(at, before, now, found),
+        (Value::Array(before), Value::Array(now)) => {
+            for (index, (before, now)) in before.iter().zip(now).enumerate() {
+                below(at, &index.to_string(), |at| differing(before, now, at, found));
+            }
+        }
+        (Value::Object(before), Value::Object(now)) => {
+            for (name, before) in before {
+                if let Some(now) = now.get(name) {
+                    below(at, name, |at| differing(before, now, at, found));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn in_text(at: &str, before: &str, now: &str, found: &mut Vec<Minted>) {
+    let (ours, theirs) = (words(before), words(now));
+    let between = |words: &[(usize, &str)], text: &str| -> Vec<String> {
+        let mut ends = 0;
+        let gaps = words.iter().map(|(begin, word)| {
+            let gap = text[ends..*begin].to_owned();
+            ends = begin + word.len();
+            gap
+        });
+        let mut gaps: Vec<String> = gaps.collect();
+        gaps.push(text[ends..].to_owned());
+        gaps
+    };
+    if ours.len() != theirs.len() || between(&ours, before) != between(&theirs, now) {
+        return;
+    }
+    let mut cut = 0;
+    for ((begin, word), (_, other)) in ours.iter().zip(&theirs) {
+        if word == other {
+            continue;
+        }
+        let end = begin + word.len();
+        if word.chars().count().min(other.chars().count()) >= SHORTEST {
+            // Another value in the context would not match again.
+            let after = ours.iter().zip(&theirs).find(|((place, one), (_, other))| *place > *begin && one != other);
+            let after = &before[end..after.map_or(before.len(), |((place, _), _)| *place)];
+            found.push(proposal(at, before, (&before[cut..*begin], after), &shape(word, other)));
+        }
+        cut = end;
+    }
+}
+
+/// Words with their offsets: letters, digits, and what joins them in dates and ids.
+fn words(text: &str) -> Vec<(usize, &str)> {
+    let joins = |letter: char| matches!(letter, '-' | '_' | ':' | '.' | '+');
+    let mut found = Vec::new();
+    let mut rest = 0;
+    while let Some(begin) = text[rest..].find(char::is_alphanumeric).map(|at| rest + at) {
+        let end = text[begin..]
+            .find(|letter: char| !letter.is_alphanumeric() && !joins(letter))
+            .map_or(text.len(), |at| begin + at);
+        let word = text[begin..end].trim_end_matches(joins);
+        found.push((begin, word));
+        rest = begin + word.len();
+        if rest == begin {
+            break;
+        }
+    }
+    found
+}
+
+fn proposal(at: &str, text: &str, (before, after): (&str, &str), shape: &str) -> Minted {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let from = line.char_indices().rev().nth(CONTEXT - 1).map_or(0, |(place, _)| place);
+    // A context begins with a whole word, and with the last part of a sentence where that is long enough.
+    let from = if from > 0 { line[from..].find(' ').map_or(from, |blank| from + blank + 1) } else { 0 };
+    let part = [". ", ", ", "; "].iter().filter_map(|stop| Some(from + line[from..].rfind(stop)? + stop.len())).max();
+    let from = part.filter(|part| line[*part..].trim().len() >= SHORTEST).unwrap_or(from);
+    let mut expression = format!("{}({shape})", escape(&line[from..]));
+    if line[from..].trim().is_empty() {
+        let line = after.split('\n').next().unwrap_or_default();
+        let until = line.char_indices().nth(CONTEXT).map_or(line.len(), |(place, _)| place);
+        expression.push_str(&escape(&line[..until]));
+    }
+    let whole = before.is_empty() && after.is_empty() && !text.is_empty();
+    Minted { name: name(line, at, shape), at: at.to_owned(), expression: (!whole).then_some(expression) }
+}
+
+/// A name by the words before the value, else by the last member that leads to it.
+fn name(line: &str, at: &str, shape: &str) -> String {
+    let simple = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let plain = |word: &str| {
+        let alphabetic = word.chars().any(|letter| letter.is_ascii_alphabetic());
+        alphabetic && word.len() <= 40 && word.chars().all(simple) && !FILLERS.contains(&word)
+    };
+    let lower = line.to_ascii_lowercase();
+    let mut said = lower.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let said = said.rfind(|word| plain(word)).map(str::to_owned);
+    let member = at.rsplit('/').find(|step| plain(step));
+    let word = said.or_else(|| member.map(str::to_ascii_lowercase));
+    let word = word.map(|word| word.replace('_', "-").trim_matches('-').to_owned());
+    word.filter(|word| !word.is_empty())
+        .unwrap_or_else(|| if shape.starts_with("\\d{4}-\\d{2}") { "date".to_owned() } else { "value".to_owned() })
+}
+
+/// An expression for two values of one kind, part by part.
+fn shape(one: &str, other: &str) -> String {
+    let joins = |letter: char| !letter.is_alphanumeric();
+    let (ours, theirs): (Vec<&str>, Vec<&str>) = (one.split(joins).collect(), other.split(joins).collect());
+    let between = |word: &str| word.chars().filter(|letter| joins(*letter)).collect::<Vec<_>>();
+    if ours.len() != theirs.len() || between(one) != between(other) {
+        return r"[0-9A-Za-z_.:+-]+".to_owned();
+    }
+    let mut joined = between(one).into_iter();
+    let mut out = String::new();
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        out.push_str(&part(ours, theirs));
+        out.extend(joined.next().map(|join| escape(&join.to_string()).replace("\\-", "-")));
+    }
+    out
+}
+
+/// An expression for a date: names of months vary, and days have one digit or two where they stand beside a name.
+fn dated(value: &str) -> String {
+    if !value.contains(char::is_alphabetic) {
+        return shape(value, value);
+    }
+    let words = value.split(' ').map(|word| match word.trim_end_matches(',') {
+        year if year.len() == 4 && year.parse::<u16>().is_ok() => r"\d{4}".to_owned(),
+        day if day.parse::<u8>().is_ok() => format!(r"\d{{1,2}}{}", &word[day.len()..]),
+        _ => "[A-Za-z]+".to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn part(one: &str, other: &str) -> String {
+    let both = |test: fn(char) -> bool| one.chars().all(test) && other.chars().all(test);
+    let length = one.chars().count();
+    let times = if length == other.chars().count() { format!("{{{length}}}") } else { "+".to_owned() };
+    if one.is_empty() && other.is_empty() {
+        String::new()
+    } else if one == other && both(char::is_alphabetic) {
+        escape(one)
+    } else if both(|letter| letter.is_ascii_digit()) {
+        format!(r"\d{times}")
+    } else if both(|letter| letter.is_ascii_hexdigit() && !letter.is_ascii_uppercase()) {
+        format!("[0-9a-f]{times}")
+    } else {
+        // How many letters a word of unknown kind has is chance.
+        r"\w+".to_owned()
+    }
+}
+
+/// Each proposal once, with `*` for an index at which places differ, and names that are all different.
+fn distinct(found: Vec<Minted>) -> Vec<Minted> {
+    let mut kept: Vec<Minted> = Vec::new();
+    for one in found {
+        let same = kept.iter().enumerate().find_map(|(place, known)| {
+            let at = (known.expression == one.expression).then(|| merged(&known.at, &one.at))??;
+            Some((place, at))
+        });
+        match same {
+            Some((place, at)) => kept[place].at = at,
+            None if kept.len() < MOST => kept.push(one),
+            None => {}
+        }
+    }
+    let mut named: BTreeMap<String, u32> = BTreeMap::new();
+    for one in &mut kept {
+        let count = named.entry(one.name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            one.name = format!("{}-{count}", one.name);
+        }
+    }
+    kept
+}
+
+/// One pointer for two places that differ in indices at most; `None` for others.
+fn merged(one: &str, other: &str) -> Option<String> {
+    let (ours, theirs): (Vec<&str>, Vec<&str>) = (one.split('/').collect(), other.split('/').collect());
+    if ours.len() != theirs.len() {
+        return None;
+    }
+    let index = |step: &str| step == "*" || !step.is_empty() && step.chars().all(|letter| letter.is_ascii_digit());
+    let steps = ours
+        .iter()
+        .zip(&theirs)
+        .map(|(ours, theirs)| if ours == theirs { Some(*ours) } else { (index(ours) && index(theirs)).then_some("*") });
+    Some(steps.collect::<Option<Vec<_>>>()?.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn lines(before: &Value, now: &Value) -> Vec<String> {
+        minted([(before, now)]).iter().map(ToString::to_string).collect()
+    }
+
+    fn system(text: &str) -> Value {
+        json!({"messages": [{"role": "system", "content": text}, {"role": "user", "content": "Where is it?"}]})
+    }
+
+    #[test]
+    fn dates_and_ids_in_a_prompt_are_declared_by_the_words_before_them_and_their_shape() {
+        let before = system("Answer briefly.\nToday is 2026-11-23, ticket TK-71000.");
+        let now = system("Answer briefly.\nToday is 2026-11-24, ticket TK-71001.");
+        assert_eq!(
+            lines(&before, &now),
+            [
+                r"today: {at: '/messages/0/content', match: 'Today is (\d{4}-\d{2}-\d{2})'}",
+                r"ticket: {at: '/messages/0/content', match: 'ticket (TK-\d{5})'}",
+            ]
+        );
+    }
+
+    #[test]
+    fn every_proposed_expression_finds_both_values() {
+        for (one, other) in [
+            (
+                "Session 0b5c1d2e-1111-4a4a-9b9b-0123456789ab begins",
+                "Session f00dfeed-2222-4b4b-8c8c-ba9876543210 begins",
+            ),
+            ("2026-11-23T10:00:00.123456 is now", "2026-11-24T09:59:01.000001 is now"),
+            ("It's run 1771234 (a)", "It's run 20991 (a)"),
+            ("{\"ticket\": \"T-1000\"}", "{\"ticket\": \"T-2001\"}"),
+        ] {
+            let found = minted([(&system(one), &system(other))]);
+            assert_eq!(found.len(), 1, "{one}: {found:?}");
+            let expression = found[0].expression.as_deref().expect("part of a text");
+            let expression = regex::Regex::new(expression).expect("sound");
+            for text in [one, other] {
+                let value = expression.captures(text).and_then(|found| found.get(1)).map(|value| value.as_str());
+                assert!(
+                    value.is_some_and(|value| value.len() >= SHORTEST && text.contains(value)),
+                    "{text}: {expression}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_whole_text_needs_no_expression_and_a_list_is_named_by_a_star() {
+        let body = |id: &str| json!({"thread": id, "messages": [{"content": format!("[{id}] a")}, {"content": format!("[{id}] b")}]});
+        let found = lines(&body("7f3a91"), &body("00bc12"));
+        assert_eq!(found[0], "thread: {at: '/thread'}");
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(
+            found[1].starts_with("content: {at: '/messages/*/content'") || found[1].contains("/messages/*/content"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn other_words_and_short_counters_are_no_values() {
+        for (one, other) in [("Turn 1", "Turn 2"), ("Search first.", "Always search first."), ("a", "b")] {
+            assert_eq!(lines(&system(one), &system(other)), Vec::<String>::new(), "{one}");
+        }
+    }
+
+    #[test]
+    fn a_date_of_today_is_found_as_a_whole_word() {
+        let long = holding([&system("It is November 3, 2026 today.")], "November 3, 2026");
+        assert_eq!(long[0].expression.as_deref(), Some(r"It is ([A-Za-z]+ \d{1,2}, \d{4})"));
+        let body = system("Order 12026-11-230 was placed.\nToday is 2026-11-23.");
+        let found: Vec<String> = holding([&body], "2026-11-23").iter().map(ToString::to_string).collect();
+        assert_eq!(found, [r"today: {at: '/messages/0/content', match: 'Today is (\d{4}-\d{2}-\d{2})'}"]);
+    }
+}

@@ -1,0 +1,327 @@
+//! Finds out how a turn is sent to an agent: the path and the names of its members, by trying the usual ones.
+
+use super::Unmet;
+use super::reply::{self, Shape};
+use crate::flow::external::{AnswerAt, Endpoint, Fill, Target};
+use crate::platform::secrets;
+use crate::provider::EXACT;
+use crate::scenario::external::OPENAI_SHAPE;
+use crate::transport::{HttpRequest, HttpResponse, Passed, Service};
+use crate::trial::Contact;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Paths that are tried.
+const PATHS: [&str; 6] = ["/chat", "/api/chat", "/query", "/ask", "/v1/chat/completions", "/"];
+/// Names that a message has in a request, the most usual first.
+const MESSAGES: [&str; 7] = ["message", "question", "query", "input", "prompt", "text", "q"];
+/// Names of what identifies a conversation.
+const CONVERSATIONS: [&str; 8] =
+    ["conversation_id", "session_id", "thread_id", "chat_id", "conversation", "session", "thread", "user_id"];
+/// Characters of a reply in messages.
+const SHOWN: usize = 300;
+
+/// How an agent is reached, and the turn by which that was found out.
+#[derive(Debug, Clone)]
+pub(super) struct Met {
+    /// Path of a turn; `None` for a program that reads lines.
+    pub(super) path: Option<String>,
+    /// Body of a turn.
+    pub(super) send: Value,
+    pub(super) shape: Shape,
+    /// What the agent asked its services.
+    pub(super) passed: Vec<Passed>,
+}
+
+/// Sends the question until a reply can be read, by the given path or the usual ones.
+///
+/// # Errors
+/// What the agent answers instead, and what to do.
+pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) -> Result<Met, Unmet> {
+    let declared = if contact.is_server() { openapi(contact).await } else { BTreeMap::new() };
+    let mut paths: Vec<String> = match path {
+        Some(path) => vec![path.to_owned()],
+        None if !contact.is_server() => vec![String::new()],
+        None => PATHS.map(str::to_owned).to_vec(),
+    };
+    if path.is_none() {
+        // What a server declares comes first; of several paths, those that are usual.
+        let mut known: Vec<&String> = declared.keys().collect();
+        known.sort_by_key(|known| PATHS.iter().position(|usual| usual == known).unwrap_or(PATHS.len()));
+        paths = known.into_iter().cloned().chain(paths).collect();
+    }
+    let mut seen = Vec::new();
+    paths.retain(|path| {
+        !seen.contains(path) && {
+            seen.push(path.clone());
+            true
+        }
+    });
+    let mut met: Option<Met> = None;
+    let mut trouble: Option<Unmet> = None;
+    'paths: for path in &paths {
+        let mut bodies: VecDeque<Value> = declared.get(path).cloned().into_iter().chain(bodies(path)).collect();
+        let mut validated = false;
+        while let Some(send) = bodies.pop_front() {
+            let (reply, passed) = contact.send(turn(path, &send, question, FIRST)).await;
+            let reply = match reply {
+                Ok(reply) => reply,
+                Err(why) => {
+                    trouble.get_or_insert(Unmet::Agent(format!("POST {path} got no reply: {why}")));
+                    continue;
+                }
+            };
+            refused_key(&passed)?;
+            match reply.status {
+                404 | 405 | 501 if passed.is_empty() => continue 'paths,
+                401 | 403 => return Err(Unmet::Agent(unauthorised(path, &reply))),
+                300..=399 => {
+                    let status = reply.status;
+                    let why = format!("POST {path} redirects (HTTP {status}): name the path itself with --path");
+                    return Err(Unmet::Agent(why));
+                }
+                200..=299 => match reply::shape(&reply, question, &passed) {
+                    Ok(shape) => {
+                        let asks = passed.iter().any(|one| holds(one, question));
+                        let one = Met { path: contact.is_server().then(|| path.clone()), send, shape, passed };
+                        if asks {
+                            return Ok(one);
+                        }
+                        // Perhaps it reads the message by another name.
+                        if met.as_ref().is_none_or(|known| known.passed.is_empty() && !one.passed.is_empty()) {
+                            met = Some(one);
+                        }
+                    }
+                    Err(why) => {
+                        trouble.get_or_insert(why.into());
+                    }
+                },
+                status => {
+                    if !validated && let Some(send) = required(&reply) {
+                        validated = true;
+                        bodies.push_front(send);
+                    }
+                    let why = format!("POST {path} is answered with HTTP {status}. {}", said(&reply));
+                    // It understood the question, and failed.
+                    if passed.iter().any(|one| holds(one, question)) {
+                        return Err(Unmet::Agent(format!("{why}\n{}", failures(&passed)).trim_end().to_owned()));
+                    }
+                    trouble.get_or_insert(Unmet::Agent(why));
+                }
+            }
+        }
+    }
+    match (met, trouble) {
+        (Some(met), _) if !met.passed.is_empty() => Ok(met),
+        (Some(_), _) => Err(Unmet::Agent(nothing_asked(contact))),
+        (None, Some(why)) => Err(Unmet::Agent(format!(
+            "{why}\n`--path` names the path of a turn; the bodies that were tried name the message {}",
+            MESSAGES.join(", ")
+        ))),
+        (None, None) => Err(Unmet::Agent(format!(
+            "no path of the agent takes a question: POST to {} is answered with 404 or 405; name its path with --path",
+            paths.join(", ")
+        ))),
+    }
+}
+
+/// Id of the conversation in which an agent is met; a second one has [`SECOND`] in its place.
+pub(super) const FIRST: &str = "init-1f0c7a52";
+/// Id of a second conversation.
+pub(super) const SECOND: &str = "init-2e9b4d83";
+
+/// The request of a turn.
+pub(super) fn turn(path: &str, send: &Value, question: &str, conversation: &str) -> HttpRequest {
+    let target = Target {
+        endpoint: Endpoint { origin: String::new(), path: path.to_owned() },
+        headers: Vec::new(),
+        send: send.clone(),
+        answer: AnswerAt::OpenAi,
+        sources: None,
+    };
+    target.request(&Fill {
+        message: question,
+        conversation,
+        history: &[],
+        tenant: None,
+        variant: "base",
+        trial: "init",
+        turn: 0,
+        prompts: &BTreeMap::new(),
+    })
+}
+
+/// A request without a turn.
+pub(super) fn plain(method: &'static str, path: &str) -> HttpRequest {
+    let body = if method == "GET" { Value::Null } else { json!({}) };
+    HttpRequest::new(Service::Agent, &EXACT, method, path, body)
+}
+
+/// The usual body of a turn, which a scenario need not declare.
+pub(super) fn usual(answer: &str) -> Value {
+    let at = if answer == OPENAI_SHAPE { AnswerAt::OpenAi } else { AnswerAt::Pointer(String::new()) };
+    Target::usual_body(&at)
+}
+
+fn bodies(path: &str) -> Vec<Value> {
+    let openai = usual(OPENAI_SHAPE);
+    if path.ends_with("/chat/completions") {
+        return vec![openai];
+    }
+    let named = MESSAGES.iter().map(|name| json!({*name: "{{message}}"}));
+    std::iter::once(usual("")).chain(named).chain([json!({"messages": "{{messages}}"})]).collect()
+}
+
+/// A body with these members; `None` if none of them can be the message.
+fn body_of(names: &[&str]) -> Option<Value> {
+    let name = MESSAGES.iter().find(|name| names.contains(name));
+    let message = name.copied().or_else(|| names.iter().find(|name| !is_known(name)).copied());
+    let mut body = Map::new();
+    for name in names {
+        let text = match *name {
+            name if Some(name) == message => "{{message}}",
+            "history" => "{{history}}",
+            "messages" => "{{messages}}",
+            name if CONVERSATIONS.contains(&name) => "{{conversation_id}}",
+            _ => continue,
+        };
+        body.insert((*name).to_owned(), text.into());
+    }
+    (message.is_some() || body.contains_key("messages")).then(|| body.into())
+}
+
+fn is_known(name: &str) -> bool {
+    CONVERSATIONS.contains(&name) || matches!(name, "history" | "messages" | "tenant" | "model" | "stream")
+}
+
+/// The members that a validation error misses: FastAPI's `detail`.
+fn required(reply: &HttpResponse) -> Option<Value> {
+    let body: Value = serde_json::from_slice(&reply.body).ok()?;
+    let missing = body
+        .get("detail")?
+        .as_array()?
+        .iter()
+        .filter(|one| one.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains("missing")));
+    let names: Vec<&str> = missing.filter_map(|one| one.get("loc")?.as_array()?.last()?.as_str()).collect();
+    body_of(&names)
+}
+
+/// Bodies by path, where the server describes itself at `/openapi.json`, as FastAPI does.
+async fn openapi(contact: &Contact) -> BTreeMap<String, Value> {
+    let (reply, _) = contact.send(plain("GET", "/openapi.json")).await;
+    let document = reply.ok().filter(|reply| reply.status == 200);
+    let document = document.and_then(|reply| serde_json::from_slice::<Value>(&reply.body).ok()).unwrap_or_default();
+    let resolved = |schema: &Value| {
+        let of = schema.get("$ref").and_then(Value::as_str).and_then(|at| document.pointer(at.strip_prefix('#')?));
+        of.unwrap_or(schema).clone()
+    };
+    let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
+    let found = paths.filter(|(path, _)| !path.contains('{')).filter_map(|(path, methods)| {
+        let schema = resolved(methods.pointer("/post/requestBody/content/application~1json/schema")?);
+        let properties: Vec<&str> = schema.get("properties")?.as_object()?.keys().map(String::as_str).collect();
+        // Only the usual names: a path that takes a document is no chat.
+        let usual = properties.iter().any(|name| MESSAGES.contains(name) || *name == "messages");
+        Some((path.clone(), body_of(&properties).filter(|_| usual)?))
+    });
+    found.collect()
+}
+
+fn holds(passed: &Passed, question: &str) -> bool {
+    let quoted = Value::from(question).to_string();
+    passed.request.body.to_string().contains(quoted.trim_matches('"'))
+}
+
+fn said(reply: &HttpResponse) -> String {
+    let kind = reply.header("content-type").unwrap_or("no content type").to_owned();
+    let body = String::from_utf8_lossy(&reply.body);
+    format!("The reply ({kind}) begins with: {}", secrets::beginning(body.trim(), SHOWN))
+}
+
+fn unauthorised(path: &str, reply: &HttpResponse) -> String {
+    format!(
+        "POST {path} asks for authentication (HTTP {}): start the agent without it for tests, or write the scenario yourself with \
+         `target.headers` (docs/how-to/external-agents.md). {}",
+        reply.status,
+        said(reply)
+    )
+}
+
+/// Fails if a provider refused a key.
+fn refused_key(passed: &[Passed]) -> Result<(), Unmet> {
+    let refused = passed.iter().find_map(|one| {
+        let reply = one.result.as_ref().ok().filter(|reply| matches!(reply.status, 401 | 403))?;
+        Some(format!(
+            "the provider refused {} {} (HTTP {}): is the key right? {}",
+            one.request.method,
+            one.request.path,
+            reply.status,
+            said(reply)
+        ))
+    });
+    refused.map_or(Ok(()), |why| Err(Unmet::Agent(why)))
+}
+
+/// What went wrong with the requests of the agent.
+fn failures(passed: &[Passed]) -> String {
+    let lines = passed.iter().filter_map(|one| match &one.result {
+        Ok(reply) if reply.status < 400 => None,
+        Ok(reply) => {
+            Some(format!("{} {} got HTTP {}. {}", one.request.method, one.request.path, reply.status, said(reply)))
+        }
+        Err(why) => Some(format!("{} {}: {why}", one.request.method, one.request.path)),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Message for an agent that answered and sent no request to the proxy.
+fn nothing_asked(contact: &Contact) -> String {
+    let refused = contact.refused();
+    if !refused.is_empty() {
+        return format!("the proxy refused what the agent asked:\n{}", refused.join("\n"));
+    }
+    let proxy = contact.proxy();
+    let variables: Vec<&str> = Contact::variables().collect();
+    format!(
+        "the agent answered, and no request came to the proxy at http://{proxy}: it goes to its provider itself, or asks no model.\n\
+         Its environment has the proxy's address in {}.\n\
+         If its client reads another variable or a setting, give that the value of RAGCHECK_MODEL_URL \
+         (`base_url=os.environ.get(\"RAGCHECK_MODEL_URL\")`).",
+        variables.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use std::time::Duration;
+
+    #[test]
+    fn members_are_filled_by_their_names() {
+        for (names, expected) in [
+            (
+                &["question", "session_id", "top_k"][..],
+                Some(json!({"question": "{{message}}", "session_id": "{{conversation_id}}"})),
+            ),
+            (&["utterance"], Some(json!({"utterance": "{{message}}"}))),
+            (&["messages", "stream"], Some(json!({"messages": "{{messages}}"}))),
+            (&["thread"], None),
+        ] {
+            assert_eq!(body_of(names), expected, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_validation_error_names_the_missing_members() {
+        let body =
+            json!({"detail": [{"type": "missing", "loc": ["body", "question"], "msg": "Field required"}]}).to_string();
+        let reply = HttpResponse {
+            status: 422,
+            headers: Vec::new(),
+            body: Bytes::from(body),
+            took: Duration::ZERO,
+            chunks: Vec::new(),
+        };
+        assert_eq!(required(&reply), Some(json!({"question": "{{message}}"})));
+    }
+}

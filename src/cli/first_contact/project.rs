@@ -1,0 +1,282 @@
+//! Writes the project of an agent that was met: project file, scenario, criteria and CI workflow.
+
+use super::meet::{Met, usual};
+use super::services::{Choice, Chosen, SIMULATOR};
+use super::tools::{Proposed, Tool, roles};
+use crate::cassette::Minted;
+use crate::cli::{schema, starter};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// Everything that the first contact found out.
+#[derive(Debug, Clone)]
+pub(super) struct Findings {
+    /// Words of the command that starts the agent; empty for one that runs.
+    pub(super) command: Vec<String>,
+    /// The URL of a turn; `None` for a program that reads lines.
+    pub(super) http: Option<String>,
+    pub(super) met: Met,
+    /// The URL that clears the agent's memory.
+    pub(super) reset: Option<String>,
+    pub(super) chosen: Chosen,
+    pub(super) tools: Vec<Tool>,
+    pub(super) vars: Vec<Minted>,
+    pub(super) question: String,
+}
+
+/// What the recording of the question showed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shown {
+    /// Tools in the order of their calls.
+    pub(super) calls: Vec<String>,
+    /// Texts of the answer that will be in it again.
+    pub(super) facts: Vec<String>,
+    pub(super) answer: String,
+}
+
+/// A YAML scalar in quotes.
+pub(super) fn quoted(text: &str) -> String {
+    if text.contains(char::is_control) {
+        Value::from(text).to_string()
+    } else {
+        format!("'{}'", text.replace('\'', "''"))
+    }
+}
+
+/// A pointer, in quotes where YAML needs them.
+fn pointer(text: &str) -> String {
+    let plain = text.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '/' | '_' | '-'));
+    if plain { text.to_owned() } else { quoted(text) }
+}
+
+/// One line of a text, for a comment.
+fn line(text: &str, most: usize) -> String {
+    let plain = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    let short: String = plain.take(most).collect();
+    if text.chars().count() > most { format!("{short}…") } else { short }
+}
+
+/// All files but the scenario, by path.
+pub(super) fn files(findings: &Findings) -> Vec<(String, String)> {
+    let mut files = vec![
+        ("ragcheck.yaml".to_owned(), project(&findings.chosen)),
+        ("scenarios/criteria.yaml".to_owned(), criteria(findings, None)),
+        (".github/workflows/ragcheck.yml".to_owned(), workflow(findings)),
+    ];
+    files.extend(findings.chosen.simulator.as_ref().map(|(_, text)| ("simulator.yaml".to_owned(), text.clone())));
+    files.extend(
+        starter::files()
+            .filter(|(path, _)| path.starts_with(".git") && !path.contains('/'))
+            .map(|(path, text)| (path, text.to_owned())),
+    );
+    let schemas = ["scenario", "criteria", "project"].into_iter();
+    files.extend(schemas.filter_map(|of| Some((format!("schema/{of}.json"), schema::text(of)?))));
+    files
+}
+
+/// Paths of files that must not exist yet.
+pub(super) const OURS: [&str; 4] =
+    ["ragcheck.yaml", "scenarios/agent.yaml", "scenarios/criteria.yaml", "simulator.yaml"];
+
+fn project(chosen: &Chosen) -> String {
+    let mut text = "# yaml-language-server: $schema=schema/project.json\n\
+                    # Where things are, and which services the agent asks. `ragcheck check` finds every mistake in it.\n\
+                    scenarios: [scenarios/*.yaml]\ncriteria: scenarios/criteria.yaml\ncassettes: recordings\nreports: reports\nproviders:\n"
+        .to_owned();
+    if let Some((port, _)) = &chosen.simulator {
+        let _ = writeln!(
+            text,
+            "  # A simulated model. To record with it: `ragcheck simulate simulator.yaml --port {port}`, then `ragcheck run --mode record`."
+        );
+    }
+    let mut known: Vec<&Choice> = Vec::new();
+    for choice in [&chosen.model, &chosen.search].into_iter().flatten() {
+        if known.iter().any(|one| one.name == choice.name) {
+            continue;
+        }
+        known.push(choice);
+        let _ =
+            writeln!(text, "  {}:\n    dialect: {}\n    base_url: {}", choice.name, choice.dialect, choice.base_url);
+        if choice.name.starts_with(SIMULATOR) {
+            text += "    quirks: {trial_header: true}\n";
+        }
+        if let Some(key) = &choice.key {
+            let _ = writeln!(text, "    key: {key}");
+        }
+    }
+    if chosen.simulator.is_some() {
+        text += "  # A real one: set OPENAI_API_KEY, write `model: {provider: openai, …}` in the scenario, and record again.\n  \
+                 # openai: {dialect: openai-chat, base_url: https://api.openai.com/v1, key: OPENAI_API_KEY}\n";
+    }
+    text
+}
+
+fn sure(findings: &Findings) -> Vec<Proposed> {
+    roles(&findings.tools).into_iter().filter(|one| one.sure).collect()
+}
+
+/// The scenario; its expectations are those that the recording showed, if there is one.
+pub(super) fn scenario(findings: &Findings, shown: Option<&Shown>) -> String {
+    let Findings { met, chosen, .. } = findings;
+    let mut text =
+        "# yaml-language-server: $schema=../schema/scenario.json\nscenario: agent\nflow: external\n".to_owned();
+    if let Some(model) = &chosen.model {
+        let name = if model.model.is_empty() { "model" } else { &model.model };
+        let _ = writeln!(
+            text,
+            "# Chosen because {}.\nmodel: {{provider: {}, name: {}}}",
+            model.why,
+            model.name,
+            quoted(name)
+        );
+    }
+    if let Some(search) = &chosen.search {
+        let name = if search.model.is_empty() { "search" } else { &search.model };
+        let _ = writeln!(text, "search: {{provider: {}, name: {}}}", search.name, quoted(name));
+    }
+    text += "target:\n";
+    if !findings.command.is_empty() {
+        let words: Vec<String> = findings.command.iter().map(|word| quoted(word)).collect();
+        let plain = findings
+            .command
+            .iter()
+            .all(|word| word.chars().all(|one| one.is_ascii_alphanumeric() || "-_./=:@,+{}".contains(one)));
+        let command = if plain { quoted(&findings.command.join(" ")) } else { format!("[{}]", words.join(", ")) };
+        let _ = writeln!(text, "  command: {command}");
+    }
+    if let Some(http) = &findings.http {
+        let _ = writeln!(text, "  http: {}", quoted(http));
+    }
+    if met.send != usual(&met.shape.answer) {
+        let _ = writeln!(text, "  send: {}", met.send);
+    }
+    let _ = writeln!(text, "  answer: {}", pointer(&met.shape.answer));
+    match &met.shape.sources {
+        Some(sources) => text += &format!("  sources: {}\n", pointer(sources)),
+        None => {
+            text += "  # The reply names no sources. If it can: `sources: /sources`, a pointer to a list of ids, addresses or objects.\n";
+        }
+    }
+    match &findings.reset {
+        Some(url) => text += &format!("reset: {{http: {}}}\n", quoted(url)),
+        None if findings.http.is_none() => {
+            text += "# If the agent remembers earlier conversations: `restart: trial` in `target`.\n";
+        }
+        None => {
+            text += "# If the agent remembers earlier conversations: `reset: {http: …}`, a URL that clears its memory, or `restart: trial` in\n# `target`.\n";
+        }
+    }
+    text += &roles_block(findings);
+    if findings.vars.is_empty() {
+        text += "# Values that the agent generates per run (dates, ids): none differed between two runs of the question. See `vars` in\n# docs/how-to/external-agents.md.\n";
+    } else {
+        text += "# Values that differed between two runs of the question, or hold today's date.\nvars:\n";
+        for one in &findings.vars {
+            let _ = writeln!(text, "  {one}");
+        }
+    }
+    text + &case(findings, shown)
+}
+
+fn roles_block(findings: &Findings) -> String {
+    let mut text = String::new();
+    if findings.tools.is_empty() {
+        return "# The first request offered no tools, so there are no `roles`.\n".to_owned();
+    }
+    let names: Vec<String> = findings.tools.iter().map(|tool| line(&tool.name, 60)).collect();
+    let _ = writeln!(text, "# Tools: {}.", names.join(", "));
+    let sure = sure(findings);
+    let unsure: Vec<Proposed> = roles(&findings.tools).into_iter().filter(|one| !one.sure).collect();
+    if !sure.is_empty() {
+        text += "roles:\n";
+    }
+    for one in &sure {
+        let _ = writeln!(text, "  {}: {}", one.role, quoted(&one.tool));
+    }
+    if sure.is_empty() && unsure.is_empty() {
+        text +=
+            "# None has a name of a role: knowledge, external, index or respond. Expectations can use their names.\n";
+    }
+    for one in &unsure {
+        let _ = writeln!(
+            text,
+            "{}# {}: {}    # perhaps: remove the `#` if that is its role",
+            if sure.is_empty() { "" } else { "  " },
+            one.role,
+            quoted(&one.tool)
+        );
+    }
+    text
+}
+
+fn case(findings: &Findings, shown: Option<&Shown>) -> String {
+    let mut text = format!("cases:\n  - case: first-question\n    ask: {}\n    expect:\n", quoted(&findings.question));
+    let Some(shown) = shown else { return text + "      answer: {matches: ['\\S']}\n" };
+    if !shown.calls.is_empty() {
+        let calls: Vec<String> = shown.calls.iter().map(|name| quoted(name)).collect();
+        let _ =
+            writeln!(text, "      # The calls of the recording.\n      calls: [{{in_order: [{}]}}]", calls.join(", "));
+    }
+    let _ = writeln!(text, "      # The recorded answer: {}", line(&shown.answer, 160));
+    if shown.facts.is_empty() {
+        text += "      # Write what must be in it: `contains: [\"14 days\"]`.\n      answer: {matches: ['\\S']}\n";
+    } else {
+        let facts: Vec<String> = shown.facts.iter().map(|fact| quoted(fact)).collect();
+        let _ = writeln!(text, "      answer: {{contains: [{}]}}", facts.join(", "));
+    }
+    text
+}
+
+/// The criteria; that of searches only if the recording has one.
+pub(super) fn criteria(findings: &Findings, shown: Option<&Shown>) -> String {
+    let mut text = "# yaml-language-server: $schema=../schema/criteria.json\n\
+                    # What must hold for a change to ship. `ragcheck explain` says how each is counted.\n\
+                    about: What the agent must keep to.\nundecided: warn\nestimand: fixed_suite\ncriteria:\n  - id: ANSWERS\n    \
+                    about: Every question gets an answer\n    metric: turn_success_rate\n    target: '= 100%'\n    kind: point\n"
+        .to_owned();
+    let called = |tool: &String| shown.is_some_and(|shown| shown.calls.contains(tool));
+    if sure(findings).iter().any(|one| one.role == "knowledge" && called(&one.tool)) {
+        text += "  # Watched, not required: make it `required: true` if every question has to search the knowledge.\n  - id: SEARCH\n    \
+                 about: Every question searches the knowledge\n    metric: mandatory_call_rate(knowledge)\n    target: '= 100%'\n    \
+                 kind: point\n    required: false\n";
+    }
+    text
+}
+
+/// The workflow of a new project, with the runtime of the agent.
+fn workflow(findings: &Findings) -> String {
+    let program = findings.command.first().map(String::as_str).unwrap_or_default();
+    let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
+    let step =
+        if name.starts_with("python") || ["uvicorn", "gunicorn", "flask", "fastapi", "uv", "poetry"].contains(&name) {
+            "      # What the agent needs: `ragcheck run` starts it by `target.command` of the scenario.\n      \
+         - uses: actions/setup-python@v5\n        with:\n          python-version: '3.12'\n      \
+         - run: if [ -f requirements.txt ]; then pip install -r requirements.txt; fi\n"
+        } else if ["node", "npm", "npx", "pnpm", "yarn", "tsx", "bun", "deno"].contains(&name) {
+            "      # What the agent needs: `ragcheck run` starts it by `target.command` of the scenario.\n      \
+         - uses: actions/setup-node@v4\n        with:\n          node-version: 22\n      \
+         - run: if [ -f package-lock.json ]; then npm ci; fi\n"
+        } else if findings.command.is_empty() {
+            "      # Start your agent here, with the base URLs of ragcheck's proxy, and wait until it is ready:\n      \
+         # - run: OPENAI_BASE_URL=http://127.0.0.1:8101/model/v1 python agent.py &\n"
+        } else {
+            "      # Install here what the agent needs: `ragcheck run` starts it by `target.command` of the scenario.\n"
+        };
+    let whole =
+        starter::files().find(|(path, _)| path.ends_with("workflows/ragcheck.yml")).map_or("", |(_, text)| text);
+    let mark = "      # In a fresh folder";
+    let text = whole.replacen(mark, &format!("{step}{mark}"), 1);
+    match findings.http.as_deref().filter(|_| findings.command.is_empty()).and_then(origin) {
+        Some(origin) => {
+            text.replacen("          BASE: ", &format!("          RAGCHECK_AGENT: {origin}\n          BASE: "), 1)
+        }
+        None => text,
+    }
+}
+
+/// `http://host:port` of a URL.
+pub(super) fn origin(url: &str) -> Option<&str> {
+    let host = url.find("://")? + 3;
+    let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
+    (end > host).then(|| &url[..end])
+}

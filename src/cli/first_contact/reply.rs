@@ -1,0 +1,194 @@
+//! Where the reply of an agent of which nothing is known holds its answer and its sources.
+
+use crate::flow::external::{AnswerAt, Unread, read_reply};
+use crate::provider::wire;
+use crate::scenario::external::OPENAI_SHAPE;
+use crate::transport::{HttpResponse, Passed, sse};
+use serde_json::Value;
+
+/// Usual names of an answer, the most usual first.
+const ANSWERS: [&str; 12] = [
+    "answer",
+    "response",
+    "reply",
+    "output",
+    "output_text",
+    "message",
+    "content",
+    "text",
+    "result",
+    "completion",
+    "final_answer",
+    "final_output",
+];
+/// Usual names of a list of sources.
+const SOURCES: [&str; 7] =
+    ["sources", "citations", "references", "source_documents", "documents", "docs", "source_nodes"];
+/// Levels of a reply that are searched.
+const DEEPEST: usize = 5;
+
+/// What was found in a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Value of `target.answer`.
+    pub(super) answer: String,
+    /// Value of `target.sources`.
+    pub(super) sources: Option<String>,
+    /// The content in words.
+    pub(super) kind: &'static str,
+    /// The answer.
+    pub(super) text: String,
+}
+
+/// The shape of a reply; `passed` are the requests that the agent made for it.
+///
+/// # Errors
+/// Content type and beginning of a reply that cannot be read.
+pub(super) fn shape(reply: &HttpResponse, question: &str, passed: &[Passed]) -> Result<Shape, Unread> {
+    let at = |pointer: &str| {
+        let answer = if pointer == OPENAI_SHAPE { AnswerAt::OpenAi } else { AnswerAt::Pointer(pointer.to_owned()) };
+        read_reply(reply, &answer).map(|(text, _)| text)
+    };
+    let default = |text| Ok(Shape { answer: "/answer".to_owned(), sources: None, kind: "JSON", text });
+    let events = sse::is_stream(&reply.headers, &reply.body);
+    let body = if events { None } else { serde_json::from_slice::<Value>(&reply.body).ok() };
+    let Some(body) = body.filter(|body| !body.is_string()) else {
+        let kind = if events { "events" } else { "text" };
+        let names = ANSWERS.map(|name| format!("/{name}"));
+        // The default comes first: plain text and events of the usual shapes need no pointer.
+        let found = names.iter().find_map(|pointer| Some((pointer, at(pointer).ok()?)));
+        let Some((pointer, text)) = found else { return default(at("/answer")?) };
+        return Ok(Shape { answer: pointer.clone(), sources: None, kind, text });
+    };
+    let sources = lists(&body).into_iter().next();
+    if body.pointer("/choices/0/message/content").is_some_and(Value::is_string) {
+        let text = at(OPENAI_SHAPE)?;
+        return Ok(Shape { answer: OPENAI_SHAPE.to_owned(), sources, kind: "the shape of Chat Completions", text });
+    }
+    let said = said(passed);
+    let mut texts = Vec::new();
+    leaves(&body, String::new(), DEEPEST, &mut texts);
+    let scored = texts.into_iter().filter(|(_, text)| !text.trim().is_empty() && *text != question);
+    let scored = scored.map(|(pointer, text)| (score(&pointer, &text, &said), pointer));
+    let best = scored.filter(|(score, _)| *score > 0).max_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.cmp(&a.1)));
+    let Some((_, pointer)) = best else { return default(at("/answer")?) };
+    let text = at(&pointer)?;
+    Ok(Shape { answer: pointer, sources, kind: "JSON", text })
+}
+
+fn score(pointer: &str, text: &str, said: &[String]) -> i32 {
+    let name = pointer.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let usual = (0..).zip(ANSWERS).find(|(_, known)| *known == name).map_or(0, |(place, _): (i32, _)| 40 - place);
+    let (trimmed, long) = (text.trim(), |one: &str| one.chars().count() > 8);
+    let by_model = if said.iter().any(|said| said.trim() == trimmed) {
+        100
+    } else if said
+        .iter()
+        .any(|said| long(said) && trimmed.contains(said.trim()) || long(trimmed) && said.contains(trimmed))
+    {
+        60
+    } else {
+        0
+    };
+    let depth = i32::try_from(pointer.matches('/').count()).unwrap_or(i32::MAX);
+    let sentence = i32::from(trimmed.contains(' ')) * 5;
+    if usual + by_model == 0 { 0 } else { usual + by_model + sentence - depth }
+}
+
+/// What the model said last: its text, and the texts in the arguments of its calls.
+fn said(passed: &[Passed]) -> Vec<String> {
+    let mut said = Vec::new();
+    for one in passed.iter().rev() {
+        let body = one.result.as_ref().ok().and_then(|response| serde_json::from_slice::<Value>(&response.body).ok());
+        let decoded = wire::by_name(one.request.profile.name).zip(body);
+        let Some(response) = decoded.and_then(|(dialect, body)| dialect.decode_response(&body).ok()) else { continue };
+        said.extend(Some(response.content).filter(|text| !text.trim().is_empty()));
+        for call in response.calls {
+            let mut texts = Vec::new();
+            leaves(&serde_json::from_str(&call.arguments).unwrap_or_default(), String::new(), DEEPEST, &mut texts);
+            said.extend(texts.into_iter().map(|(_, text)| text).filter(|text| !text.trim().is_empty()));
+        }
+    }
+    said
+}
+
+fn leaves(value: &Value, at: String, depth: usize, found: &mut Vec<(String, String)>) {
+    match value {
+        Value::String(text) => found.push((at, text.clone())),
+        Value::Array(items) if depth > 0 => {
+            for (index, item) in items.iter().enumerate() {
+                leaves(item, format!("{at}/{index}"), depth - 1, found);
+            }
+        }
+        Value::Object(members) if depth > 0 => {
+            for (name, item) in members {
+                leaves(item, format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), depth - 1, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Pointers to the lists of sources, in the order of the usual names.
+fn lists(body: &Value) -> Vec<String> {
+    let below = body.as_object().into_iter().flatten().filter(|(_, value)| value.is_object());
+    let places: Vec<String> = std::iter::once(String::new()).chain(below.map(|(name, _)| format!("/{name}"))).collect();
+    let all = SOURCES.iter().flat_map(|name| places.iter().map(move |place| format!("{place}/{name}")));
+    let usable = |item: &Value| {
+        let named = ["id", "source", "url", "path", "filename", "file", "doc_id", "document_id", "chunk_id"];
+        item.is_string() || named.iter().any(|name| item.get(*name).is_some_and(Value::is_string))
+    };
+    all.filter(|at| body.pointer(at).and_then(Value::as_array).is_some_and(|list| list.iter().all(usable))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use std::time::Duration;
+
+    fn found(kind: &str, body: &str) -> Result<Shape, Unread> {
+        let headers = vec![("content-type".to_owned(), kind.to_owned())];
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        shape(&HttpResponse { status: 200, headers, body, took: Duration::ZERO, chunks: Vec::new() }, "How long?", &[])
+    }
+
+    #[test]
+    fn answers_and_sources_are_found_by_their_usual_names() {
+        for (body, answer, sources) in [
+            (r#"{"question":"How long?","answer":"60 months","sources":["a.md"]}"#, "/answer", Some("/sources")),
+            (
+                r#"{"data":{"response":"60 months","id":"x"},"citations":[{"url":"https://a"}]}"#,
+                "/data/response",
+                Some("/citations"),
+            ),
+            (r#"{"id":"7","message":{"role":"assistant","content":"60 months"}}"#, "/message/content", None),
+            (r#"{"reply":"60 months","documents":[{"n":1}]}"#, "/reply", None),
+            (r#"{"object":"chat.completion","choices":[{"message":{"content":"60 months"}}]}"#, "openai", None),
+        ] {
+            let found = found("application/json", body).expect(body);
+            assert_eq!(
+                (found.answer.as_str(), found.sources.as_deref(), found.text.as_str()),
+                (answer, sources, "60 months")
+            );
+        }
+        let events = "data: {\"delta\":\"60 \"}\n\ndata: {\"delta\":\"months\"}\n\n";
+        assert_eq!(
+            found("text/event-stream", events).map(|found| (found.kind, found.text)).ok(),
+            Some(("events", "60 months".into()))
+        );
+        assert_eq!(
+            found("text/plain", "60 months").map(|found| (found.kind, found.text)).ok(),
+            Some(("text", "60 months".into()))
+        );
+    }
+
+    #[test]
+    fn a_reply_without_an_answer_says_its_content_type_and_its_beginning() {
+        for (kind, body) in [("text/html", "<html>Sign in"), ("application/json", r#"{"ok":true,"echo":"How long?"}"#)]
+        {
+            let why = found(kind, body).expect_err(body).to_string();
+            assert!(why.contains(kind) && why.contains("it begins with"), "{why}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Which provider answers what an agent asks: the one that is named, else by the first request and the keys that are
+//! set, else a simulator in this process.
+
+use super::{Unmet, tools};
+use crate::platform::clock::{BoxFuture, Clock, RealClock};
+use crate::platform::secrets;
+use crate::provider::wire;
+use crate::simulator;
+use crate::transport::{HttpRequest, HttpResponse, LiveTransport, Passed, Service, Target, Transport, TransportError};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Name of the simulator among the providers.
+pub(super) const SIMULATOR: &str = "simulator";
+/// Port of the simulator, if it is free.
+const USUAL_PORT: u16 = 8091;
+/// Limit of one request.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// Providers by name: the dialect's family, the base URL and the variable of the key.
+const KNOWN: [(&str, &str, &str, &str); 10] = [
+    ("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    ("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+    ("google", "gemini", "https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY"),
+    ("perplexity", "perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
+    ("groq", "openai", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    ("mistral", "openai", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    ("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    ("deepseek", "openai", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    ("together", "openai", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    ("xai", "openai", "https://api.x.ai/v1", "XAI_API_KEY"),
+];
+
+/// A provider for one service of the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// Its name in the project file.
+    pub(super) name: String,
+    /// Its dialect.
+    pub(super) dialect: String,
+    pub(super) base_url: String,
+    /// The variable of its key.
+    pub(super) key: Option<String>,
+    /// The model that the agent names.
+    pub(super) model: String,
+    /// Why it was chosen.
+    pub(super) why: String,
+}
+
+/// What was chosen, and the behaviour of the simulator if there is one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chosen {
+    pub(super) model: Option<Choice>,
+    pub(super) search: Option<Choice>,
+    pub(super) simulator: Option<(u16, String)>,
+}
+
+/// Why a name is no provider.
+pub(super) fn checked(provider: Option<&str>) -> Result<(), Unmet> {
+    let Some(name) = provider else { return Ok(()) };
+    let known = name == SIMULATOR || KNOWN.iter().any(|(known, ..)| *known == name);
+    if known || name.starts_with("http://") || name.starts_with("https://") {
+        return Ok(());
+    }
+    let names: Vec<&str> = KNOWN.iter().map(|(name, ..)| *name).filter(|name| *name != "perplexity").collect();
+    Err(Unmet::Provider(format!(
+        "`{name}` is unknown; known: {}, {SIMULATOR}, or the base URL of another one",
+        names.join(", ")
+    )))
+}
+
+/// Transports by service.
+type Ways = BTreeMap<Service, Arc<dyn Transport>>;
+
+/// Hands each request to the provider that its first request led to.
+pub(super) struct Services {
+    given: Option<String>,
+    state: tokio::sync::Mutex<(Chosen, Ways)>,
+}
+
+impl Services {
+    pub(super) fn new(given: Option<&str>) -> Self {
+        Self { given: given.map(str::to_owned), state: tokio::sync::Mutex::default() }
+    }
+
+    pub(super) async fn chosen(&self) -> Chosen {
+        self.state.lock().await.0.clone()
+    }
+
+    async fn way(&self, request: &HttpRequest) -> Result<Arc<dyn Transport>, Unmet> {
+        let mut state = self.state.lock().await;
+        let (chosen, ways) = &mut *state;
+        let service = if request.service == Service::Search { Service::Search } else { Service::Model };
+        if let Some(way) = ways.get(&service) {
+            if let Some(model) =
+                chosen.model.as_mut().filter(|model| service == Service::Model && model.model.is_empty())
+            {
+                model.model = model_of(request);
+            }
+            return Ok(Arc::clone(way));
+        }
+        let mut choice = self.choice(request, service);
+        if choice.name.starts_with(SIMULATOR) {
+            let port = match &chosen.simulator {
+                Some((port, _)) => *port,
+                None => simulate(chosen, &tools::offered(request)).await?,
+            };
+            choice.base_url = choice.base_url.replace("PORT", &port.to_string());
+        }
+        let key = choice.key.as_ref().and_then(|name| std::env::var(name).ok()).map(|key| key.trim().to_owned());
+        secrets::declare(key.clone().map(|key| (choice.name.clone(), key)));
+        let dialect = wire::by_name(&choice.dialect)
+            .ok_or_else(|| Unmet::Provider(format!("the dialect {} is unknown", choice.dialect)))?;
+        let target = Target {
+            base_url: choice.base_url.clone(),
+            key,
+            auth: dialect.auth(),
+            headers: dialect.headers(),
+            timeout: LIMIT,
+            trial_header: false,
+        };
+        let served = [Some(service), (service == Service::Model).then_some(Service::Embeddings)];
+        let targets = served.into_iter().flatten().map(|service| (service, target.clone())).collect();
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        let way: Arc<dyn Transport> =
+            Arc::new(LiveTransport::new(targets, clock).map_err(|why| Unmet::Provider(why.to_string()))?);
+        ways.insert(service, Arc::clone(&way));
+        *(if service == Service::Search { &mut chosen.search } else { &mut chosen.model }) = Some(choice);
+        Ok(way)
+    }
+
+    fn choice(&self, request: &HttpRequest, service: Service) -> Choice {
+        let dialect = wire::by_name(request.profile.name).map_or("openai-chat", |dialect| dialect.name());
+        let family = if service == Service::Search { "perplexity" } else { family(dialect) };
+        let asked =
+            format!("the agent asks by {} {}", request.method, request.path.split('?').next().unwrap_or_default());
+        let given =
+            self.given.as_deref().filter(|_| service == Service::Model || self.given.as_deref() == Some(SIMULATOR));
+        let set = |variable: &str| std::env::var(variable).is_ok_and(|key| !key.trim().is_empty());
+        let found = KNOWN.iter().find(|(name, of, _, key)| match given {
+            Some(given) => *name == given,
+            None => *of == family && (set(key) || service == Service::Search && *name == "perplexity" && set(key)),
+        });
+        let model = model_of(request);
+        let dialect = dialect.to_owned();
+        if let Some((name, _, base_url, key)) = found {
+            let why = if given.is_some() { format!("{asked}; --provider") } else { format!("{asked}; {key} is set") };
+            let (name, base_url, key) = ((*name).to_owned(), (*base_url).to_owned(), Some((*key).to_owned()));
+            return Choice { name, dialect, base_url, key, model, why };
+        }
+        if let Some(url) = given.filter(|given| *given != SIMULATOR) {
+            let base_url = url.trim_end_matches('/').to_owned();
+            return Choice {
+                name: "own".to_owned(),
+                dialect,
+                base_url,
+                key: None,
+                model,
+                why: format!("{asked}; --provider"),
+            };
+        }
+        let base_url = match family {
+            "openai" => "http://127.0.0.1:PORT/v1",
+            "gemini" => "http://127.0.0.1:PORT/v1beta",
+            _ => "http://127.0.0.1:PORT",
+        };
+        let name = if service == Service::Search { format!("{SIMULATOR}-search") } else { SIMULATOR.to_owned() };
+        let keys: Vec<&str> = KNOWN.iter().filter(|(_, of, ..)| *of == family).map(|(.., key)| *key).take(1).collect();
+        let why = match given {
+            Some(_) => format!("{asked}; --provider"),
+            None => format!("{asked}, and {} is not set: a simulated model answers", keys.concat()),
+        };
+        Choice { name, dialect, base_url: base_url.to_owned(), key: None, model, why }
+    }
+}
+
+impl Transport for Services {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(async move {
+            let way = self.way(&request).await.map_err(|why| TransportError::Invalid { message: why.to_string() })?;
+            way.send(request).await
+        })
+    }
+}
+
+/// Dialects whose requests go to the same providers.
+fn family(dialect: &str) -> &str {
+    match dialect {
+        "anthropic-messages" => "anthropic",
+        "gemini" => "gemini",
+        _ => "openai",
+    }
+}
+
+fn model_of(request: &HttpRequest) -> String {
+    let in_path = || {
+        let after = request.path.split("/models/").nth(1).or_else(|| request.path.split("/deployments/").nth(1))?;
+        after.split([':', '/', '?']).next()
+    };
+    if request.service == Service::Embeddings {
+        return String::new();
+    }
+    request.body.get("model").and_then(Value::as_str).or_else(in_path).unwrap_or_default().to_owned()
+}
+
+/// Starts a simulator for an agent with these tools; returns its port.
+#[expect(clippy::disallowed_methods, reason = "a server is a task of its own")]
+async fn simulate(chosen: &mut Chosen, offered: &[tools::Tool]) -> Result<u16, Unmet> {
+    let text = behaviour(offered);
+    for port in (USUAL_PORT..USUAL_PORT + 20).chain([0]) {
+        let behaviour = simulator::parse(&text).map_err(|why| Unmet::Simulator(why.problem.to_string()))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        if let Ok((bound, serving)) = simulator::serve(behaviour, address, Arc::new(RealClock::start())).await {
+            tokio::spawn(serving);
+            chosen.simulator = Some((bound.port(), text));
+            return Ok(bound.port());
+        }
+    }
+    Err(Unmet::Simulator("no port is free".to_owned()))
+}
+
+/// The behaviour file of a simulated model for an agent with these tools.
+fn behaviour(offered: &[tools::Tool]) -> String {
+    let roles: Vec<String> = tools::roles(offered)
+        .into_iter()
+        .filter(|proposed| proposed.sure)
+        .map(|proposed| format!("  {}: {}\n", proposed.role, super::project::quoted(&proposed.tool)))
+        .collect();
+    let tools = if roles.is_empty() { String::new() } else { format!("tools:\n{}", roles.concat()) };
+    format!(
+        "# A simulated model and search service, for trying things out without a key. `rules` below `model` say what it calls and\n\
+         # answers: `ragcheck schema behaviour --markdown`.\n\
+         name: first-contact\nseed: 1\npace: declared\n{tools}model:\n  latency: {{constant: 500ms}}\n  \
+         # rules:\n  #   - when: {{asks: refund}}\n  #     calls: [{{tool: search_docs, arguments: {{query: refund}}}}]\n  \
+         #     answer: Refunds take 14 days.\n\
+         search:\n  latency: {{constant: 800ms}}\nembeddings:\n  latency: {{constant: 50ms}}\n  dimensions: 64\n"
+    )
+}
+
+/// Answers the requests of a second conversation as those of a first one were, whatever values differ in them.
+pub(super) struct Echo(std::sync::Mutex<Vec<Passed>>);
+
+impl Echo {
+    pub(super) fn new(passed: Vec<Passed>) -> Self {
+        Self(std::sync::Mutex::new(passed))
+    }
+}
+
+impl Transport for Echo {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        let mut left = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let same = |one: &Passed| one.request.service == request.service && one.request.path == request.path;
+        let found = left.iter().position(same).map(|place| left.remove(place).result);
+        drop(left);
+        let none = || TransportError::Invalid { message: "the first conversation asked no such thing".to_owned() };
+        Box::pin(std::future::ready(found.unwrap_or_else(|| Err(none()))))
+    }
+}

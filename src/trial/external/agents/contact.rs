@@ -1,0 +1,164 @@
+//! A conversation with an agent of which nothing is known yet: it is started or running, and its requests are seen.
+
+use super::environment;
+use super::process::{NotStarted, Process, Start};
+use crate::platform::clock::{Clock, RealClock, timeout};
+use crate::settings::Auth;
+use crate::transport::{
+    HttpRequest, HttpResponse, LiveTransport, Passed, Service, Tap, Target, Transport, TransportError,
+};
+use crate::trial::Doing;
+use crate::trial::proxy::{Proxy, Serving};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long one reply is awaited.
+const REPLY_LIMIT: Duration = Duration::from_mins(2);
+
+/// Why there is no contact, and the last lines of the process.
+#[derive(Debug)]
+pub(crate) struct NoContact {
+    /// What went wrong.
+    pub message: String,
+    /// The last lines of the process.
+    pub lines: Vec<String>,
+    /// Whether the process ended by itself without an error.
+    pub ended_well: bool,
+}
+
+impl From<NotStarted> for NoContact {
+    fn from(NotStarted { message, lines, ended_well }: NotStarted) -> Self {
+        Self { message, lines, ended_well }
+    }
+}
+
+/// An agent, and the proxy that sees what it asks.
+pub(crate) struct Contact {
+    process: Option<Process>,
+    agent: Arc<dyn Transport>,
+    tap: Arc<Tap>,
+    serving: Serving,
+    proxy: Proxy,
+    clock: Arc<dyn Clock>,
+}
+
+impl Contact {
+    /// Starts `command` in `folder`: a server, or a program that reads lines. Its requests go to `services`; `answered`
+    /// if these are recorded answers.
+    ///
+    /// # Errors
+    /// The process did not start, or nothing listens at its port.
+    pub(crate) async fn start(
+        command: &[String],
+        server: bool,
+        folder: &Path,
+        (services, answered): (Arc<dyn Transport>, bool),
+    ) -> Result<Self, NoContact> {
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        let proxy = open(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).await?;
+        let tap = Arc::new(Tap::new(services));
+        // Before the process: some ask while they start.
+        let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new());
+        let doing = if answered { Doing::Replay } else { Doing::Record };
+        let process = Process::start(Start {
+            command,
+            folder,
+            environment: environment::of(proxy.address(), doing).collect(),
+            serves: server,
+            fixed_port: None,
+            ready: None,
+            clock: &clock,
+        })
+        .await?;
+        let agent = match process.lines() {
+            Some(lines) => lines,
+            None => to(&format!("http://127.0.0.1:{}", process.port()), &clock)?,
+        };
+        Ok(Self { process: Some(process), agent, tap, serving, proxy, clock })
+    }
+
+    /// An agent that runs at `origin`, with its base URLs at `proxy`.
+    ///
+    /// # Errors
+    /// The proxy's port is taken.
+    pub(crate) async fn running(
+        origin: &str,
+        proxy: SocketAddr,
+        services: Arc<dyn Transport>,
+    ) -> Result<Self, NoContact> {
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        let proxy = open(proxy).await?;
+        let tap = Arc::new(Tap::new(services));
+        let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new());
+        Ok(Self { process: None, agent: to(origin, &clock)?, tap, serving, proxy, clock })
+    }
+
+    /// Whether it is a server: otherwise a request is a line.
+    pub(crate) fn is_server(&self) -> bool {
+        self.process.as_ref().is_none_or(|process| process.lines().is_none())
+    }
+
+    /// Sends one request to the agent; returns its reply, and what it asked until then.
+    pub(crate) async fn send(&self, request: HttpRequest) -> (Result<HttpResponse, TransportError>, Vec<Passed>) {
+        drop(self.tap.take());
+        let reply = timeout(&*self.clock, REPLY_LIMIT, self.agent.send(request)).await;
+        (reply.unwrap_or(Err(TransportError::Timeout { after: REPLY_LIMIT })), self.tap.take())
+    }
+
+    /// Requests that the proxy does not serve, and refused.
+    pub(crate) fn refused(&self) -> Vec<String> {
+        self.serving.refused().iter().map(ToString::to_string).collect()
+    }
+
+    /// Ends the process, and waits until the address of the proxy is free.
+    pub(crate) async fn end(self) {
+        let (address, clock) = (self.proxy(), Arc::clone(&self.clock));
+        drop(self);
+        for _ in 0..50 {
+            if std::net::TcpListener::bind(address).is_ok() {
+                return;
+            }
+            clock.sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Address of the proxy.
+    pub(crate) fn proxy(&self) -> SocketAddr {
+        self.proxy.address()
+    }
+
+    /// The last lines of the process, if ragcheck started it.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        self.process.as_ref().map(Process::last_lines).unwrap_or_default()
+    }
+
+    /// Variables in which the process has base URLs.
+    pub(crate) fn variables() -> impl Iterator<Item = &'static str> {
+        environment::names()
+    }
+}
+
+async fn open(address: SocketAddr) -> Result<Proxy, NoContact> {
+    Proxy::open(address).await.map_err(|why| NoContact {
+        message: format!("the proxy cannot listen at {address}: {why}"),
+        lines: Vec::new(),
+        ended_well: false,
+    })
+}
+
+fn to(origin: &str, clock: &Arc<dyn Clock>) -> Result<Arc<dyn Transport>, NoContact> {
+    let target = Target {
+        base_url: origin.to_owned(),
+        key: None,
+        auth: Auth::Bearer,
+        headers: &[("x-ragcheck-mode", "record")],
+        timeout: REPLY_LIMIT,
+        trial_header: false,
+    };
+    let live = LiveTransport::new(BTreeMap::from([(Service::Agent, target)]), Arc::clone(clock));
+    let live = live.map_err(|why| NoContact { message: why.to_string(), lines: Vec::new(), ended_well: false })?;
+    Ok(Arc::new(live))
+}

@@ -1,0 +1,132 @@
+//! `ragcheck init --agent`: from a command to a recorded, green project, and what a newcomer is told instead. The agent is
+//! this test binary, as in `started`.
+
+use super::started::KIND;
+use crate::project::Outcome;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Variables that would choose a real provider.
+const KEYS: [&str; 4] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "PERPLEXITY_API_KEY"];
+
+fn ragcheck(folder: &Path, kind: &str, arguments: &[&str]) -> Outcome {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    command.args(arguments).current_dir(folder).env("NO_COLOR", "1").env(KIND, kind);
+    for key in KEYS {
+        command.env_remove(key);
+    }
+    Outcome::of(&mut command)
+}
+
+fn init(folder: &Path, kind: &str, more: &[&str]) -> Outcome {
+    let program = std::env::current_exe().expect("this program");
+    let agent = format!("'{}' --ignored --exact external::started::runs_as_an_agent --nocapture", program.display());
+    ragcheck(folder, kind, &[&["init", "--agent", &agent], more].concat())
+}
+
+fn said(outcome: &Outcome) -> String {
+    format!("{}{}", outcome.stdout, outcome.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn read(folder: &Path, file: &str) -> String {
+    fs::read_to_string(folder.join(file)).unwrap_or_default()
+}
+
+#[test]
+fn a_server_is_met_recorded_and_replayed_green_without_a_key_and_without_an_edit() {
+    let (folder, pids) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let kind = format!("http {}", pids.path().display());
+    let made = init(folder.path(), &kind, &["--question", "How long does the warranty of the Canopy last?"]);
+    made.expect_code(0);
+    let words = said(&made);
+    for part in [
+        "reached: POST /chat of the process",
+        "reply: JSON, the answer at /reply/text",
+        "OPENAI_API_KEY is not set: a simulated model answers",
+        "tools: search_docs, web_search, remember, final_answer",
+        "1 trial: 1 PASS",
+        "REPLAYED",
+    ] {
+        assert!(words.contains(part), "{part}: {}{}", made.stdout, made.stderr);
+    }
+    let scenario = read(folder.path(), "scenarios/agent.yaml");
+    for line in [
+        "  http: 'http://127.0.0.1:{{port}}/chat'",
+        "  answer: /reply/text",
+        "reset: {http: 'http://127.0.0.1:{{port}}/reset'}",
+        "  knowledge: 'search_docs'",
+        "  external: 'web_search'",
+        "  index: 'remember'",
+        "  respond: 'final_answer'",
+        "      calls: [{in_order: ['search_docs', 'final_answer']}]",
+        "      answer: {contains: ['60']}",
+    ] {
+        assert!(scenario.lines().any(|one| one == line), "{line}:\n{scenario}");
+    }
+    assert!(read(folder.path(), "scenarios/criteria.yaml").contains("mandatory_call_rate(knowledge)"));
+    let workflow = read(folder.path(), ".github/workflows/ragcheck.yml");
+    assert!(workflow.contains("ragcheck run --report-dir") && workflow.contains("target.command"), "{workflow}");
+    assert!(read(folder.path(), ".gitignore").contains("/reports/"));
+    ragcheck(folder.path(), &kind, &["check"]).expect_code(0);
+    // The simulator ended with `init`.
+    ragcheck(folder.path(), &kind, &["run"]).expect_code(0);
+    let before = read(folder.path(), "scenarios/agent.yaml");
+    let again = init(folder.path(), &kind, &[]);
+    again.expect_code(2);
+    assert!(again.stderr.contains("no file is overwritten"), "{}", again.stderr);
+    assert_eq!(read(folder.path(), "scenarios/agent.yaml"), before);
+}
+
+#[test]
+fn a_program_that_reads_lines_is_recognised() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = init(folder.path(), "lines", &["evals"]);
+    made.expect_code(0);
+    assert!(said(&made).contains("one line of JSON on its standard input"), "{}{}", made.stdout, made.stderr);
+    let scenario = read(folder.path(), "evals/scenarios/agent.yaml");
+    assert!(!scenario.lines().any(|line| line.trim_start().starts_with("http:")), "{scenario}");
+    ragcheck(&folder.path().join("evals"), "lines", &["run"]).expect_code(0);
+}
+
+#[test]
+fn what_the_agent_generates_per_run_is_declared_and_the_first_run_is_green() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = init(folder.path(), "mints", &[]);
+    made.expect_code(0);
+    let scenario = read(folder.path(), "scenarios/agent.yaml");
+    assert!(scenario.contains("\nvars:\n") && scenario.contains("{at: '/messages/0/content', match: '"), "{scenario}");
+    ragcheck(folder.path(), "mints", &["run"]).expect_code(0);
+}
+
+#[test]
+fn what_stands_in_the_way_is_said_with_a_remedy_and_nothing_is_written() {
+    let json = "application/json 200 {\"answer\": \"It is 60 months.\"}";
+    for (kind, more, parts) in [
+        ("ends", &[][..], &["ended before it was ready (exit code 7)", "no such module: langgraf"][..]),
+        (
+            "elsewhere",
+            &[],
+            &["the agent listens at port", "does it read the variable PORT?", "pass `{{port}}` in the command"],
+        ),
+        (&format!("unasked {json}"), &[], &["no request came to the proxy", "OPENAI_BASE_URL, ", "RAGCHECK_MODEL_URL"]),
+        ("unasked application/json 404 {}", &[], &["POST to /chat, /api/chat, /query", "name its path with --path"]),
+        ("unasked application/json 404 {}", &["--path", "talk"], &["POST to /talk is answered with 404"]),
+        ("unasked application/json 401 {}", &[], &["asks for authentication (HTTP 401)", "target.headers"]),
+        (
+            "text/html 200 <html>Sign in",
+            &[],
+            &["(text/html) is neither JSON, events nor plain text; it begins with: <html>Sign in"],
+        ),
+        ("ends", &["--provider", "opena"], &["--provider: `opena` is unknown; known: openai, anthropic"]),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let outcome = init(folder.path(), kind, more);
+        outcome.expect_code(2);
+        let words = said(&outcome);
+        for part in parts {
+            assert!(words.contains(part), "{kind}: {part}: {}{}", outcome.stdout, outcome.stderr);
+        }
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "{kind} left files");
+    }
+}
