@@ -95,8 +95,8 @@ pub(super) fn conversation(trace: &Trace) -> String {
 fn printed(folder: &Path, trace: &Trace) -> String {
     let stored = files::read_at_most(folder.join(AGENT_OUTPUT), MOST_PRINTED).unwrap_or_default();
     let lines = String::from_utf8_lossy(&stored).into_owned();
-    let found = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let found = found.filter(|line| line["trial"] == trace.trial.as_str()).last();
+    let mut found = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let found = found.rfind(|line| line["trial"] == trace.trial.as_str());
     let Some(printed) = found.as_ref().and_then(|line| line["text"].as_str()) else { return String::new() };
     let kept: Vec<&str> = printed.lines().collect();
     let last = &kept[kept.len().saturating_sub(PRINTED_LINES)..];

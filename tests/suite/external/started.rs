@@ -41,11 +41,11 @@ fn runs_as_an_agent() {
             eprintln!("no such module: langgraf");
             std::process::exit(7);
         }
-        "silent" => std::thread::sleep(std::time::Duration::from_secs(120)),
+        "silent" => std::thread::sleep(std::time::Duration::from_mins(2)),
         "elsewhere" => {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             eprintln!("Running on http://{}", listener.local_addr().expect("an address"));
-            std::thread::sleep(std::time::Duration::from_secs(120));
+            std::thread::sleep(std::time::Duration::from_mins(2));
         }
         "unasked" => {
             let (kind, reply) = more.split_once(' ').expect("a content type");
@@ -61,6 +61,7 @@ fn proxy() -> std::net::SocketAddr {
 }
 
 /// One line in, one line out. `remembers` asks with the number of its turns so far.
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "the process of an agent talks by its output")]
 fn lines(more: &str) {
     println!("a library says hello");
     let mut turns = 0;
@@ -336,7 +337,8 @@ fn exchange(at: &str, head: &str, body: &[u8]) -> (u16, String) {
 }
 
 /// One line in, one line out; each turn asks a service of its own in three ways.
-pub(super) fn lines_with_shelf() {
+#[expect(clippy::print_stdout, reason = "the process of an agent talks by its output")]
+fn lines_with_shelf() {
     let shelf = std::env::var("SHELF_URL").expect("the service");
     for (turn, line) in std::io::stdin().lock().lines().enumerate() {
         let asked: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
