@@ -48,7 +48,7 @@ fn of(document: &str) -> Option<Value> {
         "run" => of_data::<Evaluation>("run.json"),
         "plan" => sealed(of_data::<Plan>("plan.json")),
         "trace" => sealed(of_data::<Trace>("One line of traces.jsonl")),
-        "exit-code" => of_data::<DecidedExit>("exit-code.json"),
+        "exit-code" => sealed(of_data::<DecidedExit>("exit-code.json")),
         _ => return None,
     })
 }
