@@ -61,7 +61,7 @@ def kinds_given(turn):
     given = {}
     for found in turn.results("external"):
         given[found["result"]] = "external"
-        given.update({url: "external" for _, url in found["citations"]})
+        given.update({page["url"]: "external" for page in found["citations"]})
     for hit in hits(turn):
         given[hit["id"]] = "internal"
         given.update({url: "external" for url in (hit.get("learned") or {}).get("urls", [])})
@@ -132,7 +132,7 @@ def citation_provenance(trial):
             elif isinstance(result, dict) and "external" in result:
                 found = result["external"]
                 externals.append((turn.conversation, found))
-                for name in [found["result"]] + [url for _, url in found["citations"]]:
+                for name in [found["result"]] + [page["url"] for page in found["citations"]]:
                     given.setdefault(name, "external")
                 talk["mentioned"] |= set(addresses(found["answer"]))
             elif isinstance(result, dict) and "search" in result:
@@ -176,7 +176,7 @@ def number_kept(mark, answer, conversation, talk, externals):
         if owner != conversation and (owner, found["result"]) not in talk["learned"].values():
             continue
         there = [one[1] for one in marks(found["answer"]) if one[0] == "number" and len(one[2]) == 4 and one[2] == mark[2]]
-        pages = [found["citations"][number - 1][1] for number in there if 1 <= number <= len(found["citations"])]
+        pages = [found["citations"][number - 1]["url"] for number in there if 1 <= number <= len(found["citations"])]
         if pages:
             kept.append((owner, found["result"]) in learned_here or here is not None and bare(here) in map(bare, pages))
     return any(kept) if kept else here is not None

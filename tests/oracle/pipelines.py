@@ -121,7 +121,7 @@ def marked(result, links):
         if citation.get("source") is None:
             continue
         number = pages.index((citation["source"], citation.get("page"))) + 1
-        ends = {end for start, end in citation["spans"] if start < end} or {len(text.rstrip())}
+        ends = {span["end"] for span in citation["spans"] if span["start"] < span["end"]} or {len(text.rstrip())}
         places |= {(place, number) for place in map(lambda end: moved(text, end), ends) if place is not None}
     for place in sorted({place for place, _ in places}, reverse=True):
         count = sum(one == place for one, _ in places)

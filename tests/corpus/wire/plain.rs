@@ -116,9 +116,9 @@ fn responses_request(body: &Value, plain: &mut Request) {
     for item in list(body, "/input") {
         let kind = string(item, "/type");
         let said = role(&string(item, "/role"));
-        if kind == "function_call" {
-            plain.calls.push((string(item, "/name"), json(&string(item, "/arguments"))));
-        } else if kind == "function_call_output" {
+        if let Some(call) = called(item) {
+            plain.calls.push(call);
+        } else if kind == "function_call_output" || kind == "custom_tool_call_output" {
             plain.results += 1;
             push(&mut plain.texts, Role::Tool, texts_of(&item["output"]));
         } else if ["", "message"].contains(&kind.as_str()) {
@@ -129,10 +129,20 @@ fn responses_request(body: &Value, plain: &mut Request) {
             }
         }
         turn_of_model =
-            kind != "function_call_output" && (said == Role::Assistant || !["", "message"].contains(&kind.as_str()));
+            !kind.ends_with("_call_output") && (said == Role::Assistant || !["", "message"].contains(&kind.as_str()));
     }
     let tools = list(body, "/tools").into_iter();
-    plain.tools = tools.filter(|tool| tool["type"] == "function").map(|tool| string(tool, "/name")).collect();
+    let ours = tools.filter(|tool| tool["type"] == "function" || tool["type"] == "custom");
+    plain.tools = ours.map(|tool| string(tool, "/name")).collect();
+}
+
+/// The call of an item of Responses: a function's arguments are JSON, a custom tool's input is any text.
+fn called(item: &Value) -> Option<(String, Value)> {
+    match item["type"].as_str()? {
+        "function_call" => Some((string(item, "/name"), json(&string(item, "/arguments")))),
+        "custom_tool_call" => Some((string(item, "/name"), Value::String(string(item, "/input")))),
+        _ => None,
+    }
 }
 
 fn gemini_request(body: &Value, plain: &mut Request) {
@@ -209,9 +219,7 @@ pub fn response(dialect: &'static dyn Dialect, body: &Value) -> Response {
                 } else {
                     String::new()
                 });
-                if item["type"] == "function_call" {
-                    plain.calls.push((string(item, "/name"), json(&string(item, "/arguments"))));
-                }
+                plain.calls.extend(called(item));
             }
             finish = string(body, "/status");
             plain.input = number("/usage/input_tokens");

@@ -78,10 +78,14 @@ fn sum(dialect: &'static dyn Dialect, stream: &str) -> plain::Response {
                     "response.output_text.delta" => texts.entry(index).or_default().push_str(&text(&chunk["delta"])),
                     // Some files leave deltas out, and some servers send none.
                     "response.output_text.done" => _ = texts.insert(index, text(&chunk["text"])),
-                    "response.output_item.added" if chunk["item"]["type"] == "function_call" => {
+                    "response.output_item.added"
+                        if chunk["item"]["type"] == "function_call" || chunk["item"]["type"] == "custom_tool_call" =>
+                    {
                         calls.push((call, text(&chunk["item"]["name"]), String::new()));
                     }
-                    "response.function_call_arguments.delta" => add(&mut calls, call, "", &text(&chunk["delta"])),
+                    "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+                        add(&mut calls, call, "", &text(&chunk["delta"]));
+                    }
                     "response.function_call_arguments.done" => {
                         for (_, _, arguments) in calls.iter_mut().filter(|(known, _, _)| *known == call) {
                             *arguments = text(&chunk["arguments"]);
