@@ -429,7 +429,10 @@ fn carry_out(
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let Some(journal) = journal else {
-        return run::replay(opened, plan, options.jobs.map_or(cores, usize::from), kept, &inspect, commit);
+        // An external agent waits more than it computes.
+        let outside = plan.scenarios.iter().any(|scenario| scenario.agent.is_some());
+        let usual = if outside { cores.max(usize::from(DEFAULT_JOBS)) } else { cores };
+        return run::replay(opened, plan, options.jobs.map_or(usual, usize::from), kept, &inspect, commit);
     };
     let live = LiveOptions {
         jobs: usize::from(options.jobs.unwrap_or(DEFAULT_JOBS)),

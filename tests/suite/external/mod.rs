@@ -2,14 +2,17 @@
 
 mod agent;
 mod apis;
+mod beside;
 mod borders;
 mod desk;
 mod first_contact;
 mod own_apis;
 #[cfg(unix)]
 mod python;
+mod start;
 mod started;
 mod timing;
+mod vanishing;
 
 pub use desk::plain;
 
