@@ -21,7 +21,8 @@ use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::settings::Auth;
 use crate::trace::{
-    Arm, Event, Evidence, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What, version_of,
+    Arm, Event, Evidence, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
+    version_of,
 };
 use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport};
 use crate::trial::live;

@@ -257,7 +257,9 @@ impl Beginning<'_> {
                 && problem.kind == TrialErrorKind::CassetteMiss
             {
                 let mut known = known.lock().await;
-                (known.is_settled, known.is_outdated) = (false, true);
+                // Another process may have found that out before.
+                known.is_settled &= known.is_outdated;
+                known.is_outdated = true;
                 return Err(Unfit::Outdated);
             }
             let mut why = problem;
@@ -305,7 +307,8 @@ impl Beginning<'_> {
 fn problem(passed: &[Passed], refused: &[Refused], replayed: bool) -> Option<Box<TrialError>> {
     if let [first, others @ ..] = refused {
         let mut detail: Vec<String> = others.iter().map(ToString::to_string).collect();
-        let remedy = "nobody answered that request; where a refusal does not matter, name the path in `target.may_refuse`";
+        let remedy =
+            "nobody answered that request; where a refusal does not matter, name the path in `target.may_refuse`";
         detail.push(remedy.to_owned());
         return Some(error(TrialErrorKind::ProxyRefused, &format!("{WHEN}, {first}"), detail));
     }

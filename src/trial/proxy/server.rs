@@ -42,16 +42,8 @@ const LEFT_OUT: [&str; 8] = [
 ];
 
 /// Request headers that are about the connection to this proxy, or written anew.
-const OF_THE_CONNECTION: [&str; 8] = [
-    "host",
-    "accept-encoding",
-    "content-type",
-    "te",
-    "proxy-authorization",
-    "proxy-connection",
-    "expect",
-    TRACEPARENT,
-];
+const OF_THE_CONNECTION: [&str; 8] =
+    ["host", "accept-encoding", "content-type", "te", "proxy-authorization", "proxy-connection", "expect", TRACEPARENT];
 /// Why a request without a trace id is refused while trials run side by side.
 const UNTRACED: &str = "without the `traceparent` of a trial that is running, while trials ran side by side";
 

@@ -199,12 +199,15 @@ impl Agents {
         let fixed_port = setup.fixed_port();
         if let Some(port) = fixed_port {
             lock(&self.idle).retain(|worker| worker.process.port() != port);
+            // Else the process that ends could be taken for the one that starts.
+            process::is_left(port, wanted.clock).await;
         }
         let proxy = Proxy::open(ANY_PORT).await.map_err(|why| brief(taken(ANY_PORT, &why)))?;
         let beginning = self.starts.begin(wanted).await.map_err(brief)?;
         let mounts = setup.services.keys().copied().collect();
         let serving = proxy.serve(beginning.way(), &setup.hosts, mounts, None);
-        let base_url = |(variable, name): &(String, String)| (variable.clone(), format!("http://{}/{name}", proxy.address()));
+        let base_url =
+            |(variable, name): &(String, String)| (variable.clone(), format!("http://{}/{name}", proxy.address()));
         let start = Start {
             command: &setup.command,
             folder: &wanted.trial.opened.loaded.root,
