@@ -8,6 +8,8 @@ mod first_contact;
 mod own_apis;
 #[cfg(unix)]
 mod python;
+#[cfg(unix)]
+mod sdks;
 mod started;
 mod timing;
 
