@@ -11,6 +11,7 @@ mod openai_responses;
 
 use super::model::Completion;
 use crate::provider::chat::{ChatRequest, Message, ToolChoice};
+use crate::provider::tool_result;
 use crate::provider::wire::{self, Dialect, WireError};
 use serde_json::Value;
 
@@ -101,7 +102,9 @@ impl Api {
             return Err(Refused::ChoiceNotOffered(name.clone()));
         }
         for message in request.messages.iter_mut().filter(|message| anthropic_messages::reports_an_error(message)) {
-            message.content.insert_str(0, "Error: ");
+            if tool_result::error(&tool_result::document(&message.content)).is_none() {
+                message.content.insert_str(0, "Error: ");
+            }
         }
         Ok(request)
     }
@@ -244,6 +247,20 @@ mod tests {
         assert_eq!(content, "application/json");
         let array: Value = serde_json::from_str(&pieces.concat()).expect("JSON");
         assert_eq!(GEMINI.dialect.decode_response(&array).expect("decodes").content, "Two words.");
+    }
+
+    #[test]
+    fn a_result_that_is_marked_as_an_error_is_one_and_keeps_what_it_says() {
+        let read = |content: &str, is_error: bool| {
+            let result = json!({"type": "tool_result", "tool_use_id": "a", "content": content, "is_error": is_error});
+            let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+            let messages = json!([{"role": "user", "content": "x"}, {"role": "assistant", "content": [call]},
+                {"role": "user", "content": [result]}]);
+            MESSAGES.read("", &json!({"model": "m", "messages": messages})).expect("valid").messages[2].content.clone()
+        };
+        let told = "{\"error\":{\"message\":\"down\",\"retryable\":true}}";
+        assert_eq!((read("down", true).as_str(), read("down", false).as_str()), ("Error: down", "down"));
+        assert_eq!(read(told, true), told);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod apis;
 mod borders;
 mod desk;
 mod first_contact;
+mod four_systems;
 mod own_apis;
 #[cfg(unix)]
 mod python;
