@@ -9,6 +9,7 @@ mod four_systems;
 mod own_apis;
 #[cfg(unix)]
 mod python;
+mod sdks;
 mod started;
 mod timing;
 
