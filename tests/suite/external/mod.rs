@@ -3,12 +3,14 @@
 mod agent;
 mod apis;
 mod borders;
+#[cfg(unix)]
+mod clients;
 mod desk;
 mod first_contact;
+mod four_systems;
 mod own_apis;
 #[cfg(unix)]
 mod python;
-#[cfg(unix)]
 mod sdks;
 mod started;
 mod timing;
