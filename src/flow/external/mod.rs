@@ -52,10 +52,14 @@ pub(super) fn entry() -> FlowEntry {
     }
 }
 
+/// Kind of failure of a turn in which the agent's process ended.
+pub(crate) const CRASHED: &str = "agent_crashed";
+
 /// Tool name for a search that the agent makes without a call of the model, if no tool has that role.
 const UNASKED: &str = "external_search";
 
-/// How long the agent must send no request after a reply, in trials that are not replayed.
+/// How long the agent must send no request after a reply, in trials that are not replayed: see
+/// [`Silence`].
 pub(crate) const SILENCE: Duration = Duration::from_millis(200);
 /// Polling interval for requests still in flight after a reply.
 const AWAITED: Duration = Duration::from_millis(5);
@@ -95,6 +99,17 @@ pub(crate) trait Words: Send + Sync {
     fn body(&self, body: &serde_json::Value) -> serde_json::Value;
 }
 
+/// For how long the agent must send no request after a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// It is not checked: a replay.
+    Unchecked,
+    /// For [`SILENCE`] if a request was in progress when the reply arrived.
+    IfBusy,
+    /// For [`SILENCE`] after every reply: the first trial, in which the agent's way of working is not known.
+    Always,
+}
+
 /// Reason why a trial cannot continue; it says nothing about the quality of the agent.
 #[derive(Debug)]
 pub(crate) enum Trouble {
@@ -130,8 +145,10 @@ pub(crate) struct Session<'a> {
     pub tap: Arc<Tap>,
     /// Real time.
     pub clock: Arc<dyn Clock>,
-    /// How long the agent must send no request after a reply; `None` in replay, where its exchanges are known.
-    pub silence: Option<Duration>,
+    /// Whether the agent may send no request after a reply; not checked in replay, where its exchanges are known.
+    pub silence: Silence,
+    /// Trace id that its requests carry to say which trial they belong to; `None` if it runs one trial at a time.
+    pub trace: Option<String>,
     /// Measures or replays the duration of turns.
     pub pace: &'a dyn Pace,
     /// Replaces values generated per run.
@@ -213,7 +230,11 @@ impl Session<'_> {
             turn,
             prompts: &self.settings.prompts,
         };
-        let request = self.settings.target.request(&fill);
+        let mut request = self.settings.target.request(&fill);
+        if let Some(id) = &self.trace {
+            let parent = (u64::from(conversation.ordinal) << 32) + u64::from(turn) + 1;
+            request.headers.push(("traceparent".to_owned(), format!("00-{id}-{parent:016x}-01")));
+        }
         let sent = self.clock.now();
         let reply = self.reply(request).await?;
         let real = self.clock.now().saturating_sub(sent);
@@ -232,7 +253,7 @@ impl Session<'_> {
         let miss = telling.hear(passed);
         let reply = match reply {
             Ok(reply) => self.settings.target.reply(reply).in_words(self.words),
-            Err(crash) => Reply::Failed("agent_crashed", self.words.text(&crash), serde_json::Value::Null),
+            Err(crash) => Reply::Failed(CRASHED, self.words.text(&crash), serde_json::Value::Null),
         };
         let body = reply.body().filter(|_| self.keep_replies).cloned();
         let outcome = telling.end(reply);
@@ -289,16 +310,32 @@ impl Session<'_> {
         Err(Trouble::TooSlow(told))
     }
 
-    /// After the reply, waits for requests in flight. Any later request is refused and ends the trial, because it would
-    /// be counted in another turn or trial.
-    async fn settled(&self) -> Result<(), Trouble> {
-        let Some(silence) = self.silence else { return Ok(()) };
-        self.tap.end_turn();
+    /// Waits until a turn that failed leaves no request in flight, so that none falls into the next trial.
+    pub(crate) async fn abandoned(&self) {
         let until = self.clock.now().saturating_add(self.settings.turn);
         while self.tap.under_way() > 0 && self.clock.now() < until {
             self.clock.sleep(AWAITED).await;
         }
-        self.clock.sleep(silence).await;
+    }
+
+    /// After the reply, waits for requests in flight. Any later request is refused and ends the trial, because it would
+    /// be counted in another turn or trial.
+    async fn settled(&self) -> Result<(), Trouble> {
+        let checked = self.silence != Silence::Unchecked;
+        if checked {
+            self.tap.end_turn();
+        }
+        let busy = self.tap.under_way() > 0;
+        let until = self.clock.now().saturating_add(self.settings.turn);
+        while self.tap.under_way() > 0 && self.clock.now() < until {
+            self.clock.sleep(AWAITED).await;
+        }
+        if !checked {
+            return Ok(());
+        }
+        if busy || self.silence == Silence::Always {
+            self.clock.sleep(SILENCE).await;
+        }
         let at = self.settings.target.endpoint.url();
         if self.tap.under_way() > 0 {
             self.tap.close();
@@ -314,7 +351,7 @@ impl Session<'_> {
                 let requests = if late == 1 { "1 request".to_owned() } else { format!("{late} requests") };
                 Err(Trouble::AfterReply(format!(
                     "the agent at {at} went on asking after its reply: {requests} to the proxy within {} ms",
-                    silence.as_millis()
+                    SILENCE.as_millis()
                 )))
             }
         }

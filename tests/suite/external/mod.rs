@@ -2,6 +2,7 @@
 
 mod agent;
 mod apis;
+mod beside;
 mod borders;
 #[cfg(unix)]
 mod clients;
@@ -12,8 +13,10 @@ mod own_apis;
 #[cfg(unix)]
 mod python;
 mod sdks;
+mod start;
 mod started;
 mod timing;
+mod vanishing;
 
 pub use desk::plain;
 
