@@ -84,7 +84,7 @@ pub(super) fn run(given: &Init, agent: &str) -> Result<Exit, Problem> {
     let runtime = runtime.map_err(|why| format!("no runtime could be started: {why}"))?;
     let way = Way::of(agent, given.path.as_deref(), &asked_in)?;
     let findings = runtime.block_on(find_out(&way, given, question))?;
-    output::result(&told(&findings));
+    output::result(&summary(&findings));
     let written = write(&findings)?;
     output::result(&format!("\n{written}\n"));
     // The simulator goes on until the end.
@@ -274,7 +274,7 @@ fn unmet(contact: &Contact, why: &Unmet, simulated: bool) -> Problem {
 }
 
 /// What was found out, line by line.
-fn told(findings: &Findings) -> String {
+fn summary(findings: &Findings) -> String {
     let Findings { met, chosen, .. } = findings;
     let reached = match &findings.http {
         Some(url) if findings.command.is_empty() => format!("reached:   POST {url}"),
