@@ -19,5 +19,5 @@ pub(crate) use admission::Refused;
 pub(crate) use route::{MODEL_MOUNT, SEARCH_MOUNT};
 pub(crate) use server::PLACEHOLDER_KEY;
 pub use server::Proxy;
-pub(crate) use server::Serving;
+pub(crate) use server::{Asked, Serving};
 pub(crate) use vars::{Bound, Pattern, Unbound, Vars};

@@ -55,6 +55,23 @@ const OF_THE_CONNECTION: [&str; 8] = [
 /// Different requests of a trial that are kept of those that were refused.
 const MOST_REFUSED: usize = 20;
 
+/// Requests of an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// All of them.
+    pub requests: usize,
+    /// Those for a completion of the model.
+    pub completions: usize,
+}
+
+impl Asked {
+    /// Counts one more request.
+    pub fn count(&mut self, completion: bool) {
+        self.requests += 1;
+        self.completions += usize::from(completion);
+    }
+}
+
 /// What comes, and whom it is for.
 #[derive(Default)]
 struct Desk {
@@ -73,7 +90,7 @@ struct Served {
     /// Requests that came before it, when no trial was there.
     before: u32,
     /// Requests that were handed to its transport.
-    asked: u32,
+    asked: Asked,
     /// Requests that were refused, each once.
     refused: Vec<Refused>,
 }
@@ -120,7 +137,7 @@ impl Proxy {
         let mut desk = lock(&self.slot);
         let before = std::mem::take(&mut desk.unserved);
         let hosts = hosts.to_vec();
-        desk.served = Some(Served { transport, hosts, mounts, before, asked: 0, refused: Vec::new() });
+        desk.served = Some(Served { transport, hosts, mounts, before, asked: Asked::default(), refused: Vec::new() });
         drop(desk);
         Serving { slot: Arc::clone(&self.slot) }
     }
@@ -128,12 +145,12 @@ impl Proxy {
 
 impl Desk {
     /// The way of the trial that is running; `None` counts a request that there is none for.
-    fn transport(&mut self) -> Option<Arc<dyn Transport>> {
+    fn transport(&mut self, route: &Route) -> Option<Arc<dyn Transport>> {
         let Some(served) = &mut self.served else {
             self.unserved += 1;
             return None;
         };
-        served.asked += 1;
+        served.asked.count(route.service == Service::Model && matches!(route.api, Api::Dialect(_)));
         Some(Arc::clone(&served.transport))
     }
 
@@ -155,9 +172,9 @@ impl Serving {
         lock(&self.slot).served.as_ref().map(|served| served.refused.clone()).unwrap_or_default()
     }
 
-    /// How many requests of the agent were handed on.
-    pub fn asked(&self) -> u32 {
-        lock(&self.slot).served.as_ref().map_or(0, |served| served.asked)
+    /// The requests of the agent that were handed on.
+    pub fn asked(&self) -> Asked {
+        lock(&self.slot).served.as_ref().map(|served| served.asked).unwrap_or_default()
     }
 
     /// How many requests came between the trial before and this one, and were refused.
@@ -200,7 +217,7 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
             return refusal(client, status, code, &message);
         }
     };
-    let Some(transport) = lock(&slot).transport() else {
+    let Some(transport) = lock(&slot).transport(&route) else {
         let message = "no trial is running that this request could belong to";
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);
     };
