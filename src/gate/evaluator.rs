@@ -17,7 +17,8 @@ use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
 use super::{
-    Evaluation, KindCount, RUN_VERSION, Redrawn, Restarts, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage,
+    Evaluation, KindCount, RUN_VERSION, Redrawn, Restarts, Spending, Stopped, TrialResult, TrialResults, Verdict,
+    coverage,
 };
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;

@@ -12,7 +12,8 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::platform::bounds::Bound;
 use crate::trace::state_machine::Machine;
 use crate::trace::{
-    Account, Arm, Evidence, Grade, Grades, Mode, RestartCause, Trace, TrialEnd, TrialError, TurnOutcome, What, grade_of_another,
+    Account, Arm, Evidence, Grade, Grades, Mode, RestartCause, Trace, TrialEnd, TrialError, TurnOutcome, What,
+    grade_of_another,
 };
 use std::collections::BTreeMap;
 

@@ -59,6 +59,8 @@ pub enum ErrorKind {
     BadRequest,
     /// The provider failed.
     Server,
+    /// The model is not offered, although the status is that of a wrong request.
+    NoModel,
     /// The connection failed or broke.
     Connection,
     /// No answer within the time limit.
@@ -80,6 +82,7 @@ impl ErrorKind {
             Self::Auth => "auth",
             Self::BadRequest => "bad_request",
             Self::Server => "server_error",
+            Self::NoModel => "no_model",
             Self::Connection => "connection",
             Self::Timeout => "timeout",
             Self::Malformed => "malformed",

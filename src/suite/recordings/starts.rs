@@ -40,9 +40,11 @@ impl StartLane {
 
 /// The lanes `start` that the agents of a plan may have, in the folder `cassettes`.
 pub(crate) fn start_lanes(plan: &Plan, cassettes: &Path) -> Vec<StartLane> {
-    let started = plan.scenarios.iter().enumerate().filter(|(_, scenario)| {
-        scenario.agent.as_ref().is_some_and(|agent| !agent.target.command.is_empty())
-    });
+    let started = plan
+        .scenarios
+        .iter()
+        .enumerate()
+        .filter(|(_, scenario)| scenario.agent.as_ref().is_some_and(|agent| !agent.target.command.is_empty()));
     let lanes = started.flat_map(|(place, scenario)| {
         let variants = scenario.variants.iter().filter(|variant| variant.flow == EXTERNAL);
         variants.map(move |variant| {

@@ -42,16 +42,8 @@ const LEFT_OUT: [&str; 8] = [
 ];
 
 /// Request headers that are about the connection to this proxy, or written anew.
-const OF_THE_CONNECTION: [&str; 8] = [
-    "host",
-    "accept-encoding",
-    "content-type",
-    "te",
-    "proxy-authorization",
-    "proxy-connection",
-    "expect",
-    TRACEPARENT,
-];
+const OF_THE_CONNECTION: [&str; 8] =
+    ["host", "accept-encoding", "content-type", "te", "proxy-authorization", "proxy-connection", "expect", TRACEPARENT];
 /// Why a request without a trace id is refused while trials run side by side.
 const UNTRACED: &str = "without the `traceparent` of a trial that is running, while trials ran side by side";
 
@@ -159,7 +151,8 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         lock(&slot).strays(&refused);
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_untraced", &refused.to_string());
     }
-    let transport = lock(&slot).transport(whose);
+    let completion = route.service == Service::Model && matches!(route.api, Api::Dialect(_));
+    let transport = lock(&slot).transport(whose, completion);
     let Some(transport) = transport else {
         let message = "no trial is running that this request could belong to";
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);

@@ -191,7 +191,10 @@ fn a_request_without_a_trace_id_ends_the_trials_under_way_and_the_rest_runs_one_
     let outcome = stage.run(&["--jobs", "3"]);
     outcome.expect_code(3);
     let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("your agent asked POST /model/v1/chat/completions, without the `traceparent` of a trial"), "{said}");
+    assert!(
+        said.contains("your agent asked POST /model/v1/chat/completions, without the `traceparent` of a trial"),
+        "{said}"
+    );
     assert!(said.contains("the others of this run run one after another"), "{said}");
     let errors = stage.project.traces().iter().filter(|trace| trace["end"] != "completed").count();
     assert!((1..=3).contains(&errors), "those under way, and no others: {errors}");

@@ -180,7 +180,11 @@ fn a_recorded_start_is_listed_checked_and_an_orphan_only_without_its_variant() {
     let stage = with_shelf("starting", TARGET, &shelf);
     passed(&run(&stage, &["--mode", "record"]), "3 trials: 3 PASS");
     let listed = stage.project.run(&["list", "agent.yaml"]);
-    assert!(listed.stdout.contains("1 recorded start of an agent's process: agent/external.base.start"), "{}", listed.stdout);
+    assert!(
+        listed.stdout.contains("1 recorded start of an agent's process: agent/external.base.start"),
+        "{}",
+        listed.stdout
+    );
     let check = || stage.project.run(&["check", "agent.yaml", "--warn-recordings-after", "36500d"]);
     let sound = check();
     assert!(!sound.stdout.contains("belong") && !sound.stdout.contains("start"), "{}", sound.stdout);
@@ -191,7 +195,11 @@ fn a_recorded_start_is_listed_checked_and_an_orphan_only_without_its_variant() {
     stage.project.write(LANE, &text[..text.len() / 2]);
     let broken = check();
     broken.expect_code(2);
-    assert!(broken.stdout.contains("broken-recording") && broken.stdout.contains("external.base.start.yaml"), "{}", broken.stdout);
+    assert!(
+        broken.stdout.contains("broken-recording") && broken.stdout.contains("external.base.start.yaml"),
+        "{}",
+        broken.stdout
+    );
     let outcome = run(&stage, &[]);
     outcome.expect_code(3);
     passed(&outcome, "cassette broken (3 trials)");

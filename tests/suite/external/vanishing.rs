@@ -90,7 +90,9 @@ fn a_client_that_vanishes_in_the_middle_leaves_nothing_in_the_next_trial() {
     let scenario = SCENARIO.replace("AGENT", &address.to_string()).replace("proxy: PROXY\n", "");
     let scenario = scenario.replace("answer: /reply/text", "answer: /answer").replacen("reset:", &proxy, 1);
     stage.project.write("agent.yaml", &scenario);
-    let case = |name: &str, ask: &str| format!("  - {{case: {name}, ask: '{ask}', expect: {{answer: {{contains: [sixty]}}}}}}\n");
+    let case = |name: &str, ask: &str| {
+        format!("  - {{case: {name}, ask: '{ask}', expect: {{answer: {{contains: [sixty]}}}}}}\n")
+    };
     let others: Vec<String> = ["first", "second", "third"].map(|name| case(name, &format!("The {name}?"))).into();
     plain(&stage, &format!("{}{}{}{}", others[0], case("gone", "Please vanish."), others[1], others[2]));
     let recorded = stage.run(&["--mode", "record", "--jobs", "1"]);

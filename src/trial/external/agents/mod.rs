@@ -204,7 +204,8 @@ impl Agents {
         let beginning = self.starts.begin(wanted).await.map_err(brief)?;
         let mounts = setup.services.keys().copied().collect();
         let serving = proxy.serve(beginning.way(), &setup.hosts, mounts, None);
-        let base_url = |(variable, name): &(String, String)| (variable.clone(), format!("http://{}/{name}", proxy.address()));
+        let base_url =
+            |(variable, name): &(String, String)| (variable.clone(), format!("http://{}/{name}", proxy.address()));
         let start = Start {
             command: &setup.command,
             folder: &wanted.trial.opened.loaded.root,
