@@ -246,6 +246,21 @@ impl Life for Process {
             }
         })
     }
+
+    fn advice(&self) -> Option<String> {
+        self.lines.as_ref()?;
+        let lines = self.output.last_lines();
+        Some(match lines.last() {
+            Some(last) => format!(
+                ". A reply is one line of JSON on its standard output, such as {{\"answer\": \"…\"}}; the last line that it \
+                 printed is: {last}"
+            ),
+            None => {
+                ". It printed nothing: a reply is one line of JSON on its standard output, written at once (flushed)"
+                    .to_owned()
+            }
+        })
+    }
 }
 
 impl Drop for Process {
