@@ -5,6 +5,7 @@ use super::cassette::arguments::Cassette;
 use super::exit;
 use super::index_arguments::{Keywords, Knowledge};
 use super::runs_arguments::{Compare, Comparing, History, Runs};
+use crate::suite::Mode;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -124,17 +125,6 @@ pub(super) struct Select {
     /// Seed of the run.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-}
-
-/// Where answers come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Mode {
-    /// From cassettes; opens no socket.
-    Replay,
-    /// From the providers; cassettes are written and then replayed.
-    Record,
-    /// From the providers; nothing is recorded.
-    Live,
 }
 
 /// How results are printed.

@@ -138,7 +138,7 @@ impl<'p> Examiner<'p> {
         }
         let mut result = blank(self.plan, &trial);
         figures(trace, &mut result);
-        result.evidence = sources::told(&trace.evidence);
+        result.evidence = sources::of_trial(&trace.evidence);
         if !result.evidence.is_empty() {
             result.model.clone_from(&trace.evidence.model);
         }

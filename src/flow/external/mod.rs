@@ -83,6 +83,9 @@ pub(crate) struct Settings {
 pub(crate) trait Life: Send + Sync {
     /// Waits a moment for the end of the process; the reason why it ended, with its last lines, or `None` if it runs.
     fn ended(&self) -> BoxFuture<'_, Option<String>>;
+
+    /// What a process without a reply is to do, if its standard output shows it.
+    fn advice(&self) -> Option<String>;
 }
 
 /// Duration of turns. In replay, only the duration of the exchanges is known.
@@ -285,9 +288,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Waits for the agent's reply. At the time limit, further requests of the agent are refused and its reply is
-    /// awaited for the same time again: a request does not say which trial it belongs to, so none may fall into the
-    /// next one.
+    /// Waits for the agent's reply. At the time limit, further requests of the agent are refused, and the reply of one that
+    /// runs elsewhere is awaited for the same time again: a request does not say which trial it belongs to, so none may
+    /// fall into the next one.
     ///
     /// The inner error says that the agent's process ended in this turn.
     async fn reply(&self, request: HttpRequest) -> Result<Result<AgentReply, String>, Trouble> {
@@ -304,7 +307,10 @@ impl Session<'_> {
         self.tap.close();
         let at = self.settings.target.endpoint.url();
         let mut told = format!("the agent at {at} gave no reply within {} s (limits.turn)", limit.as_secs_f64());
-        if timeout(&*self.clock, limit, reply).await.is_err() {
+        // A process that ragcheck started is ended with its trial, so nothing of it can fall into the next one.
+        if let Some(life) = self.life {
+            told.extend(life.advice());
+        } else if timeout(&*self.clock, limit, reply).await.is_err() {
             told.push_str(", nor within as long again: what it still asks for may fall into the next trial");
         }
         Err(Trouble::TooSlow(told))

@@ -213,6 +213,19 @@ fn a_search_that_neither_prompt_nor_reply_shows_is_unseen_and_so_is_what_the_ans
 }
 
 #[test]
+fn a_reply_that_lists_no_source_uses_none_though_documents_were_found() {
+    let exchanges = || two_stages("Answer from these.\n{\"chunks\": [{\"id\": \"m#4\", \"text\": \"so\"}]}");
+    let used = |body: &Value| {
+        let (events, outcome) = told_with(exchanges(), body, None);
+        assert!(matches!(&calls(&events)[0].outcome, ToolOutcome::Ok(ToolResult::Search(_))), "{events:?}");
+        let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
+        (answer.used_internal_kb, answer.unseen)
+    };
+    assert_eq!(used(&json!({"answer": "I found nothing.", "sources": []})), (false, Vec::new()));
+    assert_eq!(used(&json!({"answer": "because"})), (true, vec!["sources".to_owned()]));
+}
+
+#[test]
 fn a_request_for_the_list_of_models_is_no_completion() {
     let mut listed = passed(Service::Model, openai_chat::DIALECT, Value::Null, 200, &json!({"data": []}));
     listed.request.profile = &crate::provider::EXACT;

@@ -19,6 +19,7 @@ use crate::flow::Abort;
 use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Session, Silence, Trouble, reset};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
+use crate::provider::EXACT;
 use crate::settings::Auth;
 use crate::trace::{
     Arm, Event, Evidence, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
@@ -29,7 +30,7 @@ use crate::trial::live;
 use crate::trial::opened::{Opened, Trial};
 use crate::trial::outage::{Origin, with_outage};
 use crate::trial::outcome::{Finished, aborted, error, foreign, redacted, replayed, unusable};
-use crate::trial::proxy::{Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
+use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::{Keys, LiveAccess, paces_of, targets};
 use crate::trial::tariff::tariff_of;
@@ -81,8 +82,8 @@ struct Course<'p> {
     clock: Arc<dyn Clock>,
     pace: &'p dyn Pace,
     evidence: Evidence,
-    /// Number of exchanges in the replayed recording; `None` outside replay.
-    recorded: Option<usize>,
+    /// Requests in the replayed recording; `None` outside replay.
+    recorded: Option<Asked>,
 }
 
 /// Result of one trial with the agent.
@@ -91,6 +92,15 @@ struct Ran {
     secrets: Vec<(String, String)>,
     /// What the agent's process printed, without the keys of the environment; `None` for an agent that runs elsewhere.
     printed: Option<String>,
+}
+
+/// The requests in a recording.
+fn asked_in(cassette: &Cassette) -> Asked {
+    let mut asked = Asked::default();
+    for exchange in &cassette.exchanges {
+        asked.count(exchange.service == Service::Model.as_str() && exchange.profile != EXACT.name);
+    }
+    asked
 }
 
 /// Waits until a trial of an external agent may run.
@@ -176,7 +186,7 @@ impl Work<'_> {
         let header = cassette.header.clone();
         let evidence = replayed(&cassette, &self.outside.declared.model.name);
         let pace = &Recorded(LocalTimes::replaying(cassette.stages.clone()));
-        let recorded = Some(cassette.exchanges.len());
+        let recorded = Some(asked_in(&cassette));
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), header.vars.clone()));
         let clock: Arc<dyn Clock> = Arc::new(FixedClock::at(header.recorded_at));
         let replay =
@@ -302,9 +312,10 @@ impl Work<'_> {
         let (asked, stray, asks_nothing) = (requests.asked, requests.stray.as_ref(), self.case.asks_nothing);
         let heard = Heard { proxy, asked, refused: &refused, stray, recorded, asks_nothing };
         let end = heard.problem(&session.events, &end).map_or(end, |problem| TrialEnd::Error(*problem));
+        let silent = heard.note(&end);
         let mut trace = self.trial.trace(evidence, end);
         trace.notes = lease.notes().to_vec();
-        trace.notes.extend(allowed.iter().map(|one| format!("{one} (`target.may_refuse`)")));
+        trace.notes.extend(allowed.iter().map(|one| format!("{one} (`target.may_refuse`)")).chain(silent));
         if live && requests.before > 0 {
             let early = requests.before;
             let requests = if early == 1 { "1 request".to_owned() } else { format!("{early} requests") };

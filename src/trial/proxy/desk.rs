@@ -19,6 +19,23 @@ const MOST_REFUSED: usize = 20;
 /// Trace ids of ended trials that are known.
 const MOST_ENDED: usize = 1000;
 
+/// Requests of an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// All of them.
+    pub requests: usize,
+    /// Those for a completion of the model.
+    pub completions: usize,
+}
+
+impl Asked {
+    /// Counts one more request.
+    pub(crate) fn count(&mut self, completion: bool) {
+        self.requests += 1;
+        self.completions += usize::from(completion);
+    }
+}
+
 /// Whether an agent that runs elsewhere forwards the `traceparent` of its turns.
 #[derive(Debug, Default)]
 pub(crate) struct Propagation(AtomicU8);
@@ -76,7 +93,7 @@ struct Served {
     /// Requests that came before it, when no trial was there.
     before: u32,
     /// Requests that were handed to its transport.
-    asked: u32,
+    asked: Asked,
     /// Requests without its trace id.
     untraced: u32,
     /// Requests that were refused, each once.
@@ -89,7 +106,7 @@ struct Served {
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     /// Requests that were handed on.
-    pub asked: u32,
+    pub asked: Asked,
     /// Requests that came between the trial before and this one, and were refused.
     pub before: u32,
     /// Requests that were refused and reached nobody, each once, in order.
@@ -139,7 +156,7 @@ impl Desk {
             mounts,
             trace,
             before,
-            asked: 0,
+            asked: Asked::default(),
             untraced: 0,
             refused,
             stray,
@@ -168,12 +185,12 @@ impl Desk {
     }
 
     /// The transport of a request's trial; `None` counts a request that there is none for.
-    pub(super) fn transport(&mut self, whose: Whose) -> Option<Arc<dyn Transport>> {
+    pub(super) fn transport(&mut self, whose: Whose, completion: bool) -> Option<Arc<dyn Transport>> {
         let Some(served) = self.trial(whose) else {
             self.unserved += u32::from(whose != Whose::Stray);
             return None;
         };
-        served.asked += 1;
+        served.asked.count(completion);
         Some(Arc::clone(&served.transport))
     }
 
@@ -217,7 +234,7 @@ impl Desk {
         let Some(place) = self.served.iter().position(|served| served.number == number) else { return };
         let ended = self.served.remove(place);
         let Some(trace) = ended.trace else { return };
-        match (ended.asked, ended.untraced) {
+        match (ended.asked.requests, ended.untraced) {
             (_, 1..) => trace.propagation.lost(),
             (1.., 0) => trace.propagation.kept(),
             _ => {}
@@ -276,7 +293,7 @@ mod tests {
         assert_eq!(desk.whose(&with("4bf92f3577b34da6a3ce929d0e0e4736")), Whose::Stray);
         desk.end(first);
         assert_eq!(desk.whose(&with(one.id())), Whose::Nobody, "its trial is over");
-        assert!(desk.transport(Whose::Trial(first)).is_none(), "assigned before, and read after its end");
+        assert!(desk.transport(Whose::Trial(first), true).is_none(), "assigned before, and read after its end");
         assert_eq!(desk.requests(second).before, 0);
     }
 
@@ -291,7 +308,7 @@ mod tests {
             for headers in headers {
                 let whose = desk.whose(&headers);
                 assert_eq!(whose, Whose::Trial(number), "alone, it gets every request");
-                assert!(desk.transport(whose).is_some());
+                assert!(desk.transport(whose, true).is_some());
             }
             desk.end(number);
             assert_eq!(propagation.is_kept(), kept, "{traced} with, {untraced} without");

@@ -18,7 +18,7 @@ mod server;
 mod vars;
 
 pub(crate) use admission::Refused;
-pub(crate) use desk::{Propagation, Requests, Traced};
+pub(crate) use desk::{Asked, Propagation, Requests, Traced};
 pub(crate) use route::{MODEL_MOUNT, SEARCH_MOUNT};
 pub(crate) use server::PLACEHOLDER_KEY;
 pub use server::Proxy;

@@ -151,7 +151,8 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         lock(&slot).strays(&refused);
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_untraced", &refused.to_string());
     }
-    let transport = lock(&slot).transport(whose);
+    let completion = route.service == Service::Model && matches!(route.api, Api::Dialect(_));
+    let transport = lock(&slot).transport(whose, completion);
     let Some(transport) = transport else {
         let message = "no trial is running that this request could belong to";
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);

@@ -76,7 +76,8 @@ fn lines(more: &str) {
         }
         let again = if more == "remembers" { format!(" Turn {turns}.") } else { String::new() };
         let answer = complete(&format!("{}{again}", asked["message"].as_str().expect("words")));
-        println!("{}", json!({"answer": answer}));
+        let answer = if more == "plainly" { answer } else { json!({"answer": answer}).to_string() };
+        println!("{answer}");
         std::io::stdout().flush().expect("flushed");
     }
     std::process::exit(0);
@@ -185,6 +186,24 @@ fn an_agent_that_reads_lines_is_tested_and_what_it_prints_besides_is_no_reply() 
     stage.simulator = None;
     let replayed = run(&stage, &[]);
     assert!(replayed.stdout.contains("1 trial: 1 PASS"), "{}{}", replayed.stdout, replayed.stderr);
+}
+
+#[test]
+fn an_agent_that_prints_words_in_place_of_json_is_an_error_that_shows_them() {
+    let stage = stage("lines plainly", "");
+    plain(
+        &stage,
+        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['.']}}}\n",
+    );
+    stage.project.edit("agent.yaml", "cases:", "limits: {turn: 3s}\ncases:");
+    let outcome = run(&stage, &["--mode", "live"]);
+    outcome.expect_code(3);
+    let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in
+        ["gave no reply within 3 s (limits.turn). A reply is one line of JSON", "the last line that it printed is:"]
+    {
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl Pipes {
                 return Err(std::io::Error::other("the line is longer than 16 MiB"));
             }
             let begins = reply.trim_ascii_start().first();
-            if matches!(begins, Some(b'{' | b'"')) && serde_json::from_slice::<IgnoredAny>(&reply).is_ok() {
+            if matches!(begins, Some(b'{' | b'[' | b'"')) && serde_json::from_slice::<IgnoredAny>(&reply).is_ok() {
                 return Ok(reply);
             }
             // What a library prints is no reply.

@@ -2,7 +2,7 @@
 //! ended with everything that it started.
 
 use super::lines::{LineTransport, Pipes};
-use super::output::Output;
+use super::output::{self, Output};
 use crate::flow::external::Life;
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::scenario::external::PORT;
@@ -232,15 +232,34 @@ impl Life for Process {
             loop {
                 if let Some(status) = self.exit() {
                     self.clock.sleep(LOOK).await;
-                    let lines = self.output.last_lines().join("\n");
+                    let lines = self.output.last_lines();
+                    let why = output::cause(&lines).map_or(".".to_owned(), |line| format!(": {}", line.trim()));
+                    let lines = lines.join("\n");
                     return Some(
-                        format!("The agent's process ended in this turn ({status}).\n{lines}").trim_end().to_owned(),
+                        format!("The agent's process ended in this turn ({status}){why}\n{lines}")
+                            .trim_end()
+                            .to_owned(),
                     );
                 }
                 if self.clock.now() >= until {
                     return None;
                 }
                 self.clock.sleep(LOOK).await;
+            }
+        })
+    }
+
+    fn advice(&self) -> Option<String> {
+        self.lines.as_ref()?;
+        let lines = self.output.last_lines();
+        Some(match lines.last() {
+            Some(last) => format!(
+                ". A reply is one line of JSON on its standard output, such as {{\"answer\": \"…\"}}; the last line that it \
+                 printed is: {last}"
+            ),
+            None => {
+                ". It printed nothing: a reply is one line of JSON on its standard output, written at once (flushed)"
+                    .to_owned()
             }
         })
     }
