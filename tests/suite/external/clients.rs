@@ -73,7 +73,7 @@ fn scenario(folder: &Path, client: &Client) -> String {
     let (roles, expected) = if client.tool {
         (
             "roles: {knowledge: search_docs}\ngates:\n  - {id: searched, metric: mandatory_call_rate(knowledge), target: '= 100%', kind: point}\n",
-            "{calls: [search_docs], answer: {contains: [helmet]}}",
+            "{calls: [{in_order: [search_docs]}], answer: {contains: [helmet]}}",
         )
     } else {
         ("", "{answer: {matches: ['.']}}")
