@@ -17,7 +17,8 @@ use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
 use super::{
-    Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage,
+    Evaluation, KindCount, RUN_VERSION, Redrawn, Restarts, Spending, Stopped, TrialResult, TrialResults, Verdict,
+    coverage,
 };
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
@@ -41,6 +42,7 @@ pub struct Evaluator<'p> {
     changed: BTreeMap<usize, (String, Verdict)>,
     /// Notes of traces, with the number of affected trials.
     notes: BTreeMap<String, u64>,
+    restarts: Restarts,
     taken: BTreeMap<String, Vec<u64>>,
     /// Turn times with the place of their trial and their kind of evidence.
     turn_times: Vec<(u32, Kind, u64)>,
@@ -137,6 +139,7 @@ impl<'p> Evaluator<'p> {
             sources: Sources::default(),
             changed: BTreeMap::new(),
             notes: BTreeMap::new(),
+            restarts: Restarts::default(),
             taken: BTreeMap::new(),
             turn_times: Vec::new(),
             latencies: Latencies::default(),
@@ -161,6 +164,7 @@ impl<'p> Evaluator<'p> {
             error,
             evidence,
             notes,
+            restart,
             behaviour,
             units,
             out_of_scope,
@@ -179,6 +183,9 @@ impl<'p> Evaluator<'p> {
         self.trials.put(place, result);
         for note in notes {
             *self.notes.entry(note).or_default() += 1;
+        }
+        if let Some(cause) = restart {
+            self.restarts.add(cause);
         }
         if let Some(error) = error {
             self.errors.insert(place, error);
@@ -342,6 +349,7 @@ impl<'p> Evaluator<'p> {
                 .map(|(note, n)| format!("{note} ({})", count(*n, "trial", "trials")))
                 .chain(changed(plan, &self.changed))
                 .chain(redrawn_trials(&trials))
+                .chain(self.restarts.words())
                 .chain(older(plan))
                 .collect(),
             criteria: results,
@@ -349,6 +357,7 @@ impl<'p> Evaluator<'p> {
             stopped,
             part,
             redrawn,
+            restarts: self.restarts,
             errors: group(errors, plan),
             turn_kinds: kinds(&self.turn_times),
             turn_times_us: self.turn_times.iter().map(|(_, _, time)| *time).collect(),

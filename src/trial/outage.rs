@@ -236,6 +236,7 @@ pub(super) fn external_cause(attempt: &Attempt) -> Option<(&'static str, &'stati
         ("bad_request", Some(404 | 405 | 410 | 451)) => {
             ("not found, or not available", "see that `base_url` and the model's name are right")
         }
+        ("no_model", _) => ("no such model", "see that the model's name is right: the provider may have retired it"),
         ("bad_request", Some(409 | 425)) => ("the service was not ready", "run again when the service works"),
         ("bad_request" | "malformed", Some(300..=399 | 407)) => {
             ("a redirect or a proxy's refusal", "see that `base_url` is the API's own address")
@@ -278,6 +279,7 @@ mod tests {
             ("auth", Some(400)),
             ("server_error", Some(424)),
             ("overloaded", Some(498)),
+            ("no_model", Some(400)),
         ] {
             assert!(external_cause(&attempt(cause, status)).is_some(), "{cause} {status:?}");
         }

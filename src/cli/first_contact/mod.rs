@@ -8,7 +8,6 @@ mod meet;
 mod project;
 mod reply;
 mod services;
-mod tools;
 
 use super::arguments::{Init, Printed};
 use super::exit::Exit;
@@ -167,7 +166,7 @@ async fn find_out(way: &Way, given: &Init, question: &str) -> Result<Findings, P
     // The port and the address of the proxy are used again.
     first.end().await;
     let (again, reset) = second(way, &met, question).await?;
-    let tools = met.passed.iter().map(|one| tools::offered(&one.request)).find(|tools| !tools.is_empty());
+    let tools = met.passed.iter().map(|one| services::offered(&one.request)).find(|tools| !tools.is_empty());
     let at = |path: &str| {
         let server = if way.command.is_empty() { way.origin.clone() } else { format!("http://127.0.0.1:{PORT}") };
         format!("{server}{path}")
