@@ -1,7 +1,7 @@
 //! Clients of HTTP services: chat models, search, managed retrieval, embeddings and plain JSON, with one retry loop for
 //! all.
 //!
-//! `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
+//! `tool_result` reads the results that agents show to their models. `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
 //! waits or records. Deviations of single servers are declared ([`crate::settings::Quirks`]). [`Attempt`]s are data:
 //! the caller receives every one.
 
@@ -21,6 +21,7 @@ mod retry;
 mod stream;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tool_result;
 pub(crate) mod wire;
 
 pub use chat_client::ChatClient;

@@ -93,7 +93,7 @@ pub(super) fn refused_by_managed(opened: &Opened, planned: &PlannedTrial, trace:
 
 fn host_name(opened: &Opened, planned: &PlannedTrial, service: Service) -> Option<String> {
     let declared = opened.declared(planned)?;
-    let asked = || Some(host_of(opened.flow(planned)?.asked.base_url(service)?).to_owned());
+    let asked = || Some(host_of(opened.flow(planned)?.retrieval.base_url(service)?).to_owned());
     // An agent that runs elsewhere asks for vectors where it asks its model.
     let service_or_model = if service == Service::Embeddings { Service::Model } else { service };
     let provider =
@@ -198,7 +198,7 @@ fn outage(service: Service, last: &Attempt, words: &str, origin: &Origin) -> Opt
     if last.declared_fault || is_simulated(service, origin) {
         return None;
     }
-    let (what, remedy) = told(last)?;
+    let (what, remedy) = external_cause(last)?;
     let what = last.status.map_or_else(|| what.to_owned(), |status| format!("{what} (HTTP {status})"));
     let cause = last.cause.clone().unwrap_or_default();
     Some(Outage { service, what, remedy, words: words.to_owned(), status: last.status, cause })
@@ -206,7 +206,7 @@ fn outage(service: Service, last: &Attempt, words: &str, origin: &Origin) -> Opt
 
 /// Label and remedy for an attempt that failed for an external reason; `None` if it succeeded or the request's content
 /// is the cause.
-pub(super) fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
+pub(super) fn external_cause(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
     let cause = attempt.cause.as_deref()?;
     Some(match (cause, attempt.status) {
         ("auth", Some(400)) => (
@@ -281,7 +281,7 @@ mod tests {
             ("overloaded", Some(498)),
             ("no_model", Some(400)),
         ] {
-            assert!(told(&attempt(cause, status)).is_some(), "{cause} {status:?}");
+            assert!(external_cause(&attempt(cause, status)).is_some(), "{cause} {status:?}");
         }
         for (cause, status) in [
             ("bad_request", Some(400)),
@@ -290,7 +290,7 @@ mod tests {
             ("context_length", Some(400)),
             ("bad_request", None),
         ] {
-            assert_eq!(told(&attempt(cause, status)), None, "{cause} {status:?}");
+            assert_eq!(external_cause(&attempt(cause, status)), None, "{cause} {status:?}");
         }
     }
 

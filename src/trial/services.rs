@@ -91,12 +91,12 @@ pub(super) fn access(
 ) -> Result<LiveAccess, SetupError> {
     let shared = setup.live.get_or_init(|| {
         let mut targets = targets(opened, &setup.declared, Keys::Ours)?;
-        targets.extend(setup.asked.targets(&opened.variables, *setup.declared.limits.request)?);
+        targets.extend(setup.retrieval.targets(&opened.variables, *setup.declared.limits.request)?);
         Ok(LiveTransport::new(targets, Arc::new(RealClock::start()))?)
     });
     let live = shared.as_ref().map_err(Clone::clone)?;
     let mut paces = paces_of(opened, &setup.declared);
-    paces.extend(setup.asked.paces(&opened.paces));
+    paces.extend(setup.retrieval.paces(&opened.paces));
     Ok(LiveAccess::new(live, (planned.seed, fault), paces, &opened.budget, tariff_of(opened, planned)))
 }
 

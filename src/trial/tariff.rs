@@ -21,7 +21,7 @@ pub(super) fn tariff_of(opened: &Opened, planned: &PlannedTrial) -> Arc<dyn Tari
     Arc::new(Prices {
         model: price(Service::Model),
         search: price(Service::Search),
-        embeddings: opened.flow(planned).and_then(|setup| dearest(opened, setup.asked.embeddings())),
+        embeddings: opened.flow(planned).and_then(|setup| dearest(opened, setup.retrieval.embeddings())),
         by_model: prices_by_model(opened, planned),
     })
 }
@@ -47,7 +47,7 @@ pub(crate) fn model_of(opened: &Opened, planned: &PlannedTrial, service: Service
     match service {
         Service::Model => Some(declared.model.price_name()),
         Service::Search => declared.search.as_ref().map(SearchSettings::price_name),
-        Service::Embeddings => opened.flow(planned)?.asked.embeddings().first().cloned(),
+        Service::Embeddings => opened.flow(planned)?.retrieval.embeddings().first().cloned(),
         _ => None,
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Heard<'t> {
     pub(super) asked: Asked,
     /// Refused requests that may not be refused, each listed once.
     pub(super) refused: &'t [Refused],
+    /// A request of no trial, while trials ran side by side.
+    pub(super) stray: Option<&'t Refused>,
     /// Requests in the recording; `None` outside replay.
     pub(super) recorded: Option<Asked>,
     /// Whether the case declares that the agent sends no request.
@@ -23,7 +25,12 @@ pub(super) struct Heard<'t> {
 impl Heard<'_> {
     /// Why the trial cannot be judged. A refused request comes first, because other failures may follow from it.
     pub(super) fn problem(&self, events: &[Event], end: &TrialEnd) -> Option<Box<TrialError>> {
-        let (kind, message, mut detail) = if let [first, others @ ..] = self.refused {
+        let (kind, message, mut detail) = if let Some(stray) = self.stray {
+            let detail = "trials run side by side while the agent sends the `traceparent` of its turn with every request; this \
+                          one may belong to any of them, and the others of this run run one after another: forward the header \
+                          always, or run with `--jobs 1`";
+            (TrialErrorKind::ProxyRefused, stray.to_string(), vec![detail.to_owned()])
+        } else if let [first, others @ ..] = self.refused {
             let mut detail: Vec<String> = others.iter().map(ToString::to_string).collect();
             detail.push(
                 "nobody answered that request, so the trial says nothing about the agent; where a refusal does not \
@@ -113,7 +120,7 @@ mod tests {
 
     fn problem(asked: Asked, recorded: Option<Asked>, asks_nothing: bool) -> Option<String> {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let heard = Heard { proxy, asked, refused: &[], recorded, asks_nothing };
+        let heard = Heard { proxy, asked, refused: &[], stray: None, recorded, asks_nothing };
         heard.problem(&[], &TrialEnd::Completed).map(|problem| problem.message)
     }
 
@@ -146,7 +153,8 @@ mod tests {
         assert_eq!((problem(list, None, false), problem(both, Some(both), false)), (None, None));
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
         let note = |asked| {
-            Heard { proxy, asked, refused: &[], recorded: None, asks_nothing: false }.note(&TrialEnd::Completed)
+            Heard { proxy, asked, refused: &[], stray: None, recorded: None, asks_nothing: false }
+                .note(&TrialEnd::Completed)
         };
         assert!(note(list).is_some_and(|note| note.starts_with("no request for a completion came")));
         assert_eq!((note(both), note(Asked::default())), (None, None));
@@ -155,7 +163,8 @@ mod tests {
     #[test]
     fn another_end_of_the_trial_stands_where_nothing_was_refused() {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let heard = Heard { proxy, asked: Asked::default(), refused: &[], recorded: None, asks_nothing: false };
+        let heard =
+            Heard { proxy, asked: Asked::default(), refused: &[], stray: None, recorded: None, asks_nothing: false };
         let unreached = TrialEnd::Error(*error(TrialErrorKind::Provider, "the agent was not reached", Vec::new()));
         assert_eq!(heard.problem(&[], &unreached), None);
     }

@@ -2,12 +2,13 @@
 //!
 //! In all three modes the agent is a real process: turns are posted to it over HTTP, and its requests to models and
 //! search services pass through a proxy on loopback. Behind the proxy are the providers, the providers and a recorder,
-//! or a cassette. `agents` says where the agent runs: in a process of its own for each worker, or elsewhere, one trial
-//! at a time.
+//! or a cassette. `agents` says where the agent runs: in a process of its own for each worker, or elsewhere. `start` is
+//! what a process asks before its first turn.
 
 mod agents;
 mod heard;
 mod setup;
+mod start;
 
 pub(crate) use agents::{Agents, Contact, NoContact, Place};
 pub(super) use setup::ExternalSetup;
@@ -15,12 +16,15 @@ pub(crate) use setup::agents_named;
 
 use crate::cassette::{Cassette, LocalTimes, Minted};
 use crate::flow::Abort;
-use crate::flow::external::{Endpoint, Life, Pace, SILENCE, Session, Trouble, reset};
+use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Session, Silence, Trouble, reset};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::provider::EXACT;
 use crate::settings::Auth;
-use crate::trace::{Arm, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind, version_of};
+use crate::trace::{
+    Arm, Event, Evidence, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
+    version_of,
+};
 use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport};
 use crate::trial::live;
 use crate::trial::opened::{Opened, Trial};
@@ -105,11 +109,11 @@ pub(super) async fn place(opened: &Opened, planned: &PlannedTrial) -> Place {
 }
 
 /// Runs one trial of an external agent in its place.
-pub(super) async fn run(trial: Trial<'_>, doing: Doing, _place: &Place) -> Finished {
+pub(super) async fn run(trial: Trial<'_>, doing: Doing, place: &Place) -> Finished {
     let Some((outside, case)) = trial.opened.agent(trial.planned).zip(trial.case()) else {
         return trial.failed(&foreign());
     };
-    let work = Work { trial, outside, case };
+    let work = Work { trial, outside, case, place };
     let done = match doing {
         Doing::Live => work.live().await,
         Doing::Record => work.record().await,
@@ -125,11 +129,12 @@ struct Work<'a> {
     trial: Trial<'a>,
     outside: &'a ExternalSetup,
     case: &'a ResolvedCase,
+    place: &'a Place,
 }
 
 impl Work<'_> {
     async fn live(&self) -> Outcome {
-        let LiveAccess { clock, transport } = self.access()?;
+        let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
         let times = Arc::new(LocalTimes::recording());
         let vars = Arc::new(Vars::new(Vec::new(), BTreeMap::new()));
         let tap = Arc::new(Tap::new(transport));
@@ -145,14 +150,10 @@ impl Work<'_> {
     }
 
     async fn record(&self) -> Outcome {
-        let LiveAccess { clock, transport } = self.access()?;
+        let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), BTreeMap::new()));
         let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(&vars)));
-        let mut subject = self.trial.subject(&self.outside.declared);
-        let provider = self.outside.declared.model.provider.clone();
-        subject.providers.insert(Service::Embeddings.as_str().to_owned(), provider);
-        let declared = self.outside.services.iter().map(|(service, url)| (service.as_str().to_owned(), url.clone()));
-        subject.providers.extend(declared);
+        let subject = self.outside.subject(self.trial);
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.trial.opened.redactor()));
         let tap = Arc::new(Tap::new(recorder.transport()));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
@@ -210,8 +211,8 @@ impl Work<'_> {
         Ok(Finished { unused, printed, ..Finished::of(trace) })
     }
 
-    /// Access to the providers, with the limits of the run.
-    fn access(&self) -> Result<LiveAccess, Box<TrialError>> {
+    /// Access to the providers, with the limits of the run; a simulator also gets the seed and the fault.
+    fn access(&self, told: (u64, Option<&str>)) -> Result<LiveAccess, Box<TrialError>> {
         let (opened, planned, declared) = (self.trial.opened, self.trial.planned, &self.outside.declared);
         let mut targets = targets(opened, declared, Keys::TheAgents).map_err(unusable)?;
         targets.extend(self.outside.services.iter().map(|(service, base_url)| {
@@ -222,7 +223,7 @@ impl Work<'_> {
         let live =
             LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| unusable(SetupError::from(why)))?;
         let (paces, tariff) = (paces_of(opened, declared), tariff_of(opened, planned));
-        Ok(LiveAccess::new(&live, (planned.seed, self.trial.fault()), paces, &opened.budget, tariff))
+        Ok(LiveAccess::new(&live, told, paces, &opened.budget, tariff))
     }
 
     /// Client for the agent at `endpoint`. The session enforces the turn limit and waits the same time again for the
@@ -251,9 +252,10 @@ impl Work<'_> {
     /// Runs the trial, a reset and then turn by turn, with access to the services behind the proxy.
     async fn run(&self, course: Course<'_>) -> Result<Ran, Box<TrialError>> {
         let Course { doing, fresh, way, tap, vars, clock, pace, evidence, recorded } = course;
-        let (setup, planned, opened) = (self.outside, self.trial.planned, self.trial.opened);
-        let folder = opened.loaded.root.as_path();
-        let lease = opened.agents.lease(Wanted { setup, trial: planned, doing, fresh, folder, clock: &clock }).await?;
+        let (setup, opened) = (self.outside, self.trial.opened);
+        let access = || self.access((self.trial.plan.seed, None));
+        let wanted = Wanted { setup, trial: self.trial, doing, fresh, clock: &clock, access: &access };
+        let lease = opened.agents.lease(wanted).await?;
         let process = lease.process();
         let settings = &setup.settings(process.map(Process::port));
         if let Some(endpoint) = &settings.reset {
@@ -264,8 +266,15 @@ impl Work<'_> {
             Some(lines) => lines,
             None => self.to_agent(&settings.target.endpoint, doing, &clock)?,
         };
+        let silence = match evidence.mode {
+            Mode::Live if opened.agents.watches(self.trial) => Silence::Always,
+            Mode::Live => Silence::IfBusy,
+            Mode::Replay | Mode::Imported => Silence::Unchecked,
+        };
         let mounts = setup.services.keys().copied().collect();
-        let serving: Serving = lease.proxy.serve(way, &setup.hosts, mounts);
+        let traced = self.place.traced();
+        let trace = traced.as_ref().map(|traced| traced.id().to_owned());
+        let serving: Serving = lease.proxy.serve(way, &setup.hosts, mounts, traced);
         let mut session = Session {
             settings,
             trial: &self.trial.planned.id,
@@ -276,7 +285,8 @@ impl Work<'_> {
             life: process.map(|process| process as &dyn Life),
             tap: Arc::clone(&tap),
             clock,
-            silence: (evidence.mode == Mode::Live).then_some(SILENCE),
+            silence,
+            trace,
             pace,
             words: &*vars,
             events: Vec::new(),
@@ -288,19 +298,26 @@ impl Work<'_> {
             Ok(()) => TrialEnd::Completed,
             Err(trouble) => TrialEnd::Error(*self.error_of(trouble)),
         };
-        let (asked, refused, early) = (serving.asked(), serving.refused(), serving.before());
+        // What the agent still sends belongs to no trial.
+        tap.close();
+        if process.is_none() && end != TrialEnd::Completed {
+            session.abandoned().await;
+        }
+        let requests = serving.requests();
         drop(serving);
         let (proxy, printed) = (lease.proxy.address(), process.map(Process::printed));
         let live = evidence.mode == Mode::Live;
         let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
-            refused.into_iter().partition(|one| one.is_among(&self.outside.may_refuse));
-        let asks_nothing = self.case.asks_nothing;
-        let heard = Heard { proxy, asked, refused: &refused, recorded, asks_nothing };
+            requests.refused.into_iter().partition(|one| one.is_among(&self.outside.may_refuse));
+        let (asked, stray, asks_nothing) = (requests.asked, requests.stray.as_ref(), self.case.asks_nothing);
+        let heard = Heard { proxy, asked, refused: &refused, stray, recorded, asks_nothing };
         let end = heard.problem(&session.events, &end).map_or(end, |problem| TrialEnd::Error(*problem));
         let silent = heard.note(&end);
         let mut trace = self.trial.trace(evidence, end);
-        trace.notes = allowed.iter().map(|one| format!("{one} (`target.may_refuse`)")).chain(silent).collect();
-        if live && early > 0 {
+        trace.notes = lease.notes().to_vec();
+        trace.notes.extend(allowed.iter().map(|one| format!("{one} (`target.may_refuse`)")).chain(silent));
+        if live && requests.before > 0 {
+            let early = requests.before;
             let requests = if early == 1 { "1 request".to_owned() } else { format!("{early} requests") };
             trace.notes.push(format!(
                 "before this trial, {requests} of the agent came when no trial ran, and nothing was answered: it may \
@@ -310,6 +327,11 @@ impl Work<'_> {
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
         trace.version = version_of(&trace.events).max(trace.end.version());
+        trace.restart = process.and_then(|_| match &trace.end {
+            TrialEnd::Error(_) => Some(RestartCause::TrialError),
+            TrialEnd::Completed if has_crashed(&trace.events) => Some(RestartCause::Crashed),
+            TrialEnd::Completed => setup.restarts.then_some(RestartCause::Declared),
+        });
         if trace.end == TrialEnd::Completed {
             lease.release();
         }
@@ -347,6 +369,14 @@ impl Work<'_> {
 fn vars_lines(minted: &[Minted]) -> Vec<String> {
     let head = (!minted.is_empty()).then(|| MINTED.to_owned());
     head.into_iter().chain(minted.iter().map(|one| format!("  {one}"))).collect()
+}
+
+/// Whether the agent's process ended in a turn.
+fn has_crashed(events: &[Event]) -> bool {
+    events.iter().any(|event| match &event.what {
+        What::TurnEnded(ended) => matches!(&ended.outcome, TurnOutcome::Failed { kind, .. } if kind == CRASHED),
+        _ => false,
+    })
 }
 
 /// Runs all conversations of a case, one after another.
