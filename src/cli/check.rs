@@ -57,8 +57,10 @@ fn checked(
     if let Some(loaded) = &report.loaded {
         diagnostics.extend(broken(loaded, cassettes));
         diagnostics.extend(unrecorded(loaded, cassettes));
-        diagnostics.extend(too_few_cases(loaded));
-        diagnostics.extend(poor_prospects(loaded, paths.is_empty() && criteria.is_none()));
+        // Over some of the project's scenarios, what its criteria leave undecided decides nothing.
+        let decided = !loaded.partial;
+        diagnostics.extend(too_few_cases(loaded, decided));
+        diagnostics.extend(poor_prospects(loaded, decided));
         diagnostics.extend(long_cases(loaded));
         diagnostics.extend(ragged(loaded));
         diagnostics.extend(without_units(loaded, paths.is_empty() && criteria.is_none()));
