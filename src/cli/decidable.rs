@@ -112,6 +112,18 @@ pub(super) fn poor_prospects(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
     poor.map(note).collect()
 }
 
+/// One note if ratings name trials that no scenario has.
+pub(super) fn unknown_ratings(loaded: &Loaded) -> Option<Diagnostic> {
+    let (ratings, file) = (loaded.ratings.as_ref()?, loaded.project.ratings.as_ref()?);
+    let plan = plan::build(loaded, &Selection::default(), 0).ok()?;
+    let mut unknown = ratings.keys().filter(|trial| plan.trials.place_of(trial).is_none());
+    let first = unknown.next()?;
+    let number = unknown.count() + 1;
+    let message = format!("{number} of {} ratings name no trial of the project, first `{first}`", ratings.len());
+    let help = "ratings belong to the trials of `trials.csv`: their ids change with scenario, case and variant";
+    Some(Diagnostic::note("unknown-rating", file, message).with_help(help.to_owned()))
+}
+
 /// File of the criteria on the whole run.
 fn file_of_criteria(loaded: &Loaded) -> &str {
     if loaded.criteria_file.is_empty() { "ragcheck.yaml" } else { &loaded.criteria_file }

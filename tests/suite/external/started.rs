@@ -323,7 +323,8 @@ fn a_run_until_decided_of_which_no_reply_can_be_read_is_an_error_and_its_recordi
 
     // As soon as one can be read, the others count as what they are.
     let other = "  - {case: two, ask: How long is the warranty?, expect: {answer: {matches: ['[a-z]{3}']}}}\n";
-    plain(&stage, &format!("{case}{other}"));
+    let both = format!("{}{other}", stage.project.read("agent.yaml"));
+    stage.project.write("agent.yaml", &both);
     let mixed = run(&stage, &["--mode", "live", "--until-decided", "--repeat", "3"]);
     mixed.expect_code(1);
     stage.project.run(&["score", "reports/latest"]).expect_code(1);
