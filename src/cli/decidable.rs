@@ -103,7 +103,7 @@ pub(super) fn poor_prospects(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
             Some(at) => plan.scenarios[at].file.as_str(),
             None => file_of_criteria(loaded),
         };
-        let code = if !one.can_pass() { "cannot-pass" } else { "seldom-passes" };
+        let code = if one.can_pass() { "seldom-passes" } else { "cannot-pass" };
         let message = format!("{}: {}", one.key, one.sentence);
         let help = "add cases or repetitions, or lower the target; each conversation is counted as one unit";
         Diagnostic::note(code, file, message).with_help(help.to_owned())

@@ -96,10 +96,10 @@ pub(super) fn drawn_since(reports: &Path, named: &Path, plan: &Plan) -> BTreeSet
         judged.map(|trial| (trial.id.clone().into_owned(), trial.draws.earlier.len())).collect()
     };
     let own = evaluated(named).map(|evaluation| number(&evaluation)).unwrap_or_default();
-    let named = std::fs::canonicalize(named).unwrap_or_default();
+    let named = files::resolved(named).unwrap_or_default();
     let mut since = BTreeSet::new();
     let later = live_runs(reports).into_iter();
-    for folder in later.take_while(|folder| std::fs::canonicalize(folder).ok().as_ref() != Some(&named)) {
+    for folder in later.take_while(|folder| files::resolved(folder).ok().as_ref() != Some(&named)) {
         let (Ok(before), Some(evaluation)) = (evaluation::read_plan(&folder), evaluated(&folder)) else { continue };
         let subject = |plan: &Plan, id: &str| Some(plan.subject(&plan.trials.at(plan.trials.place_of(id)?)?));
         let anew = number(&evaluation).into_iter().filter(|(id, draw)| own.get(id).is_some_and(|first| first < draw));

@@ -218,9 +218,8 @@ impl Suite {
                 let live = options.mode == Mode::Live;
                 let since = if live { draws::drawn_since(reports, earlier, &plan) } else { BTreeSet::new() };
                 let mut replaced = 0;
-                let stands = |trace: &Trace| match live {
-                    true => !since.contains(&trace.trial),
-                    false => opened.has_recording_of(trace),
+                let stands = |trace: &Trace| {
+                    if live { !since.contains(&trace.trial) } else { opened.has_recording_of(trace) }
                 };
                 let file = earlier.join(trace::TRACES);
                 kept = KeptTraces::matching(&file, |trace| {
