@@ -203,7 +203,7 @@ fn record<'w>(wanted: &'w Wanted<'w>, known: OwnedMutexGuard<Known>) -> Result<B
     let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(&vars)));
     let path = trial.start_file();
     let mut subject = setup.subject(trial);
-    subject.shown = trial.opened.shown(&path).to_owned();
+    trial.opened.shown(&path).clone_into(&mut subject.shown);
     subject.lane = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     (subject.case, subject.path) = (String::new(), path);
     (subject.tested, subject.seed, subject.stopping) = (String::new(), trial.plan.seed, None);
