@@ -59,7 +59,9 @@ pub(super) fn inward(aliases: &Aliases, request: &mut ChatRequest) {
         }
     };
     let mut tools = request.tools.to_vec();
-    tools.iter_mut().for_each(|tool| ours(&mut tool.name));
+    for tool in &mut tools {
+        ours(&mut tool.name);
+    }
     request.tools = tools.into();
     if let ToolChoice::Named(name) = &mut request.tool_choice {
         ours(name);

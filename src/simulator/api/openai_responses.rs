@@ -80,9 +80,9 @@ pub(super) fn events(answer: &Value) -> Vec<Value> {
             opening["arguments"] = json!("");
             of_item("output_item.added", json!({"item": opening}));
             let arguments = item["arguments"].as_str().unwrap_or_default();
-            cut(arguments)
-                .into_iter()
-                .for_each(|piece| of_item("function_call_arguments.delta", json!({"delta": piece})));
+            for piece in cut(arguments) {
+                of_item("function_call_arguments.delta", json!({"delta": piece}));
+            }
             of_item("function_call_arguments.done", json!({"name": item["name"], "arguments": arguments}));
         } else {
             opening["content"] = json!([]);
