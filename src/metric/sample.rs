@@ -169,6 +169,7 @@ impl Story {
             output_tokens: Some(2),
         };
         let called = ModelCalled {
+            service: None,
             call: 0,
             state: "asking".into(),
             took_us: 1,

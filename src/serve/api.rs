@@ -77,7 +77,8 @@ impl Fields {
 
     /// A field by one of its two names, with its place; null counts as absent.
     fn take(&mut self, name: &str) -> Result<Option<(String, Value)>, ApiError> {
-        let second = SECOND_NAMES.iter().find(|(first, _)| self.at.is_empty() && *first == name).map(|(_, other)| *other);
+        let second =
+            SECOND_NAMES.iter().find(|(first, _)| self.at.is_empty() && *first == name).map(|(_, other)| *other);
         let mut given = [Some(name), second].into_iter().flatten().filter_map(|name| {
             let value = self.members.remove(name).filter(|value| !value.is_null())?;
             Some((if self.at.is_empty() { name.to_owned() } else { format!("{}.{name}", self.at) }, value))
@@ -140,8 +141,7 @@ impl QueryRequest {
     /// # Errors
     /// The first problem found: the field, what it must be and what it is.
     pub(super) fn read(body: Value) -> Result<Self, ApiError> {
-        let known =
-            &["query", "message", "session_id", "tenant_id", "tenantId", "tool_context", "conversationHistory"];
+        let known = &["query", "message", "session_id", "tenant_id", "tenantId", "tool_context", "conversationHistory"];
         let mut fields = Fields::of("", body, known)?;
         let query = fields.text("query", LONGEST_QUERY)?;
         let session_id = fields.text("session_id", LONGEST_NAME)?;
@@ -158,7 +158,10 @@ impl QueryRequest {
             }
             Some((at, Value::Array(said))) => {
                 let said = said.into_iter().enumerate();
-                Some(said.map(|(place, one)| ChatMessage::read(&format!("{at}[{place}]"), one)).collect::<Result<_, _>>()?)
+                Some(
+                    said.map(|(place, one)| ChatMessage::read(&format!("{at}[{place}]"), one))
+                        .collect::<Result<_, _>>()?,
+                )
             }
             Some((at, other)) => return Err(wrong(format!("`{at}` must be a list, not {}", kind_of(&other)))),
         };

@@ -7,6 +7,7 @@
 
 mod agents;
 mod heard;
+mod services;
 mod setup;
 
 pub(crate) use agents::{Agents, Contact, NoContact, Place};
@@ -139,10 +140,7 @@ impl Work<'_> {
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), BTreeMap::new()));
         let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(&vars)));
         let mut subject = self.trial.subject(&self.outside.declared);
-        let provider = self.outside.declared.model.provider.clone();
-        subject.providers.insert(Service::Embeddings.as_str().to_owned(), provider);
-        let declared = self.outside.services.iter().map(|(service, url)| (service.as_str().to_owned(), url.clone()));
-        subject.providers.extend(declared);
+        subject.providers = self.outside.services.answered_by();
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.trial.opened.redactor()));
         let tap = Arc::new(Tap::new(recorder.transport()));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
@@ -203,15 +201,12 @@ impl Work<'_> {
     /// Access to the providers, with the limits of the run.
     fn access(&self) -> Result<LiveAccess, Box<TrialError>> {
         let (opened, planned, declared) = (self.trial.opened, self.trial.planned, &self.outside.declared);
-        let mut targets = targets(opened, declared, Keys::TheAgents).map_err(unusable)?;
-        targets.extend(self.outside.services.iter().map(|(service, base_url)| {
-            let timeout = *declared.limits.request;
-            let (base_url, auth) = (base_url.clone(), Auth::Bearer);
-            (*service, Address { base_url, key: None, auth, headers: &[], timeout, trial_header: false })
-        }));
+        let (services, timeout) = (&self.outside.services, *declared.limits.request);
+        let mut targets = targets(opened, &services.providers(), timeout, Keys::TheAgents).map_err(unusable)?;
+        targets.extend(services.targets(timeout));
         let live =
             LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| unusable(SetupError::from(why)))?;
-        let (paces, tariff) = (paces_of(opened, declared), tariff_of(opened, planned));
+        let (paces, tariff) = (paces_of(opened, &services.providers()), tariff_of(opened, planned));
         Ok(LiveAccess::new(&live, (planned.seed, self.trial.fault()), paces, &opened.budget, tariff))
     }
 
@@ -254,8 +249,7 @@ impl Work<'_> {
             Some(lines) => lines,
             None => self.to_agent(&settings.target.endpoint, doing, &clock)?,
         };
-        let mounts = setup.services.keys().copied().collect();
-        let serving: Serving = lease.proxy.serve(way, &setup.hosts, mounts);
+        let serving: Serving = lease.proxy.serve(way, &setup.hosts, setup.services.mounts());
         let mut session = Session {
             settings,
             trial: &self.trial.planned.id,
@@ -314,11 +308,14 @@ impl Work<'_> {
         match trouble {
             Trouble::Unreached(why) if self.outside.is_started() => unusable(why),
             Trouble::Unreached(why) => {
-                let detail = vec![
+                let mut detail = vec![
                     "start the agent before the run, with these base URLs in its settings:".to_owned(),
                     format!("  model:  http://{proxy}{MODEL_MOUNT}"),
                     format!("  search: http://{proxy}{SEARCH_MOUNT}"),
                 ];
+                let mounts = self.outside.services.mounts();
+                let names = mounts.iter().map(|mount| mount.service.as_str());
+                detail.extend(names.map(|name| format!("  {name}: http://{proxy}/{name}")));
                 error(TrialErrorKind::Provider, &why, detail)
             }
             Trouble::AfterReply(why) => {

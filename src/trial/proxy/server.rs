@@ -2,7 +2,7 @@
 
 use super::admission::{Refusal, Refused, admit, read_body};
 use super::refusal::{failed, refusal};
-use super::route::{Api, Route, client_dialect};
+use super::route::{Api, Mount, Route, client_dialect};
 use crate::provider::ended_by;
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
 use axum::extract::{Request, State};
@@ -68,8 +68,8 @@ struct Served {
     transport: Arc<dyn Transport>,
     /// Host names by which the agent may ask for this server, beside those of this machine.
     hosts: Vec<String>,
-    /// Declared services, mounted by their names.
-    mounts: Vec<Service>,
+    /// Services beside the model and the search service.
+    mounts: Vec<Mount>,
     /// Requests that came before it, when no trial was there.
     before: u32,
     /// Requests that were handed to its transport.
@@ -88,7 +88,7 @@ pub struct Proxy {
 }
 
 /// While it lives, requests go to one trial's transport.
-pub struct Serving {
+pub(crate) struct Serving {
     slot: Slot,
 }
 
@@ -115,8 +115,8 @@ impl Proxy {
     }
 
     /// Hands requests to `transport` until the guard is dropped. `hosts` are names beside those of this machine by which
-    /// the agent may ask for this server; `mounts` are services beside the model and the search service, by their names.
-    pub fn serve(&self, transport: Arc<dyn Transport>, hosts: &[String], mounts: Vec<Service>) -> Serving {
+    /// the agent may ask for this server; `mounts` are services beside the model and the search service.
+    pub(crate) fn serve(&self, transport: Arc<dyn Transport>, hosts: &[String], mounts: Vec<Mount>) -> Serving {
         let mut desk = lock(&self.slot);
         let before = std::mem::take(&mut desk.unserved);
         let hosts = hosts.to_vec();
@@ -137,7 +137,7 @@ impl Desk {
         Some(Arc::clone(&served.transport))
     }
 
-    fn hosts(&self) -> (Vec<String>, Vec<Service>) {
+    fn hosts(&self) -> (Vec<String>, Vec<Mount>) {
         self.served.as_ref().map(|served| (served.hosts.clone(), served.mounts.clone())).unwrap_or_default()
     }
 
@@ -151,17 +151,17 @@ impl Desk {
 
 impl Serving {
     /// Requests of the agent that were refused here and reached nobody, each once, in order.
-    pub fn refused(&self) -> Vec<Refused> {
+    pub(crate) fn refused(&self) -> Vec<Refused> {
         lock(&self.slot).served.as_ref().map(|served| served.refused.clone()).unwrap_or_default()
     }
 
     /// How many requests of the agent were handed on.
-    pub fn asked(&self) -> u32 {
+    pub(crate) fn asked(&self) -> u32 {
         lock(&self.slot).served.as_ref().map_or(0, |served| served.asked)
     }
 
     /// How many requests came between the trial before and this one, and were refused.
-    pub fn before(&self) -> u32 {
+    pub(crate) fn before(&self) -> u32 {
         lock(&self.slot).served.as_ref().map_or(0, |served| served.before)
     }
 }

@@ -6,6 +6,7 @@ mod borders;
 mod desk;
 mod first_contact;
 mod own_apis;
+mod providers;
 #[cfg(unix)]
 mod python;
 mod started;

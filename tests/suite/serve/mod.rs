@@ -282,7 +282,8 @@ fn a_request_by_the_names_of_the_source_documents_is_answered_as_any_other() {
 #[test]
 fn a_refused_request_names_the_field_and_the_kind_that_it_must_have() {
     let (_project, _simulator, service) = served("two-stage", &[]);
-    let said = |role: Value, content: Value| json!([{"role": "user", "content": "q"}, {"role": role, "content": content}]);
+    let said =
+        |role: Value, content: Value| json!([{"role": "user", "content": "q"}, {"role": role, "content": content}]);
     for (body, message) in [
         (json!({"message": 5}), "`message` must be text, not a number"),
         (json!({"query": ["q"]}), "`query` must be text, not a list"),

@@ -156,14 +156,8 @@ impl Agents {
         let start = Start {
             command: &wanted.setup.command,
             folder: wanted.folder,
-            environment: environment::of(proxy.address(), wanted.doing)
-                .chain(
-                    wanted
-                        .setup
-                        .base_urls
-                        .iter()
-                        .map(|(variable, name)| (variable.clone(), format!("http://{}/{name}", proxy.address()))),
-                )
+            environment: environment::of(wanted.setup.services.base_urls(proxy.address()), wanted.doing)
+                .into_iter()
                 .chain(wanted.setup.env.clone())
                 .collect(),
             serves: wanted.setup.http.is_some(),
