@@ -7,6 +7,7 @@ use crate::project::{Outcome, Project};
 use serde_json::{Value, json};
 use std::io::{BufRead, Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -272,4 +273,32 @@ fn model_and_search_are_short_forms_and_mistakes_in_services_are_found() {
         let said = format!("{}{}", checked.stdout, checked.stderr);
         assert!(checked.code == 2 && said.contains(words), "{services}: {said}");
     }
+}
+
+#[test]
+fn the_first_contact_proposes_a_service_for_each_api_and_names_variables_that_hold_urls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = std::env::current_exe().expect("this program");
+    let agent = format!("'{}' --ignored --exact external::started::runs_as_an_agent --nocapture", program.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    command.args(["init", "--agent", &agent]).current_dir(folder.path()).env("NO_COLOR", "1");
+    command.env(KIND, "providers").env(PLAN, "main claude").env("SHELF_URL", "http://127.0.0.1:9/v1");
+    for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "PERPLEXITY_API_KEY"] {
+        command.env_remove(key);
+    }
+    let made = Outcome::of(&mut command);
+    let read = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap_or_default();
+    let scenario = read("scenarios/agent.yaml");
+    for part in [
+        "model: {provider: simulator, name: 'm-1'}\n",
+        "services:\n  # Chosen because the agent asks by POST /v1/messages, and ANTHROPIC_API_KEY is not set: a simulated \
+         model answers.\n  anthropic: {provider: simulator-anthropic, name: 'claude-x'}\n",
+        "#   shelf: {http: 'http://127.0.0.1:9/v1', env: SHELF_URL}\n",
+    ] {
+        assert!(scenario.contains(part), "{part}:\n{scenario}{}{}", made.stdout, made.stderr);
+    }
+    assert!(!scenario.contains("OPENAI_BASE_URL"), "{scenario}");
+    assert!(read("ragcheck.yaml").contains("  simulator-anthropic:\n    dialect: anthropic-messages\n"));
+    let mut check = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    Outcome::of(check.arg("check").current_dir(folder.path())).expect_code(0);
 }
