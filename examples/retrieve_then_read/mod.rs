@@ -10,11 +10,11 @@ use State::{Answered, Failed, Reading, Retrieving};
 use serde_json::json;
 
 /// The flow.
-pub static FLOW: RetrieveThenRead = RetrieveThenRead;
+pub(crate) static FLOW: RetrieveThenRead = RetrieveThenRead;
 
 /// The flow.
 #[derive(Debug)]
-pub struct RetrieveThenRead;
+pub(crate) struct RetrieveThenRead;
 
 static DESCRIPTION: Description = Description {
     prompts: &[PromptText::fixed("read", include_str!("read.md"))],

@@ -111,6 +111,12 @@ pub fn path(dir: &Path, scenario: &str, case: &str, lane: &impl std::fmt::Displa
     dir.join(scenario).join(case).join(format!("{lane}.yaml"))
 }
 
+/// Path of the lane `start` of a flow and a variant, which holds what the agent's process asks before its first turn:
+/// `<dir>/<scenario>/<flow>.<variant>.start.yaml`.
+pub(crate) fn start_path(dir: &Path, scenario: &str, flow: &str, variant: &str) -> PathBuf {
+    dir.join(scenario).join(format!("{flow}.{variant}.start.yaml"))
+}
+
 /// Folder shared by a scenario's cassettes: `<dir>/<scenario>/blobs`.
 pub fn blobs_dir(dir: &Path, scenario: &str) -> PathBuf {
     dir.join(scenario).join("blobs")

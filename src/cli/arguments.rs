@@ -5,6 +5,7 @@ use super::cassette::arguments::Cassette;
 use super::exit;
 use super::index_arguments::{Keywords, Knowledge};
 use super::runs_arguments::{Compare, Comparing, History, Runs};
+use crate::suite::Mode;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -126,17 +127,6 @@ pub(super) struct Select {
     pub seed: u64,
 }
 
-/// Where answers come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Mode {
-    /// From cassettes; opens no socket.
-    Replay,
-    /// From the providers; cassettes are written and then replayed.
-    Record,
-    /// From the providers; nothing is recorded.
-    Live,
-}
-
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Printed {
@@ -152,7 +142,8 @@ pub(super) struct Bounds {
     /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
-    /// Threads in replay (by default one a core), trials at the same time otherwise (by default 4).
+    /// Threads in replay (by default one a core; at least 4 trials of external agents), trials at the same time
+    /// otherwise (by default 4).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Most requests that a live or recording run may send; trials that it does not reach end as stopped, and their

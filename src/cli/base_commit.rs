@@ -59,6 +59,7 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, GitError> {
     }
     command.args(["--no-pager", "--literal-pathspecs"]).args(arguments);
     command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("GIT_TERMINAL_PROMPT", "0");
+    command.env("GIT_NO_REPLACE_OBJECTS", "1");
     let output = command.output().map_err(|why| GitError(format!("git cannot be run: {why}")))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

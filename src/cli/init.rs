@@ -50,7 +50,7 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
         let written = written.and_then(|()| files::write(&path, text.as_bytes()));
         written.map_err(|why| Problem::unwritten(&path, &why))?;
     }
-    output::result(&told(folder, (missing.len(), written.len()), &kept));
+    output::result(&summary(folder, (missing.len(), written.len()), &kept));
     Ok(Exit::Passed)
 }
 
@@ -86,7 +86,7 @@ fn shell_path(path: &str) -> String {
 }
 
 /// Summary of what was created, and the next steps.
-fn told(folder: &Path, (written, before): (usize, usize), kept: &[(String, String)]) -> String {
+fn summary(folder: &Path, (written, before): (usize, usize), kept: &[(String, String)]) -> String {
     let mut text = format!("wrote {} to {}\n", plural(written, "file"), shown_folder(folder));
     if before > 0 {
         let _ = writeln!(text, "{} of the project stood there already", plural(before, "file"));

@@ -1,6 +1,6 @@
 //! `ragcheck judge`: grades the answers of a run by a rubric, with a model.
 
-use super::arguments::{Judge, Mode as TypedMode};
+use super::arguments::Judge;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs::is_there;
@@ -8,7 +8,7 @@ use super::select::{current_folder, variables};
 use crate::grader::{self, Graded, GradingTask, ItemGrade, Scope, Tally};
 use crate::scenario;
 use crate::suite::evaluation::EvaluatedRun;
-use crate::suite::{self, GradedRun, GradingOptions, Mode};
+use crate::suite::{self, GradedRun, GradingOptions};
 use crate::trace::{self, GradeValue, TrialError, text::plural};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,11 +24,7 @@ pub(super) fn run(given: &Judge) -> Result<Exit, Problem> {
     let options = GradingOptions {
         root: scenario::find_root(&here),
         rubric: given.rubric.as_ref().map(|file| here.join(file)),
-        mode: match given.mode {
-            TypedMode::Replay => Mode::Replay,
-            TypedMode::Record => Mode::Record,
-            TypedMode::Live => Mode::Live,
-        },
+        mode: given.mode,
         scope: if given.all { Scope::All } else { Scope::BothSources },
         max_calls: given.max_calls,
         max_cost: given.max_cost,

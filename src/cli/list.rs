@@ -8,7 +8,7 @@ use super::select::{load, selection};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Loaded;
 use crate::suite::evaluation::{self, RecordedPasses, turns};
-use crate::suite::recordings::lane_file;
+use crate::suite::recordings::{lane_file, start_lanes};
 use crate::trace::text::plural;
 use crate::trial::Opened;
 use serde::Serialize;
@@ -73,6 +73,12 @@ pub fn text(rows: &[ListedTrial]) -> String {
     out
 }
 
+/// A line on the recorded starts of agents' processes; empty if there are none.
+fn recorded_starts(names: &[String]) -> String {
+    let what = plural(names.len(), "recorded start");
+    if names.is_empty() { String::new() } else { format!("{what} of an agent's process: {}\n", names.join(", ")) }
+}
+
 /// The rows as a JSON list.
 pub fn json(rows: &[ListedTrial]) -> String {
     serde_json::to_string_pretty(rows).unwrap_or_default()
@@ -88,6 +94,10 @@ pub(super) fn run(given: &List) -> Result<Exit, Problem> {
     recorded.iter().filter_map(RecordedPasses::note).for_each(|note| output::remark(&note));
     let loaded = suite.loaded();
     let rows = rows(loaded, &plan, None);
+    let cassettes = loaded.root.join(&loaded.project.cassettes);
+    let starts: Vec<String> =
+        start_lanes(&plan, &cassettes).into_iter().filter(|lane| lane.path.is_file()).map(|lane| lane.name).collect();
+    let human = text(&rows) + &recorded_starts(&starts);
     let estimate = if given.estimate {
         let opened = Opened::new(Arc::clone(loaded), &plan)?;
         Some(evaluation::estimate(&opened, &plan))
@@ -95,8 +105,8 @@ pub(super) fn run(given: &List) -> Result<Exit, Problem> {
         None
     };
     match (given.format, estimate) {
-        (Printed::Human, None) => output::result(&text(&rows)),
-        (Printed::Human, Some(estimate)) => output::result(&(text(&rows) + &estimate::text(&estimate))),
+        (Printed::Human, None) => output::result(&human),
+        (Printed::Human, Some(estimate)) => output::result(&(human + &estimate::text(&estimate))),
         (Printed::Json, None) => output::result(&format!("{}\n", json(&rows))),
         (Printed::Json, Some(estimate)) => {
             let both = serde_json::json!({"trials": rows, "estimate": estimate});

@@ -1,6 +1,6 @@
 //! `ragcheck run`: runs a suite, prints its verdicts, and compares it with a baseline.
 
-use super::arguments::{Arguments, Command, Mode as TypedMode, Printed, ReportFile, Run};
+use super::arguments::{Arguments, Command, Printed, ReportFile, Run};
 use super::base_commit::base_commit;
 use super::compare::{self, Side};
 use super::exit::Exit;
@@ -40,7 +40,7 @@ pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
 
 /// Runs the arguments, typed now or when the run was begun.
 fn typed(given: &Run) -> Result<Exit, Problem> {
-    if given.mode == TypedMode::Replay && !given.label.is_empty() {
+    if given.mode == Mode::Replay && !given.label.is_empty() {
         return Err(Problem::Words(
             "--label names a point of the history, and a replay adds none: its recording is one already; `ragcheck history add RUN --label …` adds one afterwards".into(),
         ));
@@ -58,28 +58,24 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
     let failed =
         given.failed.as_deref().map(|run| if run == Path::new("latest") { reports.join(run) } else { run.to_owned() });
     let baseline = given.baseline.as_deref().map(|named| Side::read(named, None)).transpose()?;
-    if given.mode != TypedMode::Replay && given.base_commit.is_some() {
+    if given.mode != Mode::Replay && given.base_commit.is_some() {
         return Err(Problem::Words(
             "--base-commit names the recordings that a replay depends on; this run records or asks the providers"
                 .into(),
         ));
     }
     if let Some(base) = &baseline {
-        compare::possible(&base.summary, &given.comparing, given.mode == TypedMode::Live)?;
+        compare::possible(&base.summary, &given.comparing, given.mode == Mode::Live)?;
     }
     let suite = load(&given.select)?;
-    if baseline.is_some() && given.comparing.fail_on == Some(FailOn::Flip) && given.mode == TypedMode::Live {
+    if baseline.is_some() && given.comparing.fail_on == Some(FailOn::Flip) && given.mode == Mode::Live {
         let (plan, _) = suite.plan(&selection(&given.select), given.select.seed)?;
         compare::repeated(&plan)?;
     }
     let base = given.base_commit.as_ref().map(|named| base_commit(named, suite.loaded())).transpose()?;
     let options = RunOptions {
         base,
-        mode: match given.mode {
-            TypedMode::Replay => Mode::Replay,
-            TypedMode::Record => Mode::Record,
-            TypedMode::Live => Mode::Live,
-        },
+        mode: given.mode,
         selection: selection(&given.select),
         failed,
         resume: given.resume,

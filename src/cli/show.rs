@@ -176,7 +176,7 @@ fn line(event: &Event) -> String {
         }
         What::Degraded { without, reason } => format!("  goes on without {without}: {}", flat(reason)),
         What::Logged(entry) => {
-            let (kind, words) = entry.told();
+            let (kind, words) = entry.described();
             format!("  {kind}: {}", flat(&words))
         }
         What::TurnEnded(ended) => match &ended.outcome {

@@ -1,6 +1,6 @@
 //! `ragcheck run --watch`: replays what a changed file affects, and prints changed verdicts.
 
-use super::arguments::{Mode, Printed, Run};
+use super::arguments::{Printed, Run};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::carry_out;
@@ -11,7 +11,7 @@ use crate::plan::Selection;
 use crate::platform::clock::{Clock, RealClock};
 use crate::platform::files;
 use crate::scenario;
-use crate::suite::{FinishedRun, RunOptions, Suite, SuiteError};
+use crate::suite::{FinishedRun, Mode, RunOptions, Suite, SuiteError};
 use crate::trace::INDEX_HTML;
 use crate::trace::text::{plural, quote};
 use crate::trial::run::interrupted;

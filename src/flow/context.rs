@@ -98,10 +98,10 @@ impl AgentContext {
         self.refusals.as_ref().map(|refusals| refusals.since(from)).unwrap_or_default()
     }
 
-    /// Adds a managed retrieval service.
+    /// Sets the managed retrieval service.
     #[must_use]
-    pub fn with_managed_retrieval(self, service: ManagedRetrieval) -> Self {
-        Self { managed_retrieval: Some(service), ..self }
+    pub fn with_managed_retrieval(self, managed_retrieval: Option<ManagedRetrieval>) -> Self {
+        Self { managed_retrieval, ..self }
     }
 
     /// Adds an observer.

@@ -21,12 +21,12 @@ impl ConversationState {
     /// Adds a turn to the history, with these ids listed after its answer: `[n]` in the answer is the n-th.
     pub(super) fn remember_with(&mut self, query: &str, outcome: &TurnOutcome, ids: &[&str]) {
         self.history.push(Message::text(Role::User, query));
-        let told = match outcome {
+        let answer = match outcome {
             TurnOutcome::Answered(answer) if ids.is_empty() => answer.text.clone(),
             TurnOutcome::Answered(answer) => format!("{}\n\nSources: {}", answer.text, ids.join(", ")),
             TurnOutcome::Failed { message, .. } => format!("(No answer was given. {message})"),
         };
-        self.history.push(Message::text(Role::Assistant, told));
+        self.history.push(Message::text(Role::Assistant, answer));
     }
 
     /// Digests of the history, in order.

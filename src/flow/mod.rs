@@ -41,10 +41,10 @@ mod turn;
 pub(crate) mod two_stage;
 
 #[cfg(test)]
-mod plain_tests;
-#[cfg(test)]
 #[path = "../../examples/retrieve_then_read/mod.rs"]
-mod retrieve_then_read;
+mod example;
+#[cfg(test)]
+mod example_tests;
 #[cfg(test)]
 mod scripted;
 
@@ -196,7 +196,7 @@ mod tests {
 
     /// All flows, and the worked example of ARCHITECTURE.md.
     fn flows() -> impl Iterator<Item = (&'static str, &'static dyn Flow)> {
-        FLOWS.iter().copied().chain([("retrieve_then_read", &retrieve_then_read::FLOW as &dyn Flow)])
+        FLOWS.iter().copied().chain([("example", &example::FLOW as &dyn Flow)])
     }
 
     #[test]

@@ -208,7 +208,8 @@ mod tests {
             let overrides = BTreeMap::from([("sistem".to_owned(), String::new())]);
             let error = Prompts::resolve(*flow, &overrides, Services::default()).expect_err("is refused");
             assert!(
-                error.reason.contains(flow.description().name) && error.reason.contains("system"),
+                error.reason.contains(flow.description().name)
+                    && flow.description().prompts.iter().all(|prompt| error.reason.contains(prompt.name)),
                 "{folder}: {error}"
             );
         }

@@ -6,7 +6,7 @@ use super::format::{count, share};
 use super::grouped::UnitKey;
 use super::rule::{Asked, Evidence, Ruling, rule};
 use super::tally::Tally;
-use super::unshown::{Unshown, Wanted, ending, unbroken};
+use super::unshown::{Unshown, ending, unbroken};
 use super::{CriterionResult, Sequential, VariantCounts, Verdict};
 use crate::metric::{Metric, Observation};
 use crate::plan::{Plan, PlannedTrial};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// A parsed criterion and its sums.
 #[derive(Debug)]
-pub(super) struct Item<'p> {
+pub(super) struct CriterionSums<'p> {
     /// As written.
     pub written: &'p Criterion,
     /// The scenario of a gate; `None` for the whole run.
@@ -45,14 +45,14 @@ pub(super) struct Item<'p> {
     /// The stopping rule of a run until decided.
     pub design: Option<Design>,
     /// Whether it applies to some trial, by their declarations.
-    pub asked_of_some: bool,
+    pub applies: bool,
     /// Reason why the grades that it would count cannot decide it.
     pub doubt: Option<String>,
     /// For claims about unseen cases: see [`Plan::first_alike`].
     pub first_alike: Arc<BTreeMap<(usize, usize), usize>>,
 }
 
-impl Item<'_> {
+impl CriterionSums<'_> {
     /// Whether a trial counts: it belongs to the scenario, and to the flow or to an external agent, which may replace
     /// any flow.
     pub(super) fn covers(&self, trial: &PlannedTrial) -> bool {
@@ -100,7 +100,7 @@ impl Item<'_> {
         let nothing = seen().all(|tally| tally.n == 0);
         let allowed = plan.not_measured_ok.contains(&self.written.id);
         let never = nothing
-            && (allowed || !self.asked_of_some || seen().any(|tally| tally.hidden.is_some() || tally.out_of_scope > 0));
+            && (allowed || !self.applies || seen().any(|tally| tally.hidden.is_some() || tally.out_of_scope > 0));
         never
             || metric.is_proxy(plan)
             || metric.agreement(plan).is_some()
@@ -161,7 +161,7 @@ impl Item<'_> {
             sources: tally.sources.list(),
             errors: tally.errors,
             out_of_scope: tally.out_of_scope,
-            not_asked: !self.asked_of_some,
+            not_asked: !self.applies,
             run_again: tally.run_again.0,
             run_again_passed: tally.run_again.1,
             by_variant: self.by_variant(plan),
@@ -226,18 +226,12 @@ impl Item<'_> {
         Evidence { good, n: self.tally.n, sample, per_conversation, agreement }
     }
 
-    /// Thresholds for the observed figures and for their bound.
-    fn wanted(&self, metric: &dyn Metric) -> Wanted {
-        let asked = self.asked(metric);
-        Wanted::of(asked.kind, asked.target, asked.floor, asked.min_n)
-    }
-
     /// Classifies an INCONCLUSIVE ruling.
     fn unshown(&self, result: &CriterionResult, metric: &dyn Metric, evidence: &Evidence<'_>) -> Option<Unshown> {
-        let wanted = self.wanted(metric);
+        let asked = self.asked(metric);
         let lost = result.sequential.as_ref().is_some_and(|one| one.cannot_pass);
-        let found =
-            Unshown::of(&evidence.figures(), wanted.target, !lost && !self.is_unlimited() && wanted.bound < 1.0);
+        let can_pass = !lost && !self.is_unlimited() && asked.bound(0.0) < 1.0;
+        let found = Unshown::of(&evidence.figures(), asked.figure(), can_pass);
         (result.verdict == Verdict::Inconclusive).then_some(found)
     }
 
@@ -307,7 +301,7 @@ impl Item<'_> {
                 let end = if self.is_unlimited() {
                     self.unlimited(&result.units)
                 } else {
-                    ending(found, self.wanted(metric), &evidence, nouns)
+                    ending(found, self.asked(metric), &evidence, nouns)
                 };
                 format!("{seen}; inconclusive: {end}")
             }

@@ -4,7 +4,7 @@ use super::conclusion::{
     NOT_RUN, asked_of_others, conclude, conclude_selection, group, not_decided, of_others, of_scenarios, of_selection,
 };
 use super::counting::Counting;
-use super::criterion::Item;
+use super::criterion::CriterionSums;
 use super::design::Design;
 use super::error::EvaluationError;
 use super::examine::{Examined, Examiner, blank};
@@ -17,7 +17,8 @@ use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::Tally;
 use super::{
-    Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, TrialResults, Verdict, coverage,
+    Evaluation, KindCount, RUN_VERSION, Redrawn, Restarts, Spending, Stopped, TrialResult, TrialResults, Verdict,
+    coverage,
 };
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
@@ -31,16 +32,17 @@ use std::sync::Arc;
 /// Aggregates examined trials.
 pub struct Evaluator<'p> {
     examiner: Arc<Examiner<'p>>,
-    items: Vec<Item<'p>>,
+    criteria: Vec<CriterionSums<'p>>,
     trials: TrialResults,
     errors: BTreeMap<usize, TrialError>,
     /// For each trial in ERROR, the metrics whose scope excludes its agent, and why.
-    beyond: BTreeMap<usize, Vec<(usize, String)>>,
+    error_scopes: BTreeMap<usize, Vec<(usize, String)>>,
     sources: Sources,
     /// Trials whose verdict differs from that at recording time: the old one and the new one.
     changed: BTreeMap<usize, (String, Verdict)>,
     /// Notes of traces, with the number of affected trials.
     notes: BTreeMap<String, u64>,
+    restarts: Restarts,
     taken: BTreeMap<String, Vec<u64>>,
     /// Turn times with the place of their trial and their kind of evidence.
     turn_times: Vec<(u32, Kind, u64)>,
@@ -71,7 +73,7 @@ impl<'p> Evaluator<'p> {
         }
         let mut metrics: Vec<Box<dyn Metric>> = Vec::new();
         let mut names: Vec<&str> = Vec::new();
-        let mut items = Vec::new();
+        let mut criteria = Vec::new();
         let table = catalogue::entries();
         let population = plan.criteria.estimand == Estimand::Population;
         let first_alike = Arc::new(if population { plan.first_alike() } else { BTreeMap::new() });
@@ -90,7 +92,7 @@ impl<'p> Evaluator<'p> {
                 names.push(&written.metric);
             }
             let (tally, by_pass) = (Tally::default(), Vec::new());
-            items.push(Item {
+            criteria.push(CriterionSums {
                 written,
                 scenario,
                 metric: index,
@@ -103,36 +105,41 @@ impl<'p> Evaluator<'p> {
                 by_pass,
                 open: BTreeMap::new(),
                 design: None,
-                asked_of_some: false,
+                applies: false,
                 doubt: metrics[index].doubt(plan, &grades, target),
                 first_alike: Arc::clone(&first_alike),
             });
         }
         // Failing any one of several gates fails the run, so the error probability is shared among those that can
         // err.
-        let can_err = |item: &Item<'_>| item.written.is_required() && item.written.kind == GateKind::Confidence;
-        let sharing = items.iter().filter(|item| can_err(item)).count().max(1) as f64;
+        let can_err = |criterion: &CriterionSums<'_>| {
+            criterion.written.is_required() && criterion.written.kind == GateKind::Confidence
+        };
+        let sharing = criteria.iter().filter(|criterion| can_err(criterion)).count().max(1) as f64;
         let alpha_fail = plan.stopping.map_or(ALPHA, |stopping| stopping.alpha_fail) / sharing;
-        for item in &mut items {
-            item.alpha_fail = alpha_fail;
+        for criterion in &mut criteria {
+            criterion.alpha_fail = alpha_fail;
         }
-        designs(plan, &metrics, &mut items)?;
+        designs(plan, &metrics, &mut criteria)?;
         let relevant = (0..plan.scenarios.len()).map(|scenario| {
             let counts = |metric: &usize| {
-                items.iter().any(|item| item.metric == *metric && item.scenario.is_none_or(|of| of == scenario))
+                criteria
+                    .iter()
+                    .any(|criterion| criterion.metric == *metric && criterion.scenario.is_none_or(|of| of == scenario))
             };
             (0..metrics.len()).filter(counts).collect()
         });
         let relevant = relevant.collect();
         Ok(Self {
             examiner: Arc::new(Examiner::new(plan, metrics, names, relevant, grades)?),
-            items,
+            criteria,
             trials: TrialResults::slots(plan.trials.number()),
             errors: BTreeMap::new(),
-            beyond: BTreeMap::new(),
+            error_scopes: BTreeMap::new(),
             sources: Sources::default(),
             changed: BTreeMap::new(),
             notes: BTreeMap::new(),
+            restarts: Restarts::default(),
             taken: BTreeMap::new(),
             turn_times: Vec::new(),
             latencies: Latencies::default(),
@@ -157,6 +164,7 @@ impl<'p> Evaluator<'p> {
             error,
             evidence,
             notes,
+            restart,
             behaviour,
             units,
             out_of_scope,
@@ -176,9 +184,12 @@ impl<'p> Evaluator<'p> {
         for note in notes {
             *self.notes.entry(note).or_default() += 1;
         }
+        if let Some(cause) = restart {
+            self.restarts.add(cause);
+        }
         if let Some(error) = error {
             self.errors.insert(place, error);
-            self.beyond.insert(place, out_of_scope);
+            self.error_scopes.insert(place, out_of_scope);
             return Ok(());
         }
         self.sources.add(&evidence);
@@ -187,18 +198,18 @@ impl<'p> Evaluator<'p> {
         self.turn_times.extend(turn_times.into_iter().map(|time| (place as u32, kind, time)));
         self.latencies.add(&trial.lane, kind, &evidence, timed);
         self.count_moves(&trial.lane.flow, &taken);
-        for item in self.items.iter_mut().filter(|item| item.covers(&trial)) {
-            let (excluded, target) = (case.excluded_from.contains_key(&item.written.id), item.target);
-            let metric = &self.examiner.metrics[item.metric];
+        for criterion in self.criteria.iter_mut().filter(|criterion| criterion.covers(&trial)) {
+            let (excluded, target) = (case.excluded_from.contains_key(&criterion.written.id), criterion.target);
+            let metric = &self.examiner.metrics[criterion.metric];
             let (hidden, grouped) = (metric.hidden(evidence.mode, &trial.lane.flow), metric.group());
-            let seen = units.iter().find(|(metric, _)| *metric == item.metric);
-            let scope = out_of_scope.iter().find(|(metric, _)| *metric == item.metric);
-            item.asked_of_some |= !excluded
+            let seen = units.iter().find(|(metric, _)| *metric == criterion.metric);
+            let scope = out_of_scope.iter().find(|(metric, _)| *metric == criterion.metric);
+            criterion.applies |= !excluded
                 && hidden.is_none()
                 && scope.is_none()
                 && metric.arm() == trial.lane.arm
                 && metric.applies(case);
-            let tally = item.tally_of(trial.lane.repetition);
+            let tally = criterion.tally_of(trial.lane.repetition);
             tally.hidden = tally.hidden.or(hidden);
             if let Some((_, why)) = scope {
                 tally.leave_out(why);
@@ -206,8 +217,8 @@ impl<'p> Evaluator<'p> {
             match (seen, grouped) {
                 (Some((_, seen)), None) => tally.add(place, &trial, seen, target, excluded, (&evidence, behaviour)),
                 (Some((_, seen)), grouped) => {
-                    let (repetition, units) = item.units_of(grouped, &trial, seen);
-                    item.tally_of(repetition).add(place, &trial, &units, target, excluded, (&evidence, behaviour));
+                    let (repetition, units) = criterion.units_of(grouped, &trial, seen);
+                    criterion.tally_of(repetition).add(place, &trial, &units, target, excluded, (&evidence, behaviour));
                 }
                 (None, _) => {}
             }
@@ -240,15 +251,16 @@ impl<'p> Evaluator<'p> {
         let plan = self.examiner.plan;
         for (place, _) in plan.trials.each().enumerate().filter(|(_, trial)| trial.repetition == pass) {
             if self.trials.verdict(place).is_none_or(|verdict| verdict == Verdict::Error) {
-                self.touch(place);
+                self.count_error(place);
             }
         }
     }
 
     fn is_settled(&self) -> bool {
         let (plan, metrics) = (self.examiner.plan, &self.examiner.metrics);
-        let mut required = self.items.iter().filter(|item| item.written.is_required());
-        self.closed > 0 && required.all(|item| item.is_settled(plan, metrics[item.metric].as_ref(), self.closed))
+        let mut required = self.criteria.iter().filter(|criterion| criterion.written.is_required());
+        self.closed > 0
+            && required.all(|criterion| criterion.is_settled(plan, metrics[criterion.metric].as_ref(), self.closed))
     }
 
     /// Closes the passes that were needed; returns the number of their trials and the report on stopping.
@@ -284,7 +296,7 @@ impl<'p> Evaluator<'p> {
                 }
                 errors.push((planned.id, self.errors.remove(&place)));
                 if stopped.is_none() {
-                    self.touch(place);
+                    self.count_error(place);
                 }
             }
         }
@@ -293,8 +305,9 @@ impl<'p> Evaluator<'p> {
         // A stable sort keeps the turns of a trial in order.
         self.turn_times.sort_by_key(|(place, ..)| *place);
         let metrics = &self.examiner.metrics;
-        let (items, closed) = (self.items.iter_mut(), self.closed);
-        let mut results: Vec<_> = items.map(|item| item.result(plan, metrics[item.metric].as_ref(), closed)).collect();
+        let (criteria, closed) = (self.criteria.iter_mut(), self.closed);
+        let mut results: Vec<_> =
+            criteria.map(|criterion| criterion.result(plan, metrics[criterion.metric].as_ref(), closed)).collect();
         // In a run of selected cases, rates over all cases are shown and decide nothing.
         let selected = plan.part.as_ref().is_some_and(|part| part.cases) && plan.stopping.is_none();
         let some = plan.part.as_ref().is_some_and(|part| part.scenarios) && plan.stopping.is_none();
@@ -336,6 +349,7 @@ impl<'p> Evaluator<'p> {
                 .map(|(note, n)| format!("{note} ({})", count(*n, "trial", "trials")))
                 .chain(changed(plan, &self.changed))
                 .chain(redrawn_trials(&trials))
+                .chain(self.restarts.words())
                 .chain(older(plan))
                 .collect(),
             criteria: results,
@@ -343,6 +357,7 @@ impl<'p> Evaluator<'p> {
             stopped,
             part,
             redrawn,
+            restarts: self.restarts,
             errors: group(errors, plan),
             turn_kinds: kinds(&self.turn_times),
             turn_times_us: self.turn_times.iter().map(|(_, _, time)| *time).collect(),
@@ -357,20 +372,23 @@ impl<'p> Evaluator<'p> {
     }
 
     /// Counts a trial in ERROR for every criterion that would have included it.
-    fn touch(&mut self, place: usize) {
+    fn count_error(&mut self, place: usize) {
         let plan = self.examiner.plan;
         let Some(trial) = plan.trials.at(place) else { return };
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
-        for item in self.items.iter_mut().filter(|item| item.covers(&trial)) {
-            let metric = &self.examiner.metrics[item.metric];
+        for criterion in self.criteria.iter_mut().filter(|criterion| criterion.covers(&trial)) {
+            let metric = &self.examiner.metrics[criterion.metric];
             let counts = metric.arm() == trial.lane.arm && metric.applies(case);
-            if !counts || case.excluded_from.contains_key(&item.written.id) {
+            if !counts || case.excluded_from.contains_key(&criterion.written.id) {
                 continue;
             }
-            let beyond = self.beyond.get(&place).and_then(|all| all.iter().find(|(metric, _)| *metric == item.metric));
-            item.asked_of_some |= beyond.is_none();
-            let tally = item.tally_of(trial.lane.repetition);
-            match beyond {
+            let out_of_scope = self
+                .error_scopes
+                .get(&place)
+                .and_then(|all| all.iter().find(|(metric, _)| *metric == criterion.metric));
+            criterion.applies |= out_of_scope.is_none();
+            let tally = criterion.tally_of(trial.lane.repetition);
+            match out_of_scope {
                 Some((_, why)) => tally.leave_out(why),
                 None => tally.errors += 1,
             }
@@ -388,7 +406,11 @@ fn kinds(times: &[(u32, Kind, u64)]) -> Vec<KindCount> {
 }
 
 /// Sets the stopping rule of every criterion, if the plan has a stopping design.
-fn designs(plan: &Plan, metrics: &[Box<dyn Metric>], items: &mut [Item<'_>]) -> Result<(), EvaluationError> {
+fn designs(
+    plan: &Plan,
+    metrics: &[Box<dyn Metric>],
+    criteria: &mut [CriterionSums<'_>],
+) -> Result<(), EvaluationError> {
     let Some(stopping) = plan.stopping else { return Ok(()) };
     let level = |alpha: f64| alpha > 0.0 && alpha < 1.0;
     if !level(stopping.alpha_pass) || !level(stopping.alpha_fail) {
@@ -403,10 +425,10 @@ fn designs(plan: &Plan, metrics: &[Box<dyn Metric>], items: &mut [Item<'_>]) -> 
         let why = "passes repeat the same cases, which says little about others: with `estimand: population` a run cannot stop when it is decided";
         return Err(EvaluationError::Plan(why.into()));
     }
-    for item in items {
-        let asked = item.asked(metrics[item.metric].as_ref());
-        let alphas = (stopping.alpha_pass, item.alpha_fail);
-        item.design = Some(Design::of((asked, item.counting), item.margin, stopping.max_passes, alphas));
+    for criterion in criteria {
+        let asked = criterion.asked(metrics[criterion.metric].as_ref());
+        let alphas = (stopping.alpha_pass, criterion.alpha_fail);
+        criterion.design = Some(Design::of((asked, criterion.counting), criterion.margin, stopping.max_passes, alphas));
     }
     Ok(())
 }

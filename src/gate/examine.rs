@@ -12,7 +12,8 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::platform::bounds::Bound;
 use crate::trace::state_machine::Machine;
 use crate::trace::{
-    Account, Arm, Evidence, Grade, Grades, Mode, Trace, TrialEnd, TrialError, TurnOutcome, What, grade_of_another,
+    Account, Arm, Evidence, Grade, Grades, Mode, RestartCause, Trace, TrialEnd, TrialError, TurnOutcome, What,
+    grade_of_another,
 };
 use std::collections::BTreeMap;
 
@@ -40,6 +41,7 @@ pub struct Examined {
     /// Behaviour hash: see [`super::behaviour`].
     pub(super) behaviour: u64,
     pub(super) notes: Vec<String>,
+    pub(super) restart: Option<RestartCause>,
     /// Units by metric, in the order of `Examiner::relevant`.
     pub(super) units: Vec<(usize, Vec<Observation>)>,
     /// The metrics whose scope excludes the trial, and why.
@@ -136,7 +138,7 @@ impl<'p> Examiner<'p> {
         }
         let mut result = blank(self.plan, &trial);
         figures(trace, &mut result);
-        result.evidence = sources::told(&trace.evidence);
+        result.evidence = sources::of_trial(&trace.evidence);
         if !result.evidence.is_empty() {
             result.model.clone_from(&trace.evidence.model);
         }
@@ -150,6 +152,7 @@ impl<'p> Examiner<'p> {
             evidence: trace.evidence.clone(),
             behaviour: behaviour(trace),
             notes: trace.notes.clone(),
+            restart: trace.restart,
             units: Vec::new(),
             out_of_scope: Vec::new(),
             taken: Vec::new(),

@@ -3,7 +3,7 @@
 
 use super::Verdict;
 use super::counting::Counting;
-use super::criterion::Item;
+use super::criterion::CriterionSums;
 use super::format::{count, one_of, share, time};
 use super::rule::Ruling;
 use super::{CriterionResult, Interval};
@@ -16,7 +16,7 @@ use crate::stats::quantile::nearest_rank;
 use crate::stats::rate::wilson;
 use crate::stats::{ALPHA, Sample};
 
-impl Item<'_> {
+impl CriterionSums<'_> {
     /// Fills in the observed figures of this sample and the bounds of that ruling.
     pub(super) fn figures(
         &self,

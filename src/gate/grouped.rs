@@ -1,6 +1,6 @@
 //! Units of several repetitions: repetitions 1 to k of a case form one unit, k + 1 to 2k the next.
 
-use super::criterion::Item;
+use super::criterion::CriterionSums;
 use super::format::count;
 use super::{CriterionResult, Verdict};
 use crate::metric::{Group, Observation, Outcome};
@@ -9,7 +9,7 @@ use crate::plan::{Plan, PlannedTrial};
 /// Key of a unit of several repetitions: scenario, case, variant, and the unit's number.
 pub(super) type UnitKey = (usize, usize, String, u32);
 
-impl Item<'_> {
+impl CriterionSums<'_> {
     /// Units that one trial adds: its units, or the unit of several repetitions that it completes, with that unit's
     /// last repetition. The order of trials affects only which of them completes the unit.
     pub(super) fn units_of(

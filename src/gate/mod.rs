@@ -25,6 +25,7 @@ mod notes;
 mod part;
 mod pass_bet;
 mod repeats;
+mod restarts;
 mod results;
 mod row;
 mod rule;
@@ -63,6 +64,7 @@ pub use evaluator::evaluate;
 pub(crate) use examine::{Examined, Examiner};
 pub(crate) use grades::ItemGrades;
 pub(crate) use latency::{Edge, Latency, Quantile};
+pub(crate) use restarts::Restarts;
 pub(crate) use results::TrialResults;
 pub(crate) use row::TrialRow;
 pub(crate) use spending::{Spending, Spent, SpentBy};
@@ -355,6 +357,9 @@ pub struct Evaluation {
     /// Trials that were drawn more than once.
     #[serde(default, skip_serializing_if = "Redrawn::is_empty")]
     pub redrawn: Redrawn,
+    /// How often the process of an external agent was started again.
+    #[serde(default, skip_serializing_if = "Restarts::is_empty")]
+    pub restarts: Restarts,
     /// Causes of ERROR with the affected trials, most frequent first.
     pub errors: Vec<ErrorGroup>,
     /// Duration of every turn in microseconds, in plan order; the largest number for an unanswered turn.

@@ -35,11 +35,7 @@ impl PassBet {
         max_passes: u32,
         (alpha_pass, alpha_fail): (f64, f64),
     ) -> Self {
-        let pass = match asked.kind {
-            GateKind::Invariant => asked.floor.unwrap_or(0.0),
-            GateKind::Confidence => asked.target - margin,
-            GateKind::Point => 0.0,
-        };
+        let pass = asked.bound(margin);
         let least = asked.min_n.max(1);
         Self { counting, kind: asked.kind, pass, target: asked.target, least, max_passes, alpha_pass, alpha_fail }
     }

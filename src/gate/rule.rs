@@ -71,9 +71,7 @@ impl Evidence<'_> {
         let high = if failed >= 1.0 { 1.0 } else { (q_high / (1.0 - failed)).min(1.0) };
         (low, high)
     }
-}
 
-impl Evidence<'_> {
     /// Every observed figure that must reach the target for the criterion to be met: the bounded one, per
     /// conversation also the share of units, and with known grader errors the corrected value of each.
     pub(super) fn figures(&self) -> Vec<f64> {
@@ -103,6 +101,22 @@ pub(super) struct Asked {
     pub min_n: u64,
     /// Error probability of the upper bound, which decides a FAIL.
     pub alpha_fail: f64,
+}
+
+impl Asked {
+    /// The share that every observed figure must reach.
+    pub(super) fn figure(&self) -> f64 {
+        if self.kind == GateKind::Invariant { 1.0 } else { self.target }
+    }
+
+    /// The share that the lower bound must reach for a PASS, with that margin below the target.
+    pub(super) fn bound(&self, margin: f64) -> f64 {
+        match self.kind {
+            GateKind::Invariant => self.floor.unwrap_or(0.0),
+            GateKind::Confidence => self.target - margin,
+            GateKind::Point => 0.0,
+        }
+    }
 }
 
 /// Result of a rule; bounds are on the share of good units.
@@ -146,15 +160,9 @@ pub(super) fn rule(asked: Asked, evidence: Evidence<'_>) -> Ruling {
     };
     let held_back = verdict == Verdict::Pass && !evidence.reaches_per_unit(asked.target);
     let verdict = if held_back { Verdict::Inconclusive } else { verdict };
-    let wanted = match asked.kind {
-        GateKind::Invariant => asked.floor.unwrap_or(0.0),
-        GateKind::Confidence => asked.target,
-        GateKind::Point => 0.0,
-    };
-    let more = (verdict == Verdict::Inconclusive)
-        .then(|| if agreement.is_some() || held_back { None } else { sample.more_to_pass(wanted, asked.min_n, ALPHA) })
-        .flatten()
-        .filter(|more| *more > 0);
+    let can_add = verdict == Verdict::Inconclusive && agreement.is_none() && !held_back;
+    let more = can_add.then(|| sample.more_to_pass(asked.bound(0.0), asked.min_n, ALPHA)).flatten();
+    let more = more.filter(|more| *more > 0);
     Ruling { verdict, lower, upper, more }
 }
 

@@ -75,7 +75,7 @@ impl Sources {
 }
 
 /// The source of one trial; empty if it has neither a source nor a date because it never ran.
-pub(super) fn told(evidence: &Evidence) -> String {
+pub(super) fn of_trial(evidence: &Evidence) -> String {
     if evidence.recorded_from == ASKED_NOBODY && evidence.recorded_at.is_none() {
         return String::new();
     }

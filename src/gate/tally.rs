@@ -22,8 +22,6 @@ pub(super) struct Tally {
     pub n: u64,
     /// Times of the units that ended, in microseconds.
     pub times: Vec<u64>,
-    /// Number of units that never ended.
-    pub never: u64,
     /// Trials in ERROR that would have counted.
     pub errors: u64,
     /// Reason why some traces cannot show the metric.
@@ -85,10 +83,8 @@ impl Tally {
         for (ordinal, unit) in units.iter().enumerate() {
             let success = succeeded(unit);
             successes += u64::from(success);
-            match unit.outcome {
-                Outcome::Took(time) => self.times.push(time),
-                Outcome::Never => self.never += 1,
-                Outcome::Success | Outcome::Failure => {}
+            if let Outcome::Took(time) = unit.outcome {
+                self.times.push(time);
             }
             // Where lower is better, the metric's success is the violation.
             if success == target.is_ceiling() {
@@ -118,7 +114,7 @@ impl Tally {
     pub(super) fn absorb(&mut self, other: &Self) {
         (self.successes, self.n) = (self.successes + other.successes, self.n + other.n);
         self.times.extend(&other.times);
-        (self.never, self.errors) = (self.never + other.never, self.errors + other.errors);
+        self.errors += other.errors;
         self.hidden = self.hidden.or(other.hidden);
         self.out_of_scope += other.out_of_scope;
         self.scope = self.scope.take().into_iter().chain(other.scope.clone()).min();

@@ -4,8 +4,7 @@
 //! criterion with several figures (the rate per unit beside the mean of the conversations) is met when all of them
 //! reach the target.
 
-use super::rule::Evidence;
-use crate::scenario::GateKind;
+use super::rule::{Asked, Evidence};
 use crate::stats::percent::{Rounding, rounded};
 use crate::stats::{ALPHA, Sample};
 use schemars::JsonSchema;
@@ -44,36 +43,14 @@ impl Unshown {
     }
 }
 
-/// Thresholds for the observed figures and for their bound.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
-    /// The share that an observed figure must reach.
-    pub target: f64,
-    /// The share that the lower bound must reach.
-    pub bound: f64,
-    /// Smallest number of trials or cases.
-    pub least: u64,
-}
-
-impl Wanted {
-    /// Thresholds of a criterion of that kind.
-    pub(super) fn of(kind: GateKind, target: f64, floor: Option<f64>, least: u64) -> Self {
-        match kind {
-            GateKind::Confidence => Self { target, bound: target, least },
-            GateKind::Invariant => Self { target: 1.0, bound: floor.unwrap_or(0.0), least },
-            GateKind::Point => Self { target, bound: 0.0, least },
-        }
-    }
-}
-
 /// The end of the sentence of an INCONCLUSIVE criterion: `met, not shown: 62 more conversations at this rate would show it`.
-pub(super) fn ending(found: Unshown, wanted: Wanted, evidence: &Evidence<'_>, (one, many): (&str, &str)) -> String {
+pub(super) fn ending(found: Unshown, asked: Asked, evidence: &Evidence<'_>, (one, many): (&str, &str)) -> String {
     match found {
         Unshown::Below => "below target, not shown".to_owned(),
         Unshown::CannotPass => format!("met, and no number of {many} can show it"),
         // More answers alone do not reduce a grader's errors.
         Unshown::Met if evidence.agreement.is_some() => "met, not shown".to_owned(),
-        Unshown::Met => match evidence.sample.more_at_this_rate(wanted.bound, wanted.least, ALPHA) {
+        Unshown::Met => match evidence.sample.more_at_this_rate(asked.bound(0.0), asked.min_n, ALPHA) {
             Some(more) => {
                 let noun = if more == 1 { one } else { many };
                 format!("met, not shown: {more} more {noun} at this rate would show it")

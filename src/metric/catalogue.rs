@@ -51,7 +51,7 @@ mod tests {
         let list = page.split("Counted per conversation by default:").nth(1).and_then(|rest| rest.split('.').next());
         let listed: BTreeSet<&str> = list.expect("a list").split('`').skip(1).step_by(2).collect();
         let counted = entries().into_iter().filter(|entry| entry.units != Units::Planned).map(|entry| entry.name);
-        assert_eq!(listed, counted.collect());
+        assert_eq!(listed, counted.collect(), "the list in docs/why/verdicts.md");
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn compare(before: &Value, now: &Value, place: &mut Vec<String>, found: &mut Vec
                 place.push(key.clone());
                 match (one.get(key), other.get(key)) {
                     (Some(one), Some(other)) => compare(one, other, place, found),
-                    (one, other) => found.push(told(place, one, other)),
+                    (one, other) => found.push(describe(place, one, other)),
                 }
                 place.pop();
             }
@@ -48,7 +48,7 @@ fn compare(before: &Value, now: &Value, place: &mut Vec<String>, found: &mut Vec
                 place.pop();
             }
         }
-        _ if before != now => found.push(told(place, Some(before), Some(now))),
+        _ if before != now => found.push(describe(place, Some(before), Some(now))),
         _ => {}
     }
 }
@@ -59,7 +59,7 @@ fn named(entry: &Value) -> Option<&str> {
     own.or_else(|| entry.get("case")?.get("case")?.as_str())
 }
 
-fn told(place: &[String], before: Option<&Value>, now: Option<&Value>) -> String {
+fn describe(place: &[String], before: Option<&Value>, now: Option<&Value>) -> String {
     let text = |value: Option<&Value>| {
         value.map_or_else(|| "nothing".to_owned(), |value| clip(&value.to_string(), LONG).into_owned())
     };

@@ -153,8 +153,8 @@ impl std::fmt::Display for ToolChoice {
 }
 
 impl ToolChoice {
-    /// For a trace: the display form and, for `required` with a single tool offered, that tool.
-    pub fn told(&self, offered: &[ToolDefinition]) -> String {
+    /// The display form and, for `required` with a single tool offered, that tool.
+    pub fn for_trace(&self, offered: &[ToolDefinition]) -> String {
         match (self, offered) {
             (Self::Required, [only]) => format!("{self} {}", only.name),
             _ => self.to_string(),

@@ -1,7 +1,7 @@
 //! Clients of HTTP services: chat models, search, managed retrieval, embeddings and plain JSON, with one retry loop for
 //! all.
 //!
-//! `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
+//! `tool_result` reads the results that agents show to their models. `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
 //! waits or records. Deviations of single servers are declared ([`crate::settings::Quirks`]). [`Attempt`]s are data:
 //! the caller receives every one.
 
@@ -21,6 +21,7 @@ mod retry;
 mod stream;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tool_result;
 pub(crate) mod wire;
 
 pub use chat_client::ChatClient;
@@ -58,6 +59,8 @@ pub enum ErrorKind {
     BadRequest,
     /// The provider failed.
     Server,
+    /// The model is not offered, although the status is that of a wrong request.
+    NoModel,
     /// The connection failed or broke.
     Connection,
     /// No answer within the time limit.
@@ -79,6 +82,7 @@ impl ErrorKind {
             Self::Auth => "auth",
             Self::BadRequest => "bad_request",
             Self::Server => "server_error",
+            Self::NoModel => "no_model",
             Self::Connection => "connection",
             Self::Timeout => "timeout",
             Self::Malformed => "malformed",

@@ -172,7 +172,7 @@ impl Encoder {
                 self.row(at, "d", &(without, reason));
             }
             What::Logged(entry) => {
-                let (kind, words) = entry.told();
+                let (kind, words) = entry.described();
                 let row = (self.text(kind), self.text(&words));
                 self.row(at, "l", &row);
             }

@@ -4,6 +4,7 @@
 
 use crate::gate::{CriterionResult, Edge, Evaluation, ItemGrades, Latency, Quantile, Repeats, Spent};
 use crate::gate::{Unshown, Verdict};
+use crate::history::Unit;
 use crate::metric::catalogue;
 use crate::scenario::{Target, parse_target, resolve_metric};
 use crate::settings::price::dollars;
@@ -164,7 +165,7 @@ pub(super) fn units(row: &CriterionResult) -> String {
 }
 
 /// Evidence of a figure in short: `REPLAYED simulator 2026-11-21`.
-pub(super) fn rests_on(row: &CriterionResult) -> String {
+pub(super) fn evidence(row: &CriterionResult) -> String {
     let brief = row.evidence.replace(", recorded from ", " ").replace(", from ", " ");
     let brief = brief.replace(", no service was asked, recorded ", " no service ");
     match brief.rsplit_once(" on ") {
@@ -193,6 +194,24 @@ pub(super) fn observed_in_brief(row: &CriterionResult) -> String {
 /// Share that a time metric claims: 0.95 for `latency_p95`; `None` for other metrics.
 pub(super) fn claimed_share(metric: &str) -> Option<f64> {
     resolve_metric(metric, &catalogue::entries()).ok()?.entry.figure.quantile()
+}
+
+/// The first `most` names, and the number of further ones: `a, b and 3 more`.
+pub(super) fn first_names<'n>(names: impl ExactSizeIterator<Item = &'n String>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown: Vec<String> = names.take(most).map(|name| quote(name, 40)).collect();
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// A value of a line of the history.
+pub(super) fn line_value(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Rate => percent(value),
+        Unit::Time => duration(value.round() as u64),
+    }
 }
 
 /// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; empty verdicts are left out.

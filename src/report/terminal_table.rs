@@ -48,7 +48,7 @@ fn usual_evidence(rows: &[&CriterionResult]) -> Option<String> {
 }
 
 fn evidence(row: &CriterionResult) -> String {
-    line(&figures::rests_on(row))
+    line(&figures::evidence(row))
 }
 
 /// Name of a row.

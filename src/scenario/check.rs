@@ -205,10 +205,11 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether each of its flows has tenants, named after the knowledge bases.
+    /// Whether each of its own flows has tenants, named after the knowledge bases. An external agent has its own knowledge.
     pub(super) fn has_tenants(&self) -> bool {
         let catalogues = self.around.catalogues;
-        self.scenario.flows().all(|flow| catalogues.flow(flow).is_some_and(|flow| flow.tenants))
+        let mut ours = self.scenario.flows().filter(|flow| *flow != EXTERNAL).peekable();
+        ours.peek().is_some() && ours.all(|flow| catalogues.flow(flow).is_some_and(|flow| flow.tenants))
     }
 
     /// Whether users belong to tenants: for flows with tenants, and for agents that receive the tenant in the

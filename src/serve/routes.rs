@@ -95,7 +95,7 @@ async fn query(
     };
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accepts.split(',').any(|kind| kind.split(';').next().unwrap_or_default().trim() == "text/event-stream") {
-        return Sse::new(told(service, request)).keep_alive(KeepAlive::default()).into_response();
+        return Sse::new(event_stream(service, request)).keep_alive(KeepAlive::default()).into_response();
     }
     answered(service, request).await
 }
@@ -114,7 +114,7 @@ async fn answered(service: Shared, request: QueryRequest) -> Response {
 /// Streams the events of one question. The turn is a separate task: a caller that disconnects finds the answer in the
 /// session.
 #[expect(clippy::disallowed_methods, reason = "a turn whose listener left is finished all the same")]
-fn told(service: Shared, request: QueryRequest) -> impl Stream<Item = Result<Event, Infallible>> {
+fn event_stream(service: Shared, request: QueryRequest) -> impl Stream<Item = Result<Event, Infallible>> {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel::<StreamEvent>();
     tokio::spawn(async move {
         let last = match service.answer(&request, Some(sender.clone())).await {

@@ -61,7 +61,7 @@ impl Observer for Watcher {
                     let outcome = if event.what.given().is_some() { "ok" } else { "failed" };
                     json!({"stage": "search_ended", "query": search.query, "outcome": outcome})
                 }
-                What::Logged(entry) => match entry.told() {
+                What::Logged(entry) => match entry.described() {
                     (kind, text) if SHOWN.contains(&kind) => json!({"stage": "log", "kind": kind, "text": text}),
                     _ => return,
                 },

@@ -72,7 +72,7 @@ impl JsonSchema {
         for pattern in found {
             expression(pattern).map_err(|error| SchemaError::Pattern(error.to_string()))?;
         }
-        let none = |error: boon::CompileError| SchemaError::NoSchema(told(&error));
+        let none = |error: boon::CompileError| SchemaError::NoSchema(one_line(&error));
         let mut compiler = Compiler::new();
         compiler.use_loader(Box::new(Nothing));
         compiler.enable_format_assertions();
@@ -141,7 +141,7 @@ fn look(schema: &Value, depth: usize) -> Result<(), SchemaError> {
 }
 
 /// A schema error on one line, without this module's internal address.
-fn told(error: &boon::CompileError) -> String {
+fn one_line(error: &boon::CompileError) -> String {
     let text = match error {
         boon::CompileError::ValidationError { src, .. } => {
             let mut found = Vec::new();

@@ -1,13 +1,15 @@
 //! Maps tool names: an external agent uses its own names, the simulated model knows its four.
 //!
 //! Requests are translated to the model's names before it sees them, its calls to the agent's names before they are
-//! sent.
+//! sent. A behaviour file declares the names; where it declares none and the model knows none of the tools, their names
+//! and descriptions tell.
 
 use super::habit::Step;
 use super::mistake::ValueError;
 use super::model::Completion;
-use super::wire::ChatBody;
-use crate::provider::chat::{Role, ToolChoice};
+use super::reason_act;
+use super::roles::roles;
+use crate::provider::chat::{ChatRequest, Role, ToolChoice, ToolDefinition};
 use std::collections::BTreeMap;
 
 /// The agent's names of tools, by role or by our name.
@@ -34,8 +36,20 @@ pub(super) fn by_tool(aliases: Aliases) -> Aliases {
     aliases.into_iter().map(|(word, theirs)| (ours(word), theirs)).collect()
 }
 
+/// The names for a request with these tools: the declared ones, else those that the tools themselves tell.
+pub(super) fn of_request(declared: &Aliases, tools: &[ToolDefinition]) -> Aliases {
+    let known = |tool: &ToolDefinition| Step::of_tool(&tool.name).is_some() || tool.name == reason_act::SEARCH;
+    if !declared.is_empty() || tools.iter().any(known) {
+        return declared.clone();
+    }
+    let mut told = roles(tools);
+    // Of several tools for one role a sure one is last, and so it stays.
+    told.sort_by_key(|proposed| proposed.sure);
+    by_tool(told.into_iter().map(|proposed| (proposed.role.to_owned(), proposed.tool)).collect())
+}
+
 /// Translates a request to the model's names.
-pub(super) fn inward(aliases: &Aliases, request: &mut ChatBody) {
+pub(super) fn inward(aliases: &Aliases, request: &mut ChatRequest) {
     if aliases.is_empty() {
         return;
     }
@@ -44,8 +58,10 @@ pub(super) fn inward(aliases: &Aliases, request: &mut ChatBody) {
             name.clone_from(ours);
         }
     };
-    request.tools.iter_mut().for_each(|tool| ours(&mut tool.name));
-    if let ToolChoice::Named(name) = &mut request.choice {
+    let mut tools = request.tools.to_vec();
+    tools.iter_mut().for_each(|tool| ours(&mut tool.name));
+    request.tools = tools.into();
+    if let ToolChoice::Named(name) = &mut request.tool_choice {
         ours(name);
     }
     for message in &mut request.messages {
@@ -71,7 +87,7 @@ pub(super) fn outward(aliases: &Aliases, completion: &mut Completion) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::read_chat;
+    use super::super::api::CHAT;
     use super::*;
     use crate::provider::chat::{Finish, ToolCall};
     use serde_json::json;
@@ -83,11 +99,11 @@ mod tests {
         let body = json!({"model": "m", "tools": [{"function": {"name": "look"}}, {"function": {"name": "other"}}],
             "tool_choice": {"function": {"name": "look"}},
             "messages": [{"role": "user", "content": "q"}, {"role": "system", "content": "Call look first."}]});
-        let mut request = read_chat(&body).expect("valid");
+        let mut request = CHAT.read("", &body).expect("valid");
         inward(&aliases, &mut request);
         assert_eq!(request.tools[0].name, "knowledge_base_search");
         assert_eq!(request.tools[1].name, "other");
-        assert_eq!(request.choice, ToolChoice::Named("knowledge_base_search".into()));
+        assert_eq!(request.tool_choice, ToolChoice::Named("knowledge_base_search".into()));
         assert_eq!(request.messages[1].content, "Call knowledge_base_search first.");
         let call = ToolCall { id: "1".into(), name: "knowledge_base_search".into(), arguments: "{}".into() };
         let mut completion =
@@ -100,5 +116,25 @@ mod tests {
             wrong[0].contains("knowledge, external, index, respond") && wrong[1].contains("empty name"),
             "{wrong:?}"
         );
+    }
+
+    #[test]
+    fn tools_that_nobody_declared_tell_their_roles_unless_the_model_knows_one() {
+        let tool = |name: &str, about: &str| ToolDefinition {
+            name: name.into(),
+            description: about.into(),
+            parameters: json!({}),
+        };
+        let theirs =
+            [tool("lookup", "Looks a term up in the documentation."), tool("searchDocs", ""), tool("final_answer", "")];
+        let told = of_request(&Aliases::new(), &theirs);
+        let pairs: Vec<(&str, &str)> = told.iter().map(|(ours, theirs)| (ours.as_str(), theirs.as_str())).collect();
+        assert_eq!(pairs, [("generate_response", "final_answer"), ("knowledge_base_search", "searchDocs")]);
+        assert_eq!(
+            of_request(&Aliases::new(), &[theirs.as_slice(), &[tool("nuclia_rag", "")]].concat()),
+            Aliases::new()
+        );
+        let declared = Aliases::from([("index_keywords".into(), "keep".into())]);
+        assert_eq!(of_request(&declared, &theirs), declared);
     }
 }

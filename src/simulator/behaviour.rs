@@ -33,7 +33,8 @@ pub struct Behaviour {
     /// Whether latencies are slept.
     #[serde(default)]
     pub(crate) pace: Pace,
-    /// Names of tools that the agent calls differently, by role (`knowledge`, `external`, `index`, `respond`).
+    /// Names of tools that the agent calls differently, by role (`knowledge`, `external`, `index`, `respond`). If none is
+    /// declared and the agent offers no tool of a built-in flow, the names and descriptions of its tools tell their roles.
     #[serde(default)]
     pub tools: Aliases,
     /// The chat model.

@@ -46,11 +46,12 @@ pub(super) fn compose(
     } else {
         parts.extend(extracted(situation, asked, &cited, length));
     }
+    let named = cited.iter().filter(|chunk| !chunk.id.is_empty());
     let mut sources: Vec<Value> =
-        cited.iter().map(|chunk| json!({"kind": "internal", "id": chunk.id, "title": chunk.title})).collect();
+        named.map(|chunk| json!({"kind": "internal", "id": chunk.id, "title": chunk.title})).collect();
     let outside = situation.external.iter().flat_map(|external| external.citations.iter()).take(3);
     sources.extend(outside.map(|(title, url)| json!({"kind": "external", "id": url, "title": title})));
-    let external = sources.len() > cited.len();
+    let external = sources.iter().any(|source| source["kind"] == "external");
     let sure = match (situation.external.is_some(), cited.is_empty()) {
         (true, _) => 0.8,
         (false, true) => 0.1,

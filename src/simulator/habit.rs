@@ -39,6 +39,11 @@ impl Step {
         TOOLS.iter().find(|(_, plays)| *plays == self.role()).map_or("", |(name, _)| name)
     }
 
+    /// The names of all tools that the model knows.
+    pub(super) fn tools() -> impl Iterator<Item = &'static str> {
+        TOOLS.keys().map(String::as_str)
+    }
+
     /// The step of the tool of that name.
     pub(crate) fn of_tool(name: &str) -> Option<Self> {
         let plays = TOOLS.get(name)?;

@@ -7,6 +7,7 @@
 //! flow: it sees messages.
 
 mod aliases;
+mod api;
 mod behaviour;
 mod compose;
 mod dice;
@@ -17,19 +18,20 @@ mod load;
 mod managed;
 mod mistake;
 mod model;
+mod perplexity;
 mod reason_act;
+mod roles;
 mod search;
 mod sentences;
 mod server;
 mod situation;
-mod stream;
-mod wire;
 
 pub use behaviour::Behaviour;
 pub(crate) use behaviour::schema;
 pub use load::load;
 pub(crate) use load::parse;
 pub use mistake::BehaviourError;
+pub(crate) use roles::{Proposed, roles};
 pub(crate) use server::serve;
 
 #[cfg(test)]

@@ -254,19 +254,12 @@ impl<'a> Turn<'a> {
             let (name, parameters) =
                 self.prompt.tool_of(wanted).map_or((wanted.tool(), None), |tool| (&tool.name, Some(&tool.parameters)));
             let arguments = match wanted {
-                Step::Knowledge => {
-                    let mut arguments = json!({"query": self.search_query(attempt)});
-                    // A tool whose parameters do not include the number does not get it.
-                    let takes = parameters.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-                    if takes.is_none_or(|takes| takes.contains_key("top_k")) {
-                        arguments["top_k"] = json!(self.top_k());
-                    }
-                    arguments
-                }
+                Step::Knowledge => json!({"query": self.search_query(attempt), "top_k": self.top_k()}),
                 Step::External => self.external_arguments(situation, attempt),
                 Step::Index => self.index_arguments(situation, attempt),
                 Step::Respond => response_arguments(&composed(), &shows),
             };
+            let arguments = parameters.map_or_else(|| arguments.clone(), |schema| fitting(&arguments, wanted, schema));
             match fault {
                 Some(Habit::WrongSchema) => self.call(name, &wrong_types(wanted), attempt, at),
                 Some(Habit::UnknownTool) => self.call(&format!("{name}_v2"), &arguments, attempt, at),
@@ -370,6 +363,35 @@ impl<'a> Turn<'a> {
             arguments: arguments.to_string(),
         }
     }
+}
+
+/// Arguments under the names in a tool's schema, which may be another agent's: the main one goes to the first text if there
+/// is none of its name. A schema that takes no others gets none, and one without a number of passages none of these.
+fn fitting(arguments: &Value, step: Step, schema: &Value) -> Value {
+    let properties = schema.get("properties").and_then(Value::as_object).filter(|properties| !properties.is_empty());
+    let (Some(given), Some(properties)) = (arguments.as_object(), properties) else { return arguments.clone() };
+    let strict = schema["additionalProperties"] == false;
+    let takes = |kind: &str, name: &String| properties.get(name).is_some_and(|property| property["type"] == kind);
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let mut names = required.map(str::to_owned).chain(properties.keys().cloned());
+    let other = match step {
+        Step::Knowledge | Step::External => names.find(|name| takes("string", name)).map(|name| ("query", name)),
+        Step::Index => names.find(|name| name.ends_with("result_id")).map(|name| ("perplexity_result_id", name)),
+        Step::Respond => names.find(|name| takes("string", name)).map(|name| ("answer", name)),
+    };
+    let fitted = given.iter().filter_map(|(name, value)| {
+        let name = match &other {
+            Some((ours, theirs)) if ours == name && !properties.contains_key(name) => theirs,
+            _ => name,
+        };
+        let property = properties.get(name);
+        let left_out = property.is_none() && (strict || name == "top_k");
+        let plain = property.and_then(|property| property.pointer("/items/type")).is_some_and(|kind| kind == "string");
+        let ids = || value.as_array()?.iter().map(|item| item.get("id").cloned()).collect::<Option<Vec<Value>>>();
+        let value = if plain { ids().map_or_else(|| value.clone(), Value::Array) } else { value.clone() };
+        (!left_out).then(|| (name.clone(), value))
+    });
+    Value::Object(fitted.collect())
 }
 
 fn text(text: String) -> Completion {

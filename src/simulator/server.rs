@@ -1,22 +1,29 @@
 //! The loopback server: routes, delays and failures.
 //!
+//! The model and the search service have mounts, `/model` and `/search`, because two of their paths are the same. Without a
+//! mount `/v1/responses` is the search service's.
+//!
 //! Answers depend on the request, the headers `x-ragcheck-seed` and `x-ragcheck-fault`, and the behaviour's seed. The
 //! only state is a count of failures by trial seed and cause, because a repeated request has the same bytes: after the
-//! declared number of failures comes one answer, and the count restarts.
+//! declared number of failures comes one answer, and the count restarts; and the conversations that a later request may
+//! continue by the id of a response.
 
+use super::api::{self, Api};
 use super::behaviour::{Behaviour, Caller, FailTimes, Pace};
 use super::dice::Dice;
-use super::{aliases, embed, judge, managed, model, search, wire};
+use super::{aliases, embed, judge, managed, model, perplexity, search};
 use crate::platform::clock::Clock;
 use crate::platform::loopback;
-use crate::provider::wire::{embeddings, nuclia_ask};
+use crate::provider::chat::{Message, Role};
+use crate::provider::wire::{Dialect, embeddings, nuclia_ask, openai_chat};
+use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -38,11 +45,15 @@ pub(crate) const SEED_HEADER: &str = "x-ragcheck-seed";
 pub(crate) const FAULT_HEADER: &str = "x-ragcheck-fault";
 
 const LONGEST_BODY: usize = 16 * 1024 * 1024;
+/// Conversations that are kept.
+const MOST_CONVERSATIONS: usize = 10_000;
 
 struct Server {
     behaviour: Behaviour,
     clock: Arc<dyn Clock>,
     failed: Mutex<BTreeMap<String, u32>>,
+    /// Conversations by the id of the response that they end with.
+    conversations: Mutex<BTreeMap<String, Vec<Message>>>,
 }
 
 /// Binds `address` and returns the bound address (port 0 picks a free one) and the server as a future; it runs until it
@@ -57,20 +68,39 @@ pub(crate) async fn serve(
 ) -> std::io::Result<(SocketAddr, impl Future<Output = std::io::Result<()>> + Send)> {
     let listener = tokio::net::TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;
-    let server = Arc::new(Server { behaviour, clock, failed: Mutex::default() });
-    let routes = axum::Router::new()
-        .route("/v1/chat/completions", post(chat))
-        .route("/v1/models", get(models))
-        .route("/v1/agent", post(agent))
-        .route("/v1/responses", post(agent))
-        .route("/v1/embeddings", post(vectors))
+    let server = Server { behaviour, clock, failed: Mutex::default(), conversations: Mutex::default() };
+    let routes = model_routes()
+        .merge(search_routes())
+        .nest("/model", model_routes().route("/v1/responses", completions(&api::RESPONSES)))
+        .nest("/search", search_routes())
         .route("/kb/{kb}/ask", post(ask))
         .route("/kb/{kb}/resource/{resource}/file/{field}/download/field", get(file))
         .fallback(unknown)
         .layer(middleware::from_fn(admitted))
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
-        .with_state(server);
+        .with_state(Arc::new(server));
     Ok((bound, async move { axum::serve(listener, routes).await }))
+}
+
+type Routes = Router<Arc<Server>>;
+
+/// What the model answers, but for Responses.
+fn model_routes() -> Routes {
+    Router::new()
+        .route("/v1/chat/completions", completions(&api::CHAT))
+        .route("/v1/messages", completions(&api::MESSAGES))
+        .route("/v1beta/models/{call}", completions(&api::GEMINI))
+        .route("/v1/embeddings", post(vectors))
+        .route("/v1/models", get(models))
+}
+
+/// What the search service answers.
+fn search_routes() -> Routes {
+    Router::new().route("/v1/agent", post(agent)).route("/v1/responses", post(agent))
+}
+
+fn completions(api: &'static Api) -> MethodRouter<Arc<Server>> {
+    post(move |state, uri, headers, body| complete(api, state, uri, headers, body))
 }
 
 impl Server {
@@ -121,8 +151,26 @@ impl Server {
     }
 
     async fn refuse(&self, reason: &str) -> Response {
-        let body = wire::write_error("invalid_request_error", reason);
+        self.refuse_in(openai_chat::DIALECT, reason).await
+    }
+
+    /// Refuses a request with an error in the shape of a dialect.
+    async fn refuse_in(&self, dialect: &dyn Dialect, reason: &str) -> Response {
+        let body = dialect.encode_error(400, "invalid_request_error", reason);
         self.respond(StatusCode::BAD_REQUEST, Duration::from_millis(5), &body).await
+    }
+
+    /// The conversation that ends with the response of that id.
+    fn conversation(&self, id: &str) -> Option<Vec<Message>> {
+        self.conversations.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    fn keep(&self, id: String, conversation: Vec<Message>) {
+        let mut kept = self.conversations.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MOST_CONVERSATIONS {
+            kept.clear();
+        }
+        kept.insert(id, conversation);
     }
 
     /// Whether the next answer to `key` is still one of `times` failures in a row.
@@ -150,7 +198,7 @@ async fn admitted(request: Request, next: Next) -> Response {
     match admitted {
         Ok(()) => next.run(request).await,
         Err(stranger) => {
-            let body = wire::write_error("forbidden", &stranger.to_string());
+            let body = perplexity::write_error("forbidden", &stranger.to_string());
             (StatusCode::FORBIDDEN, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
         }
     }
@@ -161,51 +209,72 @@ fn caller_of(headers: &HeaderMap) -> Caller<'_> {
     Caller { seed: said(SEED_HEADER), fault: said(FAULT_HEADER) }
 }
 
-fn parse(body: &[u8]) -> Result<Value, wire::RequestError> {
+fn parse(body: &[u8]) -> Result<Value, perplexity::RequestError> {
     Ok(serde_json::from_slice(body)?)
 }
 
-async fn chat(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes) -> Response {
-    let mut request = match parse(&body).and_then(|value| wire::read_chat(&value)) {
-        Ok(request) => request,
-        Err(reason) => return server.refuse(&reason.to_string()).await,
+/// One completion, in the shape of an API.
+async fn complete(
+    api: &'static Api,
+    State(server): State<Arc<Server>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let path = uri.path_and_query().map_or("", |path| path.as_str());
+    let document = match parse(&body) {
+        Ok(document) => document,
+        Err(reason) => return server.refuse_in(api.dialect, &reason.to_string()).await,
     };
-    let tools = &server.behaviour.tools;
-    aliases::inward(tools, &mut request);
+    let mut request = match api.read(path, &document) {
+        Ok(request) => request,
+        Err(reason) => return server.refuse_in(api.dialect, &reason.to_string()).await,
+    };
+    if let Some(id) = document.get("previous_response_id").and_then(Value::as_str) {
+        let Some(mut conversation) = server.conversation(id) else {
+            return server.refuse_in(api.dialect, &format!("the simulator gave no response `{id}`")).await;
+        };
+        conversation.append(&mut request.messages);
+        request.messages = conversation;
+    }
+    let told = request.messages.clone();
+    let tools = aliases::of_request(&server.behaviour.tools, &request.tools);
+    aliases::inward(&tools, &mut request);
     let caller = caller_of(&headers);
     let seed = server.behaviour.seed;
-    let prompt =
-        model::Prompt { messages: &request.messages, tools: &request.tools, choice: request.choice.clone(), caller };
+    let choice = request.tool_choice.clone();
+    let prompt = model::Prompt { messages: &request.messages, tools: &request.tools, choice, caller };
     let mut outcome = match &server.behaviour.judge {
         Some(asked) if asked.model == request.model => judge::grade(asked, seed, &request.messages, caller.seed),
         _ => model::complete(&server.behaviour.model, seed, &prompt),
     };
-    aliases::outward(tools, &mut outcome.completion);
+    aliases::outward(&tools, &mut outcome.completion);
     let key = |kind: &str| format!("model/{kind}/{}/{}", caller.seed, request.messages.len());
     let brief = outcome.latency / 8;
     if server.fails(key("429"), FailTimes::Count(outcome.rate_limited)) {
-        let body = wire::write_error("rate_limit_exceeded", "Too many requests; wait and try again.");
+        let body = api.dialect.encode_error(429, "rate_limit_exceeded", "Too many requests; wait and try again.");
         return server.fail(StatusCode::TOO_MANY_REQUESTS, brief, &body).await;
     }
     if server.fails(key("500"), FailTimes::Count(outcome.server_errors)) {
-        let body = wire::write_error("server_error", "The model failed; try again.");
+        let body = api.dialect.encode_error(500, "server_error", "The model failed; try again.");
         return server.fail(StatusCode::INTERNAL_SERVER_ERROR, brief, &body).await;
     }
     let dialogue = String::from_utf8_lossy(&body);
     let id = Dice::new(seed, &["completion", caller.seed, &dialogue]).id("id");
-    let completion = wire::write_chat(&request, &outcome.completion, &id);
-    if request.stream {
-        return server.respond_in_pieces(
-            outcome.latency,
-            super::stream::pieces(&completion, request.stream_usage),
-            "text/event-stream",
-        );
+    let answer = api.write(&request, &outcome.completion, &id);
+    if let Some(id) = answer["id"].as_str().filter(|_| answer["object"] == "response") {
+        let model::Completion { text, calls, .. } = outcome.completion;
+        server.keep(id.to_owned(), [told, vec![Message { calls, ..Message::text(Role::Assistant, text) }]].concat());
     }
-    server.respond(StatusCode::OK, outcome.latency, &completion).await
+    if api.dialect.asks_for_stream(path, &document) {
+        let (pieces, content) = api.pieces(&answer, path, &document);
+        return server.respond_in_pieces(outcome.latency, pieces, content);
+    }
+    server.respond(StatusCode::OK, outcome.latency, &answer).await
 }
 
 async fn agent(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes) -> Response {
-    let request = match parse(&body).and_then(|value| wire::read_agent(&value)) {
+    let request = match parse(&body).and_then(|value| perplexity::read_agent(&value)) {
         Ok(request) => request,
         Err(reason) => return server.refuse(&reason.to_string()).await,
     };
@@ -216,11 +285,11 @@ async fn agent(State(server): State<Arc<Server>>, headers: HeaderMap, body: Byte
     {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
         let kind = if status == StatusCode::TOO_MANY_REQUESTS { "rate_limit_exceeded" } else { "service_unavailable" };
-        let body = wire::write_error(kind, "The search service cannot answer at the moment.");
+        let body = perplexity::write_error(kind, "The search service cannot answer at the moment.");
         return server.fail(status, found.latency / 8, &body).await;
     }
     let id = Dice::new(server.behaviour.seed, &["answer", caller.seed, &request.question]).id("id");
-    server.respond(StatusCode::OK, found.latency, &wire::write_agent(&request, &found, &id)).await
+    server.respond(StatusCode::OK, found.latency, &perplexity::write_agent(&request, &found, &id)).await
 }
 
 async fn vectors(State(server): State<Arc<Server>>, headers: HeaderMap, body: Bytes) -> Response {
@@ -240,7 +309,7 @@ async fn vectors(State(server): State<Arc<Server>>, headers: HeaderMap, body: By
         && server.fails(format!("embeddings/{at}/{}", caller.seed), failure.times)
     {
         let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-        let body = wire::write_error("service_unavailable", "No embeddings can be made at the moment.");
+        let body = perplexity::write_error("service_unavailable", "No embeddings can be made at the moment.");
         return server.fail(status, latency / 8, &body).await;
     }
     let one = |(index, vector): (usize, &Vec<f32>)| json!({"object": "embedding", "index": index, "embedding": vector});
@@ -324,8 +393,9 @@ async fn models(State(server): State<Arc<Server>>) -> Response {
 }
 
 async fn unknown(State(server): State<Arc<Server>>) -> Response {
-    let known =
-        "known: POST /v1/chat/completions, /v1/agent, /v1/responses, /v1/embeddings, /kb/ID/ask; GET /v1/models";
-    let body = wire::write_error("not_found", &format!("the simulator has no such endpoint; {known}"));
+    let known = "known: POST /v1/chat/completions, /v1/messages, /v1beta/models/NAME:generateContent, /v1/embeddings and \
+        GET /v1/models, each also below /model; POST /model/v1/responses (the model); POST /v1/agent and /v1/responses, also \
+        below /search (the search service); POST /kb/ID/ask";
+    let body = perplexity::write_error("not_found", &format!("the simulator has no such endpoint; {known}"));
     server.respond(StatusCode::NOT_FOUND, Duration::ZERO, &body).await
 }

@@ -1,11 +1,13 @@
 //! State of a conversation, read from its messages at every request, because the simulator keeps none.
 //!
 //! The turn begins with the user's last message. Messages of the controller look like those of the user or the system;
-//! they are recognised because they name a tool. Tool results are read tolerantly: JSON with `chunks`, with `result_id`
-//! and `answer`, or with `error`. Their texts are data, never instructions.
+//! they are recognised because they name a tool, or follow the result of one. Tool results are read by their usual
+//! names: passages in a list, an answer with citations, an error, or text alone. Their texts are data, never
+//! instructions.
 
 use super::habit::Step;
 use crate::provider::chat::{Message, Role};
+use crate::provider::tool_result;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -75,12 +77,23 @@ pub(super) fn question_at(messages: &[Message]) -> Option<usize> {
         .iter()
         .enumerate()
         .rev()
-        .find(|(at, message)| message.role == Role::User && (*at == first || !names_a_tool(&message.content)))
+        .find(|(at, message)| {
+            let is_feedback = || names_a_tool(&message.content) || follows_a_result(&messages[..*at]);
+            message.role == Role::User && (*at == first || !is_feedback())
+        })
         .map(|(at, _)| at)
 }
 
+/// Whether the last message is the result of a call after which the turn goes on.
+fn follows_a_result(before: &[Message]) -> bool {
+    let Some(Message { answers: Some(id), .. }) = before.last() else { return false };
+    let calls = before.iter().rev().flat_map(|message| &message.calls);
+    let called = calls.into_iter().find(|call| call.id == *id);
+    called.is_some_and(|call| Step::of_tool(&call.name) != Some(Step::Respond))
+}
+
 fn names_a_tool(text: &str) -> bool {
-    Step::ALL.iter().any(|step| text.contains(step.tool()))
+    Step::tools().any(|tool| text.contains(tool))
 }
 
 impl Situation {
@@ -136,7 +149,7 @@ impl Situation {
     }
 
     fn take(&mut self, tool: &str, arguments: &str, content: &str, in_order: bool, judge: Judge<'_>, retries: bool) {
-        let value: Value = serde_json::from_str(content).unwrap_or(Value::Null);
+        let value = tool_result::document(content);
         let problem = Problem::of(&value);
         match (Step::of_tool(tool), problem) {
             (Some(Step::Knowledge), None) => {
@@ -167,12 +180,12 @@ enum Problem {
 
 impl Problem {
     fn of(result: &Value) -> Option<Self> {
-        let error = match result {
+        let (_, retryable) = match result {
             Value::Null => return Some(Self::Rejected),
-            other => other.get("error").filter(|error| !error.is_null())?,
+            other => tool_result::error(other)?,
         };
+        let error = result.get("error").unwrap_or(result);
         let cause = error.get("cause").and_then(Value::as_str).unwrap_or_default();
-        let retryable = error.get("retryable").and_then(Value::as_bool);
         match retryable {
             _ if REJECTIONS.contains(&cause) => Some(Self::Rejected),
             None if error.get("guidance").is_some() => Some(Self::Rejected),
@@ -202,17 +215,49 @@ fn list_of<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+/// The passages of a result; words without names are one passage without an id.
 fn chunks(value: &Value) -> Vec<Chunk> {
-    list_of(value, "chunks")
-        .iter()
-        .map(|chunk| {
-            let id = text_of(chunk, "id");
-            let learned = chunk.get("kind").and_then(Value::as_str) == Some("learned") || id.starts_with("learned:");
-            let number = chunk.get("number").and_then(Value::as_u64);
-            Chunk { title: text_of(chunk, "title"), text: text_of(chunk, "text"), learned, id, number }
-        })
-        .filter(|chunk| !chunk.id.is_empty())
-        .collect()
+    if let Some(found) = tool_result::passages(value) {
+        let chunk = |found: tool_result::Passage<'_>| {
+            let kind = found.item.get("kind").and_then(Value::as_str);
+            let learned = kind == Some("learned") || found.id.starts_with("learned:");
+            let number = found.item.get("number").and_then(Value::as_u64);
+            Chunk { title: found.title.to_owned(), text: found.text.to_owned(), learned, id: found.id, number }
+        };
+        return found.into_iter().map(chunk).collect();
+    }
+    let text = said(value);
+    let chunk = || Chunk { id: String::new(), title: String::new(), text: text.clone(), learned: false, number: None };
+    if text.trim().is_empty() { Vec::new() } else { vec![chunk()] }
+}
+
+/// Members that say something, the first one that does.
+const SAYING: [&str; 12] = [
+    "answer",
+    "text",
+    "content",
+    "summary",
+    "snippet",
+    "result",
+    "output",
+    "results",
+    "data",
+    "chunks",
+    "passages",
+    "documents",
+];
+
+/// The words of a result: the text that it is, that stands in it, or the texts that it lists.
+fn said(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(said).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"),
+        Value::Object(members) => {
+            let mut found = SAYING.into_iter().filter_map(|name| members.get(name)).map(said);
+            found.find(|text| !text.is_empty()).unwrap_or_default()
+        }
+        _ => String::new(),
+    }
 }
 
 /// The embed of a result's artifact, if there is one.
@@ -224,7 +269,9 @@ fn embed(value: &Value) -> Option<String> {
 
 fn external(value: &Value, arguments: &str) -> External {
     let arguments: Value = serde_json::from_str(arguments).unwrap_or(Value::Null);
-    let citations = list_of(value, "citations")
+    let mut listed = ["citations", "sources", "results"].into_iter().map(|name| list_of(value, name));
+    let listed = listed.find(|list| !list.is_empty()).unwrap_or_default();
+    let citations = listed
         .iter()
         .map(|citation| match citation.as_str() {
             Some(url) => (String::new(), url.to_owned()),
@@ -233,9 +280,9 @@ fn external(value: &Value, arguments: &str) -> External {
         .filter(|(_, url)| !url.is_empty())
         .collect();
     External {
-        result: text_of(value, "result_id"),
+        result: tool_result::result_id(value).unwrap_or_default(),
         query: text_of(&arguments, "query"),
-        answer: text_of(value, "answer"),
+        answer: said(value),
         citations,
     }
 }
@@ -285,6 +332,8 @@ mod tests {
         ];
         assert_eq!(question_at(&dialogue), Some(1));
         assert_eq!(next(&dialogue[1..]), (Step::Knowledge, 1));
+        let other = Message::text(Role::User, "`nuclia_rag` was not called.");
+        assert_eq!(question_at(&[&dialogue[..3], &[other]].concat()), Some(1), "a tool of another flow");
     }
 
     #[test]
@@ -315,5 +364,59 @@ mod tests {
         dialogue.push(call("3", "perplexity_search"));
         dialogue.push(Message::tool_result("3", r#"{"error":{"retryable":true}}"#));
         assert_eq!(next(&dialogue), (Step::Respond, 0));
+    }
+
+    #[test]
+    fn results_are_read_in_the_shapes_that_agents_use() {
+        let found = |content: &str| {
+            let messages = [
+                Message::text(Role::User, "q"),
+                call("1", "knowledge_base_search"),
+                Message::tool_result("1", content),
+            ];
+            let state = Situation::read(&messages, &|_| true, &|chunks| !chunks.is_empty(), true);
+            assert!(state.searched, "{content}");
+            state.chunks.into_iter().map(|chunk| (chunk.id, chunk.text)).collect::<Vec<_>>()
+        };
+        let pair = |id: &str| vec![(id.to_owned(), "6 bar".to_owned())];
+        for (content, id) in [
+            (r#"{"chunks":[{"id":"pump#1","text":"6 bar"}]}"#, "pump#1"),
+            (r#"[{"page_content":"6 bar","metadata":{"source":"pump.md"}}]"#, "pump.md"),
+            (r#"{"result":{"documents":[{"filename":"pump.md","content":"6 bar"}]}}"#, "pump.md"),
+            ("6 bar", ""),
+            (r#"["6 bar"]"#, ""),
+            (r#"{"output":"6 bar"}"#, ""),
+        ] {
+            assert_eq!(found(content), pair(id), "{content}");
+        }
+        for content in ["[]", "", r#"{"found":0}"#, "Error: the index is down", r#"{"error":"down"}"#] {
+            assert_eq!(found(content), [], "{content}");
+        }
+    }
+
+    #[test]
+    fn an_answer_of_the_web_is_read_with_its_pages() {
+        let page = ("Tides".to_owned(), "https://t".to_owned());
+        for (content, pages) in [
+            (r#"{"id":7,"answer":"At 14:20.","sources":[{"title":"Tides","url":"https://t"}]}"#, vec![page]),
+            ("At 14:20.", Vec::new()),
+        ] {
+            let read = external(&tool_result::document(content), r#"{"query":"tide"}"#);
+            assert_eq!((read.answer.as_str(), read.query.as_str(), read.citations), ("At 14:20.", "tide", pages));
+        }
+    }
+
+    #[test]
+    fn what_the_user_says_after_a_result_is_feedback_unless_the_turn_has_ended() {
+        let after = |tool: &str| {
+            let dialogue = [
+                Message::text(Role::User, "What is frost?"),
+                call("1", tool),
+                Message::tool_result("1", "[]"),
+                Message::text(Role::User, "Go on."),
+            ];
+            question_at(&dialogue)
+        };
+        assert_eq!((after("knowledge_base_search"), after("generate_response")), (Some(0), Some(3)));
     }
 }

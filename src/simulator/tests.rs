@@ -293,6 +293,98 @@ async fn post(
     (status, headers, serde_json::from_str(&text).expect("JSON"))
 }
 
+/// What the simulated model calls an agent's own tools with, whose results are in the agent's own shape.
+#[test]
+fn the_tools_of_another_agent_are_called_by_its_own_names_and_parameters() {
+    let behaviour = behaviour();
+    let tool =
+        |name: &str, parameters: Value| ToolDefinition { name: name.into(), description: String::new(), parameters };
+    let text = json!({"type": "string"});
+    let names = json!({"type": "array", "items": {"type": "string"}});
+    let tools = [
+        tool("knowledge_base_search", json!({"properties": {"limit": {"type": "integer"}, "question": text}})),
+        tool(
+            "generate_response",
+            json!({"properties": {"response": text, "sources": names}, "required": ["response"]}),
+        ),
+    ];
+    let mut messages = vec![Message::text(Role::User, PUMP)];
+    let next = |messages: &[Message]| {
+        let prompt = Prompt { messages, tools: &tools, choice: ToolChoice::Auto, caller: caller("lane", "") };
+        let said = complete(&behaviour.model, behaviour.seed, &prompt).completion;
+        let arguments: Value = serde_json::from_str(&said.calls[0].arguments).expect("JSON");
+        (said, arguments)
+    };
+    let (said, arguments) = next(&messages);
+    let only = arguments.as_object().expect("an object").keys().collect::<Vec<_>>();
+    assert!(only == ["question"] && arguments["question"].as_str().expect("text").contains("pump"), "{arguments}");
+    messages.push(Message { calls: said.calls.clone(), ..Message::text(Role::Assistant, "") });
+    let found = json!([{"page_content": "The irrigation pump runs at 6 bar.", "metadata": {"source": "pump.md"}}]);
+    messages.push(Message::tool_result(&said.calls[0].id, found.to_string()));
+    let (_, arguments) = next(&messages);
+    assert!(arguments["response"].as_str().expect("text").contains("6 bar"), "{arguments}");
+    assert_eq!(arguments["sources"], json!(["pump.md"]));
+}
+
+#[tokio::test]
+async fn each_api_of_the_model_answers_at_its_mount_and_continues_what_it_said() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let clock = Arc::new(RealClock::start());
+    let (address, server) = serve(behaviour(), "127.0.0.1:0".parse().expect("address"), clock).await.expect("bound");
+    let client = reqwest::Client::builder().no_proxy().build().expect("client");
+    let schema = json!({"type": "object", "properties": {"query": {"type": "string"}}});
+    let functions = |key: &str| json!([{"name": "search_docs", "description": "Searches.", key: schema}]);
+    let work = async {
+        let ask = async |path: &str, fault: &str, body: &Value| {
+            post(&client, format!("http://{address}{path}"), fault, body).await
+        };
+        let asked = json!([{"role": "user", "content": PUMP}]);
+        let messages = json!({"model": "m", "max_tokens": 9, "messages": asked, "tools": functions("input_schema")});
+        let contents = json!([{"role": "user", "parts": [{"text": PUMP}]}]);
+        let gemini = json!({"contents": contents, "tools": [{"functionDeclarations": functions("parameters")}]});
+        let mut function = functions("parameters")[0].clone();
+        function["type"] = json!("function");
+        let responses = json!({"model": "m", "input": PUMP, "tools": [function]});
+        let generate = "/v1beta/models/m:generateContent";
+        for (path, body, place) in [
+            ("/model/v1/messages", &messages, "/content/0/name"),
+            ("/v1/messages", &messages, "/content/0/name"),
+            (&format!("/model{generate}"), &gemini, "/candidates/0/content/parts/0/functionCall/name"),
+            (generate, &gemini, "/candidates/0/content/parts/0/functionCall/name"),
+            ("/model/v1/responses", &responses, "/output/0/name"),
+        ] {
+            let (status, headers, reply) = ask(path, "plain", body).await;
+            assert_eq!((status, reply.pointer(place)), (200, Some(&json!("search_docs"))), "{path}: {reply}");
+            assert!(headers.contains_key(super::server::NAME_HEADER), "{path}");
+            let limited = [ask(path, "limited", body).await.0, ask(path, "limited", body).await.0];
+            assert_eq!(limited, [429, 200], "{path}");
+        }
+        let (_, _, refused) = ask("/v1/messages", "plain", &json!({"messages": 1})).await;
+        assert_eq!((&refused["type"], &refused["error"]["type"]), (&json!("error"), &json!("invalid_request_error")));
+        let (_, _, refused) = ask(generate, "plain", &json!({"contents": []})).await;
+        assert_eq!(refused["error"]["status"], "INVALID_ARGUMENT");
+
+        let (_, _, first) = ask("/model/v1/responses", "plain", &responses).await;
+        let found = json!([{"text": "The irrigation pump runs at 6 bar.", "id": "pump#1"}]).to_string();
+        let result = json!({"type": "function_call_output", "call_id": first["output"][0]["call_id"], "output": found});
+        let mut next =
+            json!({"model": "m", "input": [result], "previous_response_id": first["id"], "tools": [function]});
+        let (status, _, second) = ask("/model/v1/responses", "plain", &next).await;
+        let text = second.pointer("/output/0/content/0/text").and_then(Value::as_str).unwrap_or_default();
+        assert!(status == 200 && text.contains("6 bar"), "{second}");
+        next["previous_response_id"] = json!("resp_unknown");
+        assert_eq!(ask("/model/v1/responses", "plain", &next).await.0, 400);
+
+        let question = json!({"model": "perplexity/sonar", "input": "frost in the valley"});
+        let (_, _, found) = ask("/search/v1/responses", "plain", &question).await;
+        assert_eq!(found["output"][0]["type"], "search_results", "the search service has the same path");
+    };
+    tokio::select! {
+        ended = server => panic!("the server ended: {ended:?}"),
+        () = work => {}
+    }
+}
+
 #[tokio::test]
 async fn both_dialects_answer_over_loopback_with_their_headers_and_failures() {
     let _ = rustls::crypto::ring::default_provider().install_default();

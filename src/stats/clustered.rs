@@ -7,12 +7,8 @@ pub(crate) struct Clustered {
     pub clusters: u64,
     /// Successes per unit, over all clusters.
     pub rate: f64,
-    /// Cluster-robust standard error without the correction for few clusters (CR0, Miller 2024).
-    pub plain_error: f64,
     /// Cluster-robust standard error of the rate (CR1: CR0 of Miller 2024 with the factor G/(G-1)).
     pub standard_error: f64,
-    /// Number of independent units with the same information.
-    pub effective_n: f64,
 }
 
 /// Clustered figures of `(successes, units)` for each cluster; `None` with fewer than two clusters that have units.
@@ -26,18 +22,12 @@ pub(crate) fn clustered(counts: &[(u64, u64)]) -> Option<Clustered> {
     let rate = filled().map(|(s, _)| *s as f64).sum::<f64>() / n;
     let squares: f64 = filled().map(|(s, units)| (*s as f64 - rate * *units as f64).powi(2)).sum();
     let groups = clusters as f64;
-    let plain_error = squares.sqrt() / n;
-    let standard_error = plain_error * (groups / (groups - 1.0)).sqrt();
-    let spread = rate * (1.0 - rate);
-    // All alike: the design effect is 0/0, and clusters are the only thing that was sampled. Between clusters that
-    // differ less than chance would make them, no more units are claimed than there are.
-    let effective_n = if spread <= 0.0 { groups } else { n / (standard_error.powi(2) * n / spread).max(1.0) };
-    Some(Clustered { clusters, rate, plain_error, standard_error, effective_n })
+    let standard_error = squares.sqrt() / n * (groups / (groups - 1.0)).sqrt();
+    Some(Clustered { clusters, rate, standard_error })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::rate::wilson;
     use super::*;
     use proptest::prelude::*;
 
@@ -45,16 +35,12 @@ mod tests {
     fn six_clusters_of_four_agree_with_statsmodels() {
         let found = clustered(&[(4, 4), (4, 4), (3, 4), (4, 4), (1, 4), (4, 4)]).expect("six clusters");
         assert_eq!(found.clusters, 6);
-        assert!((found.standard_error - 0.123_603).abs() < 1e-6, "{found:?}");
-        assert!((found.plain_error - 0.112_834).abs() < 1e-6 && (found.rate - 0.8333).abs() < 5e-5, "{found:?}");
-        assert!((found.effective_n - 9.0909).abs() < 1e-4, "{found:?}");
-        let (low, high) = wilson(found.effective_n * 20.0 / 24.0, found.effective_n);
-        assert!((low - 0.5084).abs() < 1e-4 && (high - 0.9603).abs() < 1e-4, "{low} {high}");
+        assert!((found.standard_error - 0.123_603).abs() < 1e-6 && (found.rate - 0.8333).abs() < 5e-5, "{found:?}");
     }
 
     #[test]
-    fn perfect_clusters_count_once_each_and_one_cluster_says_nothing() {
-        assert!((clustered(&[(5, 5), (7, 7), (0, 0)]).expect("two").effective_n - 2.0).abs() < 1e-12);
+    fn an_empty_cluster_does_not_count_and_one_cluster_says_nothing() {
+        assert_eq!(clustered(&[(5, 5), (7, 7), (0, 0)]).expect("two").clusters, 2);
         assert_eq!(clustered(&[(3, 9)]), None);
     }
 
@@ -72,14 +58,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn repeating_every_unit_within_its_cluster_changes_no_plain_error(
+        fn repeating_every_unit_within_its_cluster_changes_no_error(
             counts in proptest::collection::vec((0_u64..6, 0_u64..6), 2..12),
         ) {
             let counts: Vec<(u64, u64)> = counts.iter().map(|(s, f)| (*s, s + f + 1)).collect();
             let doubled: Vec<(u64, u64)> = counts.iter().map(|(s, n)| (2 * s, 2 * n)).collect();
             let (one, two) = (clustered(&counts).expect("some"), clustered(&doubled).expect("some"));
-            prop_assert!((one.plain_error - two.plain_error).abs() < 1e-12);
-            prop_assert!(one.plain_error <= one.standard_error);
+            prop_assert!((one.standard_error - two.standard_error).abs() < 1e-12);
         }
     }
 }

@@ -31,8 +31,6 @@ pub(crate) struct Estimate {
     pub low: f64,
     /// Upper end of its interval.
     pub high: f64,
-    /// Weight of the judge.
-    pub weight: f64,
 }
 
 /// Estimates the mean human rating from answers `rated` by (judge, human) and others `judged` alone (oracle
@@ -69,7 +67,7 @@ pub(crate) fn estimate(rated: &[(f64, f64)], judged: &[f64], weight: Weight) -> 
         low = low.min(population::lower_at(good, n, 0.025)).max(0.0);
         high = high.max(population::upper_at(good, n, 0.025)).min(1.0);
     }
-    Some(Estimate { value, low, high, weight })
+    Some(Estimate { value, low, high })
 }
 
 /// The weight that makes the variance smallest, kept within 0 and 1.
@@ -148,7 +146,7 @@ mod tests {
         let (rated, judged) = sample();
         let blind: Vec<(f64, f64)> = rated.iter().map(|(_, human)| (1.0, *human)).collect();
         let found = estimate(&blind, &vec![1.0; judged.len()], Weight::Tuned).expect("a sample");
-        assert!(found.weight.abs() < 1e-12 && (found.value - 0.88).abs() < 1e-12, "{found:?}");
+        assert!(tuned(&rated, &judged).abs() < 1e-12 && (found.value - 0.88).abs() < 1e-12, "{found:?}");
     }
 
     proptest! {

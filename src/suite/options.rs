@@ -12,15 +12,15 @@ use std::time::Duration;
 /// Default number of concurrent trials in live and recording runs.
 pub(crate) const DEFAULT_JOBS: u16 = 4;
 
-/// Source of services' responses.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Source of services' responses; the comments of its values are the help of `--mode`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
-    /// Cassettes; opens no socket to a provider.
+    /// From cassettes; opens no socket.
     #[default]
     Replay,
-    /// Providers; cassettes are written and then replayed.
+    /// From the providers; cassettes are written and then replayed.
     Record,
-    /// Providers; nothing is recorded.
+    /// From the providers; nothing is recorded.
     Live,
 }
 

@@ -165,7 +165,11 @@ impl Suite {
         if [trace::GRADES, trace::COMPARISON_HTML, trace::VARIANTS_HTML].iter().any(|file| folder.join(file).exists()) {
             evaluated.write(&folder).map_err(unwritten)?;
         }
-        let TraceFacts { gather, foreign_tools, unused, missing, old } = facts;
+        let TraceFacts { gather, foreign_tools, mut unused, missing, old } = facts;
+        if options.mode == Mode::Replay {
+            unused.extend(opened.agents.unused());
+        }
+        notes.extend(ended_between(opened.agents.ended_between()));
         if options.mode == Mode::Replay {
             notes.extend(foreign_tools.note(&reports));
         }
@@ -275,7 +279,8 @@ impl Suite {
         let gradings = gradings
             .filter(|entry| !entry.is_folder)
             .filter_map(|entry| Some(format!("{}/{}", grader::FOLDER, entry.path.file_name()?.to_string_lossy())));
-        let others = designs.chain(gradings).filter(|file| is_changed(file));
+        let starts = recordings::start_lanes(plan, Path::new("")).into_iter().map(|lane| format!("{}.yaml", lane.name));
+        let others = designs.chain(starts).chain(gradings).filter(|file| is_changed(file));
         Some(plan::ChangedRecordings { base: name.clone(), trials: lanes.chain(others).collect() })
     }
 
@@ -424,7 +429,10 @@ fn carry_out(
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let Some(journal) = journal else {
-        return run::replay(opened, plan, options.jobs.map_or(cores, usize::from), kept, &inspect, commit);
+        // An external agent waits more than it computes.
+        let outside = plan.scenarios.iter().any(|scenario| scenario.agent.is_some());
+        let usual = if outside { cores.max(usize::from(DEFAULT_JOBS)) } else { cores };
+        return run::replay(opened, plan, options.jobs.map_or(usual, usize::from), kept, &inspect, commit);
     };
     let live = LiveOptions {
         jobs: usize::from(options.jobs.unwrap_or(DEFAULT_JOBS)),
@@ -435,6 +443,15 @@ fn carry_out(
         earlier,
     };
     run::live(opened, plan, live, &inspect, commit)
+}
+
+/// Note on processes of agents that ended by themselves between two trials; when they end is up to them, so reports do
+/// not count them.
+fn ended_between(number: u32) -> Option<String> {
+    (number > 0).then(|| {
+        let times = if number == 1 { "once".to_owned() } else { format!("{number} times") };
+        format!("the agent's process ended {times} between two trials, and was started again")
+    })
 }
 
 /// Note that some passages are not stored in full.

@@ -257,12 +257,28 @@ pub struct Trace {
     /// in traces of older builds and of imported messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passages: Vec<Searched>,
+    /// Why the process of an external agent was not used any further, so that it was started again for the next trial;
+    /// `None` if it went on, or if ragcheck does not start the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<RestartCause>,
     /// How the trial ended.
     pub end: TrialEnd,
     /// Duration of the trial, in microseconds of its clock.
     pub took_us: u64,
     /// Events, in the order in which they were observed.
     pub events: Vec<Event>,
+}
+
+/// Why the process of an external agent is started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RestartCause {
+    /// It ended by itself in a turn.
+    Crashed,
+    /// It was ended because its trial ended in ERROR.
+    TrialError,
+    /// The scenario declares a new process for each trial.
+    Declared,
 }
 
 /// How a trial ended. An agent that answers with an error has completed its trial.

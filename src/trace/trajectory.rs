@@ -176,7 +176,7 @@ pub enum Logged {
 
 impl Logged {
     /// The kind of the entry, and its words for people.
-    pub fn told(&self) -> (&'static str, String) {
+    pub fn described(&self) -> (&'static str, String) {
         match self {
             Self::Status { text, tokens: None } => ("status", text.clone()),
             Self::Status { text, tokens: Some(tokens) } => ("status", format!("{text} (about {tokens} tokens)")),

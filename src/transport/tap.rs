@@ -137,6 +137,11 @@ impl Tap {
         self.state().under_way
     }
 
+    /// Number of starts and ends of requests so far.
+    pub(crate) fn moment(&self) -> u64 {
+        self.state().moment
+    }
+
     /// Keys found in requests: a name for messages, and the value.
     pub(crate) fn secrets(&self) -> Vec<(String, String)> {
         self.state().secrets.clone()

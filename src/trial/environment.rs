@@ -85,12 +85,9 @@ pub(super) fn environment(
         stages,
         Arc::new(settings),
     );
-    let managed = setup.asked.managed().map(|declared| ManagedRetrieval::new(&access, declared, secrets::declared()));
-    let context = match managed {
-        Some(managed) => context.with_managed_retrieval(managed),
-        None => context,
-    };
-    Ok(context.with_refusals(refusals))
+    let managed =
+        setup.retrieval.managed().map(|declared| ManagedRetrieval::new(&access, declared, secrets::declared()));
+    Ok(context.with_managed_retrieval(managed).with_refusals(refusals))
 }
 
 /// Sampling seed derived from the trial's name alone, so that no other seed of a run changes a recording.

@@ -19,13 +19,13 @@ pub(crate) fn missing_keys(opened: &Opened, plan: &Plan) -> BTreeMap<String, BTr
 }
 
 fn key_problems(opened: &Opened, setup: &Setup) -> Vec<SetupError> {
-    let (keys, asked, providers) = match setup {
-        Setup::Flow(setup) => (Keys::Ours, Some(&setup.asked), providers(&setup.declared)),
+    let (keys, retrieval, providers) = match setup {
+        Setup::Flow(setup) => (Keys::Ours, Some(&setup.retrieval), providers(&setup.declared)),
         Setup::Agent(setup) => (Keys::TheAgents, None, setup.services.providers()),
     };
     let own = providers.into_values().filter_map(|name| {
         let provider = opened.loaded.project.providers.get(name)?;
         services::key(name, provider, &opened.variables, keys).err()
     });
-    own.chain(asked.into_iter().flat_map(|asked| asked.key_problems(&opened.variables))).collect()
+    own.chain(retrieval.into_iter().flat_map(|services| services.key_problems(&opened.variables))).collect()
 }

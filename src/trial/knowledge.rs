@@ -55,7 +55,7 @@ pub(super) fn sources(
 
 /// Services that knowledge bases call: by kind, the name and the declaration.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Asked {
+pub(super) struct RetrievalServices {
     services: BTreeMap<Service, (String, Provider)>,
     /// Embedding models, as `provider/model`.
     embeddings: BTreeSet<String>,
@@ -63,15 +63,15 @@ pub(super) struct Asked {
     managed: Option<(String, ManagedRetrievalSettings)>,
 }
 
-impl Asked {
+impl RetrievalServices {
     /// Services of a scenario's bases, plus the managed retrieval service of that name.
     pub(super) fn of(project: &Project, scenario: &PlannedScenario, managed: Option<&str>) -> Result<Self, SetupError> {
-        let mut asked = Self::default();
+        let mut retrieval = Self::default();
         for settings in scenario.knowledge.values().filter_map(|place| project.knowledge_bases.get(place)) {
-            asked.add(project, settings)?;
+            retrieval.add(project, settings)?;
         }
-        asked.managed = managed.map(|name| declared_retrieval(project, name)).transpose()?;
-        Ok(asked)
+        retrieval.managed = managed.map(|name| declared_retrieval(project, name)).transpose()?;
+        Ok(retrieval)
     }
 
     fn add(&mut self, project: &Project, settings: &KnowledgeBaseSettings) -> Result<(), SetupError> {
@@ -215,11 +215,11 @@ pub(crate) fn knowledge_access(
     settings: &KnowledgeBaseSettings,
     variables: &Variables,
 ) -> Result<Access, SetupError> {
-    let mut asked = Asked::default();
-    asked.add(project, settings)?;
-    let live = LiveTransport::new(asked.targets(variables, REQUEST)?, Arc::new(RealClock::start()))?;
+    let mut retrieval = RetrievalServices::default();
+    retrieval.add(project, settings)?;
+    let live = LiveTransport::new(retrieval.targets(variables, REQUEST)?, Arc::new(RealClock::start()))?;
     let paces = services::paces(project);
-    let paces = asked.paces(&paces).collect();
+    let paces = retrieval.paces(&paces).collect();
     let LiveAccess { clock, transport } =
         LiveAccess::new(&live, (0, None), paces, &Arc::new(Budget::default()), tariff(None));
     Ok(Access { transport, clock, policy: RetryPolicy::default() })

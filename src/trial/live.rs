@@ -42,7 +42,7 @@ pub(super) async fn record(trial: Trial<'_>) -> Finished {
 pub async fn record_with(trial: Trial<'_>, clock: Arc<dyn Clock>, transport: Arc<dyn Transport>) -> Finished {
     let Some(setup) = trial.opened.flow(trial.planned) else { return trial.failed(&foreign()) };
     let mut subject = trial.subject(&setup.declared);
-    subject.providers.extend(setup.asked.names());
+    subject.providers.extend(setup.retrieval.names());
     let recorder = Recorder::begin(subject, transport, &clock, Arc::new(trial.opened.redactor()));
     let (trace, times, _) = run(trial, setup, clock, recorder.transport()).await;
     let redactor = recorder.redactor();

@@ -21,13 +21,13 @@ pub(super) async fn refused_key(opened: &Opened, trials: impl Iterator<Item = &P
     let mut asked = BTreeSet::new();
     for trial in trials {
         let Some(setup) = opened.flow(trial) else { continue };
-        let Some(managed) = setup.asked.managed() else { continue };
+        let Some(managed) = setup.retrieval.managed() else { continue };
         if !asked.insert((managed.base_url.clone(), managed.kb_id.clone())) {
             continue;
         }
-        let targets = setup.asked.targets(&opened.variables, *setup.declared.limits.request).ok()?;
+        let targets = setup.retrieval.targets(&opened.variables, *setup.declared.limits.request).ok()?;
         let live = LiveTransport::new(targets, Arc::new(RealClock::start())).ok()?;
-        let paces = setup.asked.paces(&opened.paces).collect();
+        let paces = setup.retrieval.paces(&opened.paces).collect();
         let access = LiveAccess::new(&live, (0, None), paces, &Arc::new(Budget::default()), tariff(None));
         let (path, body) = (nuclia_ask::path(&managed.kb_id), serde_json::json!({}));
         let request = HttpRequest::new(Service::ManagedRetrieval, &nuclia_ask::PROFILE, "POST", path, body);

@@ -3,7 +3,7 @@
 //! [`Trial`] names one trial with what is open for it: `live`, `replay` and `external` are functions over it.
 
 use super::external::{Agents, ExternalSetup};
-use super::knowledge::{self, Asked};
+use super::knowledge::{self, RetrievalServices};
 use super::passages::Named;
 use super::services::{self, Variables};
 use super::{SetupError, environment};
@@ -54,7 +54,7 @@ pub(super) struct FlowSetup {
     pub(super) flow: &'static dyn Flow,
     pub(super) knowledge: KnowledgeSources,
     /// Services that the bases call.
-    pub(super) asked: Asked,
+    pub(super) retrieval: RetrievalServices,
     pub(super) settings: Settings,
     pub(super) declared: VariantSettings,
     /// Connections, opened by the first live trial.
@@ -205,8 +205,8 @@ fn setups(
                 .map_err(|why| wrong(format!("variant `{}`: {why}", variant.name)))?;
             let knowledge = knowledge::sources(loaded, scenario, sources)?;
             let named = declared.managed_retrieval.as_ref().filter(|_| flow.description().managed_retrieval);
-            let asked = Asked::of(&loaded.project, scenario, named.map(|named| named.name.as_str()))?;
-            Setup::Flow(Box::new(FlowSetup { flow, knowledge, asked, settings, declared, live: OnceLock::new() }))
+            let retrieval = RetrievalServices::of(&loaded.project, scenario, named.map(|named| named.name.as_str()))?;
+            Setup::Flow(Box::new(FlowSetup { flow, knowledge, retrieval, settings, declared, live: OnceLock::new() }))
         };
         setups.insert(variant.name.clone(), setup);
     }

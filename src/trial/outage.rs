@@ -93,7 +93,7 @@ pub(super) fn refused_by_managed(opened: &Opened, planned: &PlannedTrial, trace:
 
 fn host_name(opened: &Opened, planned: &PlannedTrial, service: Service) -> Option<String> {
     let declared = opened.declared(planned)?;
-    let asked = || Some(host_of(opened.flow(planned)?.asked.base_url(service)?).to_owned());
+    let asked = || Some(host_of(opened.flow(planned)?.retrieval.base_url(service)?).to_owned());
     let project = &opened.loaded.project;
     if let Some(agent) = opened.agent(planned) {
         return Some(host_of(agent.services.base_url(service.as_str(), project)?).to_owned());
@@ -201,7 +201,7 @@ fn outage(service: Service, last: &Attempt, words: &str, origin: &Origin) -> Opt
     if last.declared_fault || is_simulated(service, origin) {
         return None;
     }
-    let (what, remedy) = told(last)?;
+    let (what, remedy) = external_cause(last)?;
     let what = last.status.map_or_else(|| what.to_owned(), |status| format!("{what} (HTTP {status})"));
     let cause = last.cause.clone().unwrap_or_default();
     Some(Outage { service, what, remedy, words: words.to_owned(), status: last.status, cause })
@@ -209,7 +209,7 @@ fn outage(service: Service, last: &Attempt, words: &str, origin: &Origin) -> Opt
 
 /// Label and remedy for an attempt that failed for an external reason; `None` if it succeeded or the request's content
 /// is the cause.
-pub(super) fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
+pub(super) fn external_cause(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
     let cause = attempt.cause.as_deref()?;
     Some(match (cause, attempt.status) {
         ("auth", Some(400)) => (
@@ -239,6 +239,7 @@ pub(super) fn told(attempt: &Attempt) -> Option<(&'static str, &'static str)> {
         ("bad_request", Some(404 | 405 | 410 | 451)) => {
             ("not found, or not available", "see that `base_url` and the model's name are right")
         }
+        ("no_model", _) => ("no such model", "see that the model's name is right: the provider may have retired it"),
         ("bad_request", Some(409 | 425)) => ("the service was not ready", "run again when the service works"),
         ("bad_request" | "malformed", Some(300..=399 | 407)) => {
             ("a redirect or a proxy's refusal", "see that `base_url` is the API's own address")
@@ -281,8 +282,9 @@ mod tests {
             ("auth", Some(400)),
             ("server_error", Some(424)),
             ("overloaded", Some(498)),
+            ("no_model", Some(400)),
         ] {
-            assert!(told(&attempt(cause, status)).is_some(), "{cause} {status:?}");
+            assert!(external_cause(&attempt(cause, status)).is_some(), "{cause} {status:?}");
         }
         for (cause, status) in [
             ("bad_request", Some(400)),
@@ -291,7 +293,7 @@ mod tests {
             ("context_length", Some(400)),
             ("bad_request", None),
         ] {
-            assert_eq!(told(&attempt(cause, status)), None, "{cause} {status:?}");
+            assert_eq!(external_cause(&attempt(cause, status)), None, "{cause} {status:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Tests every row of the published table of outages, with the response that the row documents.
 
-use super::outage::told;
+use super::outage::external_cause;
 use crate::platform::clock::{BoxFuture, Clock, VirtualClock, block_on};
 use crate::platform::secrets;
 use crate::provider::chat::{ChatRequest, Message, Role};
@@ -132,7 +132,7 @@ fn every_row_of_the_table_counts_as_it_says_and_is_asked_as_often() {
             wait_us: None,
             declared_fault: false,
         };
-        let counts = match (told(&attempt), last.cause) {
+        let counts = match (external_cause(&attempt), last.cause) {
             (Some(_), _) => "outage",
             (None, Some(_)) => "judged",
             (None, None) => "answer",

@@ -49,6 +49,7 @@ impl Trial<'_> {
             offered: None,
             notes: Vec::new(),
             passages: Vec::new(),
+            restart: None,
             end,
             took_us: 0,
             events: Vec::new(),

@@ -93,12 +93,12 @@ pub(super) fn access(
     let shared = setup.live.get_or_init(|| {
         let timeout = *setup.declared.limits.request;
         let mut targets = targets(opened, &providers(&setup.declared), timeout, Keys::Ours)?;
-        targets.extend(setup.asked.targets(&opened.variables, timeout)?);
+        targets.extend(setup.retrieval.targets(&opened.variables, timeout)?);
         Ok(LiveTransport::new(targets, Arc::new(RealClock::start()))?)
     });
     let live = shared.as_ref().map_err(Clone::clone)?;
     let mut paces = paces_of(opened, &providers(&setup.declared));
-    paces.extend(setup.asked.paces(&opened.paces));
+    paces.extend(setup.retrieval.paces(&opened.paces));
     Ok(LiveAccess::new(live, (planned.seed, fault), paces, &opened.budget, tariff_of(opened, planned)))
 }
 

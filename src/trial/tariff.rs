@@ -22,7 +22,7 @@ pub(super) fn tariff_of(opened: &Opened, planned: &PlannedTrial) -> Arc<dyn Tari
     Arc::new(Prices {
         model: price(Service::Model),
         search: price(Service::Search),
-        embeddings: opened.flow(planned).and_then(|setup| dearest(opened, setup.asked.embeddings())),
+        embeddings: opened.flow(planned).and_then(|setup| dearest(opened, setup.retrieval.embeddings())),
         agent: rates(opened, planned),
     })
 }
@@ -57,7 +57,7 @@ pub(crate) fn model_of(opened: &Opened, planned: &PlannedTrial, service: Service
             declared.search.as_ref().filter(|search| !search.name.is_empty()).map(SearchSettings::price_name)
         }
         Service::Provider(name) => opened.agent(planned)?.services.price_name(name),
-        Service::Embeddings => opened.flow(planned)?.asked.embeddings().first().cloned(),
+        Service::Embeddings => opened.flow(planned)?.retrieval.embeddings().first().cloned(),
         _ => None,
     }
 }

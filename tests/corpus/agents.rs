@@ -74,7 +74,7 @@ const HELMET: &str = "helmet";
 
 /// The table of the README. `swallowing_agent.py` is answered by now, so what the proxy refuses is a path of its own; and
 /// the provider echoes no question in its Responses, so `sdk_agent.py` is expected to use what it found.
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 15] = [
     row("sdk_agent", "responses", Asks::Proxy, "From the docs", Must::Pass("path: /responses")),
     row("sdk_agent", "agents", Asks::Proxy, "helmet is free", Must::Pass("path: /responses")),
     row("sdk_agent", "anthropic", Asks::Proxy, HELMET, Must::Pass("path: /v1/messages")),
@@ -82,6 +82,7 @@ const ROWS: [Row; 14] = [
     row("embedding_agent", "agents", Asks::Proxy, HELMET, Must::Pass("path: /chat/completions")),
     row("embedding_agent", "embed", Asks::Unserved, HELMET, Must::Error(SERVED)),
     row("swallowing_agent", "", Asks::Unserved, HELMET, Must::Error(SERVED)),
+    row("swallowing_agent", "", Asks::Proxy, "From the docs", Must::Pass("path: /responses")),
     row("refused_agent", "models", Asks::Proxy, HELMET, Must::Pass("path: /models")),
     row("refused_agent", "slash", Asks::Proxy, HELMET, Must::Pass("path: /chat/completions")),
     row("refused_agent", "origin", Asks::Proxy, HELMET, Must::Error("with an `Origin` header")),

@@ -8,7 +8,6 @@ mod meet;
 mod project;
 mod reply;
 mod services;
-mod tools;
 
 use super::arguments::{Init, Printed};
 use super::exit::Exit;
@@ -85,7 +84,7 @@ pub(super) fn run(given: &Init, agent: &str) -> Result<Exit, Problem> {
     let runtime = runtime.map_err(|why| format!("no runtime could be started: {why}"))?;
     let way = Way::of(agent, given.path.as_deref(), &asked_in)?;
     let findings = runtime.block_on(find_out(&way, given, question))?;
-    output::result(&told(&findings));
+    output::result(&summary(&findings));
     let written = write(&findings)?;
     output::result(&format!("\n{written}\n"));
     // The simulator goes on until the end.
@@ -168,7 +167,7 @@ async fn find_out(way: &Way, given: &Init, question: &str) -> Result<Findings, P
     // The port and the address of the proxy are used again.
     first.end().await;
     let (again, reset) = second(way, &met, question).await?;
-    let tools = met.passed.iter().map(|one| tools::offered(&one.request)).find(|tools| !tools.is_empty());
+    let tools = met.passed.iter().map(|one| services::offered(&one.request)).find(|tools| !tools.is_empty());
     let at = |path: &str| {
         let server = if way.command.is_empty() { way.origin.clone() } else { format!("http://127.0.0.1:{PORT}") };
         format!("{server}{path}")
@@ -280,7 +279,7 @@ fn unmet(contact: &Contact, why: &Unmet, simulated: bool) -> Problem {
 }
 
 /// What was found out, line by line.
-fn told(findings: &Findings) -> String {
+fn summary(findings: &Findings) -> String {
     let Findings { met, chosen, .. } = findings;
     let reached = match &findings.http {
         Some(url) if findings.command.is_empty() => format!("reached:   POST {url}"),

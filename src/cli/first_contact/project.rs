@@ -2,10 +2,11 @@
 
 use super::meet::{Met, usual};
 use super::services::{Choice, Chosen, SIMULATOR};
-use super::tools::{Proposed, Tool, roles};
 use crate::cassette::Minted;
 use crate::cli::{schema, starter};
+use crate::provider::chat::ToolDefinition;
 use crate::scenario::external::USUAL_PROXY;
+use crate::simulator::{Proposed, roles};
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -20,7 +21,7 @@ pub(super) struct Findings {
     /// The URL that clears the agent's memory.
     pub(super) reset: Option<String>,
     pub(super) chosen: Chosen,
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: Vec<ToolDefinition>,
     pub(super) vars: Vec<Minted>,
     pub(super) question: String,
     /// Variables of the environment that hold URLs of other services.

@@ -1,9 +1,10 @@
 //! Which provider answers what an agent asks: the one that is named, else by the first request and the keys that are
 //! set, else a simulator in this process.
 
-use super::{Unmet, tools};
+use super::Unmet;
 use crate::platform::clock::{BoxFuture, Clock, RealClock};
 use crate::platform::secrets;
+use crate::provider::chat::ToolDefinition;
 use crate::provider::wire::{
     self,
     embeddings_shapes::{GOOGLE, OPENAI},
@@ -150,7 +151,7 @@ impl Services {
         if choice.name.starts_with(SIMULATOR) {
             let port = match &chosen.simulator {
                 Some((port, _)) => *port,
-                None => simulate(chosen, &tools::offered(request)).await?,
+                None => simulate(chosen, &offered(request)).await?,
             };
             choice.base_url = choice.base_url.replace("PORT", &port.to_string());
         }
@@ -217,9 +218,10 @@ impl Services {
             };
         }
         let base_url = match family {
-            "openai" => "http://127.0.0.1:PORT/v1",
-            "gemini" => "http://127.0.0.1:PORT/v1beta",
-            _ => "http://127.0.0.1:PORT",
+            "openai" => "http://127.0.0.1:PORT/model/v1",
+            "gemini" => "http://127.0.0.1:PORT/model/v1beta",
+            "anthropic" => "http://127.0.0.1:PORT/model",
+            _ => "http://127.0.0.1:PORT/search",
         };
         let name = match lane {
             Lane::Model => SIMULATOR.to_owned(),
@@ -277,6 +279,13 @@ fn dialect_of(family: &str) -> &'static str {
     }
 }
 
+/// The tools that a request offers.
+pub(super) fn offered(request: &HttpRequest) -> Vec<ToolDefinition> {
+    let dialect = wire::by_name(request.profile.name).filter(|_| request.service == Service::Model);
+    let decoded = dialect.and_then(|dialect| dialect.decode_request(&request.path, &request.body).ok());
+    decoded.map(|decoded| decoded.tools.to_vec()).unwrap_or_default()
+}
+
 /// Dialects whose requests go to the same providers.
 fn family(dialect: &str) -> &'static str {
     match dialect {
@@ -299,7 +308,7 @@ fn model_of(request: &HttpRequest) -> String {
 
 /// Starts a simulator for an agent with these tools; returns its port.
 #[expect(clippy::disallowed_methods, reason = "a server is a task of its own")]
-async fn simulate(chosen: &mut Chosen, offered: &[tools::Tool]) -> Result<u16, Unmet> {
+async fn simulate(chosen: &mut Chosen, offered: &[ToolDefinition]) -> Result<u16, Unmet> {
     let text = behaviour(offered);
     for port in (USUAL_PORT..USUAL_PORT + 20).chain([0]) {
         let behaviour = simulator::parse(&text).map_err(|why| Unmet::Simulator(why.problem.to_string()))?;
@@ -314,8 +323,8 @@ async fn simulate(chosen: &mut Chosen, offered: &[tools::Tool]) -> Result<u16, U
 }
 
 /// The behaviour file of a simulated model for an agent with these tools.
-fn behaviour(offered: &[tools::Tool]) -> String {
-    let roles: Vec<String> = tools::roles(offered)
+fn behaviour(offered: &[ToolDefinition]) -> String {
+    let roles: Vec<String> = simulator::roles(offered)
         .into_iter()
         .filter(|proposed| proposed.sure)
         .map(|proposed| format!("  {}: {}\n", proposed.role, super::project::quoted(&proposed.tool)))

@@ -31,15 +31,17 @@ impl TraceBuilder<'_> {
         if replied.is_none() && !from_tool {
             unseen.push(trace::SOURCES.to_owned());
         }
+        // A reply that lists no source uses none, whatever was searched.
+        let none = self.response.is_none() && self.replied(body).and_then(Value::as_array).is_some_and(Vec::is_empty);
         let named = |kind: &str| replied.iter().flatten().any(|source| source.kind == kind);
         let mut used = |member: &str, role: trace::Role, kind: &str| {
             if let Some(said) = said(member) {
                 return said;
             }
-            let used = self.used(role) || named(kind);
+            let used = !none && (self.used(role) || named(kind));
             // A search that the agent makes by itself leaves no trace except in the sources.
             let alone = role == trace::Role::Knowledge && replied.is_none() && !self.has_tool_of(role);
-            if !used && (alone || self.is_unseen(role)) {
+            if !used && !none && (alone || self.is_unseen(role)) {
                 unseen.push(member.to_owned());
             }
             used

@@ -52,10 +52,14 @@ pub(super) fn entry() -> FlowEntry {
     }
 }
 
+/// Kind of failure of a turn in which the agent's process ended.
+pub(crate) const CRASHED: &str = "agent_crashed";
+
 /// Tool name for a search that the agent makes without a call of the model, if no tool has that role.
 const UNASKED: &str = "external_search";
 
-/// How long the agent must send no request after a reply, in trials that are not replayed.
+/// How long the agent must send no request after a reply, in trials that are not replayed: see
+/// [`Silence`].
 pub(crate) const SILENCE: Duration = Duration::from_millis(200);
 /// Polling interval for requests still in flight after a reply.
 const AWAITED: Duration = Duration::from_millis(5);
@@ -79,6 +83,9 @@ pub(crate) struct Settings {
 pub(crate) trait Life: Send + Sync {
     /// Waits a moment for the end of the process; the reason why it ended, with its last lines, or `None` if it runs.
     fn ended(&self) -> BoxFuture<'_, Option<String>>;
+
+    /// What a process without a reply is to do, if its standard output shows it.
+    fn advice(&self) -> Option<String>;
 }
 
 /// Duration of turns. In replay, only the duration of the exchanges is known.
@@ -93,6 +100,17 @@ pub(crate) trait Words: Send + Sync {
     fn text(&self, text: &str) -> String;
     /// Replaces them in the body of a request.
     fn body(&self, body: &serde_json::Value) -> serde_json::Value;
+}
+
+/// For how long the agent must send no request after a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// It is not checked: a replay.
+    Unchecked,
+    /// For [`SILENCE`] if a request was in progress when the reply arrived.
+    IfBusy,
+    /// For [`SILENCE`] after every reply: the first trial, in which the agent's way of working is not known.
+    Always,
 }
 
 /// Reason why a trial cannot continue; it says nothing about the quality of the agent.
@@ -130,8 +148,10 @@ pub(crate) struct Session<'a> {
     pub tap: Arc<Tap>,
     /// Real time.
     pub clock: Arc<dyn Clock>,
-    /// How long the agent must send no request after a reply; `None` in replay, where its exchanges are known.
-    pub silence: Option<Duration>,
+    /// Whether the agent may send no request after a reply; not checked in replay, where its exchanges are known.
+    pub silence: Silence,
+    /// Trace id that its requests carry to say which trial they belong to; `None` if it runs one trial at a time.
+    pub trace: Option<String>,
     /// Measures or replays the duration of turns.
     pub pace: &'a dyn Pace,
     /// Replaces values generated per run.
@@ -213,7 +233,11 @@ impl Session<'_> {
             turn,
             prompts: &self.settings.prompts,
         };
-        let request = self.settings.target.request(&fill);
+        let mut request = self.settings.target.request(&fill);
+        if let Some(id) = &self.trace {
+            let parent = (u64::from(conversation.ordinal) << 32) + u64::from(turn) + 1;
+            request.headers.push(("traceparent".to_owned(), format!("00-{id}-{parent:016x}-01")));
+        }
         let sent = self.clock.now();
         let reply = self.reply(request).await?;
         let real = self.clock.now().saturating_sub(sent);
@@ -232,7 +256,7 @@ impl Session<'_> {
         let miss = telling.hear(passed);
         let reply = match reply {
             Ok(reply) => self.settings.target.reply(reply).in_words(self.words),
-            Err(crash) => Reply::Failed("agent_crashed", self.words.text(&crash), serde_json::Value::Null),
+            Err(crash) => Reply::Failed(CRASHED, self.words.text(&crash), serde_json::Value::Null),
         };
         let body = reply.body().filter(|_| self.keep_replies).cloned();
         let outcome = telling.end(reply);
@@ -264,9 +288,9 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Waits for the agent's reply. At the time limit, further requests of the agent are refused and its reply is
-    /// awaited for the same time again: a request does not say which trial it belongs to, so none may fall into the
-    /// next one.
+    /// Waits for the agent's reply. At the time limit, further requests of the agent are refused, and the reply of one that
+    /// runs elsewhere is awaited for the same time again: a request does not say which trial it belongs to, so none may
+    /// fall into the next one.
     ///
     /// The inner error says that the agent's process ended in this turn.
     async fn reply(&self, request: HttpRequest) -> Result<Result<AgentReply, String>, Trouble> {
@@ -283,22 +307,41 @@ impl Session<'_> {
         self.tap.close();
         let at = self.settings.target.endpoint.url();
         let mut told = format!("the agent at {at} gave no reply within {} s (limits.turn)", limit.as_secs_f64());
-        if timeout(&*self.clock, limit, reply).await.is_err() {
+        // A process that ragcheck started is ended with its trial, so nothing of it can fall into the next one.
+        if let Some(life) = self.life {
+            told.extend(life.advice());
+        } else if timeout(&*self.clock, limit, reply).await.is_err() {
             told.push_str(", nor within as long again: what it still asks for may fall into the next trial");
         }
         Err(Trouble::TooSlow(told))
     }
 
-    /// After the reply, waits for requests in flight. Any later request is refused and ends the trial, because it would
-    /// be counted in another turn or trial.
-    async fn settled(&self) -> Result<(), Trouble> {
-        let Some(silence) = self.silence else { return Ok(()) };
-        self.tap.end_turn();
+    /// Waits until a turn that failed leaves no request in flight, so that none falls into the next trial.
+    pub(crate) async fn abandoned(&self) {
         let until = self.clock.now().saturating_add(self.settings.turn);
         while self.tap.under_way() > 0 && self.clock.now() < until {
             self.clock.sleep(AWAITED).await;
         }
-        self.clock.sleep(silence).await;
+    }
+
+    /// After the reply, waits for requests in flight. Any later request is refused and ends the trial, because it would
+    /// be counted in another turn or trial.
+    async fn settled(&self) -> Result<(), Trouble> {
+        let checked = self.silence != Silence::Unchecked;
+        if checked {
+            self.tap.end_turn();
+        }
+        let busy = self.tap.under_way() > 0;
+        let until = self.clock.now().saturating_add(self.settings.turn);
+        while self.tap.under_way() > 0 && self.clock.now() < until {
+            self.clock.sleep(AWAITED).await;
+        }
+        if !checked {
+            return Ok(());
+        }
+        if busy || self.silence == Silence::Always {
+            self.clock.sleep(SILENCE).await;
+        }
         let at = self.settings.target.endpoint.url();
         if self.tap.under_way() > 0 {
             self.tap.close();
@@ -314,7 +357,7 @@ impl Session<'_> {
                 let requests = if late == 1 { "1 request".to_owned() } else { format!("{late} requests") };
                 Err(Trouble::AfterReply(format!(
                     "the agent at {at} went on asking after its reply: {requests} to the proxy within {} ms",
-                    silence.as_millis()
+                    SILENCE.as_millis()
                 )))
             }
         }

@@ -3,6 +3,7 @@
 use super::target::Reply;
 use super::trace_builder::TraceBuilder;
 use super::*;
+use crate::platform::clock::{VirtualClock, block_on};
 use crate::provider::wire::{Dialect, openai_chat, perplexity_agent};
 use crate::trace::{Account, ToolOutcome, ToolResult};
 use crate::transport::{HttpRequest, HttpResponse, Service};
@@ -212,6 +213,19 @@ fn a_search_that_neither_prompt_nor_reply_shows_is_unseen_and_so_is_what_the_ans
 }
 
 #[test]
+fn a_reply_that_lists_no_source_uses_none_though_documents_were_found() {
+    let exchanges = || two_stages("Answer from these.\n{\"chunks\": [{\"id\": \"m#4\", \"text\": \"so\"}]}");
+    let used = |body: &Value| {
+        let (events, outcome) = told_with(exchanges(), body, None);
+        assert!(matches!(&calls(&events)[0].outcome, ToolOutcome::Ok(ToolResult::Search(_))), "{events:?}");
+        let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
+        (answer.used_internal_kb, answer.unseen)
+    };
+    assert_eq!(used(&json!({"answer": "I found nothing.", "sources": []})), (false, Vec::new()));
+    assert_eq!(used(&json!({"answer": "because"})), (true, vec!["sources".to_owned()]));
+}
+
+#[test]
 fn a_request_for_the_list_of_models_is_no_completion() {
     let mut listed = passed(Service::Model, openai_chat::DIALECT, Value::Null, 200, &json!({"data": []}));
     listed.request.profile = &crate::provider::EXACT;
@@ -329,4 +343,78 @@ fn vectors_belong_to_the_search_that_waits_and_are_else_told_where_they_do_not_c
     assert_eq!(told_of(vec![vectors("a", 200)]), []);
     let after = vec![vectors("a", 503), vectors("b", 200), vectors("c", 200)];
     assert_eq!(told_of(after), [("a".to_owned(), true), ("b".to_owned(), false)]);
+}
+
+/// A service that takes its time.
+struct Slow(Arc<VirtualClock>);
+
+impl Transport for Slow {
+    fn send(&self, _request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(async move {
+            let took = Duration::from_secs(1);
+            self.0.sleep(took).await;
+            Ok(HttpResponse { status: 200, headers: Vec::new(), body: bytes::Bytes::new(), took, chunks: Vec::new() })
+        })
+    }
+}
+
+struct Real;
+
+impl Pace for Real {
+    fn turn(&self, real: Duration, _exchanges: Duration) -> Duration {
+        real
+    }
+}
+
+#[test]
+fn after_a_reply_the_silence_is_awaited_only_where_a_request_was_in_progress_or_in_the_first_trial() {
+    for (silence, busy, milliseconds) in [
+        (Silence::IfBusy, false, 0),
+        (Silence::IfBusy, true, 1200),
+        (Silence::Always, false, 200),
+        (Silence::Always, true, 1200),
+        (Silence::Unchecked, false, 0),
+        (Silence::Unchecked, true, 1000),
+    ] {
+        let clock = Arc::new(VirtualClock::at(jiff::Timestamp::UNIX_EPOCH));
+        let tap = Arc::new(Tap::new(Arc::new(Slow(Arc::clone(&clock)))));
+        let endpoint = Endpoint::parse("http://127.0.0.1:1/chat").expect("an address");
+        let answer = AnswerAt::Pointer("/answer".to_owned());
+        let (headers, send) = (Vec::new(), Target::usual_body(&answer));
+        let settings = Settings {
+            target: Target { endpoint, headers, send, answer, sources: None },
+            reset: None,
+            roles: Roles::default(),
+            turn: Duration::from_mins(1),
+            prompts: BTreeMap::new(),
+        };
+        let session = Session {
+            settings: &settings,
+            trial: "t",
+            variant: "base",
+            withhold_history: false,
+            keep_replies: false,
+            way: Arc::new(Slow(Arc::clone(&clock))),
+            life: None,
+            tap: Arc::clone(&tap),
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            silence,
+            trace: None,
+            pace: &Real,
+            words: &Plain,
+            events: Vec::new(),
+            took: Duration::ZERO,
+            completions: 0,
+            offered: None,
+        };
+        let request = || passed(Service::Model, openai_chat::DIALECT, json!({}), 200, &json!({})).request;
+        let asked = async {
+            if busy {
+                tap.send(request()).await.expect("it began before the reply");
+            }
+        };
+        let both = async { futures_util::join!(asked, session.settled()).1 };
+        block_on(&clock, both).expect("no deadlock").expect("settled");
+        assert_eq!(clock.now(), Duration::from_millis(milliseconds), "{silence:?}, busy: {busy}");
+    }
 }

@@ -233,7 +233,7 @@ impl<'a> TraceBuilder<'a> {
             shown: asked.iter().flat_map(|asked| &asked.messages).flat_map(|one| digests(self.known, one)).collect(),
             tool_choice: asked
                 .as_ref()
-                .map_or_else(|| "unknown".to_owned(), |asked| asked.tool_choice.told(&asked.tools)),
+                .map_or_else(|| "unknown".to_owned(), |asked| asked.tool_choice.for_trace(&asked.tools)),
             attempts: attempts_of(&attempts),
             reply,
         }));

@@ -93,11 +93,11 @@ impl Agent for ManagedRag {
             source["page"] = known.page.map(|page| page + 1).into();
             source["url"] = known.link.clone().into();
         }
-        let told = embedded.iter().map(|kept| {
+        let artifacts = embedded.iter().map(|kept| {
             let Artifact { filename, version, mime_type, description, .. } = &kept.artifact;
             json!({"filename": filename, "version": version, "mime_type": mime_type, "description": description})
         });
-        reply["artifacts"] = told.collect();
+        reply["artifacts"] = artifacts.collect();
         reply
     }
 }

@@ -68,10 +68,10 @@ impl Turn<'_, React> {
 
     /// Adds a notice for the user, once.
     pub(super) fn notice(&mut self, notice: &Notice) {
-        let told = (notice.about().to_owned(), notice.text());
-        if !told.1.is_empty() && !self.own.notices.contains(&told) {
-            self.log(Logged::Notice { about: told.0.clone(), text: told.1.clone() });
-            self.own.notices.push(told);
+        let entry = (notice.about().to_owned(), notice.text());
+        if !entry.1.is_empty() && !self.own.notices.contains(&entry) {
+            self.log(Logged::Notice { about: entry.0.clone(), text: entry.1.clone() });
+            self.own.notices.push(entry);
         }
     }
 

@@ -60,7 +60,7 @@ impl Agent for ToolRag {
             let completion = turn.ask(before.tool_choice(turn.env.settings.enforcement, turn.is_last_call())).await?;
             let mut seen = CompletionResult { free_text: completion.free_text(), ..CompletionResult::default() };
             for call in &completion.calls {
-                turn.take(&completion, call, &before, &mut seen).await?;
+                turn.run_call(&completion, call, &before, &mut seen).await?;
             }
 
             match policy::next(&turn.own.progress, &seen) {
@@ -94,7 +94,7 @@ impl Agent for ToolRag {
 
 impl Turn<'_, ToolRag> {
     /// Executes one call; `before` is the progress of the turn when the model made it.
-    async fn take(
+    async fn run_call(
         &mut self,
         completion: &Completed,
         call: &ToolCall,

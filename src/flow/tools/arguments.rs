@@ -69,9 +69,9 @@ pub(super) fn fit(tool: &Declaration, arguments: &Value) -> Result<(), Refusal> 
     found.sort_by_key(|violation| violation.of_length);
     let Some(first) = found.first() else { return Ok(()) };
     let cause = if first.of_length { "length" } else { "schema" };
-    let told: Vec<String> = found.iter().take(3).map(describe).collect();
+    let reasons: Vec<String> = found.iter().take(3).map(describe).collect();
     let guidance = format!("Correct the parameters and call {} again: {}.", tool.name, parameters(tool));
-    Err(Refusal::new(cause, told.join("; "), guidance))
+    Err(Refusal::new(cause, reasons.join("; "), guidance))
 }
 
 fn describe(violation: &Violation) -> String {
@@ -85,11 +85,11 @@ fn describe(violation: &Violation) -> String {
 fn parameters(tool: &Declaration) -> String {
     let schema = (tool.schema)();
     let required = |key: &String| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == key));
-    let told = schema["properties"].as_object().into_iter().flatten().map(|(key, property)| {
+    let parameters = schema["properties"].as_object().into_iter().flatten().map(|(key, property)| {
         let kind = property["type"].as_str().unwrap_or("value");
         if required(key) { format!("{key} ({kind}, required)") } else { format!("{key} ({kind})") }
     });
-    told.collect::<Vec<_>>().join(", ")
+    parameters.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -70,8 +70,7 @@ impl<A: Agent> Turn<'_, A> {
         let known = tools.iter().find(|tool| tool.declaration.name == call.name && prompts.offers(&call.name));
         let Some(&Tool { ref declaration, run }) = known.copied() else {
             let refusal = Refusal::unknown_tool(&call.name, prompts.tools().iter().map(|tool| tool.name.as_str()));
-            let told = CallRecord::rejected(refusal, self.has_tries(&call.name));
-            self.record(told);
+            self.record(CallRecord::rejected(refusal, self.has_tries(&call.name)));
             return Ok(Executed { tool: None, end: End::Unknown, used_up: false });
         };
         let name = declaration.name;
@@ -109,7 +108,7 @@ impl<A: Agent> Turn<'_, A> {
             Ok(output) => {
                 self.tool_worked(name);
                 let outcome = ToolOutcome::Ok(output.result.clone());
-                self.record(CallRecord { outcome, message: output.told, sent: output.sent });
+                self.record(CallRecord { outcome, message: output.message, sent: output.sent });
                 End::Gave(output.result)
             }
         };
@@ -127,15 +126,15 @@ impl<A: Agent> Turn<'_, A> {
         }
         let [try_again, go_on] = failure.guidance;
         let guidance = if retryable { try_again } else { go_on };
-        let message = error_for_model(failure.told, &failure.reason, guidance, retryable);
+        let message = error_for_model(failure.model_cause, &failure.reason, guidance, retryable);
         let outcome = ToolOutcome::Failed { message: failure.message, retryable };
         self.record(CallRecord { outcome, message, sent: failure.sent }.worded(tool));
         failure.cause
     }
 
-    fn record(&mut self, told: CallRecord) {
-        self.tool_ends(told.outcome, told.message, &told.sent.attempts);
-        self.book_transport(told.sent.service, &told.sent.attempts);
+    fn record(&mut self, call: CallRecord) {
+        self.tool_ends(call.outcome, call.message, &call.sent.attempts);
+        self.book_transport(call.sent.service, &call.sent.attempts);
     }
 
     /// Books the call if it is a retry. Responses are retried only on the model account.

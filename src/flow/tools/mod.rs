@@ -132,14 +132,14 @@ pub(in crate::flow) struct Output {
     /// For the trace.
     pub(in crate::flow) result: ToolResult,
     /// Tool message for the model.
-    pub(in crate::flow) told: String,
+    pub(in crate::flow) message: String,
     pub(in crate::flow) sent: Sent,
 }
 
 impl Output {
     /// A result without an HTTP exchange.
-    pub(in crate::flow) fn local(result: ToolResult, told: String) -> Self {
-        Self { result, told, sent: Sent::default() }
+    pub(in crate::flow) fn local(result: ToolResult, message: String) -> Self {
+        Self { result, message, sent: Sent::default() }
     }
 }
 
@@ -167,7 +167,7 @@ pub(in crate::flow) struct Failure {
     /// Description for the trace.
     pub(in crate::flow) message: String,
     /// Cause for the model.
-    pub(in crate::flow) told: &'static str,
+    pub(in crate::flow) model_cause: &'static str,
     /// Description for the model, without internal details.
     pub(in crate::flow) reason: String,
     /// Guidance for the model: while a retry can help, and when none can.
@@ -193,7 +193,7 @@ impl Failure {
         Self {
             cause: kind.as_str(),
             message: format!("{reason}: {words}"),
-            told: kind.as_str(),
+            model_cause: kind.as_str(),
             reason,
             guidance,
             transient: kind.is_transient(),
@@ -214,7 +214,7 @@ impl From<KnowledgeError> for ToolError {
         Self::Failed(Box::new(Failure {
             cause: "tool_failed",
             message: error.to_string(),
-            told: "failed",
+            model_cause: "failed",
             reason: "the tool failed".to_owned(),
             guidance: ["Try once more, or go on without it."; 2],
             transient: true,

@@ -55,7 +55,7 @@ pub(in crate::flow) fn no_base(message: &str, reason: &str) -> ToolError {
     ToolError::Failed(Box::new(Failure {
         cause: "tool_failed",
         message: message.to_owned(),
-        told: "failed",
+        model_cause: "failed",
         reason: reason.to_owned(),
         guidance: ["Go on without it."; 2],
         transient: false,
@@ -74,15 +74,15 @@ pub(in crate::flow) fn hit(found: &Found) -> Hit {
     }
 }
 
-/// The output of a search without learned entries; `told` is the tool message.
+/// The output of a search without learned entries; `message` is for the model.
 pub(in crate::flow) fn output(
     query: String,
     kb_id: String,
     hits: Vec<Hit>,
-    told: String,
+    message: String,
     attempts: Vec<Attempt>,
 ) -> Output {
-    Output { result: result(query, kb_id, hits), told, sent: Sent { service: "knowledge", attempts } }
+    Output { result: result(query, kb_id, hits), message, sent: Sent { service: "knowledge", attempts } }
 }
 
 /// The result of a search without learned entries.

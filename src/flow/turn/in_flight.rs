@@ -29,7 +29,7 @@ impl<A: Agent> Turn<'_, A> {
 
     /// Searches a base, under its declared name, without a call by the model: at most `top_k` passages, best first.
     /// `None` if the search failed; the failure is recorded.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the flows that ship leave the search to the model"))]
+    #[cfg_attr(not(test), allow(dead_code, reason = "for flows that search themselves, as the worked example does"))]
     pub(in crate::flow) async fn search(
         &mut self,
         (name, base): (&str, &dyn KnowledgeBase),
@@ -78,12 +78,12 @@ impl<A: Agent> Turn<'_, A> {
     }
 
     /// Records the end of the started call and adds its result as a message.
-    pub(in crate::flow) fn tool_ends(&mut self, outcome: ToolOutcome, told: String, attempts: &[provider::Attempt]) {
+    pub(in crate::flow) fn tool_ends(&mut self, outcome: ToolOutcome, message: String, attempts: &[provider::Attempt]) {
         let Some((at, InFlight::Tool(mut called))) = self.in_flight.take() else { return };
         called.took_us = micros(self.env.clock.now().saturating_sub(at));
         called.outcome = outcome;
         called.attempts = attempts_of(attempts);
-        self.say(Message::tool_result(called.id.clone(), told));
+        self.say(Message::tool_result(called.id.clone(), message));
         self.push(at, What::ToolCalled(called));
     }
 
@@ -108,7 +108,7 @@ fn ran_out() -> ToolOutcome {
 }
 
 pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attempt> {
-    let told = attempts.iter().map(|one| Attempt {
+    let recorded = attempts.iter().map(|one| Attempt {
         // A search by vectors calls two services: the tool itself names the other one.
         service: matches!(one.service, Service::Embeddings | Service::Declared(_) | Service::Provider(_))
             .then(|| one.service.as_str().to_owned()),
@@ -118,5 +118,5 @@ pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attemp
         wait_us: one.wait.map(micros),
         declared_fault: one.declared_fault,
     });
-    told.collect()
+    recorded.collect()
 }

@@ -39,7 +39,8 @@ pub(in crate::flow) struct Turn<'a, A: Agent> {
     model_calls: u32,
     minted: u32,
     in_flight: Option<(Duration, InFlight)>,
-    /// Tools that failed and have not succeeded since, and why.
+    /// Tools that failed and have not succeeded since, and why; empty once the trace says that the flow goes on
+    /// without the tool.
     failing: BTreeMap<&'static str, String>,
 }
 
@@ -208,13 +209,13 @@ impl<'a, A: Agent> Turn<'a, A> {
     /// Records a failed tool: the flow continues without it, immediately if no try is left, else if the turn ends
     /// without it.
     pub(in crate::flow) fn tool_failed(&mut self, tool: &'static str, reason: &str, for_good: bool) {
-        let told_already = self.failing.get(tool).is_some_and(String::is_empty);
-        if for_good && !told_already {
-            self.degraded(tool, reason);
-            self.failing.insert(tool, String::new());
-        } else if !told_already {
-            self.failing.insert(tool, reason.to_owned());
+        if self.failing.get(tool).is_some_and(String::is_empty) {
+            return;
         }
+        if for_good {
+            self.degraded(tool, reason);
+        }
+        self.failing.insert(tool, if for_good { String::new() } else { reason.to_owned() });
     }
 
     /// Records that a tool works again.

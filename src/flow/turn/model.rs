@@ -108,7 +108,7 @@ impl<A: Agent> Turn<'_, A> {
             took_us: 0,
             first_token_us: None,
             shown: self.shown.clone(),
-            tool_choice: request.tool_choice.told(&request.tools),
+            tool_choice: request.tool_choice.for_trace(&request.tools),
             attempts: Vec::new(),
             reply: Replied::Failure { kind: "timeout".into(), message: RAN_OUT.into() },
         };
@@ -133,7 +133,7 @@ impl<A: Agent> Turn<'_, A> {
                 called.reply = Replied::Completion(completion_of(&response));
                 let (text, finish) = (response.content.clone(), response.finish.clone());
                 let (refused, usage) = (response.refusal.is_some(), response.usage);
-                Reply::Completion(Completed { ordinal, text, calls: self.hear(response), finish, refused, usage })
+                Reply::Completion(Completed { ordinal, text, calls: self.add_reply(response), finish, refused, usage })
             }
         };
         self.push(at, What::ModelCalled(called));
@@ -142,7 +142,7 @@ impl<A: Agent> Turn<'_, A> {
     }
 
     /// Adds the model's message and returns its calls.
-    fn hear(&mut self, response: ChatResponse) -> Vec<ToolCall> {
+    fn add_reply(&mut self, response: ChatResponse) -> Vec<ToolCall> {
         let content = response.refusal.filter(|_| response.content.is_empty()).unwrap_or(response.content);
         let calls = response.calls.clone();
         let message =

@@ -25,14 +25,14 @@ pub(super) fn json_lines(stem: &str, file: &str) -> Result<Vec<Piece>, (usize, S
         }
         let row: Map<String, Value> =
             serde_json::from_str(line).map_err(|why| (number, format!("no JSON object: {why}")))?;
-        let cells = row.into_iter().map(|(key, value)| (key, told(value))).collect();
+        let cells = row.into_iter().map(|(key, value)| (key, cell_text(value))).collect();
         pieces.extend(piece(stem, cells, offset));
     }
     Ok(pieces)
 }
 
 /// Text as it is, numbers and the rest as JSON; null is nothing.
-fn told(value: Value) -> String {
+fn cell_text(value: Value) -> String {
     match value {
         Value::String(text) => text,
         Value::Null => String::new(),
@@ -43,14 +43,14 @@ fn told(value: Value) -> String {
 /// CSV with a head, by RFC 4180; the error is the line, from 1, and what is wrong with it.
 pub(super) fn csv(stem: &str, file: &str) -> Result<Vec<Piece>, (usize, String)> {
     let mut reader = csv::Reader::from_reader(file.trim_start_matches('\u{feff}').as_bytes());
-    let told = |error: csv::Error| {
+    let located = |error: csv::Error| {
         let line = error.position().map_or(1, csv::Position::line);
         (usize::try_from(line).unwrap_or(usize::MAX), error.to_string())
     };
-    let head = reader.headers().map_err(told)?.clone();
+    let head = reader.headers().map_err(located)?.clone();
     let mut pieces = Vec::new();
     for row in reader.records() {
-        let row = row.map_err(told)?;
+        let row = row.map_err(located)?;
         let offset = row.position().map_or(0, csv::Position::byte);
         let cells = head.iter().zip(&row).map(|(key, value)| (key.trim().to_owned(), value.to_owned())).collect();
         pieces.extend(piece(stem, cells, usize::try_from(offset).unwrap_or(usize::MAX)));

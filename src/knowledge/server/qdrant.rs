@@ -2,7 +2,7 @@
 //!
 //! Points are named by UUIDs made of the passages' ids, which stand in the payload; searches are exact.
 
-use super::{BoxFuture, Collection, Neighbour, Server, Store, StoredPassage, behind, failed};
+use super::{BoxFuture, Collection, Neighbour, Server, Store, StoredPassage, behind, failed, passage_uuid};
 use crate::knowledge::documents::Passage;
 use crate::provider::{Access, AnswerError, Attempted, JsonService};
 use crate::settings::catalogue::ServerEntry;
@@ -10,8 +10,6 @@ use crate::settings::{Auth, ServerAddress};
 use crate::transport::Profile;
 use crate::transport::Service;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// Points of one page of a listing.
 const PAGE: usize = 1_000;
@@ -63,21 +61,6 @@ impl Qdrant {
     }
 }
 
-/// The UUID of a point: 128 bits of SHA-256 over the passage's id, with the bits of version 8 (RFC 9562).
-fn point_id(passage: &str) -> String {
-    let mut bytes: [u8; 32] = Sha256::digest(passage).into();
-    bytes[6] = bytes[6] & 0x0f | 0x80;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let mut id = String::with_capacity(36);
-    for (place, byte) in bytes.iter().take(16).enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            id.push('-');
-        }
-        let _ = write!(id, "{byte:02x}");
-    }
-    id
-}
-
 /// The neighbours in an answer to one query.
 fn neighbours(value: &Value) -> Result<Vec<Neighbour>, AnswerError> {
     let points = value
@@ -97,7 +80,7 @@ fn neighbours(value: &Value) -> Result<Vec<Neighbour>, AnswerError> {
 
 /// A body that removes the passages of these ids.
 fn removal(ids: &[String]) -> Value {
-    json!({"points": ids.iter().map(|id| point_id(id)).collect::<Vec<_>>()})
+    json!({"points": ids.iter().map(|id| passage_uuid(id)).collect::<Vec<_>>()})
 }
 
 /// A body that adds passages.
@@ -106,7 +89,7 @@ fn addition(rows: &[StoredPassage<'_>]) -> Value {
         let mut payload = row.about();
         payload.insert("id".into(), json!(row.passage.id));
         payload.insert("text".into(), json!(row.passage.text));
-        json!({"id": point_id(&row.passage.id), "vector": row.vector, "payload": payload})
+        json!({"id": passage_uuid(&row.passage.id), "vector": row.vector, "payload": payload})
     };
     json!({"points": rows.iter().map(point).collect::<Vec<_>>()})
 }
@@ -224,7 +207,7 @@ pub(super) fn bodies(row: &StoredPassage<'_>) -> Vec<(&'static str, Value)> {
         ("CountRequest", json!({"exact": true})),
         (
             "ScrollRequest",
-            json!({"limit": PAGE, "with_payload": ["id"], "with_vector": false, "offset": point_id("a")}),
+            json!({"limit": PAGE, "with_payload": ["id"], "with_vector": false, "offset": passage_uuid("a")}),
         ),
     ]
 }
@@ -232,16 +215,6 @@ pub(super) fn bodies(row: &StoredPassage<'_>) -> Vec<(&'static str, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_point_is_named_by_a_uuid_that_depends_on_its_passage_alone() {
-        let id = point_id("warranty#1");
-        assert_eq!(id, point_id("warranty#1"));
-        assert_ne!(id, point_id("warranty#2"));
-        let parts: Vec<usize> = id.split('-').map(str::len).collect();
-        assert_eq!((parts, &id[14..15]), (vec![8, 4, 4, 4, 12], "8"));
-        assert!(matches!(&id[19..20], "8" | "9" | "a" | "b"), "{id}");
-    }
 
     #[test]
     fn neighbours_are_read_by_the_ids_in_their_payloads() {

@@ -376,7 +376,7 @@ fn a_secret_goes_before_a_text_is_cut_so_that_no_part_of_it_stays() {
 }
 
 /// Secrets of well-known forms, undeclared, as recorders and logs spell them.
-const UNDECLARED: [&str; 36] = [
+const UNDECLARED: [&str; 45] = [
     "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P, good for a day",
     r#"{"id_token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"}"#,
     r#"{"jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"}"#,
@@ -413,6 +413,15 @@ const UNDECLARED: [&str; 36] = [
     "https://a.blob.core.windows.net/c/b?sv=2024-11-04&sig=planted0451%2Babcdefg%2Fhijk%3D",
     "https://d1.cloudfront.net/a?Expires=1767225600&amp;Signature=planted0451-abcdef~ghij__&Key-Pair-Id=K1",
     r#"{"url": "https://host/a?token=planted0451planted0451"}"#,
+    "headers:\n- name: api-key\n  value: 0451planted0451planted0451plante\n",
+    "next=https%3A%2F%2Fh%2Fa%3Faccess_token%3D0451planted0451plante",
+    "Authorization%3A%20Bearer%200451planted0451plante",
+    "BEARER 0451planted0451plante",
+    r#"{"Authorization": "Negotiate 0451planted0451plante"}"#,
+    "X-Api-Token: 0451planted0451plante",
+    "nvapi-0451planted0451planted0451plante",
+    "lsv2_pt_0451planted0451planted0451plante",
+    "r8_0451planted0451planted0451plantexxx",
 ];
 
 #[test]

@@ -20,15 +20,16 @@ const WELL_KNOWN: &str = r"(?x)
     | (?P<slack>\bxox[abeprs]-[A-Za-z0-9-]{16,})
     | (?P<stripe>\b(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/]{24,}))
     | (?P<jwt>\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})
+    | (?P<service>\b(?:nvapi-|csk-|tvly-|glpat-|pcsk_|jina_|tgp_v1_|lsv2_(?:pt|sk)_)[A-Za-z0-9_-]{20,}|\br8_[A-Za-z0-9]{30,})
     | (?P<private_key>-----BEGIN\ [A-Z\ ]{0,20}PRIVATE\ KEY-----[A-Za-z0-9+/=\s\\]{16,})
-    | (?P<head>[Bb]earer\ +|\b(?:api_?key|access_token|client_secret|key)=)(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
+    | (?P<head>(?i:bearer)\ +|(?i:bearer)(?:%20)+|\b(?:api_?key|access_token|client_secret|key)(?:=|%3[Dd]))(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
     ";
 
 /// Name of a group, and what it finds.
 pub(super) type Kind = (&'static str, &'static str);
 
 /// Groups of [`WELL_KNOWN`] whose whole match is a secret, with their descriptions.
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 14] = [
     ("openai", "a key that begins like those of OpenAI, Anthropic or OpenRouter"),
     ("perplexity", "a key that begins like those of Perplexity"),
     ("groq", "a key that begins like those of Groq"),
@@ -41,11 +42,15 @@ const KINDS: [Kind; 13] = [
     ("slack", "a token that begins like those of Slack"),
     ("stripe", "a key that begins like those of Stripe"),
     ("jwt", "a JSON Web Token"),
+    (
+        "service",
+        "a key that begins like those of NVIDIA, Cerebras, Tavily, GitLab, Pinecone, Jina, Together, LangSmith or Replicate",
+    ),
     ("private_key", "a private key"),
 ];
 
 /// Names whose value is a secret, in headers, members, variables and lists of names and values.
-const NAMES: &str = "api[-_]?key|subscription[-_]key|access[-_]?token|refresh[-_]?token|id[-_]token|session[-_]?token\
+const NAMES: &str = "api[-_]?key|api[-_]?token|subscription[-_]key|access[-_]?token|refresh[-_]?token|id[-_]token|session[-_]?token\
     |security[-_]token|auth[-_]?token|csrf[-_]?token|client[-_]?secret|secret[-_]?access[-_]?key|authorization";
 /// Headers whose value is cookies, and names of cookies that frameworks set.
 const COOKIES: &str = "set-cookie2?|cookies?";
@@ -55,8 +60,8 @@ const SIGNED: &str = "x-amz-(?:signature|security-token|credential)|x-goog-(?:si
 /// Minimum characters of a cookie with its name: a shorter one identifies nobody.
 const SHORTEST_COOKIE: usize = 12;
 /// Between a name and its value: `name: value`, `"name": "value"`, `name=value`, `name:\n  - value`, `["name", "value"]`,
-/// `{"name": "name", "value": "value"}`.
-const BETWEEN: &str = r#"(?:["']?[ \t]*[:=]>?|["']\s*,(?:\s*["']?value["']?\s*:)?|[ \t]+,?[ \t]*value[ \t]*:)[ \t"']*(?:\[\s*|\r?\n[ \t]*-[ \t]+|\s*["'])?["' \t]*"#;
+/// `{"name": "name", "value": "value"}`, `- name: name\n  value: value`, `name%3A%20value`.
+const BETWEEN: &str = r#"(?:["']?[ \t]*(?:[:=]|%3[AaDd])>?(?:%20)*|["']\s*,(?:\s*["']?value["']?\s*:)?|[ \t]+,?[ \t]*value[ \t]*:|["']?\r?\n[ \t]*["']?value["']?[ \t]*:)[ \t"']*(?:\[\s*|\r?\n[ \t]*-[ \t]+|\s*["'])?["' \t]*"#;
 /// One cookie and what may follow: further cookies, attributes, a date with spaces.
 const COOKIE: &str = r#"[^\s=;,:"'\\\[\]<>(){}]+=[^\s;,"'\\\[\]<>{}]*(?:[;,][ ]?(?:(?i:expires)=[A-Za-z]{3,9},[ ][0-9A-Za-z :-]{10,25}GMT|[^\s=;,:"'\\\[\]<>(){}]+(?:=[^\s;,"'\\\[\]<>{}]*)?))*"#;
 
@@ -72,11 +77,11 @@ static SUSPICIONS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&WELL_KNOWN.replace(&spaced, &escaped).replace(r"\b", "")).ok()
 });
 /// A word that marks the following text as a key.
-const HEAD: &str = "[Bb]earer";
+const HEAD: &str = "(?i:bearer)";
 
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let token = "[A-Za-z0-9._~+/%|-]{16,}=*";
-    let named = format!("(?i:{NAMES}){BETWEEN}(?:(?i:bearer|basic|token)[ ]+)?(?P<named>{token})");
+    let named = format!("(?i:{NAMES}){BETWEEN}(?:(?i:bearer|basic|token|negotiate)(?:[ \t]|%20)+)?(?P<named>{token})");
     let cookie = format!(r"(?i:{BOUNDARY}(?:{COOKIES})){BETWEEN}(?P<cookie>{COOKIE})");
     let signed = format!("(?:[?&]|&amp;)(?i:{SIGNED})=(?P<signed>{token})");
     Regex::new(&format!("{named}|{cookie}|{signed}")).ok()

@@ -38,7 +38,8 @@ pub(crate) fn reported_kind(body: &[u8]) -> Option<ErrorKind> {
 }
 
 /// Values by which a service reports that it broke off its answer (`finish_reason` of chat, `status` of Responses).
-const BROKEN_OFF: [&str; 4] = ["error", "abort", "cancelled", INSUFFICIENT];
+/// `network_error` is Z.ai's.
+const BROKEN_OFF: [&str; 5] = ["error", "abort", "cancelled", "network_error", INSUFFICIENT];
 /// DeepSeek's value for an answer that its overloaded servers broke off.
 const INSUFFICIENT: &str = "insufficient_system_resource";
 /// Values of Responses for an unfinished answer.
@@ -167,6 +168,12 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
     if status != Some(401) && (flagged || part(&MODERATED) || says(&MODERATION)) {
         return ErrorKind::BadRequest;
     }
+    if status == Some(400)
+        && (named(&["model_decommissioned", "model_not_found"])
+            || says(&["model not exist", "model identifier is invalid"]))
+    {
+        return ErrorKind::NoModel;
+    }
     if named(&[
         "authentication_error",
         "permission_error",
@@ -237,6 +244,9 @@ mod tests {
             (400, json!({"error": {"code": 400, "status": "FAILED_PRECONDITION"}}), ErrorKind::Auth),
             (413, json!({"error": {"message": "too large"}}), ErrorKind::BadRequest),
             (422, json!({"detail": "no such field"}), ErrorKind::BadRequest),
+            (400, json!({"error": {"code": "model_decommissioned"}}), ErrorKind::NoModel),
+            (400, json!({"error": {"message": "Model Not Exist"}}), ErrorKind::NoModel),
+            (404, json!({"error": {"code": "model_not_found"}}), ErrorKind::BadRequest),
         ];
         for (status, body, kind) in cases {
             assert_eq!(error_kind(status, &body.to_string()), kind, "{body}");
@@ -251,6 +261,7 @@ mod tests {
             (chat("error"), ErrorKind::Server),
             (chat("ERROR"), ErrorKind::Server),
             (chat("abort"), ErrorKind::Server),
+            (chat("network_error"), ErrorKind::Server),
             (chat("insufficient_system_resource"), ErrorKind::Overloaded),
             (
                 json!({"choices": [{"finish_reason": "error", "error": {"code": 429, "message": "slow"}}]}),

@@ -53,6 +53,7 @@ pub use error::error_kind;
 pub use error::error_message;
 pub(super) use error::reported;
 pub(crate) use error::reported_kind;
+pub(crate) use passthrough::arguments_object;
 
 use crate::cassette::Profile;
 use crate::provider::chat::{ChatRequest, ChatResponse};

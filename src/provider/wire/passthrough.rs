@@ -122,7 +122,7 @@ pub(super) fn place_tools(
 }
 
 /// The call's arguments as an object, for dialects that require one; anything else is wrapped, not lost.
-pub(super) fn arguments_object(arguments: &str) -> Value {
+pub(crate) fn arguments_object(arguments: &str) -> Value {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(object)) => Value::Object(object),
         _ if arguments.trim().is_empty() => Value::Object(Map::new()),

@@ -6,8 +6,7 @@
 
 use super::moments::{Moments, stretches};
 use crate::history::{Line, Series, Unit};
-use crate::report::figures::duration;
-use crate::stats::percent::percent;
+use crate::report::figures::line_value;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 460.0;
@@ -50,15 +49,15 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
     let mut svg = format!("<svg class=\"trend{dense}\" viewBox=\"0 0 {WIDTH:.0} {HEIGHT:.0}\"><title>");
     if let Some(((_, first), (_, newest))) = line.values.first().zip(line.values.last()) {
         let number = crate::trace::text::plural(line.values.len(), "point");
-        let (first, newest) = (value(line.unit, *first), value(line.unit, *newest));
+        let (first, newest) = (line_value(line.unit, *first), line_value(line.unit, *newest));
         let _ = write!(svg, "{number}, from {first} to {newest}, changes: {}", line.changes.len());
     }
     if let Some(target) = beside.target {
-        let _ = write!(svg, ", target {}", value(line.unit, target));
+        let _ = write!(svg, ", target {}", line_value(line.unit, target));
     }
     svg.push_str("</title>");
     for mark in [low, f64::midpoint(low, high), high] {
-        let (at, shown) = (y(mark), value(line.unit, mark));
+        let (at, shown) = (y(mark), line_value(line.unit, mark));
         let _ = write!(svg, "<path class=\"grid\" d=\"M{LEFT:.0} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
         let _ = write!(svg, "<text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{shown}</text>", LEFT - 6.0, at + 4.0);
     }
@@ -88,7 +87,7 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
     }
     for (point, seen) in &line.values {
         // Rows of the table have the same links for keyboard users.
-        let (at, shown) = (super::escaped(day(&series.points[*point].at)), value(line.unit, *seen));
+        let (at, shown) = (super::escaped(day(&series.points[*point].at)), line_value(line.unit, *seen));
         let _ = write!(
             svg,
             "<a href=\"#{}{}\" tabindex=\"-1\" aria-label=\"{at}: {shown}\"><circle class=\"seen\" cx=\"{:.1}\" \
@@ -165,13 +164,6 @@ fn days(svg: &mut String, series: &Series, moments: &Moments, x: &impl Fn(usize)
 
 fn day(at: &str) -> &str {
     at.get(..10).unwrap_or(at)
-}
-
-fn value(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::Rate => percent(value),
-        Unit::Time => duration(value.round() as u64),
-    }
 }
 
 /// Range of the chart: values, target and band with some margin; a rate stays within 0 and 1, a time starts at 0.

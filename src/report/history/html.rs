@@ -1,9 +1,9 @@
 //! `history.html`: a page without scripts, newest series first.
 
-use super::{Links, changed, conditions, found_nothing, scenarios, value, when};
+use super::{Links, changed, conditions, found_nothing, scenarios, when};
 use crate::history::{Line, Series, Shown};
 use crate::report::charts::{self, Beside};
-use crate::report::figures::{claimed_share, counted};
+use crate::report::figures::{claimed_share, counted, line_value};
 use crate::report::page;
 use crate::scenario::{Target, parse_target};
 use jiff::Timestamp;
@@ -92,7 +92,7 @@ fn shown(series: &Series, links: &Links, anchors: &str) -> SeriesShown {
     let row = |(index, point): (usize, &Shown)| {
         let figure = |line: &Line| {
             let own = line.values.iter().find(|(at, _)| *at == index);
-            own.map_or_else(|| "–".to_owned(), |(_, seen)| value(line.unit, *seen))
+            own.map_or_else(|| "–".to_owned(), |(_, seen)| line_value(line.unit, *seen))
         };
         PointShown {
             number: index + 1,
@@ -126,7 +126,7 @@ fn trend(series: &Series, line: &Line, anchors: &str) -> Trend {
     Trend {
         name: line.name.clone(),
         target: line.target.clone(),
-        newest: line.values.last().map_or_else(String::new, |(_, seen)| value(line.unit, *seen)),
+        newest: line.values.last().map_or_else(String::new, |(_, seen)| line_value(line.unit, *seen)),
         chart: charts::trend(series, line, &Beside { anchors: anchors.to_owned(), ..beside(series, line) }),
         changes: line.changes.iter().map(|change| (change.point + 1, changed(series, line, change))).collect(),
         unchanged: found_nothing(line),

@@ -9,9 +9,9 @@ mod terminal;
 pub(crate) use html::html;
 pub(crate) use terminal::terminal;
 
-use super::figures::duration;
+use super::figures::{duration, first_names, line_value};
 use crate::history::{Change, Line, RECENT, Series, Shown, Unit};
-use crate::stats::percent::{percent, points};
+use crate::stats::percent::points;
 use crate::trace::text::quote;
 use std::collections::BTreeMap;
 
@@ -26,14 +26,6 @@ pub(crate) struct Links {
 
 /// Maximum number of scenarios named in a heading.
 const NAMED: usize = 4;
-
-/// A value of a line, formatted.
-fn value(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::Rate => percent(value),
-        Unit::Time => duration(value.round() as u64),
-    }
-}
 
 /// Labels as text: `release=1.4.0, arm=blue`; empty without labels.
 fn labelled(labels: &BTreeMap<String, String>) -> String {
@@ -52,12 +44,7 @@ fn when(point: &Shown) -> String {
 /// Short list of a series' scenarios.
 fn scenarios(series: &Series) -> String {
     let newest = series.points.iter().rev().map(|point| &point.scenarios).find(|names| !names.is_empty());
-    let Some(names) = newest else { return "scenarios unknown".to_owned() };
-    let shown: Vec<String> = names.iter().take(NAMED).map(|name| quote(name, 40)).collect();
-    match names.len().saturating_sub(NAMED) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    newest.map_or_else(|| "scenarios unknown".to_owned(), |names| first_names(names.iter(), NAMED))
 }
 
 /// Text shown if no change could be detected, however large.
@@ -111,8 +98,8 @@ fn changed(series: &Series, line: &Line, change: &Change) -> String {
     format!(
         "changed at {}: {} to {} on average ({relative}, {p})",
         when(&series.points[change.point]),
-        value(line.unit, change.before),
-        value(line.unit, change.after),
+        line_value(line.unit, change.before),
+        line_value(line.unit, change.after),
     )
 }
 

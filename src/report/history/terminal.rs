@@ -1,8 +1,8 @@
 //! Terminal output of a history: each series with its lines, oldest and newest value, and changes.
 
-use super::{TOO_FEW, changed, conditions, found_nothing, scenarios, value, when};
+use super::{TOO_FEW, changed, conditions, found_nothing, scenarios, when};
 use crate::history::Series;
-use crate::report::figures::counted;
+use crate::report::figures::{counted, line_value};
 use crate::report::terminal_lines::wrap;
 use std::fmt::Write as _;
 
@@ -32,7 +32,7 @@ pub(crate) fn terminal(series: &[Series], width: usize) -> String {
             let Some(((_, first), (_, newest))) = ends else { continue };
             let target = if line.target.is_empty() { String::new() } else { format!(" {}", line.target) };
             let mean = line.values.iter().map(|(_, value)| value).sum::<f64>() / line.values.len() as f64;
-            let [first, newest, mean] = [*first, *newest, mean].map(|seen| value(line.unit, seen));
+            let [first, newest, mean] = [*first, *newest, mean].map(|seen| line_value(line.unit, seen));
             let said = format!("{}{target}: first {first}, newest {newest}, mean {mean}", line.name);
             wrap(&mut out, &said, width, "  ");
             for change in &line.changes {

@@ -2,7 +2,7 @@
 
 use super::RunRow;
 use crate::gate::Verdict;
-use crate::report::figures::counted;
+use crate::report::figures::{counted, first_names};
 use crate::report::page;
 use serde::Serialize;
 use std::io;
@@ -75,7 +75,7 @@ fn shown(run: &RunRow) -> Shown {
         latest: run.latest,
         suite: if run.broken.is_some() { String::new() } else { run.suite() },
         scenarios: run.scenarios.join(", "),
-        models: super::named(&run.models),
+        models: first_names(run.models.iter(), super::NAMED),
         mode: format!("{}{recorded}", run.mode),
         part: run.part.clone(),
         failures: run.failures(),

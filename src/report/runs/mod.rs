@@ -9,7 +9,7 @@ mod terminal;
 pub(crate) use html::html;
 pub(crate) use terminal::terminal;
 
-use super::figures::{counted, verdict_of};
+use super::figures::{counted, first_names, verdict_of};
 use crate::gate::Verdict;
 use crate::trace::text::quote;
 use serde::Serialize;
@@ -67,7 +67,7 @@ impl RunRow {
     fn suite(&self) -> String {
         match self.scenarios.len() {
             0 => "no scenario".to_owned(),
-            1..=NAMED => named(&self.scenarios),
+            1..=NAMED => first_names(self.scenarios.iter(), NAMED),
             more => counted(more as u64, "scenario"),
         }
     }
@@ -76,19 +76,10 @@ impl RunRow {
     fn failures(&self) -> String {
         match &self.broken {
             Some(why) => format!("broken run folder: {}", quote(why, 160)),
-            None if !self.failed.is_empty() => format!("failed: {}", named(&self.failed)),
+            None if !self.failed.is_empty() => format!("failed: {}", first_names(self.failed.iter(), NAMED)),
             None if self.exit_code == 0 => String::new(),
             None => quote(&self.conclusion, 160),
         }
-    }
-}
-
-/// The first of some names, and the number of further ones.
-fn named(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(NAMED).map(|name| quote(name, 40)).collect();
-    match names.len().saturating_sub(NAMED) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

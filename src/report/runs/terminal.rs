@@ -1,6 +1,7 @@
 //! Terminal list of runs: two lines per run, newest first.
 
 use super::RunRow;
+use crate::report::figures::first_names;
 use crate::report::terminal_lines::wrap;
 use crate::trace::text::quote;
 
@@ -16,7 +17,7 @@ pub(crate) fn terminal(runs: &[RunRow], width: usize) -> String {
         let about = [
             format!("{:<12} {}  {}{latest}", run.verdict().as_str(), run.made(), quote(&run.name, 60)),
             if run.broken.is_some() { String::new() } else { run.suite() },
-            super::named(&run.models),
+            first_names(run.models.iter(), super::NAMED),
             if run.part.is_empty() { String::new() } else { quote(&run.part, 60) },
         ];
         let said: Vec<String> = about.into_iter().filter(|words| !words.is_empty()).collect();

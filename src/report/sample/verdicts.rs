@@ -4,7 +4,7 @@ use super::HOSTILE;
 use super::script::error;
 use crate::gate::{
     CaseCounts, CriterionResult, Draws, ErrorGroup, Evaluation, Excluded, Interval, RUN_VERSION, Redrawn,
-    RequirementCoverage, RetryCounts, Spending, TransitionCount, TransitionCoverage, TrialResult, Unshown,
+    RequirementCoverage, Restarts, RetryCounts, Spending, TransitionCount, TransitionCoverage, TrialResult, Unshown,
     VariantCounts, Verdict, Violation,
 };
 use crate::metric::Check;
@@ -229,6 +229,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
     Evaluation {
         sources: Vec::new(),
         redrawn: Redrawn::default(),
+        restarts: Restarts::default(),
         version: RUN_VERSION,
         exit_code: 3,
         conclusion: "The run is incomplete: trials could not be replayed, and SC-001 fails.".into(),

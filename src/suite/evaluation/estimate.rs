@@ -10,7 +10,7 @@ use super::prospect::{Prospect, prospects};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
 use crate::stats::{ALPHA, Clusters, Sample};
-use crate::suite::recordings::{Spending, spending, unpriced};
+use crate::suite::recordings::{Spending, spending, spending_at_start, unpriced};
 use crate::trace::Arm;
 use crate::trial::Opened;
 use rayon::prelude::*;
@@ -111,6 +111,10 @@ pub(crate) fn estimate(opened: &Opened, plan: &Plan) -> Estimate {
         sum.trials += 1;
         (sum.model, sum.search) = (sum.model + model, sum.search + search);
     }
+    let starts = spending_at_start(opened, plan, plan.trials.iter());
+    recorded.model += starts.model_calls as f64;
+    recorded.search += starts.search_calls as f64;
+    all.add(&starts);
     let (cases, least) = (repetitions.len(), repetitions.values().copied().min().unwrap_or(0));
     let talks: Clusters = turns.iter().map(|turns| (*turns as u64, *turns as u64)).collect();
     let sample = match plan.criteria.estimand {

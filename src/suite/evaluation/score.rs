@@ -108,7 +108,7 @@ pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreE
     let evaluator = RunEvaluator::with_grades(&plan, grades).map_err(|error| ScoreError::Evaluation { file, error })?;
     let evaluator = if for_comparison { evaluator.collecting() } else { evaluator };
     let mut evaluated = add_traces(evaluator, folder, &passages, &mut edits)?;
-    evaluated.evaluation.evidence.extend(edits.told());
+    evaluated.evaluation.evidence.extend(edits.sentences());
     Ok(evaluated)
 }
 
@@ -125,7 +125,7 @@ impl Edits {
     }
 
     /// One sentence for each edited file, shown beside the origin.
-    fn told(self) -> impl Iterator<Item = String> {
+    fn sentences(self) -> impl Iterator<Item = String> {
         let files = self.files.into_iter().map(|file| format!("EDITED BY HAND after the run: {file}"));
         let traces = self.traces.split_first().map(|(first, others)| {
             let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };

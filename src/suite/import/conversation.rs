@@ -306,11 +306,14 @@ fn calls(message: &serde_json::Map<String, Value>) -> Result<Vec<(String, String
         Some(Value::Array(listed)) => {
             for (place, call) in (1..).zip(listed) {
                 let id = call.get("id").and_then(Value::as_str).unwrap_or_default();
-                let function = call
-                    .get("function")
-                    .ok_or_else(|| MessageError::Call { call: format!("its call {place}"), member: "function" })?;
-                let (tool, arguments) = function_call(function)
-                    .ok_or_else(|| MessageError::Call { call: format!("its call {place}"), member: "name" })?;
+                let (tool, arguments) = match (call.get("function"), call.get("custom")) {
+                    (Some(function), _) => function_call(function),
+                    (None, Some(custom)) => custom_call(custom),
+                    (None, None) => {
+                        return Err(MessageError::Call { call: format!("its call {place}"), member: "function" });
+                    }
+                }
+                .ok_or_else(|| MessageError::Call { call: format!("its call {place}"), member: "name" })?;
                 calls.push((id.to_owned(), tool, arguments));
             }
         }
@@ -322,6 +325,12 @@ fn calls(message: &serde_json::Map<String, Value>) -> Result<Vec<(String, String
         calls.push((String::new(), tool, arguments));
     }
     Ok(calls)
+}
+
+/// Tool and arguments of a call of a custom tool, whose input is text; `None` without a name.
+fn custom_call(custom: &Value) -> Option<(String, Value)> {
+    let input = custom.get("input").cloned().unwrap_or_default();
+    Some((custom.get("name").and_then(Value::as_str)?.to_owned(), serde_json::json!({ "input": input })))
 }
 
 /// Tool and arguments of a call; `None` without a name.

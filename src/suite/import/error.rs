@@ -91,6 +91,12 @@ pub enum ConversationError {
         /// The error.
         mistake: MessageError,
     },
+    /// Its JSON is nested too deeply.
+    #[error("its JSON is nested deeper than 127 levels")]
+    TooDeep,
+    /// The answer is in a member that is not read.
+    #[error("its messages end without an answer, and `{0}` beside them is not read: append the answer to the messages")]
+    ReplyBeside(&'static str),
     /// It has no turn.
     #[error("nobody asks anything and nobody answers in it")]
     Empty,

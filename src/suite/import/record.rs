@@ -38,8 +38,10 @@ pub(super) struct Record {
 /// If the text is not JSON or JSON lines, repeats a member name, or is empty.
 pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let values = serde_json::Deserializer::from_slice(text).into_iter().collect::<Result<Vec<Distinct>, _>>()?;
-    let values: Vec<Value> = values.into_iter().map(|Distinct(value)| value).collect();
+    let values = match values(text) {
+        Err(why) if why.to_string().contains("recursion limit exceeded") => values(&without_too_deep(text))?,
+        values => values?,
+    };
     // A single list is the whole file; otherwise, each line is an item.
     let items = match <[Value; 1]>::try_from(values) {
         Ok([Value::Array(items)]) => items,
@@ -61,6 +63,68 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
         }
     }
     if records.is_empty() { Err(ImportError::Empty) } else { Ok(records) }
+}
+
+/// The JSON values of a text, one after the other.
+fn values(text: &[u8]) -> Result<Vec<Value>, serde_json::Error> {
+    let values = serde_json::Deserializer::from_slice(text).into_iter();
+    values.map(|value| value.map(|Distinct(value)| value)).collect()
+}
+
+/// Greatest depth that is parsed.
+const DEEPEST: usize = 127;
+/// What replaces a conversation that is nested deeper.
+const TOO_DEEP: &str = "\0nested too deeply";
+
+/// The text with each too deeply nested conversation replaced by [`TOO_DEEP`]: an item of the list that the file is, or
+/// a value after another.
+fn without_too_deep(text: &[u8]) -> Vec<u8> {
+    let outside = usize::from(text.trim_ascii_start().first() == Some(&b'['));
+    let (mut depth, mut deepest, mut start, mut copied) = (0_usize, 0, 0, 0);
+    let (mut quoted, mut escaped) = (false, false);
+    let mut out = Vec::with_capacity(text.len());
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'[' | b'{' => {
+                if depth == outside {
+                    (start, deepest) = (at, 0);
+                }
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => {
+                depth = depth.saturating_sub(1);
+                if depth == outside && deepest > DEEPEST {
+                    out.extend_from_slice(&text[copied..start]);
+                    out.extend_from_slice(Value::from(TOO_DEEP).to_string().as_bytes());
+                    copied = at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    out.extend_from_slice(&text[copied..]);
+    out
+}
+
+/// Members in which logs keep the answer beside the messages.
+const REPLIES: [&str; 4] = ["response", "output", "completion", "choices"];
+
+/// The member with the answer, if the messages end with a query or a result.
+fn reply_beside(messages: &[Value], record: &Record, object: &Map<String, Value>) -> Option<&'static str> {
+    let mapping = &record.mapping;
+    let named = |message: &Value, key: &str| message.get(key).and_then(Value::as_str).map(str::to_owned);
+    let asks = |message: &Value| {
+        let role = named(message, "role").or_else(|| named(message, "type")).unwrap_or_default();
+        let closes = named(message, "content").is_some_and(|words| mapping.closing.is_no_query(&words));
+        ["user", "human", "tool", "function"].contains(&mapping.role(&role)) && !closes
+    };
+    messages.last().filter(|last| record.reward.is_none() && asks(last))?;
+    REPLIES.into_iter().find(|name| object.get(*name).is_some_and(|value| !value.is_null()))
 }
 
 /// Members read beside the messages; others are ignored, and listed.
@@ -117,12 +181,16 @@ fn record(item: Value, mapping: &Mapping) -> Record {
             record.times = times(&object).collect();
             record.messages = match (beside(&object, &mut record), given) {
                 (Err(mistake), _) => Err(mistake),
-                (Ok(()), Some(Value::Array(messages))) => Ok(messages),
+                (Ok(()), Some(Value::Array(messages))) => match reply_beside(&messages, &record, &object) {
+                    Some(name) => Err(ConversationError::ReplyBeside(name)),
+                    None => Ok(messages),
+                },
                 (Ok(()), Some(other)) => Err(WrongMember::new("messages", &other, "a list").into()),
                 (Ok(()), None) => Err(ConversationError::NoMessages),
             };
             record
         }
+        Value::String(text) if text == TOO_DEEP => Record::of(Err(ConversationError::TooDeep)),
         other => Record::of(Err(ConversationError::NoConversation(Kind::of(&other)))),
     }
 }
@@ -228,6 +296,43 @@ mod tests {
         assert_eq!(heard, ["human", "user", "user"]);
         let mistake = super::records(br#"[{"mapping": {"rolls": {}}}, []]"#).expect_err("unknown").to_string();
         assert!(mistake.contains("`mapping.rolls` is not known"), "{mistake}");
+    }
+
+    #[test]
+    fn a_conversation_that_is_nested_too_deeply_is_an_error_and_the_others_are_read() {
+        let deep = |levels: usize| {
+            let nested = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+            format!(r#"{{"messages": [], "note": "a \" ] }}", "more": {nested}}}"#)
+        };
+        let good = r#"{"messages": []}"#;
+        for text in [
+            format!("{good}\n{}\n{good}\n", deep(127)),
+            format!("[{good}, {}, {good}]", deep(126)),
+            format!("[\n{good},\n{},\n{good}]", deep(5000)),
+        ] {
+            let read: Vec<bool> =
+                records(text.as_bytes()).expect("a file").iter().map(|one| one.messages.is_ok()).collect();
+            assert_eq!(read, [true, false, true]);
+            let records = records(text.as_bytes()).expect("a file");
+            let told = records[1].messages.as_ref().expect_err("too deep").to_string();
+            assert_eq!(told, "its JSON is nested deeper than 127 levels");
+        }
+        assert!(records(deep(126).as_bytes()).expect("a file")[0].messages.is_ok());
+    }
+
+    #[test]
+    fn an_answer_beside_the_messages_is_an_error_unless_they_end_with_one() {
+        let ends = |role: &str, beside: &str| {
+            let text = format!(r#"[{{"messages": [{{"role": "{role}", "content": "x"}}], {beside}}}]"#);
+            records(text.as_bytes()).expect("a file")[0].messages.as_ref().map(Vec::len).map_err(ToString::to_string)
+        };
+        let told = ends("user", r#""response": "So.""#).expect_err("an answer beside");
+        assert!(told.contains("`response` beside them is not read"), "{told}");
+        assert!(ends("tool", r#""choices": [{}]"#).is_err());
+        assert_eq!(ends("assistant", r#""response": "So.""#), Ok(1));
+        assert_eq!(ends("user", r#""response": null"#), Ok(1));
+        assert_eq!(ends("user", r#""response": "So.", "reward": 1"#), Ok(1));
+        assert_eq!(ends("bot", r#""mapping": {"roles": {"bot": "assistant"}}, "output": "So.""#), Ok(1));
     }
 
     #[test]

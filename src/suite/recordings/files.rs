@@ -1,7 +1,8 @@
 //! Finds the cassettes that paths refer to.
 
 use super::FileError;
-use crate::platform::files;
+use crate::platform::files::{self, Entry};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A cassette on disk.
@@ -20,9 +21,10 @@ pub(crate) struct CassetteFile {
 /// # Errors
 /// If a path does not exist or cannot be read, or nothing is found.
 pub(crate) fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFile>, FileError> {
+    let below = |entry: &Entry| Ok(entry.is_folder || entry.path.extension().is_some_and(|end| end == "yaml"));
     let mut found = Vec::new();
     for path in paths {
-        descend(&here.join(path), &mut found)?;
+        walk(&here.join(path), &below, &mut found)?;
     }
     found.sort();
     found.dedup();
@@ -40,7 +42,12 @@ pub(crate) fn cassettes(here: &Path, paths: &[PathBuf]) -> Result<Vec<CassetteFi
     Ok(found.into_iter().map(file).collect())
 }
 
-fn descend(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
+/// Adds the file at `path`, or the files below it that `below` accepts, in the folders that it accepts.
+pub(super) fn walk(
+    path: &Path,
+    below: &dyn Fn(&Entry) -> io::Result<bool>,
+    found: &mut Vec<PathBuf>,
+) -> Result<(), FileError> {
     let unreadable = |error| FileError::Read { path: path.to_owned(), error };
     if !path.is_dir() {
         files::metadata(path).map_err(unreadable)?;
@@ -48,9 +55,8 @@ fn descend(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
         return Ok(());
     }
     for entry in files::entries(path).map_err(unreadable)? {
-        let (is_folder, entry) = (entry.is_folder, entry.path);
-        if is_folder || entry.extension().is_some_and(|end| end == "yaml") {
-            descend(&entry, found)?;
+        if below(&entry).map_err(unreadable)? {
+            walk(&entry.path, below, found)?;
         }
     }
     Ok(())

@@ -26,6 +26,7 @@ mod resend;
 mod scan;
 mod spending;
 mod staleness;
+mod starts;
 mod writable;
 
 pub(crate) use diff::{DiffError, ServiceDiff, diff};
@@ -37,6 +38,7 @@ pub(crate) use rekey::rekey;
 pub(crate) use scan::{known_secrets, scan, scan_files};
 pub(crate) use spending::{Spending, spending, unbounded, unpriced};
 pub(crate) use staleness::{Ages, broken, lane_file, notes, unrecorded};
+pub(crate) use starts::{spending_at_start, start_lanes};
 pub(crate) use writable::{Unwritable, writable, writable_folders};
 
 use std::io;

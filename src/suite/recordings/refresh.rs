@@ -4,7 +4,8 @@
 //! others.
 
 use super::spending::{Spending, spending};
-use super::staleness::{Ages, stale};
+use super::staleness::{Ages, old_starts, stale};
+use super::starts::spending_at_start;
 use crate::plan::Plan;
 use crate::trace::{TrialEnd, TrialErrorKind};
 use crate::trial::Opened;
@@ -51,7 +52,8 @@ pub(crate) fn refresh(opened: &Opened, plan: &Plan, missed: bool, ages: Option<A
         }
     }
     if let Some(ages) = ages {
-        let mut old = BTreeSet::new();
+        let mut old: BTreeSet<usize> =
+            old_starts(opened, plan, ages).into_iter().map(|(scenario, ..)| scenario).collect();
         for (index, why) in stale(opened, plan, ages) {
             old.extend(why.old.map(|_| plan.trials[index].scenario));
             add(index, if why.old.is_some() { "too old" } else { "drifted" });
@@ -86,6 +88,8 @@ impl Refresh {
     /// Estimates re-recording these trials.
     pub(crate) fn cost(&self, opened: &Opened, plan: &Plan) -> RefreshCost {
         let mut cost = RefreshCost::default();
+        let trials = self.trials.iter().map(|index| &plan.trials[*index]);
+        cost.spending.add(&spending_at_start(opened, plan, trials));
         let mut means: BTreeMap<usize, Option<(Spending, u64)>> = BTreeMap::new();
         for index in &self.trials {
             let trial = &plan.trials[*index];

@@ -1,8 +1,9 @@
 //! Finds secrets in files; reports position and kind, never the value.
 
 use super::FileError;
+use super::files::walk;
 use crate::cassette::{self, Find, Redactor};
-use crate::platform::files;
+use crate::platform::files::{self, Entry};
 use crate::scenario::Project;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,30 +40,14 @@ pub(crate) fn scan(file: &Path, redactor: &Redactor) -> Result<Vec<Find>, FileEr
 /// # Errors
 /// If a path does not exist or cannot be read.
 pub(crate) fn scan_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
+    let below = |entry: &Entry| {
+        Ok(if entry.is_folder { !entry.path.ends_with(".git") } else { entry.path.symlink_metadata()?.is_file() })
+    };
     let mut found = Vec::new();
     for path in paths {
-        collect(path, &mut found)?;
+        walk(path, &below, &mut found)?;
     }
     found.sort();
     found.dedup();
     Ok(found)
-}
-
-fn collect(path: &Path, found: &mut Vec<PathBuf>) -> Result<(), FileError> {
-    let unreadable = |error| FileError::Read { path: path.to_owned(), error };
-    if !path.is_dir() {
-        files::metadata(path).map_err(unreadable)?;
-        found.push(path.to_owned());
-        return Ok(());
-    }
-    for entry in files::entries(path).map_err(unreadable)? {
-        if entry.is_folder {
-            if !entry.path.ends_with(".git") {
-                collect(&entry.path, found)?;
-            }
-        } else if entry.path.symlink_metadata().map_err(unreadable)?.is_file() {
-            found.push(entry.path);
-        }
-    }
-    Ok(())
 }

@@ -3,6 +3,7 @@
 //! Nothing here is part of a report: the same run gives the same bytes on another day.
 
 use super::drift::{Compared, RequestPart, drifted};
+use super::starts::start_lanes;
 use crate::cassette::{self, Cassette, CassetteError};
 use crate::plan::{self, Plan, PlannedScenario, PlannedTrial, Selection};
 use crate::platform::files;
@@ -86,9 +87,20 @@ pub(crate) fn stale(opened: &Opened, plan: &Plan, ages: Ages) -> BTreeMap<usize,
     lanes.collect()
 }
 
+/// Recorded starts of processes that are too old: the scenario's index, the lane's name, and its time.
+pub(super) fn old_starts(opened: &Opened, plan: &Plan, ages: Ages) -> Vec<(usize, String, Timestamp)> {
+    let lanes = start_lanes(plan, &opened.cassettes).into_iter();
+    let recorded = lanes.filter_map(|lane| {
+        let at = lane.recording(&opened.loaded.root).ok()??.header.recorded_at;
+        Some((lane.scenario, lane.name, at))
+    });
+    recorded.filter(|(.., at)| ages.too_old(*at)).collect()
+}
+
 /// Notes on stale and unused recordings, by scenario.
 pub(crate) fn notes(opened: &Opened, plan: &Plan, ages: Ages) -> Vec<Diagnostic> {
     let stale = stale(opened, plan, ages);
+    let starts = old_starts(opened, plan, ages);
     let mut notes = Vec::new();
     for (number, scenario) in plan.scenarios.iter().enumerate() {
         let lanes: Vec<(&PlannedTrial, &Stale)> = stale
@@ -99,6 +111,7 @@ pub(crate) fn notes(opened: &Opened, plan: &Plan, ages: Ages) -> Vec<Diagnostic>
         let refresh = format!("record them again: ragcheck cassette refresh --stale {}", scenario.file);
         let mut old: Vec<(Timestamp, &str)> =
             lanes.iter().filter_map(|(trial, stale)| Some((stale.old?, trial.id.as_str()))).collect();
+        old.extend(starts.iter().filter(|(of, ..)| *of == number).map(|(_, lane, at)| (*at, lane.as_str())));
         old.sort_unstable();
         if let Some((at, trial)) = old.first() {
             let (are, limit) = (are(old.len()), ages.limit());
@@ -144,11 +157,13 @@ fn unused(opened: &Opened, plan: &Plan, scenario: usize) -> Option<Diagnostic> {
     const SHOWN: usize = 3;
     let planned = &plan.scenarios[scenario];
     let trials = plan.trials.iter().filter(|trial| trial.scenario == scenario);
-    let wanted: BTreeSet<_> = trials.map(|trial| recorded_at(opened.trial(plan, trial))).collect();
+    let starts = start_lanes(plan, &opened.cassettes).into_iter().filter(|lane| lane.scenario == scenario);
+    let wanted: BTreeSet<_> =
+        trials.map(|trial| recorded_at(opened.trial(plan, trial))).chain(starts.map(|lane| lane.path)).collect();
     let folder = opened.cassettes.join(&planned.name);
     let below =
         |folder: &Path| -> Vec<_> { files::entries(folder).into_iter().flatten().map(|entry| entry.path).collect() };
-    let files = below(&folder).into_iter().flat_map(|case| below(&case));
+    let files = below(&folder).into_iter().flat_map(|entry| if entry.is_dir() { below(&entry) } else { vec![entry] });
     let mut left: Vec<_> = files
         .filter(|file| file.extension().is_some_and(|end| end == "yaml") && !wanted.contains(file))
         .filter_map(|file| Some(file.strip_prefix(&folder).ok()?.with_extension("").display().to_string()))
@@ -196,6 +211,21 @@ pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnosti
         }
     });
     let (mut errors, lacking): (Vec<Diagnostic>, Vec<(&PlannedTrial, String)>) = found.partition_map(|one| one);
+    errors.extend(start_lanes(&plan, &folder_of(loaded, cassettes)).into_iter().filter_map(|lane| {
+        let file = &plan.scenarios[lane.scenario].file;
+        let help = format!("fix it, or record it again: ragcheck run {file} --mode record");
+        let problem = match lane.recording(&loaded.root) {
+            Ok(cassette) => {
+                let problem = cassette?.requests().into_iter().find_map(|request| request.problem)?;
+                return Some(
+                    Diagnostic::error("incomplete-request", file, format!("a request of {}: {problem}", lane.name))
+                        .with_help(help),
+                );
+            }
+            Err(problem) => problem.to_string(),
+        };
+        Some(Diagnostic::error("broken-recording", file, problem).with_help(help))
+    }));
     let mut incomplete: BTreeMap<(usize, String), Vec<&str>> = BTreeMap::new();
     for (trial, problem) in lacking {
         incomplete.entry((trial.scenario, problem)).or_default().push(&trial.id);

@@ -3,19 +3,21 @@
 
 use crate::trace::{Event, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What};
 use crate::trial::outcome::error;
-use crate::trial::proxy::{MODEL_MOUNT, Refused};
+use crate::trial::proxy::{Asked, MODEL_MOUNT, Refused};
 use std::net::SocketAddr;
 
 /// Requests that reached the proxy in one trial.
 pub(super) struct Heard<'t> {
     /// Listening address of the proxy.
     pub(super) proxy: SocketAddr,
-    /// Number of forwarded requests.
-    pub(super) asked: u32,
+    /// Forwarded requests.
+    pub(super) asked: Asked,
     /// Refused requests that may not be refused, each listed once.
     pub(super) refused: &'t [Refused],
-    /// Number of exchanges in the recording; `None` outside replay.
-    pub(super) recorded: Option<usize>,
+    /// A request of no trial, while trials ran side by side.
+    pub(super) stray: Option<&'t Refused>,
+    /// Requests in the recording; `None` outside replay.
+    pub(super) recorded: Option<Asked>,
     /// Whether the case declares that the agent sends no request.
     pub(super) asks_nothing: bool,
 }
@@ -23,7 +25,12 @@ pub(super) struct Heard<'t> {
 impl Heard<'_> {
     /// Why the trial cannot be judged. A refused request comes first, because other failures may follow from it.
     pub(super) fn problem(&self, events: &[Event], end: &TrialEnd) -> Option<Box<TrialError>> {
-        let (kind, message, mut detail) = if let [first, others @ ..] = self.refused {
+        let (kind, message, mut detail) = if let Some(stray) = self.stray {
+            let detail = "trials run side by side while the agent sends the `traceparent` of its turn with every request; this \
+                          one may belong to any of them, and the others of this run run one after another: forward the header \
+                          always, or run with `--jobs 1`";
+            (TrialErrorKind::ProxyRefused, stray.to_string(), vec![detail.to_owned()])
+        } else if let [first, others @ ..] = self.refused {
             let mut detail: Vec<String> = others.iter().map(ToString::to_string).collect();
             detail.push(
                 "nobody answered that request, so the trial says nothing about the agent; where a refusal does not \
@@ -31,8 +38,9 @@ impl Heard<'_> {
                     .to_owned(),
             );
             (TrialErrorKind::ProxyRefused, first.to_string(), detail)
-        } else if *end == TrialEnd::Completed && self.asked == 0 && !self.asks_nothing {
-            let (message, detail) = self.nothing_asked()?;
+        } else if *end == TrialEnd::Completed && self.asked.completions == 0 && !self.asks_nothing {
+            let (message, detail) =
+                if self.asked.requests == 0 { self.nothing_asked() } else { self.model_not_asked() }?;
             (TrialErrorKind::NothingAsked, message, vec![detail])
         } else {
             return None;
@@ -58,15 +66,43 @@ impl Heard<'_> {
             let message = format!("no request came: the agent asked nothing here; is its base URL {base}?");
             return Some((message, "a case that is answered without a request says `asks_nothing: true`".to_owned()));
         };
-        let exchanges = match recorded {
-            0 => return None,
-            1 => "1 recorded exchange was".to_owned(),
-            more => format!("{more} recorded exchanges were"),
-        };
-        let message = format!(
-            "no request came to the proxy; {exchanges} not asked for: does the agent still go to the provider itself?"
-        );
+        let missing = not_asked_for(recorded.requests, "exchange")?;
+        let message =
+            format!("no request came to the proxy; {missing}: does the agent still go to the provider itself?");
         Some((message, format!("start the agent with the base URL {base}")))
+    }
+
+    /// Message and remedy for an agent that asked for anything but the recorded completions: embeddings, or a list of
+    /// models. `None` if there are none.
+    fn model_not_asked(&self) -> Option<(String, String)> {
+        let missing = not_asked_for(self.recorded?.completions, "completion")?;
+        let message = format!(
+            "no request for a completion came to the proxy; {missing}: does the agent still go to its model itself?"
+        );
+        let base = format!("http://{}{MODEL_MOUNT}", self.proxy);
+        let remedy = format!(
+            "start the agent with the base URL {base} for its model too; record again if it answers this case without its \
+             model now"
+        );
+        Some((message, remedy))
+    }
+
+    /// Note for a trial that is judged although no completion passed the proxy.
+    pub(super) fn note(&self, end: &TrialEnd) -> Option<String> {
+        let silent = self.asked.completions == 0 && self.asked.requests > 0;
+        (silent && *end == TrialEnd::Completed).then(|| {
+            "no request for a completion came: if the agent asks its model elsewhere, a replay does not repeat that"
+                .to_owned()
+        })
+    }
+}
+
+/// Part of a message; `None` if there are none.
+fn not_asked_for(count: usize, what: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 recorded {what} was not asked for")),
+        more => Some(format!("{more} recorded {what}s were not asked for")),
     }
 }
 
@@ -74,9 +110,17 @@ impl Heard<'_> {
 mod tests {
     use super::*;
 
-    fn told(asked: u32, recorded: Option<usize>, asks_nothing: bool) -> Option<String> {
+    fn completions(count: usize) -> Asked {
+        Asked { requests: count, completions: count }
+    }
+
+    fn told(asked: usize, recorded: Option<usize>, asks_nothing: bool) -> Option<String> {
+        problem(completions(asked), recorded.map(completions), asks_nothing)
+    }
+
+    fn problem(asked: Asked, recorded: Option<Asked>, asks_nothing: bool) -> Option<String> {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let heard = Heard { proxy, asked, refused: &[], recorded, asks_nothing };
+        let heard = Heard { proxy, asked, refused: &[], stray: None, recorded, asks_nothing };
         heard.problem(&[], &TrialEnd::Completed).map(|problem| problem.message)
     }
 
@@ -97,9 +141,30 @@ mod tests {
     }
 
     #[test]
+    fn a_replay_without_the_recorded_completions_is_told_whatever_else_was_asked() {
+        let list = Asked { requests: 1, completions: 0 };
+        let both = Asked { requests: 2, completions: 1 };
+        let message = problem(list, Some(both), false).expect("a problem");
+        assert!(
+            message.contains("no request for a completion came to the proxy; 1 recorded completion was"),
+            "{message}"
+        );
+        assert_eq!(problem(list, Some(list), false), None, "nothing more was recorded");
+        assert_eq!((problem(list, None, false), problem(both, Some(both), false)), (None, None));
+        let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
+        let note = |asked| {
+            Heard { proxy, asked, refused: &[], stray: None, recorded: None, asks_nothing: false }
+                .note(&TrialEnd::Completed)
+        };
+        assert!(note(list).is_some_and(|note| note.starts_with("no request for a completion came")));
+        assert_eq!((note(both), note(Asked::default())), (None, None));
+    }
+
+    #[test]
     fn another_end_of_the_trial_stands_where_nothing_was_refused() {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let heard = Heard { proxy, asked: 0, refused: &[], recorded: None, asks_nothing: false };
+        let heard =
+            Heard { proxy, asked: Asked::default(), refused: &[], stray: None, recorded: None, asks_nothing: false };
         let unreached = TrialEnd::Error(*error(TrialErrorKind::Provider, "the agent was not reached", Vec::new()));
         assert_eq!(heard.problem(&[], &unreached), None);
     }

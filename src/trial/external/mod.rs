@@ -2,13 +2,14 @@
 //!
 //! In all three modes the agent is a real process: turns are posted to it over HTTP, and its requests to models and
 //! search services pass through a proxy on loopback. Behind the proxy are the providers, the providers and a recorder,
-//! or a cassette. `agents` says where the agent runs: in a process of its own for each worker, or elsewhere, one trial
-//! at a time.
+//! or a cassette. `agents` says where the agent runs: in a process of its own for each worker, or elsewhere. `start` is
+//! what a process asks before its first turn.
 
 mod agents;
 mod heard;
 mod services;
 mod setup;
+mod start;
 
 pub(crate) use agents::{Agents, Contact, NoContact, Place};
 pub(super) use setup::ExternalSetup;
@@ -16,17 +17,21 @@ pub(crate) use setup::agents_named;
 
 use crate::cassette::{Cassette, LocalTimes, Minted};
 use crate::flow::Abort;
-use crate::flow::external::{Endpoint, Life, Pace, SILENCE, Session, Trouble, reset};
+use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Session, Silence, Trouble, reset};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
+use crate::provider::EXACT;
 use crate::settings::Auth;
-use crate::trace::{Arm, Evidence, Mode, Trace, TrialEnd, TrialError, TrialErrorKind, version_of};
+use crate::trace::{
+    Arm, Event, Evidence, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
+    version_of,
+};
 use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport};
 use crate::trial::live;
 use crate::trial::opened::{Opened, Trial};
 use crate::trial::outage::{Origin, with_outage};
 use crate::trial::outcome::{Finished, aborted, error, foreign, redacted, replayed, unusable};
-use crate::trial::proxy::{Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
+use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::{Keys, LiveAccess, paces_of, targets};
 use crate::trial::tariff::tariff_of;
@@ -78,8 +83,8 @@ struct Course<'p> {
     clock: Arc<dyn Clock>,
     pace: &'p dyn Pace,
     evidence: Evidence,
-    /// Number of exchanges in the replayed recording; `None` outside replay.
-    recorded: Option<usize>,
+    /// Requests in the replayed recording; `None` outside replay.
+    recorded: Option<Asked>,
 }
 
 /// Result of one trial with the agent.
@@ -90,17 +95,26 @@ struct Ran {
     printed: Option<String>,
 }
 
+/// The requests in a recording.
+fn asked_in(cassette: &Cassette) -> Asked {
+    let mut asked = Asked::default();
+    for exchange in &cassette.exchanges {
+        asked.count(exchange.service == Service::Model.as_str() && exchange.profile != EXACT.name);
+    }
+    asked
+}
+
 /// Waits until a trial of an external agent may run.
 pub(super) async fn place(opened: &Opened, planned: &PlannedTrial) -> Place {
     opened.agents.place(opened.agent(planned)).await
 }
 
 /// Runs one trial of an external agent in its place.
-pub(super) async fn run(trial: Trial<'_>, doing: Doing, _place: &Place) -> Finished {
+pub(super) async fn run(trial: Trial<'_>, doing: Doing, place: &Place) -> Finished {
     let Some((outside, case)) = trial.opened.agent(trial.planned).zip(trial.case()) else {
         return trial.failed(&foreign());
     };
-    let work = Work { trial, outside, case };
+    let work = Work { trial, outside, case, place };
     let done = match doing {
         Doing::Live => work.live().await,
         Doing::Record => work.record().await,
@@ -116,11 +130,12 @@ struct Work<'a> {
     trial: Trial<'a>,
     outside: &'a ExternalSetup,
     case: &'a ResolvedCase,
+    place: &'a Place,
 }
 
 impl Work<'_> {
     async fn live(&self) -> Outcome {
-        let LiveAccess { clock, transport } = self.access()?;
+        let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
         let times = Arc::new(LocalTimes::recording());
         let vars = Arc::new(Vars::new(Vec::new(), BTreeMap::new()));
         let tap = Arc::new(Tap::new(transport));
@@ -136,11 +151,10 @@ impl Work<'_> {
     }
 
     async fn record(&self) -> Outcome {
-        let LiveAccess { clock, transport } = self.access()?;
+        let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), BTreeMap::new()));
         let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(&vars)));
-        let mut subject = self.trial.subject(&self.outside.declared);
-        subject.providers = self.outside.services.answered_by();
+        let subject = self.outside.subject(self.trial);
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.trial.opened.redactor()));
         let tap = Arc::new(Tap::new(recorder.transport()));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
@@ -173,7 +187,7 @@ impl Work<'_> {
         let header = cassette.header.clone();
         let evidence = replayed(&cassette, &self.outside.declared.model.name);
         let pace = &Recorded(LocalTimes::replaying(cassette.stages.clone()));
-        let recorded = Some(cassette.exchanges.len());
+        let recorded = Some(asked_in(&cassette));
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), header.vars.clone()));
         let clock: Arc<dyn Clock> = Arc::new(FixedClock::at(header.recorded_at));
         let replay =
@@ -198,8 +212,8 @@ impl Work<'_> {
         Ok(Finished { unused, printed, ..Finished::of(trace) })
     }
 
-    /// Access to the providers, with the limits of the run.
-    fn access(&self) -> Result<LiveAccess, Box<TrialError>> {
+    /// Access to the providers, with the limits of the run; a simulator also gets the seed and the fault.
+    fn access(&self, told: (u64, Option<&str>)) -> Result<LiveAccess, Box<TrialError>> {
         let (opened, planned, declared) = (self.trial.opened, self.trial.planned, &self.outside.declared);
         let (services, timeout) = (&self.outside.services, *declared.limits.request);
         let mut targets = targets(opened, &services.providers(), timeout, Keys::TheAgents).map_err(unusable)?;
@@ -207,7 +221,7 @@ impl Work<'_> {
         let live =
             LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| unusable(SetupError::from(why)))?;
         let (paces, tariff) = (paces_of(opened, &services.providers()), tariff_of(opened, planned));
-        Ok(LiveAccess::new(&live, (planned.seed, self.trial.fault()), paces, &opened.budget, tariff))
+        Ok(LiveAccess::new(&live, told, paces, &opened.budget, tariff))
     }
 
     /// Client for the agent at `endpoint`. The session enforces the turn limit and waits the same time again for the
@@ -236,9 +250,10 @@ impl Work<'_> {
     /// Runs the trial, a reset and then turn by turn, with access to the services behind the proxy.
     async fn run(&self, course: Course<'_>) -> Result<Ran, Box<TrialError>> {
         let Course { doing, fresh, way, tap, vars, clock, pace, evidence, recorded } = course;
-        let (setup, planned, opened) = (self.outside, self.trial.planned, self.trial.opened);
-        let folder = opened.loaded.root.as_path();
-        let lease = opened.agents.lease(Wanted { setup, trial: planned, doing, fresh, folder, clock: &clock }).await?;
+        let (setup, opened) = (self.outside, self.trial.opened);
+        let access = || self.access((self.trial.plan.seed, None));
+        let wanted = Wanted { setup, trial: self.trial, doing, fresh, clock: &clock, access: &access };
+        let lease = opened.agents.lease(wanted).await?;
         let process = lease.process();
         let settings = &setup.settings(process.map(Process::port));
         if let Some(endpoint) = &settings.reset {
@@ -249,7 +264,14 @@ impl Work<'_> {
             Some(lines) => lines,
             None => self.to_agent(&settings.target.endpoint, doing, &clock)?,
         };
-        let serving: Serving = lease.proxy.serve(way, &setup.hosts, setup.services.mounts());
+        let silence = match evidence.mode {
+            Mode::Live if opened.agents.watches(self.trial) => Silence::Always,
+            Mode::Live => Silence::IfBusy,
+            Mode::Replay | Mode::Imported => Silence::Unchecked,
+        };
+        let traced = self.place.traced();
+        let trace = traced.as_ref().map(|traced| traced.id().to_owned());
+        let serving: Serving = lease.proxy.serve(way, &setup.hosts, setup.services.mounts(), traced);
         let mut session = Session {
             settings,
             trial: &self.trial.planned.id,
@@ -260,7 +282,8 @@ impl Work<'_> {
             life: process.map(|process| process as &dyn Life),
             tap: Arc::clone(&tap),
             clock,
-            silence: (evidence.mode == Mode::Live).then_some(SILENCE),
+            silence,
+            trace,
             pace,
             words: &*vars,
             events: Vec::new(),
@@ -272,18 +295,26 @@ impl Work<'_> {
             Ok(()) => TrialEnd::Completed,
             Err(trouble) => TrialEnd::Error(*self.error_of(trouble)),
         };
-        let (asked, refused, early) = (serving.asked(), serving.refused(), serving.before());
+        // What the agent still sends belongs to no trial.
+        tap.close();
+        if process.is_none() && end != TrialEnd::Completed {
+            session.abandoned().await;
+        }
+        let requests = serving.requests();
         drop(serving);
         let (proxy, printed) = (lease.proxy.address(), process.map(Process::printed));
         let live = evidence.mode == Mode::Live;
         let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
-            refused.into_iter().partition(|one| one.is_among(&self.outside.may_refuse));
-        let asks_nothing = self.case.asks_nothing;
-        let heard = Heard { proxy, asked, refused: &refused, recorded, asks_nothing };
+            requests.refused.into_iter().partition(|one| one.is_among(&self.outside.may_refuse));
+        let (asked, stray, asks_nothing) = (requests.asked, requests.stray.as_ref(), self.case.asks_nothing);
+        let heard = Heard { proxy, asked, refused: &refused, stray, recorded, asks_nothing };
         let end = heard.problem(&session.events, &end).map_or(end, |problem| TrialEnd::Error(*problem));
+        let silent = heard.note(&end);
         let mut trace = self.trial.trace(evidence, end);
-        trace.notes = allowed.iter().map(|one| format!("{one} (`target.may_refuse`)")).collect();
-        if live && early > 0 {
+        trace.notes = lease.notes().to_vec();
+        trace.notes.extend(allowed.iter().map(|one| format!("{one} (`target.may_refuse`)")).chain(silent));
+        if live && requests.before > 0 {
+            let early = requests.before;
             let requests = if early == 1 { "1 request".to_owned() } else { format!("{early} requests") };
             trace.notes.push(format!(
                 "before this trial, {requests} of the agent came when no trial ran, and nothing was answered: it may \
@@ -293,6 +324,11 @@ impl Work<'_> {
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
         trace.version = version_of(&trace.events).max(trace.end.version());
+        trace.restart = process.and_then(|_| match &trace.end {
+            TrialEnd::Error(_) => Some(RestartCause::TrialError),
+            TrialEnd::Completed if has_crashed(&trace.events) => Some(RestartCause::Crashed),
+            TrialEnd::Completed => setup.restarts.then_some(RestartCause::Declared),
+        });
         if trace.end == TrialEnd::Completed {
             lease.release();
         }
@@ -333,6 +369,14 @@ impl Work<'_> {
 fn vars_lines(minted: &[Minted]) -> Vec<String> {
     let head = (!minted.is_empty()).then(|| MINTED.to_owned());
     head.into_iter().chain(minted.iter().map(|one| format!("  {one}"))).collect()
+}
+
+/// Whether the agent's process ended in a turn.
+fn has_crashed(events: &[Event]) -> bool {
+    events.iter().any(|event| match &event.what {
+        What::TurnEnded(ended) => matches!(&ended.outcome, TurnOutcome::Failed { kind, .. } if kind == CRASHED),
+        _ => false,
+    })
 }
 
 /// Runs all conversations of a case, one after another.

@@ -8,8 +8,9 @@ use crate::scenario::Project;
 use crate::scenario::external::{ExternalAgent, OPENAI_SHAPE, PORT};
 use crate::settings::expression;
 use crate::trial::SetupError;
-use crate::trial::opened::{Opened, Setup};
+use crate::trial::opened::{Opened, Setup, Trial};
 use crate::trial::proxy::{Pattern, Vars};
+use crate::trial::recording::Subject;
 use crate::trial::trust::{self, Distrust};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -156,6 +157,13 @@ impl ExternalSetup {
     /// Whether a process remembers no earlier trial: the scenario resets it, or starts it anew.
     pub(in crate::trial) fn forgets(&self) -> bool {
         self.restarts || self.reset.is_some()
+    }
+
+    /// Identity and path of a new recording of a trial.
+    pub(super) fn subject(&self, trial: Trial<'_>) -> Subject {
+        let mut subject = trial.subject(&self.declared);
+        subject.providers = self.services.answered_by();
+        subject
     }
 
     /// Settings of a trial with the process at `port`; `None` for an agent that runs elsewhere.

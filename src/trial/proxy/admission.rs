@@ -4,10 +4,11 @@
 use super::route::{self, Mount, Route, fits};
 use crate::platform::loopback;
 use crate::transport::{self, Service, raw};
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
+use futures_util::StreamExt;
 use serde_json::Value;
 use std::fmt;
 
@@ -57,15 +58,21 @@ pub(super) struct Refusal {
     pub(super) status: StatusCode,
     pub(super) code: &'static str,
     pub(super) why: String,
+    /// Whether the client left before its request was complete: then nobody was refused anything.
+    pub(super) broken_off: bool,
 }
 
 impl Refusal {
+    fn new(status: StatusCode, code: &'static str, why: String) -> Self {
+        Self { status, code, why, broken_off: false }
+    }
+
     fn forbidden(code: &'static str, why: String) -> Self {
-        Self { status: StatusCode::FORBIDDEN, code, why }
+        Self::new(StatusCode::FORBIDDEN, code, why)
     }
 
     fn invalid(status: StatusCode, why: String) -> Self {
-        Self { status, code: "ragcheck_invalid_request", why }
+        Self::new(status, "ragcheck_invalid_request", why)
     }
 }
 
@@ -95,10 +102,9 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Mount]) -> Result<
     })?;
     let (method, path, query) = (head.method.as_str(), head.uri.path(), head.uri.query());
     let found = route::route(mounts, (method, path), query, &head.headers);
-    let found = found.ok_or_else(|| Refusal {
-        status: StatusCode::NOT_FOUND,
-        code: "ragcheck_unknown_path",
-        why: format!("which is not served; served: {}", route::served(mounts)),
+    let found = found.ok_or_else(|| {
+        let why = format!("which is not served; served: {}", route::served(mounts));
+        Refusal::new(StatusCode::NOT_FOUND, "ragcheck_unknown_path", why)
     })?;
     let signed = header(AUTHORIZATION).is_some_and(|value| value.starts_with("AWS4-"));
     if signed && !matches!(found.service, Service::Declared(_)) {
@@ -109,10 +115,18 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Mount]) -> Result<
 
 /// The JSON body of a request; null where it has none. That of a declared service may be anything.
 pub(super) async fn read_body(body: Body, route: &Route, content_type: &mut Option<String>) -> Result<Value, Refusal> {
-    let Ok(bytes) = to_bytes(body, LONGEST_BODY).await else {
-        let why = format!("whose body is longer than {} MiB, or broke off", LONGEST_BODY >> 20);
-        return Err(Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, why));
-    };
+    let (mut bytes, mut pieces) = (Vec::new(), body.into_data_stream());
+    while let Some(piece) = pieces.next().await {
+        let Ok(piece) = piece else {
+            let refusal = Refusal::invalid(StatusCode::BAD_REQUEST, "whose body broke off".to_owned());
+            return Err(Refusal { broken_off: true, ..refusal });
+        };
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > LONGEST_BODY {
+            let why = format!("whose body is longer than {} MiB", LONGEST_BODY >> 20);
+            return Err(Refusal::invalid(StatusCode::PAYLOAD_TOO_LARGE, why));
+        }
+    }
     if matches!(route.service, Service::Declared(_)) {
         return Ok(raw::packed(&bytes, content_type));
     }

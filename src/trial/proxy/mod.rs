@@ -5,17 +5,20 @@
 //! provider is that transport's. `vars` stands between the two and takes out the values that the agent generates per run,
 //! dates and ids, and puts them back. What stands in the way of an answer is an error in the dialect's shape (`refusal`).
 //! Keys that the agent sends go to the provider and into no file. What is refused here is kept for the trial
-//! ([`Serving::refused`]), which it ends.
+//! ([`Serving::requests`]), which it ends.
 //!
-//! One address serves one trial at a time. Nothing here knows a scenario, a trace or a cassette.
+//! `desk` says which trial a request belongs to: one address serves one trial at a time, or several that the agent tells
+//! apart by `traceparent`. Nothing here knows a scenario, a trace or a cassette.
 
 mod admission;
+mod desk;
 mod refusal;
 mod route;
 mod server;
 mod vars;
 
 pub(crate) use admission::Refused;
+pub(crate) use desk::{Asked, Propagation, Requests, Traced};
 pub(crate) use route::{MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves};
 pub(crate) use server::PLACEHOLDER_KEY;
 pub use server::Proxy;

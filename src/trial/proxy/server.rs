@@ -1,6 +1,7 @@
-//! The listener: one address, and behind it the transport of the trial that is running.
+//! The listener: one address, and behind it the transports of the trials that are running.
 
 use super::admission::{Refusal, Refused, admit, read_body};
+use super::desk::{Desk, Requests, TRACEPARENT, Traced, Whose};
 use super::refusal::{failed, refusal};
 use super::route::{Api, Mount, Route, client_dialect};
 use crate::provider::ended_by;
@@ -41,42 +42,10 @@ const LEFT_OUT: [&str; 8] = [
 ];
 
 /// Request headers that are about the connection to this proxy, or written anew.
-const OF_THE_CONNECTION: [&str; 8] = [
-    "host",
-    "accept-encoding",
-    "content-type",
-    "te",
-    "proxy-authorization",
-    "proxy-connection",
-    "expect",
-    "traceparent",
-];
-
-/// Different requests of a trial that are kept of those that were refused.
-const MOST_REFUSED: usize = 20;
-
-/// What comes, and whom it is for.
-#[derive(Default)]
-struct Desk {
-    served: Option<Served>,
-    /// Requests since the last trial that no trial was there for.
-    unserved: u32,
-}
-
-/// One trial that is served.
-struct Served {
-    transport: Arc<dyn Transport>,
-    /// Host names by which the agent may ask for this server, beside those of this machine.
-    hosts: Vec<String>,
-    /// Services beside the model and the search service.
-    mounts: Vec<Mount>,
-    /// Requests that came before it, when no trial was there.
-    before: u32,
-    /// Requests that were handed to its transport.
-    asked: u32,
-    /// Requests that were refused, each once.
-    refused: Vec<Refused>,
-}
+const OF_THE_CONNECTION: [&str; 8] =
+    ["host", "accept-encoding", "content-type", "te", "proxy-authorization", "proxy-connection", "expect", TRACEPARENT];
+/// Why a request without a trace id is refused while trials run side by side.
+const UNTRACED: &str = "without the `traceparent` of a trial that is running, while trials ran side by side";
 
 type Slot = Arc<Mutex<Desk>>;
 
@@ -87,9 +56,10 @@ pub struct Proxy {
     task: tokio::task::JoinHandle<()>,
 }
 
-/// While it lives, requests go to one trial's transport.
+/// While it lives, requests of one trial go to its transport.
 pub(crate) struct Serving {
     slot: Slot,
+    number: u64,
 }
 
 impl Proxy {
@@ -114,55 +84,25 @@ impl Proxy {
         self.address
     }
 
-    /// Hands requests to `transport` until the guard is dropped. `hosts` are names beside those of this machine by which
-    /// the agent may ask for this server; `mounts` are services beside the model and the search service.
-    pub(crate) fn serve(&self, transport: Arc<dyn Transport>, hosts: &[String], mounts: Vec<Mount>) -> Serving {
-        let mut desk = lock(&self.slot);
-        let before = std::mem::take(&mut desk.unserved);
-        let hosts = hosts.to_vec();
-        desk.served = Some(Served { transport, hosts, mounts, before, asked: 0, refused: Vec::new() });
-        drop(desk);
-        Serving { slot: Arc::clone(&self.slot) }
-    }
-}
-
-impl Desk {
-    /// The way of the trial that is running; `None` counts a request that there is none for.
-    fn transport(&mut self) -> Option<Arc<dyn Transport>> {
-        let Some(served) = &mut self.served else {
-            self.unserved += 1;
-            return None;
-        };
-        served.asked += 1;
-        Some(Arc::clone(&served.transport))
-    }
-
-    fn hosts(&self) -> (Vec<String>, Vec<Mount>) {
-        self.served.as_ref().map(|served| (served.hosts.clone(), served.mounts.clone())).unwrap_or_default()
-    }
-
-    fn note(&mut self, refused: Refused) {
-        let Some(served) = &mut self.served else { return };
-        if served.refused.len() < MOST_REFUSED && !served.refused.contains(&refused) {
-            served.refused.push(refused);
-        }
+    /// Hands requests to `transport` until the guard is dropped: all of them, or those with the id of `trace`. `hosts` are
+    /// names beside those of this machine by which the agent may ask for this server; `mounts` are services beside the
+    /// model and the search service.
+    pub(crate) fn serve(
+        &self,
+        transport: Arc<dyn Transport>,
+        hosts: &[String],
+        mounts: Vec<Mount>,
+        trace: Option<Traced>,
+    ) -> Serving {
+        let number = lock(&self.slot).serve(transport, hosts.to_vec(), mounts, trace);
+        Serving { slot: Arc::clone(&self.slot), number }
     }
 }
 
 impl Serving {
-    /// Requests of the agent that were refused here and reached nobody, each once, in order.
-    pub(crate) fn refused(&self) -> Vec<Refused> {
-        lock(&self.slot).served.as_ref().map(|served| served.refused.clone()).unwrap_or_default()
-    }
-
-    /// How many requests of the agent were handed on.
-    pub(crate) fn asked(&self) -> u32 {
-        lock(&self.slot).served.as_ref().map_or(0, |served| served.asked)
-    }
-
-    /// How many requests came between the trial before and this one, and were refused.
-    pub(crate) fn before(&self) -> u32 {
-        lock(&self.slot).served.as_ref().map_or(0, |served| served.before)
+    /// What was heard so far.
+    pub(crate) fn requests(&self) -> Requests {
+        lock(&self.slot).requests(self.number)
     }
 }
 
@@ -174,7 +114,7 @@ impl Drop for Proxy {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        lock(&self.slot).served = None;
+        lock(&self.slot).end(self.number);
     }
 }
 
@@ -184,7 +124,11 @@ fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
 
 async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let (hosts, mounts) = lock(&slot).hosts();
+    let (whose, (hosts, mounts)) = {
+        let mut desk = lock(&slot);
+        let whose = desk.whose(&head.headers);
+        (whose, desk.served_at(whose))
+    };
     let client = client_dialect(head.uri.path(), &head.headers);
     let mut content_type = head.headers.get(CONTENT_TYPE).and_then(|kind| Some(kind.to_str().ok()?.to_owned()));
     let read = match admit(&head, &hosts, &mounts) {
@@ -193,14 +137,23 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     };
     let (route, body) = match read {
         Ok(read) => read,
-        Err(Refusal { status, code, why }) => {
+        Err(Refusal { status, code, why, broken_off }) => {
             let refused = Refused::new(&head, why);
             let message = refused.to_string();
-            lock(&slot).note(refused);
+            if !broken_off {
+                lock(&slot).note(whose, refused);
+            }
             return refusal(client, status, code, &message);
         }
     };
-    let Some(transport) = lock(&slot).transport() else {
+    if whose == Whose::Stray {
+        let refused = Refused::new(&head, UNTRACED.to_owned());
+        lock(&slot).strays(&refused);
+        return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_untraced", &refused.to_string());
+    }
+    let completion = route.service == Service::Model && matches!(route.api, Api::Dialect(_));
+    let transport = lock(&slot).transport(whose, completion);
+    let Some(transport) = transport else {
         let message = "no trial is running that this request could belong to";
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);
     };

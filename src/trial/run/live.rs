@@ -60,6 +60,9 @@ pub(crate) fn live<T>(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let all = async {
+            if let Some(since) = options.journal.resumed_since() {
+                opened.agents.resume(since);
+            }
             let mut next = 0;
             let unfinished = plan.trials.iter().filter(|trial| options.finished(trial).is_none());
             if let Some(reason) = refused_key(opened, unfinished).await {

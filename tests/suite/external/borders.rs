@@ -122,6 +122,22 @@ fn a_replay_in_which_the_agent_asks_beside_the_proxy_is_an_error_that_counts_wha
 }
 
 #[test]
+fn an_agent_that_lists_models_here_and_asks_its_model_elsewhere_is_an_error_in_replay_and_noted_in_recording() {
+    let desk = Desk::set(Kind::ModelsBeside, "", "");
+    let outcome = desk.run("record");
+    outcome.expect_code(0);
+    let note = "no request for a completion came: if the agent asks its model elsewhere, a replay does not repeat that";
+    assert!(plain(&outcome.stdout).contains(note), "{}", outcome.stdout);
+    assert_eq!(desk.project.traces()[0]["notes"][0], note);
+
+    let desk = Desk::set(Kind::ModelsThenChat, "", "");
+    desk.run("record").expect_code(0);
+    desk.becomes(Kind::ModelsBeside);
+    let words = "no request for a completion came to the proxy; 1 recorded completion was not asked for: does the agent still go to its model itself?";
+    desk.is_an_error(&desk.run("replay"), words);
+}
+
+#[test]
 fn a_two_stage_agent_is_judged_by_its_prompt_and_the_sources_of_its_reply() {
     let lines = "roles: {knowledge: retrieve_documents}\n";
     let gates = "gates:\n  - {id: forced, metric: forced_retrieval_rate, target: '= 100%', kind: point}\n  \

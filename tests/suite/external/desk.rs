@@ -41,6 +41,10 @@ pub enum Kind {
     Nothing,
     /// A completion, of the provider itself.
     Beside,
+    /// The list of models here, and a completion of the provider itself.
+    ModelsBeside,
+    /// The list of models, and a completion.
+    ModelsThenChat,
     /// A forced retrieval, its documents in the system prompt of the answer, `sources` in the reply.
     TwoStage,
     /// The same without sources in the reply, and without documents in the prompt.
@@ -216,8 +220,11 @@ async fn reply(State(inside): State<Arc<Inside>>, uri: Uri, headers: HeaderMap, 
     let client = reqwest::Client::new();
     let post = |url: String| client.post(url).header("content-type", "application/json").body(chat.to_string());
     let completions = format!("{model}/chat/completions");
+    if [Kind::ModelsBeside, Kind::ModelsThenChat].contains(&kind) {
+        client.get(format!("{model}/models")).send().await.expect("an answer");
+    }
     let asked = match kind {
-        Kind::Chat => post(completions),
+        Kind::Chat | Kind::ModelsThenChat => post(completions),
         Kind::Slash => post(format!("{completions}/")),
         Kind::Models => client.get(format!("{model}/models")),
         Kind::ModelsOfAnthropic => client.get(format!("{model}/models")).header("anthropic-version", "2023-06-01"),
@@ -238,7 +245,7 @@ async fn reply(State(inside): State<Arc<Inside>>, uri: Uri, headers: HeaderMap, 
         Kind::Predict => post(format!("http://{}/model/v1beta/models/g:predict", inside.proxy)),
         Kind::Signed => post(format!("http://{}/model/model/m%3A0/converse", inside.proxy))
             .header("authorization", "AWS4-HMAC-SHA256 Credential=x, SignedHeaders=host, Signature=0"),
-        Kind::Beside => post(format!("http://{}/v1/chat/completions", inside.provider)),
+        Kind::Beside | Kind::ModelsBeside => post(format!("http://{}/v1/chat/completions", inside.provider)),
         Kind::Nothing => return axum::Json(json!({"answer": "For the helmet please call the desk."})).into_response(),
         Kind::TwoStage | Kind::Silent => return two_stages(&client, &completions, question, kind).await,
     };

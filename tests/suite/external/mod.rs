@@ -2,15 +2,22 @@
 
 mod agent;
 mod apis;
+mod beside;
 mod borders;
+#[cfg(unix)]
+mod clients;
 mod desk;
 mod first_contact;
+mod four_systems;
 mod own_apis;
 mod providers;
 #[cfg(unix)]
 mod python;
+mod sdks;
+mod start;
 mod started;
 mod timing;
+mod vanishing;
 
 pub use desk::plain;
 

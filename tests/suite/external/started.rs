@@ -42,6 +42,8 @@ fn runs_as_an_agent() {
             eprintln!("no such module: langgraf");
             std::process::exit(7);
         }
+        "starting" => super::start::serve(port, more),
+        "starting-lines" => super::start::serve_lines(more),
         "silent" => std::thread::sleep(std::time::Duration::from_mins(2)),
         "elsewhere" => {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -56,7 +58,7 @@ fn runs_as_an_agent() {
     }
 }
 
-fn proxy() -> std::net::SocketAddr {
+pub(super) fn proxy() -> std::net::SocketAddr {
     let base = std::env::var("RAGCHECK_PROXY").expect("the proxy");
     base.trim_start_matches("http://").parse().expect("an address")
 }
@@ -75,14 +77,15 @@ fn lines(more: &str) {
         }
         let again = if more == "remembers" { format!(" Turn {turns}.") } else { String::new() };
         let answer = complete(&format!("{}{again}", asked["message"].as_str().expect("words")));
-        println!("{}", json!({"answer": answer}));
+        let answer = if more == "plainly" { answer } else { json!({"answer": answer}).to_string() };
+        println!("{answer}");
         std::io::stdout().flush().expect("flushed");
     }
     std::process::exit(0);
 }
 
 /// One completion, with the standard library alone.
-fn complete(words: &str) -> String {
+pub(super) fn complete(words: &str) -> String {
     use std::io::Read;
     let body = json!({"model": "greenhouse-1", "messages": [{"role": "user", "content": words}]}).to_string();
     let mut stream = std::net::TcpStream::connect(proxy()).expect("the proxy");
@@ -121,7 +124,7 @@ fn answer_with(port: u16, kind: &str, reply: &str, asks: bool) {
 }
 
 /// The shipped project, a simulator, and a scenario whose agent is a process of this kind.
-fn stage(kind: &str, target: &str) -> Stage {
+pub(super) fn stage(kind: &str, target: &str) -> Stage {
     let stage = Stage::set();
     stage.project.write("outside.yaml", BEHAVIOUR);
     let program = std::env::current_exe().expect("this program");
@@ -140,13 +143,13 @@ fn stage(kind: &str, target: &str) -> Stage {
 const HTTP: &str = "  http: http://127.0.0.1:{{port}}/chat\n  answer: /reply/text\n";
 
 /// A scenario with one case and no roles, for agents that call nothing.
-fn plain(stage: &Stage, case: &str) {
+pub(super) fn plain(stage: &Stage, case: &str) {
     let scenario = stage.project.read("agent.yaml");
     let head = scenario.split("reset:").next().expect("a head").to_owned();
     stage.project.write("agent.yaml", &format!("{head}cases:\n{case}"));
 }
 
-fn run(stage: &Stage, more: &[&str]) -> Outcome {
+pub(super) fn run(stage: &Stage, more: &[&str]) -> Outcome {
     stage.project.run(&[&["run", "agent.yaml"], more].concat())
 }
 
@@ -187,6 +190,24 @@ fn an_agent_that_reads_lines_is_tested_and_what_it_prints_besides_is_no_reply() 
 }
 
 #[test]
+fn an_agent_that_prints_words_in_place_of_json_is_an_error_that_shows_them() {
+    let stage = stage("lines plainly", "");
+    plain(
+        &stage,
+        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['.']}}}\n",
+    );
+    stage.project.edit("agent.yaml", "cases:", "limits: {turn: 3s}\ncases:");
+    let outcome = run(&stage, &["--mode", "live"]);
+    outcome.expect_code(3);
+    let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in
+        ["gave no reply within 3 s (limits.turn). A reply is one line of JSON", "the last line that it printed is:"]
+    {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
 fn an_agent_that_remembers_earlier_trials_is_told_when_it_is_recorded() {
     let stage = stage("lines remembers", "");
     plain(
@@ -203,6 +224,8 @@ fn an_agent_that_remembers_earlier_trials_is_told_when_it_is_recorded() {
     stage.project.edit("agent.yaml", "  env:", "  restart: trial\n  env:");
     let recorded = run(&stage, &["--mode", "record", "--jobs", "1"]);
     assert!(recorded.stdout.contains("2 trials: 2 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+    assert_eq!(stage.project.latest("run.json")["restarts"]["declared"], 2);
+    assert!(!recorded.stdout.contains("started again"), "what is declared is no news: {}", recorded.stdout);
 }
 
 #[test]
@@ -216,6 +239,13 @@ fn a_crash_fails_its_turn_with_the_last_lines_and_the_next_trial_has_a_new_proce
     outcome.expect_code(1);
     assert!(outcome.stdout.contains("1 PASS, 1 FAIL"), "{}{}", outcome.stdout, outcome.stderr);
     let traces = stage.project.traces();
+    let evaluated = stage.project.latest("run.json");
+    assert_eq!(evaluated["restarts"], json!({"crashed": 1, "trial_error": 0, "declared": 0}));
+    let told = "the agent's process had to be started again 1 time: it crashed in 1 trial";
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&outcome.stdout).contains(told), "{}", outcome.stdout);
+    let page = stage.project.read(&format!("{}/index.html", stage.project.newest()));
+    assert!(words(&page).contains("had to be started again 1 time"), "it is on the page, too");
     let failed = events(&traces[0], "turn_ended")[0].to_string();
     assert!(failed.contains("exit code 3") && failed.contains("there is no such shelf"), "{failed}");
     let shown = stage.project.run(&["show", "agent/crash/external.base.1"]);
@@ -283,13 +313,13 @@ fn replies_of_which_none_can_be_read_are_an_error_of_the_set_up_and_one_among_ot
 }
 
 /// A server that counts its requests and answers each with the same text; dropped, it is gone.
-struct Shelf {
-    address: std::net::SocketAddr,
-    asked: std::sync::Arc<std::sync::atomic::AtomicU32>,
+pub(super) struct Shelf {
+    pub(super) address: std::net::SocketAddr,
+    pub(super) asked: std::sync::Arc<std::sync::atomic::AtomicU32>,
 }
 
 impl Shelf {
-    fn open(status: &'static str) -> Self {
+    pub(super) fn open(status: &'static str) -> Self {
         use std::sync::atomic::{AtomicU32, Ordering};
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let (address, asked) = (listener.local_addr().expect("an address"), std::sync::Arc::new(AtomicU32::new(0)));

@@ -124,7 +124,11 @@ impl Stage {
             Arc::new(NoTime),
             Arc::new(settings),
         )
-        .with_managed_retrieval(ManagedRetrieval::keeping(("NUCLIA_TOKEN", TOKEN), &access, &self.settings));
+        .with_managed_retrieval(Some(ManagedRetrieval::keeping(
+            ("NUCLIA_TOKEN", TOKEN),
+            &access,
+            &self.settings,
+        )));
         let mut conversation = ConversationState::new(0, "main").knowing(self.context.clone());
         env.conversation_started(&conversation);
         for query in queries {

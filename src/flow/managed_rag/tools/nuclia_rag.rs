@@ -44,13 +44,13 @@ fn schema() -> Value {
 
 /// The result of a failed call, in addition to the fields of every tool error.
 fn error(message: String) -> String {
-    let Ok(mut told) = serde_json::from_str::<Map<String, Value>>(&message) else { return message };
+    let Ok(mut fields) = serde_json::from_str::<Map<String, Value>>(&message) else { return message };
     let part =
-        |name: &str| told.get("error").and_then(|error| error.get(name)?.as_str()).unwrap_or_default().to_owned();
+        |name: &str| fields.get("error").and_then(|error| error.get(name)?.as_str()).unwrap_or_default().to_owned();
     let words = format!("The documents could not be asked: {}. {}", part("reason"), part("guidance"));
-    told.insert("status".into(), "error".into());
-    told.insert("message_to_llm".into(), words.into());
-    Value::Object(told).to_string()
+    fields.insert("status".into(), "error".into());
+    fields.insert("message_to_llm".into(), words.into());
+    Value::Object(fields).to_string()
 }
 
 fn query(object: &Map<String, Value>) -> Result<String, Refusal> {
@@ -92,16 +92,28 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ManagedRag>) -> Re
     } else {
         answered(ManagedStatus::NoAnswerFound, prepared, answer)
     };
-    let told = for_model(&managed);
+    let message = for_model(&managed);
     let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
     let (kb_id, managed) = (settings.kb_id.clone(), Some(Box::new(managed)));
-    Ok(Output { result: ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed }), told, sent })
+    Ok(Output {
+        result: ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed }),
+        message,
+        sent,
+    })
 }
 
 /// A call that never reached the service and would fail again.
 fn failed(cause: &'static str, reason: String) -> ToolError {
     let (message, sent, transient) = (reason.clone(), Sent::default(), false);
-    ToolError::Failed(Box::new(Failure { cause, message, told: cause, reason, guidance: GUIDANCE, transient, sent }))
+    ToolError::Failed(Box::new(Failure {
+        cause,
+        message,
+        model_cause: cause,
+        reason,
+        guidance: GUIDANCE,
+        transient,
+        sent,
+    }))
 }
 
 /// The result of an answer before its citations are numbered.
@@ -149,24 +161,24 @@ fn for_model(managed: &ManagedAnswer) -> String {
         ),
         None => "The documents hold no answer to this. Say so in the sentence that you were given for it.".to_owned(),
     };
-    let mut told = json!({
+    let mut message = json!({
         "status": managed.status.as_str(),
         "nuclia_learning_id": managed.learning_id,
         "message_to_llm": message,
     });
     if let Some(Artifact { filename, version, mime_type, .. }) = &managed.artifact {
-        told["response_artifact"] = json!({"filename": filename, "version": version, "mime_type": mime_type});
+        message["response_artifact"] = json!({"filename": filename, "version": version, "mime_type": mime_type});
     }
     if let Some(applied) = managed.filter_applied {
-        told["filter_applied"] = applied.into();
+        message["filter_applied"] = applied.into();
     }
     if let Some(filter) = &managed.applied_filter {
-        told["applied_filter"] = filter.clone();
+        message["applied_filter"] = filter.clone();
     }
     if !managed.missing_filter_parameters.is_empty() {
-        told["missing_filter_parameters"] = json!(managed.missing_filter_parameters);
+        message["missing_filter_parameters"] = json!(managed.missing_filter_parameters);
     }
-    told.to_string()
+    message.to_string()
 }
 
 #[cfg(test)]

@@ -47,9 +47,9 @@ pub(super) fn read(object: &Map<String, Value>, count: usize) -> Result<Assessme
 
 fn run(arguments: &Map<String, Value>, scope: Scope<'_, React>) -> Result<Output, ToolError> {
     let assessment = read(arguments, scope.own.found.len())?;
-    let told = json!({"noted": true});
+    let message = json!({"noted": true});
     scope.own.assessment = Some(assessment);
-    Ok(Output::local(ToolResult::other(told.clone()), told.to_string()))
+    Ok(Output::local(ToolResult::other(message.clone()), message.to_string()))
 }
 
 #[cfg(test)]

@@ -30,6 +30,6 @@ fn schema() -> Value {
 fn run(arguments: &Map<String, Value>, scope: Scope<'_, React>) -> Result<Output, ToolError> {
     let text = |key: &str| sanitise::line(arguments.get(key).and_then(Value::as_str).unwrap_or_default());
     scope.own.analysis = Some(format!("{} Lesson: {}", text("cause"), text("lesson")));
-    let told = json!({"noted": true});
-    Ok(Output::local(ToolResult::other(told.clone()), told.to_string()))
+    let message = json!({"noted": true});
+    Ok(Output::local(ToolResult::other(message.clone()), message.to_string()))
 }

@@ -69,8 +69,8 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, React>) -> Result<
     scope.own.queries.push(query.clone());
     let hits = found.iter().map(search::hit).collect();
     scope.own.found = found.into_iter().map(document).collect();
-    let told = for_model(&scope.own.found);
-    Ok(search::output(query, name, hits, told, attempts))
+    let message = for_model(&scope.own.found);
+    Ok(search::output(query, name, hits, message, attempts))
 }
 
 fn document(found: Found) -> Document {

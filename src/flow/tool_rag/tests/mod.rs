@@ -373,7 +373,7 @@ impl Played {
                     format!("retry {account} {}.{} {} ({}): {end}", one.episode, one.attempt, one.target, one.cause)
                 }
                 What::Degraded { without, reason } => format!("goes on without {without}: {reason}"),
-                What::Logged(entry) => format!("log: {}", entry.told().0),
+                What::Logged(entry) => format!("log: {}", entry.described().0),
                 What::TurnEnded(ended) => match &ended.outcome {
                     TurnOutcome::Answered(answer) => format!("answer: {} {:?}", answer.text, answer.sources.len()),
                     TurnOutcome::Failed { kind, message } => format!("error {kind}: {message}"),

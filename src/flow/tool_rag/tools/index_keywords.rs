@@ -264,10 +264,10 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
     let indexed = env.keywords.index(record, &call.keywords, &call.query, env.clock.wall());
     env.spend("keywords", began).await;
     let indexed = indexed?;
-    let told = for_model(&indexed);
+    let message = for_model(&indexed);
     let Indexed { keywords, merged, read_back } = indexed;
     let result = IndexResult { result: record.result.clone(), keywords, merged, read_back };
-    Ok(Output::local(ToolResult::Indexed(result), told))
+    Ok(Output::local(ToolResult::Indexed(result), message))
 }
 
 /// The tool message.

@@ -99,11 +99,11 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
     let used = learned().flat_map(|learned| &learned.keywords);
     // A failure to count uses must not fail the search.
     let _ = env.keywords.note_use(used, env.clock.wall());
-    let told = for_model(&call, &found);
+    let message = for_model(&call, &found);
     let hits = found.hits.into_iter().map(hit).collect();
     let (query, kb_id, without_learned) = (call.query, call.kb_id, found.without_learned);
     let result = SearchResult { query, kb_id, hits, without_learned, managed: None };
-    Ok(Output { result: ToolResult::Search(result), told, sent: Sent { service: "knowledge", attempts } })
+    Ok(Output { result: ToolResult::Search(result), message, sent: Sent { service: "knowledge", attempts } })
 }
 
 fn hit(found: FoundHit) -> Hit {
@@ -185,13 +185,13 @@ struct SearchMessage<'a> {
 /// The tool message: chunks with ids and a score by rank only, so that adding an unrelated document changes no message.
 fn for_model(call: &KnowledgeBaseSearch, found: &SearchHits) -> String {
     let nothing = "Nothing was found. Other words may help; otherwise the knowledge base has no answer.";
-    let told = SearchMessage {
+    let message = SearchMessage {
         chunks: (1..).zip(&found.hits).map(|(rank, hit)| chunk(rank, hit)).collect(),
         metadata: Metadata { kb_id: &call.kb_id, query: &call.query, found: found.hits.len() },
         note: found.hits.is_empty().then_some(nothing),
     };
     // Text, numbers and lists always serialise.
-    serde_json::to_string(&told).unwrap_or_default()
+    serde_json::to_string(&message).unwrap_or_default()
 }
 
 fn chunk(rank: u32, hit: &FoundHit) -> Chunk<'_> {
@@ -273,17 +273,18 @@ mod tests {
         assert!(found.hits[0].learned.is_some());
         assert_eq!(found.hits.len(), 2);
         assert_eq!(found.hits[1].id, "doc#1");
-        let told: Value = serde_json::from_str(&for_model(&call, &found)).expect("is JSON");
-        assert_eq!(told["chunks"][0]["kind"], "learned");
-        assert_eq!(told["chunks"][0]["citations"][0], "https://example.org/t");
+        let message: Value = serde_json::from_str(&for_model(&call, &found)).expect("is JSON");
+        assert_eq!(message["chunks"][0]["kind"], "learned");
+        assert_eq!(message["chunks"][0]["citations"][0], "https://example.org/t");
     }
 
     #[test]
     fn the_model_sees_scores_that_depend_on_rank_alone() {
         let call = call("tariff two", 3);
-        let told: Value =
+        let message: Value =
             serde_json::from_str(&for_model(&call, &search(&call, &KeywordIndex::in_memory()))).expect("is JSON");
-        let scores: Vec<_> = told["chunks"].as_array().expect("is a list").iter().map(|c| c["score"].clone()).collect();
+        let scores: Vec<_> =
+            message["chunks"].as_array().expect("is a list").iter().map(|c| c["score"].clone()).collect();
         assert_eq!(scores, [json!(1.0), json!(0.5), json!(0.33)]);
     }
 

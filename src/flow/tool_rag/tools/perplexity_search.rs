@@ -80,7 +80,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
     };
     let memory = scope.memory;
     let result = format!("result-{}", memory.received.len() + 1);
-    let told = for_model(&result, &call, &answer);
+    let message = for_model(&result, &call, &answer);
     let citations: Vec<(String, String)> =
         answer.citations.into_iter().map(|citation| (citation.title, citation.url)).collect();
     memory.citable.asked = true;
@@ -105,7 +105,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
         cached_tokens: answer.usage.cached,
         output_tokens: answer.usage.output,
     };
-    Ok(Output { result: ToolResult::External(result), told, sent })
+    Ok(Output { result: ToolResult::External(result), message, sent })
 }
 
 /// The tool message: the answer under the id that `index_keywords` and later searches use.

@@ -191,7 +191,7 @@ fn the_older_function_messages_are_read_too() {
 fn what_contradicts_itself_is_refused_with_its_place() {
     for (messages, part) in [
         (
-            json!([{"role": "user", "content": "q"}, {"role": "tool", "tool_call_id": "9"}]),
+            json!([{"role": "user", "content": "q"}, {"role": "tool", "tool_call_id": "9", "content": "x"}]),
             "message 2: it is the result of the call `9`",
         ),
         (json!([{"role": "narrator", "content": "q"}]), "message 1: the role `narrator`"),

@@ -24,6 +24,10 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
         Value::Object(message)
     };
     let kind = text(object, "type");
+    let unknown = |seen: String| MessageError::UnknownShape { seen, read: READ };
+    if ["function_call", "custom_tool_call", "mcp_call"].contains(&kind) && text(object, "name").is_empty() {
+        return Err(unknown(format!("an item of the type `{kind}` without a name")));
+    }
     Ok(match kind {
         "message" => return parts::read(text(object, "role"), object, "content"),
         "function_call" => Recognised::of(made(text(object, "name"), object.get("arguments"))),
@@ -57,11 +61,10 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
                 media: Vec::new(),
             }
         }
-        "reasoning" | "mcp_list_tools" | "item_reference" | "compaction" => Recognised::default(),
+        "reasoning" | "mcp_list_tools" => Recognised::default(),
         other => {
-            let seen =
-                format!("an item of the type `{}`: {}", other.chars().take(40).collect::<String>(), described(object));
-            return Err(MessageError::UnknownShape { seen, read: READ });
+            let kind: String = other.chars().take(40).collect();
+            return Err(unknown(format!("an item of the type `{kind}`: {}", described(object))));
         }
     })
 }

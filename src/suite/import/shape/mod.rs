@@ -68,24 +68,36 @@ pub(super) fn recognise(message: &Value) -> Result<Recognised, MessageError> {
     Err(MessageError::UnknownShape { seen: described(object), read: READ })
 }
 
-/// Rejects members that hold calls or results in other shapes: overlooking one would change the conversation.
+/// Rejects members that hold calls or results in other shapes, also those inside another member
+/// (`additional_kwargs`): overlooking one would change the conversation.
 fn overlooked(object: &Map<String, Value>) -> Result<(), MessageError> {
-    const KNOWN: [&str; 6] =
-        ["tool_calls", "tool_call_id", "tool_call_ids", "function_call", "tool_choice", "invalid_tool_calls"];
-    let empty = |value: &Value| match value {
-        Value::Array(list) => list.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        Value::String(text) => text.is_empty(),
-        _ => true,
-    };
+    const KNOWN: [&str; 5] = ["tool_calls", "tool_call_id", "tool_call_ids", "function_call", "tool_choice"];
+    const CALLS: [&str; 4] = ["tool_calls", "function_call", "toolCalls", "toolInvocations"];
     let calls =
         |name: &str| ["tool", "call", "function", "parts"].iter().any(|part| name.to_lowercase().contains(part));
-    let unknown = object.iter().find(|(name, value)| calls(name) && !KNOWN.contains(&name.as_str()) && !empty(value));
-    match unknown {
-        Some((name, _)) => {
+    let unknown = object.iter().find(|(name, value)| calls(name) && !KNOWN.contains(&name.as_str()) && holds(value));
+    let unknown = unknown.map(|(name, _)| name.clone());
+    let inside = || {
+        object.iter().find_map(|(name, value)| {
+            let called = CALLS.into_iter().find(|one| value.get(one).is_some_and(holds))?;
+            Some(format!("{name}.{called}"))
+        })
+    };
+    match unknown.or_else(inside) {
+        Some(name) => {
             Err(MessageError::UnknownShape { seen: format!("a message with the member `{name}`"), read: READ })
         }
         None => Ok(()),
+    }
+}
+
+/// Whether a value is a list, an object or a text, and not empty.
+fn holds(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        _ => false,
     }
 }
 

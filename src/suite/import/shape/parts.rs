@@ -1,7 +1,7 @@
 //! Contents in parts: of OpenAI and Anthropic (with `type`), of Gemini and Bedrock (with one member that names the
 //! part).
 
-use super::{READ, Recognised, call, result, text};
+use super::{READ, Recognised, call, holds, result, text};
 use crate::suite::import::error::{MessageError, WrongMember};
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,8 @@ enum Part {
 /// Reads the content at `key` of a message with this role.
 pub(super) fn read(role: &str, object: &Map<String, Value>, key: &'static str) -> Result<Recognised, MessageError> {
     let parts = match object.get(key) {
-        None | Some(Value::Null | Value::String(_)) => return Ok(Recognised::of(Value::Object(object.clone()))),
+        Some(Value::String(_)) => return Ok(Recognised::of(Value::Object(object.clone()))),
+        None | Some(Value::Null) => return without_content(object, key),
         Some(Value::Array(parts)) => parts,
         Some(other) => return Err(WrongMember::new(key, other, "text or a list of parts").into()),
     };
@@ -53,6 +54,23 @@ pub(super) fn read(role: &str, object: &Map<String, Value>, key: &'static str) -
         return Err(MessageError::MediumAlone(written.recognised.media.join(", ")));
     }
     Ok(written.recognised)
+}
+
+/// Reads a message without content: calls, a refusal, or audio with its transcript.
+fn without_content(object: &Map<String, Value>, key: &'static str) -> Result<Recognised, MessageError> {
+    let has = |name: &str| object.get(name).is_some_and(holds);
+    if has("audio") {
+        let transcript = object.get("audio").and_then(|audio| audio.get("transcript")).and_then(Value::as_str);
+        let Some(said) = transcript else { return Err(MessageError::MediumAlone("audio".to_owned())) };
+        let mut message = object.clone();
+        message.insert(key.to_owned(), Value::from(said));
+        return Ok(Recognised { messages: vec![Value::Object(message)], media: vec!["audio".to_owned()] });
+    }
+    // Without the member, the words may be in one that is not read.
+    if !object.contains_key(key) && !["tool_calls", "function_call", "refusal"].into_iter().any(has) {
+        return Err(MessageError::UnknownShape { seen: format!("a message without `{key}`"), read: READ });
+    }
+    Ok(Recognised::of(Value::Object(object.clone())))
 }
 
 /// Builds messages part by part: a result becomes a separate message and splits the surrounding content.
@@ -105,7 +123,7 @@ fn part_of(part: &Value) -> Result<Part, MessageError> {
         return Ok(Part::Text(text.clone()));
     }
     let Some(object) = part.as_object() else { return Err(unknown(part)) };
-    match object.get("type") {
+    match object.get("type").filter(|kind| !kind.is_null()) {
         Some(Value::String(kind)) => typed(kind, object)?.ok_or_else(|| unknown(part)),
         Some(_) => Err(unknown(part)),
         None => named(object)?.ok_or_else(|| unknown(part)),
@@ -142,6 +160,10 @@ fn typed(kind: &str, object: &Map<String, Value>) -> Result<Option<Part>, Messag
 
 /// Reads a part of Gemini or Bedrock, by its single member; `None` if it is unknown.
 fn named(object: &Map<String, Value>) -> Result<Option<Part>, MessageError> {
+    // Google's library writes every member of a part, most of them null.
+    let present =
+        object.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone()));
+    let object = &present.collect::<Map<_, _>>();
     let held = |keys: [&str; 2]| keys.into_iter().find_map(|key| object.get(key));
     let inner = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let made = |made: &Value, id: &str, arguments: &str| {

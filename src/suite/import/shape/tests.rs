@@ -224,6 +224,19 @@ fn what_is_no_shape_is_refused_with_what_was_seen_and_what_is_read() {
             "a LangChain object `RemoveMessage`",
         ),
         (json!({}), "an empty object"),
+        (json!({"role": "assistant", "blocks": [{"block_type": "text", "text": "hi"}]}), "a message without `content`"),
+        (json!({"type": "ai", "text": "hi"}), "a message without `content`"),
+        (
+            json!({"role": "assistant", "content": "hi", "additional_kwargs": {"tool_calls": [{"id": "1"}]}}),
+            "the member `additional_kwargs.tool_calls`",
+        ),
+        (
+            json!({"role": "assistant", "content": "", "invalid_tool_calls": [{"name": "x"}]}),
+            "the member `invalid_tool_calls`",
+        ),
+        (json!({"type": "item_reference", "id": "1"}), "an item of the type `item_reference`"),
+        (json!({"type": "compaction", "encrypted_content": "x"}), "an item of the type `compaction`"),
+        (json!({"type": "function_call", "call_id": "1", "arguments": "{}"}), "`function_call` without a name"),
     ] {
         let mistake = recognise(&message).expect_err(seen).to_string();
         assert!(mistake.contains(seen), "{mistake}");
@@ -244,4 +257,29 @@ fn a_medium_is_no_text_and_is_told_and_an_answer_of_a_medium_alone_is_refused() 
         assert_eq!((seen.messages[0]["content"].as_str(), seen.media.len()), (Some("Look:"), 1), "{part}");
         assert!(recognise(&json!({"role": "assistant", "content": [part]})).is_err(), "{part}");
     }
+    let heard = |audio: Value| recognise(&json!({"role": "assistant", "content": null, "audio": audio}));
+    let seen = heard(json!({"id": "a", "transcript": "So."})).expect("read");
+    assert_eq!((seen.messages[0]["content"].as_str(), seen.media.len()), (Some("So."), 1));
+    assert!(heard(json!({"id": "a"})).is_err());
+    assert!(heard(Value::Null).is_ok(), "an empty answer");
+}
+
+#[test]
+fn parts_with_every_member_and_custom_calls_are_read() {
+    let part = |name: &str, value: Value| {
+        let mut part = json!({"text": null, "thought": null, "function_call": null, "function_response": null,
+            "inline_data": null, "type": null});
+        part[name] = value;
+        part
+    };
+    let messages = json!([
+        {"role": "user", "parts": [part("text", json!("Why?"))]},
+        {"role": "model", "parts": [part("function_call", json!({"id": null, "name": "a", "args": {}}))]},
+        {"role": "user", "parts": [part("function_response", json!({"name": "a", "response": {"x": 1}}))]},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "1", "type": "custom", "custom": {"name": "b", "input": "words"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "y"},
+        {"role": "model", "parts": [part("text", json!("So."))]}]);
+    let expected = "asks Why?; a {} = {\"x\":1}; b {\"input\":\"words\"} = \"y\"; answers So.";
+    assert_eq!(told(&messages).as_deref(), Ok(expected));
 }

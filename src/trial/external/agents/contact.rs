@@ -62,7 +62,7 @@ impl Contact {
         let proxy = open(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).await?;
         let tap = Arc::new(Tap::new(services));
         // Before the process: some ask while they start.
-        let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new());
+        let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new(), None);
         let doing = if answered { Doing::Replay } else { Doing::Record };
         let process = Process::start(Start {
             command,
@@ -93,7 +93,7 @@ impl Contact {
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let proxy = open(proxy).await?;
         let tap = Arc::new(Tap::new(services));
-        let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new());
+        let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new(), None);
         Ok(Self { process: None, agent: to(origin, &clock)?, tap, serving, proxy, clock })
     }
 
@@ -111,7 +111,7 @@ impl Contact {
 
     /// Requests that the proxy does not serve, and refused.
     pub(crate) fn refused(&self) -> Vec<String> {
-        self.serving.refused().iter().map(ToString::to_string).collect()
+        self.serving.requests().refused.iter().map(ToString::to_string).collect()
     }
 
     /// Ends the process, and waits until the address of the proxy is free.

@@ -38,7 +38,7 @@ impl Pipes {
                 return Err(std::io::Error::other("the line is longer than 16 MiB"));
             }
             let begins = reply.trim_ascii_start().first();
-            if matches!(begins, Some(b'{' | b'"')) && serde_json::from_slice::<IgnoredAny>(&reply).is_ok() {
+            if matches!(begins, Some(b'{' | b'[' | b'"')) && serde_json::from_slice::<IgnoredAny>(&reply).is_ok() {
                 return Ok(reply);
             }
             // What a library prints is no reply.
@@ -59,6 +59,22 @@ pub(super) struct LineTransport {
 impl LineTransport {
     pub(super) fn new(pipes: Pipes, output: Output, clock: Arc<dyn Clock>) -> Self {
         Self { pipes: tokio::sync::Mutex::new(pipes), output, clock, in_step: AtomicBool::new(true) }
+    }
+
+    /// Writes a space before the first line, which JSON ignores: once it is read, the process waits for its first turn.
+    pub(super) async fn announce(&self) {
+        let mut pipes = self.pipes.lock().await;
+        // A process that has closed its standard input says so by its end.
+        let _ = pipes.stdin.write_all(b" ").await;
+        let _ = pipes.stdin.flush().await;
+    }
+
+    /// Whether the process has read everything that was written; true where the system does not tell.
+    pub(super) async fn is_read(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return rustix::io::ioctl_fionread(&self.pipes.lock().await.stdin).map_or(true, |left| left == 0);
+        #[cfg(not(target_os = "linux"))]
+        return true;
     }
 
     /// Whether the next line is the reply to the next turn.

@@ -2,30 +2,34 @@
 //! through which they reach their services.
 //!
 //! A process, its port and its proxy are a [`Worker`], which runs one trial at a time: trials with `command` run side by
-//! side. An agent that runs elsewhere has one proxy at a fixed address, so its trials run one after another.
+//! side. An agent that runs elsewhere has one proxy at a fixed address: `turnstile` says when its trials may run.
 
 mod contact;
 mod environment;
 mod lines;
 mod output;
 mod process;
+mod turnstile;
 
 pub(crate) use contact::{Contact, NoContact};
 pub(super) use process::Process;
+pub(crate) use turnstile::Place;
 
 use super::setup::ExternalSetup;
-use crate::plan::PlannedTrial;
+use super::start::{Starts, Unfit};
 use crate::platform::clock::Clock;
 use crate::trace::{TrialError, TrialErrorKind};
 use crate::trial::Doing;
+use crate::trial::opened::Trial;
 use crate::trial::outcome::error;
 use crate::trial::proxy::Proxy;
+use crate::trial::services::LiveAccess;
 use process::Start;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::OwnedMutexGuard;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use turnstile::Turnstile;
 
 /// Any port of this machine.
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
@@ -36,15 +40,15 @@ const MOST_IDLE: usize = 4;
 #[derive(Default)]
 pub(crate) struct Agents {
     proxies: tokio::sync::Mutex<BTreeMap<SocketAddr, Arc<Proxy>>>,
-    turnstile: Arc<tokio::sync::Mutex<()>>,
+    turnstile: Turnstile,
+    starts: Starts,
     idle: Arc<Mutex<Vec<Worker>>>,
     /// Why a kind of process cannot be started: the next trial does not try again.
     failed: Mutex<BTreeMap<Kind, Box<TrialError>>>,
-}
-
-/// Permission to run one trial; it ends when this is dropped.
-pub(crate) struct Place {
-    _taken: Option<OwnedMutexGuard<()>>,
+    /// Processes that ended after a trial, before the next one.
+    ended_between: AtomicU32,
+    /// Scenarios, by index in the plan, and variants of which a trial was watched, see [`Agents::watches`].
+    watched: Mutex<BTreeSet<(usize, String)>>,
 }
 
 /// Processes of one kind can take each other's trials: the scenario's index in the plan, the variant, and
@@ -61,6 +65,8 @@ struct Worker {
     kind: Kind,
     process: Process,
     proxy: Arc<Proxy>,
+    /// Notes about its start, for the trials that run in it.
+    notes: Vec<String>,
 }
 
 /// An agent that serves one trial.
@@ -78,10 +84,15 @@ impl Lease {
         self.worker.as_ref().map(|worker| &worker.process)
     }
 
+    /// Notes about the start of the process.
+    pub(super) fn notes(&self) -> &[String] {
+        self.worker.as_ref().map_or(&[], |worker| &worker.notes)
+    }
+
     /// Keeps the process for another trial. A lease that is only dropped, as that of an interrupted trial, ends it.
     pub(super) fn release(mut self) {
         let Some(worker) = self.worker.take().filter(|worker| worker.process.may_go_on()) else { return };
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         idle.push(worker);
         if idle.len() > MOST_IDLE.max(std::thread::available_parallelism().map_or(1, usize::from)) {
             idle.remove(0);
@@ -92,21 +103,39 @@ impl Lease {
 /// What an agent is needed for.
 pub(super) struct Wanted<'w> {
     pub(super) setup: &'w ExternalSetup,
-    pub(super) trial: &'w PlannedTrial,
+    pub(super) trial: Trial<'w>,
     pub(super) doing: Doing,
     /// Whether no earlier trial may have run in the process.
     pub(super) fresh: bool,
-    /// The project's folder.
-    pub(super) folder: &'w Path,
     pub(super) clock: &'w Arc<dyn Clock>,
+    /// Access to the providers while a process starts.
+    pub(super) access: &'w (dyn Fn() -> Result<LiveAccess, Box<TrialError>> + Sync),
 }
 
 impl Agents {
-    /// Waits until a trial may run: one with a process of its own at once; others, with an agent that somebody else
-    /// started or that has one port, when no such trial runs; first come, first served.
+    /// Waits until a trial may run.
     pub(super) async fn place(&self, setup: Option<&ExternalSetup>) -> Place {
-        let beside = setup.is_some_and(|setup| setup.is_started() && setup.fixed_port().is_none());
-        Place { _taken: if beside { None } else { Some(Arc::clone(&self.turnstile).lock_owned().await) } }
+        self.turnstile.place(setup).await
+    }
+
+    /// Whether a trial is the first of its scenario and variant: the agent's way of working is not known yet.
+    pub(super) fn watches(&self, trial: Trial<'_>) -> bool {
+        lock(&self.watched).insert((trial.planned.scenario, trial.planned.lane.variant.clone()))
+    }
+
+    /// Keeps recordings of starts made since then: an interrupted run goes on.
+    pub(crate) fn resume(&self, since: jiff::Timestamp) {
+        self.starts.resume(since);
+    }
+
+    /// Recorded exchanges of starts that no process asked for, as messages.
+    pub(crate) fn unused(&self) -> Vec<String> {
+        self.starts.unused()
+    }
+
+    /// Number of processes that ended after a trial without being asked to.
+    pub(crate) fn ended_between(&self) -> u32 {
+        self.ended_between.load(Ordering::SeqCst)
     }
 
     /// An agent for one trial: its process, started if none is idle, or the server that runs elsewhere.
@@ -120,8 +149,8 @@ impl Agents {
             return Ok(Lease { proxy, worker: None, idle });
         }
         let kind = Kind {
-            scenario: wanted.trial.scenario,
-            variant: wanted.trial.lane.variant.clone(),
+            scenario: wanted.trial.planned.scenario,
+            variant: wanted.trial.planned.lane.variant.clone(),
             doing: wanted.doing.word(),
         };
         let found = if wanted.fresh || wanted.setup.restarts { None } else { self.take(&kind) };
@@ -136,46 +165,70 @@ impl Agents {
     }
 
     fn take(&self, kind: &Kind) -> Option<Worker> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
+        let known = idle.len();
         idle.retain(|worker| worker.process.is_running());
+        self.ended_between.fetch_add(u32::try_from(known - idle.len()).unwrap_or(u32::MAX), Ordering::SeqCst);
         let place = idle.iter().position(|worker| worker.kind == *kind)?;
         Some(idle.remove(place))
     }
 
+    /// Starts a process, with what it asks before its first turn answered.
     async fn start(&self, kind: Kind, wanted: &Wanted<'_>) -> Result<Worker, Box<TrialError>> {
-        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).cloned();
+        let failed = lock(&self.failed).get(&kind).cloned();
         if let Some(why) = failed {
             return Err(why);
         }
-        let fixed_port = wanted.setup.fixed_port();
-        if let Some(port) = fixed_port {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            idle.retain(|worker| worker.process.port() != port);
-        }
-        let proxy = Proxy::open(ANY_PORT).await.map_err(|why| taken(ANY_PORT, &why))?;
-        let start = Start {
-            command: &wanted.setup.command,
-            folder: wanted.folder,
-            environment: environment::of(wanted.setup.services.base_urls(proxy.address()), wanted.doing)
-                .into_iter()
-                .chain(wanted.setup.env.clone())
-                .collect(),
-            serves: wanted.setup.http.is_some(),
-            fixed_port,
-            ready: wanted.setup.ready.as_deref(),
-            clock: wanted.clock,
-        };
-        match Process::start(start).await {
-            Ok(process) => Ok(Worker { kind, process, proxy: Arc::new(proxy) }),
-            Err(why) => {
-                let remedy = "start it by hand with the same command; `PORT` is the port that it has to listen at";
-                let mut detail = why.lines;
-                detail.push(remedy.to_owned());
-                let why = error(TrialErrorKind::Provider, &why.message, detail);
-                self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(kind, why.clone());
-                Err(why)
+        loop {
+            match self.begin(kind.clone(), wanted).await {
+                Ok(worker) => return Ok(worker),
+                Err(Unfit::Outdated) => {}
+                Err(Unfit::Error { why, lasting }) => {
+                    if lasting {
+                        lock(&self.failed).insert(kind, why.clone());
+                    }
+                    return Err(why);
+                }
             }
         }
+    }
+
+    async fn begin(&self, kind: Kind, wanted: &Wanted<'_>) -> Result<Worker, Unfit> {
+        let brief = |why| Unfit::Error { why, lasting: false };
+        let setup = wanted.setup;
+        let fixed_port = setup.fixed_port();
+        if let Some(port) = fixed_port {
+            lock(&self.idle).retain(|worker| worker.process.port() != port);
+        }
+        let proxy = Proxy::open(ANY_PORT).await.map_err(|why| brief(taken(ANY_PORT, &why)))?;
+        let beginning = self.starts.begin(wanted).await.map_err(brief)?;
+        let serving = proxy.serve(beginning.way(), &setup.hosts, setup.services.mounts(), None);
+        let start = Start {
+            command: &setup.command,
+            folder: &wanted.trial.opened.loaded.root,
+            environment: environment::of(setup.services.base_urls(proxy.address()), wanted.doing)
+                .into_iter()
+                .chain(setup.env.clone())
+                .collect(),
+            serves: setup.http.is_some(),
+            fixed_port,
+            ready: setup.ready.as_deref(),
+            clock: wanted.clock,
+        };
+        let started = Process::start(start).await;
+        if started.is_ok() {
+            beginning.settled().await;
+        }
+        let requests = serving.requests();
+        drop(serving);
+        let started = started.map_err(|why| {
+            let remedy = "start it by hand with the same command; `PORT` is the port that it has to listen at";
+            let mut detail = why.lines;
+            detail.push(remedy.to_owned());
+            error(TrialErrorKind::Provider, &why.message, detail)
+        });
+        let (process, notes) = beginning.end(started, requests).await?;
+        Ok(Worker { kind, process, proxy: Arc::new(proxy), notes })
     }
 
     /// The proxy at that address, opened on first use.
@@ -188,6 +241,10 @@ impl Agents {
         proxies.insert(address, Arc::clone(&opened));
         Ok(opened)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]

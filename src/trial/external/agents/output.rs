@@ -68,6 +68,17 @@ impl Output {
     }
 }
 
+/// The line that says why a process failed: the last that names an error, or the last of all. Python prints the exception
+/// behind its traceback, Node before its stack and its version.
+pub(super) fn cause(lines: &[String]) -> Option<&str> {
+    let names_one = |line: &&String| {
+        let line = line.to_ascii_lowercase();
+        ["error", "exception", "panicked"].iter().any(|word| line.contains(word))
+            && !line.trim_start().starts_with("at ")
+    };
+    lines.iter().rev().find(names_one).or(lines.last()).map(String::as_str)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +96,16 @@ mod tests {
         assert_eq!(output.last_lines().len(), LAST_LINES);
         output.clear();
         assert_eq!((output.text().as_str(), output.last_lines().len()), ("", 0));
+    }
+
+    #[test]
+    fn the_cause_is_the_line_of_the_exception() {
+        let said = |text: &str| cause(&text.lines().map(str::to_owned).collect::<Vec<_>>()).map(str::to_owned);
+        let python = "Traceback (most recent call last):\n  File \"a.py\", line 1\n    ^^^^\nValueError: no helmet";
+        let node = "a.mjs:3\n\nTypeError: no helmet\n    at errored (a.mjs:3:9)\n\nNode.js v24.1.0";
+        assert_eq!(said(python).as_deref(), Some("ValueError: no helmet"));
+        assert_eq!(said(node).as_deref(), Some("TypeError: no helmet"));
+        assert_eq!(said("loading\nout of memory").as_deref(), Some("out of memory"));
+        assert_eq!(said(""), None);
     }
 }

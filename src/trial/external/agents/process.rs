@@ -2,7 +2,7 @@
 //! ended with everything that it started.
 
 use super::lines::{LineTransport, Pipes};
-use super::output::Output;
+use super::output::{self, Output};
 use crate::flow::external::Life;
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::scenario::external::PORT;
@@ -102,10 +102,32 @@ impl Process {
         let group = child.id().unwrap_or_default();
         let clock = Arc::clone(start.clock);
         let process = Self { child: Mutex::new(child), group, command: shown, port, lines, output, clock, known };
-        if start.serves {
-            process.ready(start.ready).await?;
+        match &process.lines {
+            Some(lines) => process.reads(lines).await?,
+            None => process.ready(start.ready).await?,
         }
         Ok(process)
+    }
+
+    /// Waits until it reads its standard input: what it does before belongs to its start, not to a turn.
+    async fn reads(&self, lines: &LineTransport) -> Result<(), NotStarted> {
+        lines.announce().await;
+        let until = self.clock.now() + START_LIMIT;
+        // The limit of the turn says more than that of the start where the process takes longer.
+        while !lines.is_read().await && self.clock.now() < until {
+            self.still_runs().await?;
+            self.clock.sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// Fails if it has ended, with its last lines.
+    async fn still_runs(&self) -> Result<(), NotStarted> {
+        let Some(status) = self.exit() else { return Ok(()) };
+        // What it printed last is read before its end is told.
+        self.clock.sleep(LOOK).await;
+        let message = format!("the agent ended before it was ready ({status}): `{}`", self.command);
+        Err(NotStarted { message, lines: self.output.last_lines(), ended_well: status == "exit code 0" })
     }
 
     /// Waits until it is ready.
@@ -125,13 +147,7 @@ impl Process {
                 }
                 None => tokio::net::TcpStream::connect(address).await.is_ok(),
             };
-            if let Some(status) = self.exit() {
-                // What it printed last is read before its end is told.
-                self.clock.sleep(LOOK).await;
-                let message = format!("the agent ended before it was ready ({status}): `{command}`");
-                let ended_well = status == "exit code 0";
-                return Err(NotStarted { message, lines: self.output.last_lines(), ended_well });
-            }
+            self.still_runs().await?;
             if up {
                 return Ok(());
             }
@@ -214,15 +230,34 @@ impl Life for Process {
             loop {
                 if let Some(status) = self.exit() {
                     self.clock.sleep(LOOK).await;
-                    let lines = self.output.last_lines().join("\n");
+                    let lines = self.output.last_lines();
+                    let why = output::cause(&lines).map_or(".".to_owned(), |line| format!(": {}", line.trim()));
+                    let lines = lines.join("\n");
                     return Some(
-                        format!("The agent's process ended in this turn ({status}).\n{lines}").trim_end().to_owned(),
+                        format!("The agent's process ended in this turn ({status}){why}\n{lines}")
+                            .trim_end()
+                            .to_owned(),
                     );
                 }
                 if self.clock.now() >= until {
                     return None;
                 }
                 self.clock.sleep(LOOK).await;
+            }
+        })
+    }
+
+    fn advice(&self) -> Option<String> {
+        self.lines.as_ref()?;
+        let lines = self.output.last_lines();
+        Some(match lines.last() {
+            Some(last) => format!(
+                ". A reply is one line of JSON on its standard output, such as {{\"answer\": \"…\"}}; the last line that it \
+                 printed is: {last}"
+            ),
+            None => {
+                ". It printed nothing: a reply is one line of JSON on its standard output, written at once (flushed)"
+                    .to_owned()
             }
         })
     }

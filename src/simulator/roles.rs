@@ -1,22 +1,14 @@
-//! The tools in an agent's requests, and the roles that they probably have.
+//! The roles that an agent's tools probably have, by their names and descriptions.
 
-use crate::provider::wire;
-use crate::transport::{HttpRequest, Service};
-
-/// A tool as it is offered to the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tool {
-    pub(super) name: String,
-    pub(super) about: String,
-}
+use crate::provider::chat::ToolDefinition;
 
 /// A role that a tool probably has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Proposed {
-    pub(super) role: &'static str,
-    pub(super) tool: String,
+pub(crate) struct Proposed {
+    pub(crate) role: &'static str,
+    pub(crate) tool: String,
     /// Whether its name says so; otherwise only its description does.
-    pub(super) sure: bool,
+    pub(crate) sure: bool,
 }
 
 /// Words of a role, in names of tools first and in their descriptions second. A name holds one of the words of each
@@ -75,20 +67,8 @@ const ROLES: [Words; 4] = [
     },
 ];
 
-/// The tools that a request offers.
-pub(super) fn offered(request: &HttpRequest) -> Vec<Tool> {
-    if request.service != Service::Model {
-        return Vec::new();
-    }
-    let decoded = wire::by_name(request.profile.name)
-        .and_then(|dialect| dialect.decode_request(&request.path, &request.body).ok());
-    let tools = decoded.map(|decoded| decoded.tools);
-    let tools = tools.iter().flat_map(|tools| tools.iter());
-    tools.map(|tool| Tool { name: tool.name.clone(), about: tool.description.clone() }).collect()
-}
-
 /// At most one role for each tool, and at most one sure tool for each role.
-pub(super) fn roles(offered: &[Tool]) -> Vec<Proposed> {
+pub(crate) fn roles(offered: &[ToolDefinition]) -> Vec<Proposed> {
     let mut found: Vec<Proposed> = Vec::new();
     for tool in offered {
         let Some((role, by_name)) = role(tool) else { continue };
@@ -98,11 +78,11 @@ pub(super) fn roles(offered: &[Tool]) -> Vec<Proposed> {
     found
 }
 
-fn role(tool: &Tool) -> Option<(&'static str, bool)> {
+fn role(tool: &ToolDefinition) -> Option<(&'static str, bool)> {
     let words = words(&tool.name);
     let has = |group: &&[&str]| words.iter().any(|word| group.contains(&word.as_str()));
     let named = |one: &&Words| one.names.iter().all(has);
-    let about = tool.about.to_lowercase();
+    let about = tool.description.to_lowercase();
     let described = |one: &&Words| one.about.iter().any(|said| about.contains(said));
     let by_name = ROLES.iter().find(named).map(|one| (one.role, true));
     by_name.or_else(|| ROLES.iter().find(described).map(|one| (one.role, false)))
@@ -129,8 +109,12 @@ fn words(name: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn tool(name: &str, about: &str) -> ToolDefinition {
+        ToolDefinition { name: name.to_owned(), description: about.to_owned(), parameters: serde_json::Value::Null }
+    }
+
     fn told(name: &str, about: &str) -> Option<(&'static str, bool)> {
-        role(&Tool { name: name.to_owned(), about: about.to_owned() })
+        role(&tool(name, about))
     }
 
     #[test]
@@ -155,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_second_tool_of_a_role_is_left_to_the_reader() {
-        let tools = ["search_docs", "search_faq"].map(|name| Tool { name: name.to_owned(), about: String::new() });
+        let tools = ["search_docs", "search_faq"].map(|name| tool(name, ""));
         let sure: Vec<bool> = roles(&tools).iter().map(|one| one.sure).collect();
         assert_eq!(sure, [true, false]);
     }

@@ -1,8 +1,8 @@
 //! Runs the worked example of ARCHITECTURE.md, `examples/retrieve_then_read`, through the frame, and reads its traces
 //! with a search that the flow makes itself.
 
+use super::example::{FLOW, RetrieveThenRead};
 use super::frame::Agent;
-use super::retrieve_then_read::{FLOW, RetrieveThenRead};
 use super::scripted::{self, NoTime, Says, Scripted};
 use super::{AgentContext, ConversationState, Flow};
 use crate::knowledge::{

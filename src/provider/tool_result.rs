@@ -1,0 +1,140 @@
+//! How agents spell the results of their tools to their model: read by the names that such results usually have.
+//!
+//! Nothing is invented: a result without recognisable passages has none.
+
+use serde_json::{Map, Value};
+
+const LISTS: [&str; 7] = ["chunks", "results", "passages", "documents", "hits", "matches", "items"];
+const IDS: [&str; 10] =
+    ["id", "chunk_id", "passage_id", "doc_id", "document_id", "source", "url", "path", "filename", "file"];
+const TEXTS: [&str; 6] = ["text", "content", "snippet", "passage", "body", "page_content"];
+/// Members that wrap a whole result.
+const WRAPS: [&str; 4] = ["result", "output", "data", "response"];
+
+/// One passage of a search result.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Passage<'a> {
+    /// The id that the agent shows.
+    pub(crate) id: String,
+    /// The title; empty if there is none.
+    pub(crate) title: &'a str,
+    /// The text; empty if there is none.
+    pub(crate) text: &'a str,
+    /// The score, in the agent's unit; 0 if there is none.
+    pub(crate) score: f64,
+    /// The passage as it is written.
+    pub(crate) item: &'a Map<String, Value>,
+}
+
+/// A result as the agent showed it to its model: parsed if it is JSON, else as text.
+pub(crate) fn document(content: &str) -> Value {
+    serde_json::from_str(content).unwrap_or_else(|_| Value::String(content.to_owned()))
+}
+
+/// The error that a result reports: its message, and whether a retry may help, if it says so.
+pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
+    let retryable = |value: &Value| value.get("retryable").and_then(Value::as_bool);
+    match result {
+        Value::String(text) => {
+            let head: String = text.trim_start().chars().take(5).collect();
+            head.eq_ignore_ascii_case("error").then(|| (text.clone(), None))
+        }
+        Value::Object(members) => {
+            let error = members.get("error").filter(|error| !matches!(error, Value::Null | Value::Bool(false)))?;
+            let words = ["message", "reason"].into_iter().find_map(|name| error.get(name)?.as_str());
+            let words = words.or_else(|| error.as_str()).map_or_else(|| error.to_string(), str::to_owned);
+            Some((words, retryable(error).or_else(|| retryable(result))))
+        }
+        _ => None,
+    }
+}
+
+/// The passages in a search result; `None` if it holds no list of objects with names.
+pub(crate) fn passages(result: &Value) -> Option<Vec<Passage<'_>>> {
+    let list = match result {
+        Value::Array(items) => items,
+        Value::Object(members) => match LISTS.into_iter().find_map(|name| members.get(name)?.as_array()) {
+            Some(items) => items,
+            None => return WRAPS.into_iter().find_map(|name| passages(members.get(name)?)),
+        },
+        _ => return None,
+    };
+    list.iter().map(passage).collect()
+}
+
+fn passage(item: &Value) -> Option<Passage<'_>> {
+    let item = item.as_object()?;
+    let about = item.get("metadata").and_then(Value::as_object);
+    let id_in = |members: &Map<String, Value>| IDS.into_iter().find_map(|name| text_or_number(members.get(name)?));
+    let id = id_in(item).or_else(|| id_in(about?))?;
+    let text = |names: &[&str]| names.iter().find_map(|name| item.get(*name)?.as_str());
+    let title = text(&["title", "name", "filename"]).or_else(|| about?.get("title")?.as_str());
+    let score = ["score", "similarity", "relevance"].into_iter().find_map(|name| item.get(name)?.as_f64());
+    Some(Passage {
+        id,
+        title: title.unwrap_or_default(),
+        text: text(&TEXTS).unwrap_or_default(),
+        score: score.unwrap_or_default(),
+        item,
+    })
+}
+
+/// The text of a passage as an agent passes it on, and the names by which it may be shown.
+pub(crate) fn words_and_names(item: &Value) -> (Option<&str>, Vec<String>) {
+    let members = item.as_object();
+    let words = TEXTS.into_iter().find_map(|name| members?.get(name)?.as_str());
+    let named = IDS.into_iter().filter_map(|name| text_or_number(members?.get(name)?));
+    (words, text_or_number(item).into_iter().chain(named).collect())
+}
+
+/// The name of a source: itself, or a member that names it.
+pub(crate) fn name_of(item: &Value) -> Option<String> {
+    let members = item.as_object();
+    text_or_number(item).or_else(|| IDS.into_iter().find_map(|name| text_or_number(members?.get(name)?)))
+}
+
+/// The id that an agent gave to an external answer.
+pub(crate) fn result_id(result: &Value) -> Option<String> {
+    ["result_id", "id"].into_iter().find_map(|name| text_or_number(result.get(name)?))
+}
+
+fn text_or_number(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn passages_are_read_by_their_usual_names_or_not_at_all() {
+        for result in [
+            json!({"results": [{"source": "a.md", "content": "text", "score": 0.5}]}),
+            json!([{"page_content": "text", "similarity": 0.5, "metadata": {"source": "a.md"}}]),
+            json!({"result": {"hits": [{"path": "a.md", "body": "text", "relevance": 0.5}]}}),
+        ] {
+            let found = passages(&result).expect("a list");
+            assert_eq!((found[0].id.as_str(), found[0].text, found[0].score), ("a.md", "text", 0.5), "{result}");
+        }
+        assert_eq!(passages(&json!([])).map(|list| list.len()), Some(0));
+        for unreadable in [json!("words"), json!({"found": "x"}), json!(["words"]), json!({"results": [{"n": {}}]})] {
+            assert!(passages(&unreadable).is_none(), "{unreadable}");
+        }
+    }
+
+    #[test]
+    fn errors_are_told_from_results() {
+        let down = |retryable| Some(("down".to_owned(), retryable));
+        assert_eq!(error(&json!({"error": {"message": "down", "retryable": false}})), down(Some(false)));
+        assert_eq!(error(&json!({"error": "down"})), down(None));
+        assert_eq!(error(&document("Error: down")), Some(("Error: down".into(), None)));
+        for fine in [json!({"error": null, "chunks": []}), json!({"chunks": []}), json!("all is well"), json!([1])] {
+            assert_eq!(error(&fine), None, "{fine}");
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Which trial a request belongs to.
+//!
+//! A trial that runs alone gets every request. Trials that run side by side with one agent are told apart by the trace
+//! id of the `traceparent` header (W3C Trace Context): each turn carries one, and the agent forwards it. A request is
+//! assigned when its head arrives, so a slow body never falls into the next trial.
+
+use super::admission::Refused;
+use super::route::Mount;
+use crate::transport::Transport;
+use axum::http::HeaderMap;
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Header of W3C Trace Context.
+pub(super) const TRACEPARENT: &str = "traceparent";
+/// Different requests of a trial that are kept of those that were refused.
+const MOST_REFUSED: usize = 20;
+/// Trace ids of ended trials that are known.
+const MOST_ENDED: usize = 1000;
+
+/// Requests of an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// All of them.
+    pub requests: usize,
+    /// Those for a completion of the model.
+    pub completions: usize,
+}
+
+impl Asked {
+    /// Counts one more request.
+    pub(crate) fn count(&mut self, completion: bool) {
+        self.requests += 1;
+        self.completions += usize::from(completion);
+    }
+}
+
+/// Whether an agent that runs elsewhere forwards the `traceparent` of its turns.
+#[derive(Debug, Default)]
+pub(crate) struct Propagation(AtomicU8);
+
+impl Propagation {
+    const UNKNOWN: u8 = 0;
+    const KEPT: u8 = 1;
+    const LOST: u8 = 2;
+
+    /// Whether all requests of a trial carried its trace id, and none was without one since.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == Self::KEPT
+    }
+
+    fn kept(&self) {
+        let _ = self.0.compare_exchange(Self::UNKNOWN, Self::KEPT, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    fn lost(&self) {
+        self.0.store(Self::LOST, Ordering::SeqCst);
+    }
+}
+
+/// The trace of one trial with an agent that runs elsewhere.
+#[derive(Debug, Clone)]
+pub(crate) struct Traced {
+    id: String,
+    propagation: Arc<Propagation>,
+    beside: bool,
+}
+
+impl Traced {
+    /// A new trace; `beside` if other trials run at the same time.
+    pub(crate) fn new(propagation: Arc<Propagation>, beside: bool) -> Self {
+        // Random, because a late request of an earlier run must not match.
+        let random = || RandomState::new().hash_one(0);
+        Self { id: format!("{:016x}{:016x}", random(), random()), propagation, beside }
+    }
+
+    /// Its id: 32 hexadecimal digits.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// One trial that is served.
+struct Served {
+    number: u64,
+    transport: Arc<dyn Transport>,
+    /// Host names by which the agent may ask for this server, beside those of this machine.
+    hosts: Vec<String>,
+    /// Declared services, mounted by their names.
+    mounts: Vec<Mount>,
+    trace: Option<Traced>,
+    /// Requests that came before it, when no trial was there.
+    before: u32,
+    /// Requests that were handed to its transport.
+    asked: Asked,
+    /// Requests without its trace id.
+    untraced: u32,
+    /// Requests that were refused, each once.
+    refused: Vec<Refused>,
+    /// A request of no trial that came while trials ran side by side.
+    stray: Option<Refused>,
+}
+
+/// What is heard of a trial, when it ends.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    /// Requests that were handed on.
+    pub asked: Asked,
+    /// Requests that came between the trial before and this one, and were refused.
+    pub before: u32,
+    /// Requests that were refused and reached nobody, each once, in order.
+    pub refused: Vec<Refused>,
+    /// A request of no trial that came while trials ran side by side: it may have been this one's.
+    pub stray: Option<Refused>,
+}
+
+/// Whom a request belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The trial with that number.
+    Trial(u64),
+    /// No trial: none runs, or its trial is over.
+    Nobody,
+    /// One of the trials that run side by side, but it does not say which.
+    Stray,
+}
+
+/// What comes, and whom it is for.
+#[derive(Default)]
+pub(super) struct Desk {
+    served: Vec<Served>,
+    last: u64,
+    /// Trace ids of ended trials.
+    ended: VecDeque<String>,
+    /// Requests since the last trial that no trial was there for.
+    unserved: u32,
+}
+
+impl Desk {
+    /// Begins to serve a trial; returns its number.
+    pub(super) fn serve(
+        &mut self,
+        transport: Arc<dyn Transport>,
+        hosts: Vec<String>,
+        mounts: Vec<Mount>,
+        trace: Option<Traced>,
+    ) -> u64 {
+        self.last += 1;
+        let (number, before) = (self.last, std::mem::take(&mut self.unserved));
+        let (refused, stray) = (Vec::new(), None);
+        self.served.push(Served {
+            number,
+            transport,
+            hosts,
+            mounts,
+            trace,
+            before,
+            asked: Asked::default(),
+            untraced: 0,
+            refused,
+            stray,
+        });
+        number
+    }
+
+    /// Whom a request belongs to, by its headers.
+    pub(super) fn whose(&mut self, headers: &HeaderMap) -> Whose {
+        let id = trace_id(headers);
+        if let Some(id) = id {
+            let traced = |served: &&Served| served.trace.as_ref().is_some_and(|trace| trace.id == id);
+            if let Some(served) = self.served.iter().find(traced) {
+                return Whose::Trial(served.number);
+            }
+            if self.ended.iter().any(|ended| ended == id) {
+                return Whose::Nobody;
+            }
+        }
+        if self.served.iter().any(|served| served.trace.as_ref().is_some_and(|trace| trace.beside)) {
+            return Whose::Stray;
+        }
+        let Some(served) = self.served.last_mut() else { return Whose::Nobody };
+        served.untraced += 1;
+        Whose::Trial(served.number)
+    }
+
+    /// The transport of a request's trial; `None` counts a request that there is none for.
+    pub(super) fn transport(&mut self, whose: Whose, completion: bool) -> Option<Arc<dyn Transport>> {
+        let Some(served) = self.trial(whose) else {
+            self.unserved += u32::from(whose != Whose::Stray);
+            return None;
+        };
+        served.asked.count(completion);
+        Some(Arc::clone(&served.transport))
+    }
+
+    /// Hosts and mounts of a request's trial; of any trial for a request that belongs to none.
+    pub(super) fn served_at(&mut self, whose: Whose) -> (Vec<String>, Vec<Mount>) {
+        let place = self.served.iter().position(|served| whose == Whose::Trial(served.number)).unwrap_or_default();
+        self.served.get(place).map(|served| (served.hosts.clone(), served.mounts.clone())).unwrap_or_default()
+    }
+
+    /// Keeps a refused request for its trial.
+    pub(super) fn note(&mut self, whose: Whose, refused: Refused) {
+        let Some(served) = self.trial(whose) else { return };
+        if served.refused.len() < MOST_REFUSED && !served.refused.contains(&refused) {
+            served.refused.push(refused);
+        }
+    }
+
+    /// Keeps a stray request for all trials that it may belong to; trials then run one after another.
+    pub(super) fn strays(&mut self, refused: &Refused) {
+        for served in &mut self.served {
+            served.stray.get_or_insert_with(|| refused.clone());
+            if let Some(trace) = &served.trace {
+                trace.propagation.lost();
+            }
+        }
+    }
+
+    /// What was heard of a trial so far.
+    pub(super) fn requests(&self, number: u64) -> Requests {
+        let served = self.served.iter().find(|served| served.number == number);
+        served.map_or_else(Requests::default, |served| Requests {
+            asked: served.asked,
+            before: served.before,
+            refused: served.refused.clone(),
+            stray: served.stray.clone(),
+        })
+    }
+
+    /// Ends a trial.
+    pub(super) fn end(&mut self, number: u64) {
+        let Some(place) = self.served.iter().position(|served| served.number == number) else { return };
+        let ended = self.served.remove(place);
+        let Some(trace) = ended.trace else { return };
+        match (ended.asked.requests, ended.untraced) {
+            (_, 1..) => trace.propagation.lost(),
+            (1.., 0) => trace.propagation.kept(),
+            _ => {}
+        }
+        self.ended.push_back(trace.id);
+        if self.ended.len() > MOST_ENDED {
+            self.ended.pop_front();
+        }
+    }
+
+    fn trial(&mut self, whose: Whose) -> Option<&mut Served> {
+        self.served.iter_mut().find(|served| whose == Whose::Trial(served.number))
+    }
+}
+
+/// The trace id of a request: `00-TRACE-PARENT-FLAGS`.
+fn trace_id(headers: &HeaderMap) -> Option<&str> {
+    let mut parts = headers.get(TRACEPARENT)?.to_str().ok()?.trim().split('-');
+    let (version, id) = (parts.next()?, parts.next()?);
+    let sound = version.len() == 2 && id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit());
+    (sound && parts.next().is_some()).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::clock::BoxFuture;
+    use crate::transport::{HttpRequest, HttpResponse, TransportError};
+
+    struct Nothing;
+
+    impl Transport for Nothing {
+        fn send(&self, _request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+            Box::pin(async { Err(TransportError::Invalid { message: String::new() }) })
+        }
+    }
+
+    fn serve(desk: &mut Desk, trace: Option<&Traced>) -> u64 {
+        desk.serve(Arc::new(Nothing), Vec::new(), Vec::new(), trace.cloned())
+    }
+
+    fn with(id: &str) -> HeaderMap {
+        let value = format!("00-{id}-00f067aa0ba902b7-01").parse().expect("a header");
+        HeaderMap::from_iter([(TRACEPARENT.parse().expect("a name"), value)])
+    }
+
+    #[test]
+    fn a_request_beside_others_is_assigned_by_its_trace_id_and_one_of_an_ended_trial_to_nobody() {
+        let propagation = Arc::new(Propagation::default());
+        let [one, two] = [0, 1].map(|_| Traced::new(Arc::clone(&propagation), true));
+        let mut desk = Desk::default();
+        let (first, second) = (serve(&mut desk, Some(&one)), serve(&mut desk, Some(&two)));
+        assert_eq!(desk.whose(&with(one.id())), Whose::Trial(first));
+        assert_eq!(desk.whose(&with(two.id())), Whose::Trial(second));
+        assert_eq!(desk.whose(&HeaderMap::new()), Whose::Stray);
+        assert_eq!(desk.whose(&with("4bf92f3577b34da6a3ce929d0e0e4736")), Whose::Stray);
+        desk.end(first);
+        assert_eq!(desk.whose(&with(one.id())), Whose::Nobody, "its trial is over");
+        assert!(desk.transport(Whose::Trial(first), true).is_none(), "assigned before, and read after its end");
+        assert_eq!(desk.requests(second).before, 0);
+    }
+
+    #[test]
+    fn propagation_is_kept_by_a_trial_alone_whose_requests_all_carry_its_id_and_lost_for_good() {
+        for (traced, untraced, kept) in [(2, 0, true), (2, 1, false), (0, 1, false), (0, 0, false)] {
+            let propagation = Arc::new(Propagation::default());
+            let trace = Traced::new(Arc::clone(&propagation), false);
+            let mut desk = Desk::default();
+            let number = serve(&mut desk, Some(&trace));
+            let headers = (0..traced).map(|_| with(trace.id())).chain((0..untraced).map(|_| HeaderMap::new()));
+            for headers in headers {
+                let whose = desk.whose(&headers);
+                assert_eq!(whose, Whose::Trial(number), "alone, it gets every request");
+                assert!(desk.transport(whose, true).is_some());
+            }
+            desk.end(number);
+            assert_eq!(propagation.is_kept(), kept, "{traced} with, {untraced} without");
+            propagation.lost();
+            propagation.kept();
+            assert!(!propagation.is_kept());
+        }
+    }
+
+    #[test]
+    fn a_trace_id_is_read_from_a_sound_header_alone() {
+        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
+        assert_eq!(trace_id(&with(id)), Some(id));
+        for wrong in ["", "00", "00-4bf9-00f0-01", "4bf92f3577b34da6a3ce929d0e0e4736", &format!("00-{id}")] {
+            let headers =
+                HeaderMap::from_iter([(TRACEPARENT.parse().expect("a name"), wrong.parse().expect("a header"))]);
+            assert_eq!(trace_id(&headers), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+"""openai: chat.completions.create with stream=True."""
+import json
+
+from desk import MODEL, SCHEMA, SYSTEM, search_docs, serve
+from openai import OpenAI
+
+client = OpenAI()
+TOOL = {"type": "function", "function": {"name": "search_docs", "description": "Searches the documents.", "parameters": SCHEMA}}
+
+
+def answer(question):
+    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": question}]
+    while True:
+        with client.chat.completions.stream(model=MODEL, messages=messages, tools=[TOOL]) as stream:
+            said = stream.get_final_completion().choices[0].message
+        if not said.tool_calls:
+            return said.content
+        messages.append({"role": "assistant", "content": said.content, "tool_calls": [
+            {"id": call.id, "type": "function", "function": {"name": call.function.name, "arguments": call.function.arguments}}
+            for call in said.tool_calls]})
+        for call in said.tool_calls:
+            found = search_docs(**json.loads(call.function.arguments))
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": found})
+
+
+serve(answer)
