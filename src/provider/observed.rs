@@ -54,6 +54,11 @@ pub(crate) fn asks(request: &HttpRequest) -> Asks {
     }
 }
 
+/// Whether requests of that profile ask for completions.
+pub(crate) fn is_completion(profile: &str) -> bool {
+    wire::by_name(profile).is_some_and(|dialect| !dialect.searches())
+}
+
 /// Decodes a request to a model; `None` if it does not match its dialect.
 pub(crate) fn asked(request: &HttpRequest) -> Option<ChatRequest> {
     wire::by_name(request.profile.name)?.decode_request(&request.path, &request.body).ok()

@@ -20,7 +20,7 @@ use crate::flow::Abort;
 use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Session, Silence, Trouble, reset};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
-use crate::provider::EXACT;
+use crate::provider::observed;
 use crate::settings::Auth;
 use crate::trace::{
     Arm, Event, Evidence, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
@@ -99,7 +99,7 @@ struct Ran {
 fn asked_in(cassette: &Cassette) -> Asked {
     let mut asked = Asked::default();
     for exchange in &cassette.exchanges {
-        asked.count(exchange.service == Service::Model.as_str() && exchange.profile != EXACT.name);
+        asked.count(observed::is_completion(&exchange.profile));
     }
     asked
 }

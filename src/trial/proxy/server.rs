@@ -4,7 +4,7 @@ use super::admission::{Refusal, Refused, admit, read_body};
 use super::desk::{Desk, Requests, TRACEPARENT, Traced, Whose};
 use super::refusal::{failed, refusal};
 use super::route::{Api, Mount, Route, client_dialect};
-use crate::provider::ended_by;
+use crate::provider::{ended_by, observed};
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -151,7 +151,7 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         lock(&slot).strays(&refused);
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_untraced", &refused.to_string());
     }
-    let completion = route.service == Service::Model && matches!(route.api, Api::Dialect(_));
+    let completion = observed::is_completion(route.api.profile().name);
     let transport = lock(&slot).transport(whose, completion);
     let Some(transport) = transport else {
         let message = "no trial is running that this request could belong to";
