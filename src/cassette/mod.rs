@@ -68,6 +68,6 @@ pub(crate) use stopping::{StoppingError, stopping_path};
 pub(crate) use store::CassetteError;
 pub use store::blobs_dir;
 pub use store::path;
-pub(crate) use store::start_path;
+pub(crate) use store::{recorded_at, start_path};
 pub(crate) use unpack::{LONGEST_BODY, UnpackError, unpack};
 pub(crate) use vcr::{Imported, Refusal, Route, VcrError, import_vcr};

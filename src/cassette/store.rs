@@ -11,9 +11,12 @@ use crate::platform::yaml::{self, Node, Place, Problem, ReadError};
 use crate::trace::text::shell_word;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Bytes that hold the first lines of a lane's file.
+const HEADER: u64 = 4096;
 
 /// Why a cassette cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -115,6 +118,15 @@ pub fn path(dir: &Path, scenario: &str, case: &str, lane: &impl std::fmt::Displa
 /// `<dir>/<scenario>/<flow>.<variant>.start.yaml`.
 pub(crate) fn start_path(dir: &Path, scenario: &str, flow: &str, variant: &str) -> PathBuf {
     dir.join(scenario).join(format!("{flow}.{variant}.start.yaml"))
+}
+
+/// When a lane was recorded, from the first lines of its file; `None` if they do not say.
+pub(crate) fn recorded_at(path: &Path) -> Option<jiff::Timestamp> {
+    let mut text = Vec::new();
+    files::open(path).ok()?.take(HEADER).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix("recorded_at:"))?.trim().trim_matches('"').parse().ok()
 }
 
 /// Folder shared by a scenario's cassettes: `<dir>/<scenario>/blobs`.

@@ -1,7 +1,7 @@
 //! `ragcheck check`: reports all mistakes at once, missing and stale recordings, and keys that live runs lack.
 
 use super::arguments::{Check, Printed};
-use super::decidable::{poor_prospects, ragged, too_few_cases, without_units};
+use super::decidable::{poor_prospects, ragged, too_few_cases, unknown_ratings, without_units};
 use super::diagnostic;
 use super::exit::Exit;
 use super::long_cases::long_cases;
@@ -57,8 +57,11 @@ fn checked(
     if let Some(loaded) = &report.loaded {
         diagnostics.extend(broken(loaded, cassettes));
         diagnostics.extend(unrecorded(loaded, cassettes));
-        diagnostics.extend(too_few_cases(loaded));
-        diagnostics.extend(poor_prospects(loaded, paths.is_empty() && criteria.is_none()));
+        // Over some of the project's scenarios, what its criteria leave undecided decides nothing.
+        let decided = !loaded.partial;
+        diagnostics.extend(too_few_cases(loaded, decided));
+        diagnostics.extend(poor_prospects(loaded, decided));
+        diagnostics.extend(unknown_ratings(loaded).filter(|_| paths.is_empty()));
         diagnostics.extend(long_cases(loaded));
         diagnostics.extend(ragged(loaded));
         diagnostics.extend(without_units(loaded, paths.is_empty() && criteria.is_none()));

@@ -42,7 +42,7 @@ pub(super) fn ragged(loaded: &Loaded) -> Vec<Diagnostic> {
 }
 
 /// One error for each required criterion that has no possible unit: no agent has a tool of its role, or every case is
-/// of another kind or excluded. Criteria on the whole run are included if `whole` says that all scenarios were read.
+/// of another kind or excluded. Criteria on the whole run are included if `whole` says that they decide.
 pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let flows = crate::catalogues().flows;
@@ -82,7 +82,7 @@ pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
         };
         let file = match of {
             Some(at) => plan.scenarios[at].file.as_str(),
-            None => loaded.project.criteria.as_deref().unwrap_or("ragcheck.yaml"),
+            None => file_of_criteria(loaded),
         };
         let message = format!("no case can be a unit of {} ({}): {why}", written.id, written.metric);
         let help = "write a case for it, remove it, or declare it under `not_measured_ok`";
@@ -92,18 +92,18 @@ pub(super) fn without_units(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
 }
 
 /// One note for each required gate that cannot pass with its conversations, or that would rarely pass at a true rate
-/// that deserves it. Criteria on the whole run are included if `whole` says that all scenarios were read.
+/// that deserves it. Criteria on the whole run are included if `whole` says that they decide.
 pub(super) fn poor_prospects(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let population = plan.criteria.estimand == Estimand::Population;
     // Too few cases are reported by `too_few_cases`.
-    let told = |one: &Prospect| population && one.passes.is_none();
+    let told = |one: &Prospect| population && !one.can_pass();
     let note = |one: Prospect| {
         let file = match one.scenario {
             Some(at) => plan.scenarios[at].file.as_str(),
-            None => loaded.project.criteria.as_deref().unwrap_or("ragcheck.yaml"),
+            None => file_of_criteria(loaded),
         };
-        let code = if one.passes.is_none() { "cannot-pass" } else { "seldom-passes" };
+        let code = if one.can_pass() { "seldom-passes" } else { "cannot-pass" };
         let message = format!("{}: {}", one.key, one.sentence);
         let help = "add cases or repetitions, or lower the target; each conversation is counted as one unit";
         Diagnostic::note(code, file, message).with_help(help.to_owned())
@@ -112,8 +112,26 @@ pub(super) fn poor_prospects(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
     poor.map(note).collect()
 }
 
-/// With `estimand: population`, one note for each required target that needs more cases than there are.
-pub(super) fn too_few_cases(loaded: &Loaded) -> Vec<Diagnostic> {
+/// One note if ratings name trials that no scenario has.
+pub(super) fn unknown_ratings(loaded: &Loaded) -> Option<Diagnostic> {
+    let (ratings, file) = (loaded.ratings.as_ref()?, loaded.project.ratings.as_ref()?);
+    let plan = plan::build(loaded, &Selection::default(), 0).ok()?;
+    let mut unknown = ratings.keys().filter(|trial| plan.trials.place_of(trial).is_none());
+    let first = unknown.next()?;
+    let number = unknown.count() + 1;
+    let message = format!("{number} of {} ratings name no trial of the project, first `{first}`", ratings.len());
+    let help = "ratings belong to the trials of `trials.csv`: their ids change with scenario, case and variant";
+    Some(Diagnostic::note("unknown-rating", file, message).with_help(help.to_owned()))
+}
+
+/// File of the criteria on the whole run.
+fn file_of_criteria(loaded: &Loaded) -> &str {
+    if loaded.criteria_file.is_empty() { "ragcheck.yaml" } else { &loaded.criteria_file }
+}
+
+/// With `estimand: population`, one note for each required target that needs more cases than there are. Criteria on the
+/// whole run are included if `whole` says so.
+pub(super) fn too_few_cases(loaded: &Loaded, whole: bool) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     if plan.criteria.estimand != Estimand::Population {
         return Vec::new();
@@ -123,7 +141,7 @@ pub(super) fn too_few_cases(loaded: &Loaded) -> Vec<Diagnostic> {
         let cases = first.iter().filter(|((scenario, _), _)| of.is_none_or(|of| of == *scenario));
         cases.map(|(_, first)| first).collect::<BTreeSet<_>>().len()
     };
-    let whole = plan.criteria.criteria.iter().map(|written| (None, written, distinct(None)));
+    let whole = plan.criteria.criteria.iter().filter(|_| whole).map(|written| (None, written, distinct(None)));
     let gates = plan.scenarios.iter().enumerate().flat_map(|(at, scenario)| {
         let cases = distinct(Some(at));
         scenario.gates.iter().map(move |gate| (Some(scenario), gate, cases))
@@ -143,7 +161,7 @@ pub(super) fn too_few_cases(loaded: &Loaded) -> Vec<Diagnostic> {
         }
         let (file, id) = match scenario {
             Some(scenario) => (scenario.file.as_str(), format!("{}/{}", scenario.name, written.id)),
-            None => (loaded.project.criteria.as_deref().unwrap_or("ragcheck.yaml"), written.id.clone()),
+            None => (file_of_criteria(loaded), written.id.clone()),
         };
         let message = format!(
             "{id} cannot pass: with `estimand: population` a rate of {:.1} % or more needs {needed} cases without a \

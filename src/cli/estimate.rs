@@ -88,7 +88,9 @@ fn gates(rows: &[Prospect]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut out = String::from("\nGate by gate, before anything runs (each conversation counted as one unit)\n");
+    let mut out = String::from(
+        "\nGate by gate, before anything runs (each conversation counted as one unit; one without a unit shows nothing)\n",
+    );
     let width = rows.iter().map(|row| row.key.chars().count()).max().unwrap_or(0).min(40);
     for row in rows {
         let _ = writeln!(out, "  {:width$}  {}", line(&row.key), row.sentence);

@@ -33,13 +33,14 @@ const SHOWN: usize = 5;
 /// If nothing could be run.
 pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
     if given.resume && std::env::args_os().skip(1).eq(["run", "--resume"]) {
-        return typed(&begun(&reports_folder())?);
+        let (begun, words) = begun(&reports_folder())?;
+        return typed(&begun, &words);
     }
-    typed(given)
+    typed(given, &std::env::args().skip(1).collect::<Vec<_>>())
 }
 
-/// Runs the arguments, typed now or when the run was begun.
-fn typed(given: &Run) -> Result<Exit, Problem> {
+/// Runs the arguments, typed now or when the run was begun; `words` are the same as text.
+fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     if given.mode == Mode::Replay && !given.label.is_empty() {
         return Err(Problem::Words(
             "--label names a point of the history, and a replay adds none: its recording is one already; `ragcheck history add RUN --label …` adds one afterwards".into(),
@@ -96,7 +97,7 @@ fn typed(given: &Run) -> Result<Exit, Problem> {
             ));
         }
     }
-    let (mut done, exit) = carry_out(&suite, &options, given.format)?;
+    let (mut done, exit) = carry_out(&suite, &options, given.format, Some(words))?;
     if let Some(file) = &given.folder_file {
         let folder = files::resolved(&done.folder).unwrap_or_else(|_| done.folder.clone());
         files::write(file, format!("{}\n", folder.display())).map_err(|why| Problem::unwritten(file, &why))?;
@@ -156,9 +157,9 @@ pub(super) fn write_reports(wanted: &[ReportFile], evaluated: &EvaluatedRun) -> 
     Ok(())
 }
 
-/// Arguments of the newest unfinished run, with `--resume` added. Global options (`--trust`, `--agent`, `--allow-path`)
+/// Arguments of the newest unfinished run, with `--resume` added, and as they were typed. Global options (`--trust`, `--agent`, `--allow-path`)
 /// must be given again: a file of the project cannot grant them.
-fn begun(reports: &Path) -> Result<Run, Problem> {
+fn begun(reports: &Path) -> Result<(Run, Vec<String>), Problem> {
     let unfinished = crate::trial::run::unfinished(reports).map_err(|why| why.to_string())?;
     let Some((begun, _)) = unfinished.into_iter().next() else {
         return Err(Problem::Words(JournalError::Nothing { reports: reports.to_owned() }.to_string()));
@@ -166,17 +167,22 @@ fn begun(reports: &Path) -> Result<Run, Problem> {
     output::remark(&format!("resuming `{}`, begun at {}", begun.command(), begun.at));
     let typed = std::iter::once("ragcheck").chain(begun.arguments.iter().map(String::as_str));
     match Arguments::try_parse_from(typed).map(|arguments| arguments.command) {
-        Ok(Command::Run(typed)) => Ok(Run { resume: true, ..typed }),
+        Ok(Command::Run(typed)) => Ok((Run { resume: true, ..typed }, begun.arguments)),
         // `cassette refresh` records what is missing: repeating it resumes.
         _ => Err(Problem::Words(format!("--resume: repeat `{}`, it goes on where it stopped", begun.command()))),
     }
 }
 
-/// Runs a suite and prints its results.
+/// Runs a suite and prints its results. `typed` are the words of a `ragcheck run` that can be repeated.
 ///
 /// # Errors
 /// If nothing could be run.
-pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) -> Result<(FinishedRun, Exit), Problem> {
+pub(super) fn carry_out(
+    suite: &Suite,
+    options: &RunOptions,
+    format: Printed,
+    typed: Option<&[String]>,
+) -> Result<(FinishedRun, Exit), Problem> {
     let line = ProgressLine::begin(&options.progress, options.mode);
     let done = suite.run(options);
     drop(line);
@@ -209,7 +215,7 @@ pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) ->
     if let Some(remark) = options.ages.and_then(|ages| ages.remark(&done.old)) {
         output::remark(&remark);
     }
-    if let Some(next) = next_steps(&done, options.mode, format) {
+    if let Some(next) = next_steps(&done, options.mode, format, typed) {
         output::result(&next);
     }
     if let Some(stopped) = &done.stopped {
@@ -221,7 +227,7 @@ pub(super) fn carry_out(suite: &Suite, options: &RunOptions, format: Printed) ->
 
 /// Next steps after a run in which trials did not pass: the commands that show the first one and that rerun all of
 /// them.
-fn next_steps(done: &FinishedRun, mode: Mode, format: Printed) -> Option<String> {
+fn next_steps(done: &FinishedRun, mode: Mode, format: Printed, typed: Option<&[String]>) -> Option<String> {
     let evaluation = &done.evaluated.evaluation;
     let rows = || evaluation.criteria.iter().chain(&evaluation.gates).filter(|row| row.required);
     // A trial that fails its case comes before one that fails a criterion.
@@ -238,18 +244,19 @@ fn next_steps(done: &FinishedRun, mode: Mode, format: Printed) -> Option<String>
     let is_newest = files::resolved(&newest).ok() == files::resolved(&done.folder).ok();
     let shown = if is_newest { trial } else { relative(&done.folder).join(&trial).display().to_string() };
     let see = format!("see why:   ragcheck show {shown}\n");
+    let Some(typed) = typed else { return Some(see) };
     let missed = evaluation.trials.iter().any(|trial| trial.verdict != Verdict::Pass);
     if mode == Mode::Replay {
-        return Some(format!("{see}run again: {}\n", again(missed && is_newest, None)));
+        return Some(format!("{see}run again: {}\n", again(typed, missed && is_newest, None)));
     }
     // New draws of all trials do not explain failures: only trials that did not pass are rerun, and they keep their
     // first draw.
-    let until_decided = std::env::args().any(|word| word == "--until-decided");
+    let until_decided = typed.iter().any(|word| word == "--until-decided");
     if !missed || until_decided || done.stopped.is_some() {
         return Some(see);
     }
     let folder = relative(&done.folder);
-    let command = again(true, (!is_newest).then_some(folder.as_path()));
+    let command = again(typed, true, (!is_newest).then_some(folder.as_path()));
     Some(format!(
         "{see}run again: {command}\n           a judged trial keeps its first draw: this changes no verdict, and replaces outages\n"
     ))
@@ -261,11 +268,11 @@ fn relative(folder: &Path) -> PathBuf {
     folder.strip_prefix(&here).unwrap_or(folder).to_owned()
 }
 
-/// The command line; with `failed`, limited to trials that did not pass in the newest complete run or in the folder
+/// The command line that was `typed`; with `failed`, limited to trials that did not pass in the newest complete run or in the folder
 /// `of`.
-fn again(failed: bool, of: Option<&Path>) -> String {
-    let typed = std::env::args().skip(1).filter(|word| !word.starts_with("--folder-file="));
-    let mut words: Vec<String> = typed.collect();
+fn again(typed: &[String], failed: bool, of: Option<&Path>) -> String {
+    let lasting = |word: &&String| !word.starts_with("--folder-file=") && *word != "--resume";
+    let mut words: Vec<String> = typed.iter().filter(lasting).cloned().collect();
     if failed && !words.iter().any(|word| word.starts_with("--failed") || word == "--until-decided") {
         words.push(of.map_or_else(|| "--failed".to_owned(), |folder| format!("--failed={}", folder.display())));
     }

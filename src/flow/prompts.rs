@@ -237,12 +237,11 @@ mod tests {
     }
 
     #[test]
-    fn every_shipped_template_is_what_is_read_of_what_it_is_written_as() {
+    fn every_shipped_template_uses_only_its_variables() {
         for (folder, flow) in FLOWS {
             for prompt in flow.description().prompts {
                 let PromptKind::Template(variables) = prompt.kind else { continue };
-                let template = Template::parse(prompt.text, variables).expect(folder);
-                assert_eq!(Template::parse(&template.to_string(), variables), Ok(template), "{folder}");
+                Template::parse(prompt.text, variables).expect(folder);
             }
         }
     }

@@ -113,6 +113,20 @@ impl Counting {
     }
 }
 
+/// The largest number of units of one conversation, where a criterion is about units whose number is an outcome; `None`
+/// for other criteria, and where nothing limits it.
+pub(crate) fn most_units(
+    plan: &Plan,
+    written: &Criterion,
+    read: &ReadCriterion,
+    scenario: Option<usize>,
+) -> Option<u64> {
+    match Counting::of(plan, written, read, scenario) {
+        Counting::Outcome(most) => most,
+        Counting::Planned | Counting::Conversations(_) => None,
+    }
+}
+
 /// The largest number of units per conversation, by the script and the limits.
 fn most(plan: &Plan, units: Units, scenario: Option<usize>) -> Option<u64> {
     if plan.mode == Some(Mode::Imported) {

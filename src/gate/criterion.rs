@@ -181,7 +181,7 @@ impl CriterionSums<'_> {
             return result;
         }
         if tally.n == 0 {
-            nothing(&mut result, tally.hidden.or(tally.scope.as_deref()));
+            nothing(&mut result, tally.hidden.or(tally.scope.as_deref()).or_else(|| metric.why_no_unit(plan)));
             return result;
         }
         let sample = self.counting.sample(tally, plan.criteria.estimand, &self.first_alike);

@@ -237,10 +237,10 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// Closes `pass` of a run until decided; trials missing from it are in ERROR. Returns whether another pass is
-    /// needed.
+    /// Closes the passes of a run until decided up to `pass`, or to the one that settled it; trials missing from them
+    /// are in ERROR. Returns whether another pass is needed.
     pub fn end_of_pass(&mut self, pass: u32) -> bool {
-        while self.closed < pass {
+        while self.closed < pass && !self.is_settled() {
             self.closed += 1;
             self.close(self.closed);
         }

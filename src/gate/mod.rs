@@ -52,6 +52,7 @@ mod tests;
 mod undecided_tests;
 
 pub(crate) use cause::{Cause, reason};
+pub(crate) use counting::most_units;
 pub(crate) use counts::{
     CaseCounts, CurvePoint, Interval, KindCount, RequirementCoverage, RetryCounts, StageTime, TransitionCount,
     TransitionCoverage, VariantCounts,

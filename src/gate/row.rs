@@ -1,15 +1,15 @@
 //! Borrowed view of one trial's result in [`super::TrialResults`], for reports.
 //!
-//! A [`TrialRow`] has the fields of a [`TrialResult`], and both serialise to the same `run.json`.
+//! A [`TrialRow`] has the fields of a [`super::TrialResult`], and both serialise to the same `run.json`.
 
-use super::{Draws, RetryCounts, TrialResult, Verdict};
+use super::{Draws, RetryCounts, Verdict};
 use crate::metric::Check;
-use crate::trace::{Arm, Lane};
+use crate::trace::Arm;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Result of one trial: see [`TrialResult`] for the fields.
+/// Result of one trial: see [`super::TrialResult`] for the fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrialRow<'a> {
     pub id: Cow<'a, str>,
@@ -40,7 +40,7 @@ pub struct TrialRow<'a> {
     pub draws: Cow<'a, Draws>,
 }
 
-/// Borrowed view of a [`Lane`].
+/// Borrowed view of a [`crate::trace::Lane`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LaneRow<'a> {
     pub flow: &'a str,
@@ -53,34 +53,5 @@ impl fmt::Display for LaneRow<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.{}.{}", self.flow, self.variant, self.repetition)?;
         if self.arm == Arm::Control { formatter.write_str(".control") } else { Ok(()) }
-    }
-}
-
-impl From<&TrialRow<'_>> for TrialResult {
-    fn from(row: &TrialRow<'_>) -> Self {
-        let LaneRow { flow, variant, repetition, arm } = row.lane;
-        Self {
-            id: row.id.to_string(),
-            scenario: row.scenario.to_owned(),
-            case: row.case.to_owned(),
-            lane: Lane { flow: flow.to_owned(), variant: variant.to_owned(), repetition, arm },
-            verdict: row.verdict,
-            checks: row.checks.to_vec(),
-            departures: row.departures.to_vec(),
-            error: row.error.to_owned(),
-            turns: row.turns,
-            model_calls: row.model_calls,
-            tool_calls: row.tool_calls,
-            retries: row.retries,
-            input_tokens: row.input_tokens,
-            cached_tokens: row.cached_tokens,
-            output_tokens: row.output_tokens,
-            cost: row.cost,
-            slowest_turn_us: row.slowest_turn_us,
-            took_us: row.took_us,
-            evidence: row.evidence.to_owned(),
-            model: row.model.to_owned(),
-            draws: row.draws.clone().into_owned(),
-        }
     }
 }

@@ -41,9 +41,8 @@ impl Replies {
     }
 }
 
-/// Trials without a readable reply, held back until another trial of their scenario has one, or the run ends.
-///
-/// A run until decided judges each pass at its end, so there such trials count as FAIL at once.
+/// Trials without a readable reply, held back until another trial of their scenario has one, or the run ends. A run
+/// until decided closes no pass before.
 #[derive(Debug)]
 pub(crate) struct Unread<'p> {
     plan: &'p Plan,
@@ -69,7 +68,12 @@ impl<'p> Unread<'p> {
         }
         let failed = examined.error.is_none() && examined.result.verdict == Verdict::Fail;
         let unread = failed && matches!(examined.replies, Replies::Unread(_));
-        Ok(unread && self.plan.stopping.is_none() && !self.read.contains(&scenario))
+        Ok(unread && !self.read.contains(&scenario))
+    }
+
+    /// Whether any trial is held back.
+    pub(crate) fn is_holding(&self) -> bool {
+        !self.held.is_empty()
     }
 
     /// Holds a trial back.

@@ -242,6 +242,10 @@ pub trait Metric: Send + Sync {
     fn is_proxy(&self, _plan: &Plan) -> bool {
         false
     }
+    /// Reason why no trial has a unit, where the name of the units alone would mislead.
+    fn why_no_unit(&self, _plan: &Plan) -> Option<&'static str> {
+        None
+    }
     /// Reason why the grades of a run cannot decide: they were made with another rubric or model than the one
     /// compared with people, or they lack a verdict that the target would count as good.
     fn doubt(&self, _plan: &Plan, _grades: &Grades, _target: Target) -> Option<String> {

@@ -40,6 +40,10 @@ impl Metric for Satisfaction {
         plan.ratings.is_none()
     }
 
+    fn why_no_unit(&self, plan: &Plan) -> Option<&'static str> {
+        plan.ratings.is_some().then_some("no rating is of a trial here that answers from both sources")
+    }
+
     fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
         (mode == Mode::Imported).then_some("messages do not say what an answer is made of")
     }

@@ -11,7 +11,7 @@ use crate::trace::{Arm, Lane};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::sync::OnceLock;
 
 /// The trials of a plan, in order.
@@ -274,7 +274,8 @@ impl Deref for Trials {
     }
 }
 
-impl DerefMut for Trials {
+#[cfg(test)]
+impl std::ops::DerefMut for Trials {
     fn deref_mut(&mut self) -> &mut [PlannedTrial] {
         let list = self.listed().to_vec();
         *self = list.into();

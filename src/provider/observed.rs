@@ -89,8 +89,8 @@ pub(crate) fn vectors(request: &HttpRequest, result: &Result<HttpResponse, Trans
             return Err(unreadable(response, &reported, &redactor));
         }
         // How the vectors are packed is between the agent and its provider.
-        let listed = Shape::named(request.profile.name).has_vectors(&body);
-        if listed { Ok(()) } else { Err(malformed(response, "the answer has no list of vectors", &redactor)) }
+        let listed = Shape::named(request.profile.name).has_vectors(&request.body, &body);
+        if listed { Ok(()) } else { Err(malformed(response, "the answer lacks a vector for an input", &redactor)) }
     })
 }
 

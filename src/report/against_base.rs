@@ -191,7 +191,7 @@ pub(super) fn reproduce(view: &View<'_>, failing: &[Failing]) -> Option<String> 
     };
     let found = match code {
         // For a failing case, its trials are selected and decide. A criterion has no trials.
-        1 => of(&|one| one.state != State::Outage && one.trials > 0),
+        1 => of(&|one| one.state != State::Outage && one.trials > 0 && !one.why.contains(ANSWER_MISSING)),
         3 => return of(&|one| one.state == State::Outage && IN_REPLAY.contains(&one.name.as_str())),
         4 => None,
         _ => return None,
@@ -199,19 +199,26 @@ pub(super) fn reproduce(view: &View<'_>, failing: &[Failing]) -> Option<String> 
     found.or_else(|| whole(plan))
 }
 
+/// End of a turn whose reply could not be read: FAIL among replies that could, ERROR alone.
+const ANSWER_MISSING: &str = "answer_missing";
+
 /// Kinds of ERROR that a replay reproduces.
 const IN_REPLAY: [&str; 6] =
     ["lane missing", "cassette miss", "cassette broken", "tool not offered", "usage unknown", "reply not read"];
 
-/// Command that runs the case of a trial alone, with the other options that were typed.
+/// Command that runs the case of a trial alone, with the other options that were typed; the trial alone, if trials were
+/// selected by patterns. `--exclude` is left out: alone, its patterns can match nothing, which is an error.
 fn of_case(plan: &Plan, trial: &str) -> Option<String> {
     let (case, _) = trial.rsplit_once('/')?;
     let (name, _) = case.split_once('/')?;
     let scenario = plan.scenarios.iter().find(|scenario| scenario.name == name)?;
     let typed = plan.typed.as_ref().map(|typed| &typed.options).into_iter().flatten();
-    let others = typed.filter(|(option, _)| *option != "only").map(|(option, values)| (option.as_str(), &values[..]));
-    let case = [case.to_owned()];
-    Some(command([scenario], std::slice::from_ref(&scenario.file), others.chain([("only", &case[..])])))
+    let (patterns, others): (Vec<_>, Vec<_>) =
+        typed.partition(|(option, _)| ["only", "exclude"].contains(&option.as_str()));
+    let of_trials = patterns.iter().flat_map(|(_, values)| *values).any(|pattern| pattern.contains('/'));
+    let only = [if of_trials { trial } else { case }.to_owned()];
+    let others = others.into_iter().map(|(option, values)| (option.as_str(), &values[..]));
+    Some(command([scenario], std::slice::from_ref(&scenario.file), others.chain([("only", &only[..])])))
 }
 
 /// Command that repeats a replay of the whole run; `None` if an older build did not store what was typed, or the trials

@@ -13,6 +13,9 @@ const NARROW: usize = 100;
 /// From this number of columns on, the table shows numbers of units, if they differ between rows.
 const WIDE: usize = 130;
 
+/// Conversations hardly differ if at most one in so many is different.
+const FEW: u64 = 10;
+
 /// Evidence of a row without measurements.
 const NOTHING: &str = "–";
 
@@ -161,6 +164,11 @@ fn shared(out: &mut String, rows: &[&CriterionResult], width: usize) {
         rows.first().filter(|first| rows.iter().all(|row| figures::units(row) == figures::units(first)))
     {
         said.push(format!("n: {}", figures::units(first)));
+    } else if (NARROW..WIDE).contains(&width) {
+        // There is no room for all numbers of units; those that show much less than they seem to are named.
+        let few = rows.iter().filter(|row| row.distinct > 0 && row.distinct * FEW <= row.clusters.min(row.n));
+        let few: Vec<String> = few.map(|row| format!("{} {}", name(row), figures::units(row))).collect();
+        said.extend((!few.is_empty()).then(|| format!("conversations that hardly differ: {}", few.join("; "))));
     }
     if rows.iter().any(|row| !row.required) {
         said.push("verdict in brackets: not required, does not change the exit code".to_owned());
@@ -174,6 +182,21 @@ fn shared(out: &mut String, rows: &[&CriterionResult], width: usize) {
 mod tests {
     use super::*;
     use crate::report::sample;
+
+    #[test]
+    fn equal_conversations_are_named_at_every_width() {
+        let run = sample::run(2);
+        let mut rows = run.evaluation.criteria.clone();
+        let row = rows.iter_mut().find(|row| row.n > 0).expect("a row with units");
+        (row.n, row.clusters, row.distinct) = (30, 30, 1);
+        let (id, rows) = (row.id.clone(), rows);
+        for width in [80, 100, 120, 129, 130, 160] {
+            let mut out = String::new();
+            criteria(&mut out, &rows, false, width, &Paint { colour: false });
+            let text = out.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains("30, 1 different"), "{id} at {width}:\n{out}");
+        }
+    }
 
     #[test]
     fn of_a_selection_what_has_nothing_to_measure_is_named_and_the_evidence_of_the_others_stands_once() {

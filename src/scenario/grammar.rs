@@ -3,8 +3,7 @@
 //! `mandatory_call_rate(knowledge, at=first)`, `>= 95%`, `<= 10s`. Parsing is pure; a printed value parses to the
 //! same value.
 
-use crate::settings::{parse_duration, print_duration};
-use std::fmt;
+use crate::settings::parse_duration;
 use std::time::Duration;
 
 /// A syntax error; offsets count characters.
@@ -48,26 +47,6 @@ pub(crate) struct Argument {
     pub key: Option<String>,
     /// The value.
     pub value: String,
-}
-
-impl fmt::Display for MetricCall {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.name)?;
-        if self.arguments.is_empty() {
-            return Ok(());
-        }
-        let shown: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
-        write!(formatter, "({})", shown.join(", "))
-    }
-}
-
-impl fmt::Display for Argument {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.key {
-            Some(key) => write!(formatter, "{key}={}", self.value),
-            None => formatter.write_str(&self.value),
-        }
-    }
 }
 
 fn is_word(text: &str) -> bool {
@@ -142,27 +121,6 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AtLeastRate(rate) => write!(formatter, ">= {}", Percent(*rate)),
-            Self::AtMostRate(rate) => write!(formatter, "<= {}", Percent(*rate)),
-            Self::AtMostTime(limit) => write!(formatter, "<= {}", print_duration(*limit)),
-        }
-    }
-}
-
-/// A rate, printed as per cent where that is exact, otherwise as a number.
-struct Percent(f64);
-
-impl fmt::Display for Percent {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = (self.0 * 1e8).round() / 1e6;
-        #[expect(clippy::float_cmp, reason = "the question is whether the very same number comes back")]
-        if percent / 100.0 == self.0 { write!(formatter, "{percent}%") } else { write!(formatter, "{}", self.0) }
-    }
-}
-
 /// Parses `>= 95%`, `<= 5%`, `= 100%`, `>= 0.95` and `<= 10s`.
 pub(crate) fn parse_target(text: &str) -> Result<Target, GrammarError> {
     let whole = text.chars().count();
@@ -223,7 +181,50 @@ fn decimal(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::TimeSpan;
     use proptest::prelude::*;
+    use std::fmt;
+
+    impl fmt::Display for MetricCall {
+        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str(&self.name)?;
+            if self.arguments.is_empty() {
+                return Ok(());
+            }
+            let shown: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
+            write!(formatter, "({})", shown.join(", "))
+        }
+    }
+
+    impl fmt::Display for Argument {
+        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match &self.key {
+                Some(key) => write!(formatter, "{key}={}", self.value),
+                None => formatter.write_str(&self.value),
+            }
+        }
+    }
+
+    impl fmt::Display for Target {
+        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self {
+                Self::AtLeastRate(rate) => write!(formatter, ">= {}", Percent(*rate)),
+                Self::AtMostRate(rate) => write!(formatter, "<= {}", Percent(*rate)),
+                Self::AtMostTime(limit) => write!(formatter, "<= {}", TimeSpan::from(*limit)),
+            }
+        }
+    }
+
+    /// A rate, printed as per cent where that is exact, otherwise as a number.
+    struct Percent(f64);
+
+    impl fmt::Display for Percent {
+        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            let percent = (self.0 * 1e8).round() / 1e6;
+            #[expect(clippy::float_cmp, reason = "the question is whether the very same number comes back")]
+            if percent / 100.0 == self.0 { write!(formatter, "{percent}%") } else { write!(formatter, "{}", self.0) }
+        }
+    }
 
     #[test]
     fn a_metric_has_positional_and_named_arguments() {

@@ -63,7 +63,7 @@ pub(crate) fn parse_age(text: &str) -> Result<Duration, DurationError> {
 }
 
 /// The shortest notation of a time, to the microsecond.
-pub(crate) fn print_duration(time: Duration) -> String {
+fn print_duration(time: Duration) -> String {
     let nanos = time.as_nanos();
     let fits = UNITS.iter().rev().find(|(_, scale)| nanos > 0 && nanos.is_multiple_of(u128::from(*scale)));
     match fits {

@@ -24,7 +24,7 @@ mod optional;
 pub(crate) mod price;
 mod provider;
 
-pub(crate) use duration::{AgeLimit, TimeSpan, parse_age, parse_duration, print_duration};
+pub(crate) use duration::{AgeLimit, TimeSpan, parse_age, parse_duration};
 pub(crate) use expression::{expression, expression_work};
 pub(crate) use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
 pub use knowledge::KnowledgeBaseSettings;

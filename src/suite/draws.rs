@@ -88,6 +88,26 @@ pub(super) fn earlier(
     draws
 }
 
+/// Trials of the run in the folder `named` that a later live run below `reports` drew anew, and that `plan` tests as
+/// both did. Both draws cannot count, and to choose one for each trial would make the verdict a matter of chance.
+pub(super) fn drawn_since(reports: &Path, named: &Path, plan: &Plan) -> BTreeSet<String> {
+    let number = |evaluation: &Evaluation| -> BTreeMap<String, usize> {
+        let judged = evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Error);
+        judged.map(|trial| (trial.id.clone().into_owned(), trial.draws.earlier.len())).collect()
+    };
+    let own = evaluated(named).map(|evaluation| number(&evaluation)).unwrap_or_default();
+    let named = files::resolved(named).unwrap_or_default();
+    let mut since = BTreeSet::new();
+    let later = live_runs(reports).into_iter();
+    for folder in later.take_while(|folder| files::resolved(folder).ok().as_ref() != Some(&named)) {
+        let (Ok(before), Some(evaluation)) = (evaluation::read_plan(&folder), evaluated(&folder)) else { continue };
+        let subject = |plan: &Plan, id: &str| Some(plan.subject(&plan.trials.at(plan.trials.place_of(id)?)?));
+        let anew = number(&evaluation).into_iter().filter(|(id, draw)| own.get(id).is_some_and(|first| first < draw));
+        since.extend(anew.map(|(id, _)| id).filter(|id| subject(&before, id) == subject(plan, id)));
+    }
+    since
+}
+
 /// Causes of ERROR, as in `run.json`, that mean nothing was drawn.
 const NOTHING_RUN: [&str; 5] = ["lane missing", "cassette miss", "cassette broken", "stopped", "not run"];
 

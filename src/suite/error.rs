@@ -107,6 +107,18 @@ pub enum SuiteError {
         /// The error.
         reason: String,
     },
+    /// Trials of the earlier run were drawn again after it.
+    #[error(
+        "--failed: {trials} of the trials that passed in {} were drawn again in a later run: a run never combines \
+         draws of both. Name the later run, or run all trials again without --failed",
+        run.display()
+    )]
+    DrawnSince {
+        /// Folder of the earlier run.
+        run: PathBuf,
+        /// Number of these trials.
+        trials: usize,
+    },
     /// Every trial of the earlier run passed.
     #[error("--failed: every trial of {} passed", file.display())]
     EveryTrialPassed {

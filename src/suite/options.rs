@@ -69,7 +69,8 @@ pub struct RunOptions {
     pub until_decided: bool,
     /// Maximum number of trials of a run until decided.
     pub max_trials: Option<u64>,
-    /// Threads in replay (default: one per core), else number of concurrent trials (default: 4).
+    /// Threads in replay (default: one per core, and at least 4 trials of external agents), else number of concurrent
+    /// trials (default: 4).
     pub jobs: Option<u16>,
     /// Maximum number of requests of a live or recording run.
     pub max_calls: Option<u64>,

@@ -18,7 +18,7 @@ use crate::transport::Budget;
 use crate::trial::run::{self, Begun, Commit, EarlierDraws, Journal, KeptTraces, LiveOptions, Step, folder::Writing};
 use crate::trial::{self, Opened, external};
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -144,6 +144,14 @@ impl Suite {
             None => SuiteError::Stopped(error),
         })?;
         let mut evaluated = evaluator.finish();
+        if record {
+            let unread = TrialErrorKind::ReplyUnread.label();
+            let groups = evaluated.evaluation.errors.iter().filter(|group| group.kind == unread);
+            for trial in groups.flat_map(|group| &group.trials) {
+                let noted = trial::note_error(&opened, &plan, trial);
+                noted.map_err(|error| SuiteError::Stopped(io::Error::other(error)))?;
+            }
+        }
         if let Some(designs) = designs {
             designs.end(evaluated.evaluation.stopped.as_ref(), evaluated.evaluation.errors.is_empty())?;
         }
@@ -211,9 +219,23 @@ impl Suite {
             let failed = failed_trials(earlier)?;
             let changes = merging(earlier, &text)?;
             if changes.is_empty() {
+                let live = options.mode == Mode::Live;
+                let since = if live { draws::drawn_since(reports, earlier, &plan) } else { BTreeSet::new() };
+                let mut replaced = 0;
+                let stands = |trace: &Trace| {
+                    if live { !since.contains(&trace.trial) } else { opened.has_recording_of(trace) }
+                };
                 let file = earlier.join(trace::TRACES);
-                kept = KeptTraces::of(&file, &plan.id, |trial| !failed.contains(trial))
-                    .map_err(|error| SuiteError::NoEarlierRun { file, reason: error.to_string() })?;
+                kept = KeptTraces::matching(&file, |trace| {
+                    let passed = trace.plan == plan.id && !failed.contains(&trace.trial);
+                    let stands = passed && stands(trace);
+                    replaced += usize::from(passed && !stands);
+                    stands
+                })
+                .map_err(|error| SuiteError::NoEarlierRun { file, reason: error.to_string() })?;
+                if replaced > 0 && options.mode != Mode::Replay {
+                    return Err(SuiteError::DrawnSince { run: earlier.clone(), trials: replaced });
+                }
                 notes.push(format!(
                     "--failed: {} taken over from {}, {} run again",
                     plural(kept.len(), "trial"),

@@ -6,8 +6,11 @@ use super::recording::Subject;
 use super::services::providers;
 use crate::cassette::{self, Cassette, CassetteError, Header, StoppingDesign, Take};
 use crate::plan::{Plan, STOPPING_ALPHA, VariantSettings};
-use crate::trace::{Trace, TrialError, TrialErrorKind};
+use crate::trace::{Lane, Trace, TrialError, TrialErrorKind};
 use std::path::PathBuf;
+
+/// Noted result of a take that is no draw, because its trial ended in ERROR.
+pub(super) const NO_DRAW: &str = "ERROR";
 
 /// Path of a trial's lane file.
 pub(crate) fn lane_file(trial: Trial<'_>) -> PathBuf {
@@ -100,6 +103,21 @@ pub(crate) fn note_verdict(opened: &Opened, trace: &Trace, verdict: &str) -> Res
     })
 }
 
+/// Notes in a trial's cassette that its newest take is no draw: the run found it in ERROR after all. It is replaced
+/// when the trial is recorded again.
+///
+/// # Errors
+/// If the cassette cannot be read or written.
+pub(crate) fn note_error(opened: &Opened, plan: &Plan, trial: &str) -> Result<(), CassetteError> {
+    let Some(planned) = plan.trials.place_of(trial).and_then(|place| plan.trials.at(place)) else { return Ok(()) };
+    let (scenario, case) = opened.trial(plan, &planned).names();
+    note_in(opened, (&scenario, &case), &planned.lane, |header| {
+        let take = Take { recorded_at: header.recorded_at, verdict: NO_DRAW.to_owned() };
+        header.takes.insert(header.take, take);
+        true
+    })
+}
+
 /// Notes in a trial's cassette that it was recorded again with that verdict, and that the first recording stayed.
 ///
 /// # Errors
@@ -112,10 +130,19 @@ pub(crate) fn note_run_again(opened: &Opened, again: &Trace, verdict: &str) -> R
     })
 }
 
-/// Changes the header of a trial's cassette; writes it if `change` returns true.
 fn note(opened: &Opened, trace: &Trace, change: impl FnOnce(&mut Header) -> bool) -> Result<(), CassetteError> {
-    let path = cassette::path(&opened.cassettes, &trace.scenario, &trace.case, &trace.lane);
-    let blobs = cassette::blobs_dir(&opened.cassettes, &trace.scenario);
+    note_in(opened, (&trace.scenario, &trace.case), &trace.lane, change)
+}
+
+/// Changes the header of a trial's cassette; writes it if `change` returns true.
+fn note_in(
+    opened: &Opened,
+    (scenario, case): (&str, &str),
+    lane: &Lane,
+    change: impl FnOnce(&mut Header) -> bool,
+) -> Result<(), CassetteError> {
+    let path = cassette::path(&opened.cassettes, scenario, case, lane);
+    let blobs = cassette::blobs_dir(&opened.cassettes, scenario);
     let mut cassette = Cassette::load_as(&path, opened.shown(&path), &blobs)?;
     if change(&mut cassette.header) { cassette.save(&path, &blobs, &opened.redactor()) } else { Ok(()) }
 }

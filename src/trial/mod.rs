@@ -40,7 +40,7 @@ mod verified;
 pub(crate) use external::{Contact, NoContact};
 pub(crate) use keys::missing_keys;
 pub(crate) use knowledge::{knowledge_access, without_services};
-pub(crate) use lane::{lane_file, note_run_again, note_verdict, stopping_design};
+pub(crate) use lane::{lane_file, note_error, note_run_again, note_verdict, stopping_design};
 #[cfg(not(front_door_only))]
 pub use live::record_with;
 pub(crate) use live::{context, transport};

@@ -7,6 +7,7 @@ use super::knowledge::{self, RetrievalServices};
 use super::passages::Named;
 use super::services::{self, Variables};
 use super::{SetupError, environment};
+use crate::cassette;
 use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{KnowledgeSource, KnowledgeSources};
 use crate::plan::{Plan, PlannedScenario, PlannedTrial, ResolvedCase, VariantSettings};
@@ -89,6 +90,13 @@ impl Opened {
             passages: Named::default(),
             in_part: BTreeSet::new(),
         })
+    }
+
+    /// Whether the trial's recording is the one that a replayed trace was made from.
+    pub(crate) fn has_recording_of(&self, trace: &Trace) -> bool {
+        let path = cassette::path(&self.cassettes, &trace.scenario, &trace.case, &trace.lane);
+        let recorded = trace.evidence.recorded_at.as_deref().and_then(|at| at.parse().ok());
+        recorded.is_some() && recorded == cassette::recorded_at(&path)
     }
 
     /// One trial of the plan.

@@ -5,6 +5,7 @@
 //! error.
 
 use super::external::MINTED;
+use super::lane::NO_DRAW;
 use super::opened::Trial;
 use super::outage::{Origin, with_outage};
 use super::outcome::{Finished, error};
@@ -94,9 +95,10 @@ where
         return None;
     }
     let cassette = trial.recording().ok()?;
-    let Header { subject, knowledge, .. } = &cassette.header;
+    let Header { subject, knowledge, take, takes, .. } = &cassette.header;
     let same = subject.is_empty() || *subject == trial.plan.subject(trial.planned);
-    if !same || *knowledge != live.evidence.knowledge {
+    let drawn = takes.get(take).is_none_or(|take| take.verdict != NO_DRAW);
+    if !drawn || !same || *knowledge != live.evidence.knowledge {
         return None;
     }
     let first = replay(cassette).await.ok()?;

@@ -101,6 +101,18 @@ fn people_who_are_not_satisfied_fail_sc_004_and_no_other_and_the_run() {
 fn too_few_satisfied_people_show_nothing_and_a_project_may_say_that_ratings_decide_nothing() {
     let (_, row, _) = rated("yes", 9, "criteria: []\n");
     assert_eq!(row["verdict"], "INCONCLUSIVE", "{row}");
+    // Ratings of trials that do not answer from both sources, or that there are not.
+    let (code, row, project) = rated("no", 0, "criteria: []\n");
+    assert_eq!((row["verdict"].as_str(), row["n"].as_u64()), (Some("NOT_MEASURED"), Some(0)), "{code} {row}");
+    project.write("ratings.csv", "trial,satisfied\nexternal/nothing/tool-rag.base.1,no\n");
+    project.run(&["run", "scenarios/external.yaml", "--no-history"]);
+    let run = project.latest("run.json");
+    let row = run["criteria"].as_array().and_then(|rows| rows.iter().find(|row| row["id"] == "SC-004"));
+    let said = row.expect("SC-004")["sentence"].as_str().expect("a sentence").to_owned();
+    assert!(said.contains("no rating is of a trial here that answers from both sources"), "{said}");
+    let checked = project.run(&["check"]);
+    let told = "1 of 1 ratings name no trial of the project, first `external/nothing/tool-rag.base.1`";
+    assert!(checked.stdout.contains(told), "{}", checked.stdout);
     let advisory =
         "criteria:\n  - {id: SC-004, metric: satisfaction, target: '>= 90%', kind: confidence, required: false}\n";
     let (code, row, _) = rated("no", usize::MAX, advisory);

@@ -221,3 +221,55 @@ fn outages_that_are_run_again_are_replaced_and_counted_in_the_verdict_line() {
         serde_json::from_str(project.read("history.jsonl").lines().last().expect("a point")).expect("JSON");
     assert_eq!(point["labels"]["outages run again"], "30");
 }
+
+/// Two whole runs are two draws of each trial, and the better of two is no draw.
+#[test]
+fn a_run_that_failed_named_after_a_later_one_lends_it_no_trial_that_passed_by_chance() {
+    for mode in ["live", "record"] {
+        let project = project();
+        let simulator = simulated(&project, 1, 0.7);
+        run(&project, &["--mode", mode]).expect_code(1);
+        drop(simulator);
+        let first = format!("--failed={}", project.newest());
+        let simulator = simulated(&project, 2, 0.7);
+        run(&project, &["--mode", mode]).expect_code(1);
+        drop(simulator);
+        let (good, n) = figures(&project);
+        let simulator = simulated(&project, 3, 1.0);
+        let refused = run(&project, &["--mode", mode, &first]);
+        refused.expect_code(2);
+        assert!(refused.stderr.contains("were drawn again in a later run"), "{mode}: {}", refused.stderr);
+        let newest = run(&project, &["--mode", mode, "--failed"]);
+        drop(simulator);
+        newest.expect_code(1);
+        assert_eq!(figures(&project), (good, n), "{mode}: {}", newest.stdout);
+        if mode == "record" {
+            // A replay takes from the earlier run only what still has the recording of then.
+            let replayed = run(&project, &[&first]);
+            replayed.expect_code(1);
+            assert_eq!(figures(&project), (good, n), "{}{}", replayed.stdout, replayed.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_run_that_was_resumed_prints_the_command_that_began_it() {
+    let project = project();
+    let simulator = simulated(&project, 1, 0.5);
+    run(&project, &["--mode", "live", "--max-calls", "100"]).expect_code(3);
+    let mut resumed = project.run(&["run", "--resume"]);
+    for _ in 0..9 {
+        if resumed.code != 3 {
+            break;
+        }
+        resumed = project.run(&["run", "--resume"]);
+    }
+    resumed.expect_code(1);
+    let typed = printed(&resumed);
+    let expected = [&RUN[..], &["--mode", "live", "--max-calls", "100", "--failed"]].concat();
+    assert_eq!(typed, expected);
+    let again = project.run(&expected);
+    drop(simulator);
+    // 100 calls may not be enough for all of them.
+    assert!([1, 3].contains(&again.code), "{}{}", again.stdout, again.stderr);
+}

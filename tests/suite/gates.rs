@@ -68,6 +68,16 @@ fn before_a_run_check_and_the_estimate_say_what_a_gate_can_show() {
     project.edit("few.yaml", ">= 99%", ">= 85%");
     let listed = project.run(&["list", "scenarios/knowledge.yaml", "--criteria", "few.yaml", "--estimate"]);
     assert!(listed.stdout.contains("at a true 94 % this gate passes in "), "{}", listed.stdout);
+    // Criteria that were typed decide over the scenarios that were: the note is at their file.
+    project.edit("few.yaml", ">= 85%", ">= 99%");
+    let checked = project.run(&["check", "scenarios/knowledge.yaml", "--criteria", "few.yaml"]);
+    assert!(checked.stdout.contains("ENDED: ") && checked.stdout.contains(" --> few.yaml"), "{}", checked.stdout);
+    // A call may come eight times: so few conversations show nothing of a rate per call.
+    let calls = "about: Calls.\ncriteria:\n  - {id: CALLS, about: Queries are made., metric: verbatim_query_rate(knowledge), \
+                 target: '<= 20%', kind: confidence, per: unit, most: 8}\n";
+    project.write("few.yaml", calls);
+    let listed = project.run(&["list", "scenarios/knowledge.yaml", "--criteria", "few.yaml", "--estimate"]);
+    assert!(listed.stdout.contains("of one unit each: this gate cannot pass ("), "{}", listed.stdout);
     let scenario = project.read("scenarios/knowledge.yaml");
     let gate = "gates:\n  - {id: mine, metric: turn_success_rate, target: '>= 99%', kind: confidence}\n";
     project.write("scenarios/knowledge.yaml", &format!("{scenario}\n{gate}"));

@@ -248,6 +248,14 @@ fn the_line_that_reproduces_a_run_has_the_criteria_repetitions_and_selection_tha
     project.write("one.yaml", "about: One.\ncriteria:\n  - {id: OUTSIDE, about: Queries go outside, metric: mandatory_call_rate(external), target: '= 100%', kind: invariant}\n");
     let line = reproduced(&project, &["run", "--flow", "tool-rag", "--criteria", "one.yaml"], 1);
     assert_eq!(line, "ragcheck run --criteria one.yaml --flow tool-rag");
+    // What is left out elsewhere is no case of the scenario that fails, and another trial of the case is in ERROR.
+    project.edit(scenario, "contains: [38 to 46 ohms]", "contains: [99 ohms]");
+    let line = reproduced(&project, &["run", "--exclude", "one-step"], 1);
+    assert_eq!(line, format!("ragcheck run {scenario} --only knowledge/valve-error"));
+    std::fs::remove_file(project.path("fixtures/cassettes/knowledge/valve-error/tool-rag.base.2.yaml"))
+        .expect("a lane");
+    let line = reproduced(&project, &["run", scenario, "--only", "*/tool-rag.base.1"], 1);
+    assert_eq!(line, format!("ragcheck run {scenario} --only knowledge/valve-error/tool-rag.base.1"));
     // The plan's id depends on what runs, not on how it was typed.
     let plan = |run: &[&str]| {
         project.run(run);

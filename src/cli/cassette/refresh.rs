@@ -44,7 +44,7 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     drop(opened);
     let options =
         RunOptions { mode: Mode::Record, selection: Selection { trials: Some(trials), ..selected }, ..options };
-    let (done, exit) = run::carry_out(&suite, &options, Printed::Human)?;
+    let (done, exit) = run::carry_out(&suite, &options, Printed::Human, None)?;
     run::write_reports(&given.report, &done.evaluated)?;
     Ok(exit)
 }

@@ -358,7 +358,7 @@ fn record(findings: &Findings) -> Result<Exit, Problem> {
         save_again(CRITERIA, &project::criteria(findings, Some(&shown)))?;
     }
     let suite = Suite::load(&here, &[], None)?;
-    let (_, exit) = carry_out(&suite, &RunOptions::default(), Printed::Human)?;
+    let (_, exit) = carry_out(&suite, &RunOptions::default(), Printed::Human, None)?;
     output::result(&next(findings));
     Ok(exit)
 }

@@ -89,17 +89,50 @@ impl Shape {
         if let [only] = texts[..] { only.to_owned() } else { String::new() }
     }
 
-    /// Whether an answer has vectors: a list, or an object with lists of each type that was asked for.
-    pub(crate) fn has_vectors(&self, answer: &Value) -> bool {
-        let typed = |lists: &Value| {
-            lists.as_object().is_some_and(|lists| !lists.is_empty() && lists.values().any(Value::is_array))
-        };
-        self.vectors.iter().filter_map(|at| answer.pointer(at)).any(|found| found.is_array() || typed(found))
+    /// Whether an answer has a vector for each input of its request.
+    pub(crate) fn has_vectors(&self, request: &Value, answer: &Value) -> bool {
+        let wanted = inputs(request);
+        self.vectors.iter().filter_map(|at| answer.pointer(at)).any(|found| vectors(found) >= wanted)
     }
 
     /// Input tokens that an answer tells.
     pub(crate) fn tokens(&self, answer: &Value) -> Option<u64> {
         self.tokens.iter().find_map(|at| answer.pointer(at)?.as_u64())
+    }
+}
+
+/// Number of inputs in a request, at least 1.
+fn inputs(request: &Value) -> usize {
+    let listed = ["/input", "/texts", "/inputs", "/images", "/requests"].into_iter().find_map(|at| request.pointer(at));
+    match listed.and_then(Value::as_array) {
+        // Token ids of one text.
+        Some(list) if list.iter().any(Value::is_number) => 1,
+        Some(list) => list.len().max(1),
+        None => 1,
+    }
+}
+
+/// Number of vectors in a value: one vector, a list of vectors, or a list for each type.
+fn vectors(found: &Value) -> usize {
+    match found {
+        Value::Array(list) if list.iter().any(Value::is_number) => 1,
+        Value::Array(list) => list.iter().filter(|one| is_vector(one)).count(),
+        Value::Object(lists) => lists.values().map(vectors).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+/// Whether a value is a vector, in any packing, or an object with one.
+fn is_vector(value: &Value) -> bool {
+    let held = match value {
+        Value::Object(members) => members.get("embedding").or_else(|| members.get("values")),
+        other => Some(other),
+    };
+    match held.unwrap_or(&Value::Null) {
+        Value::Array(list) => !list.is_empty() && list.iter().all(|one| one.is_number() || one.is_array()),
+        Value::String(packed) => !packed.is_empty(),
+        Value::Object(parts) => !parts.is_empty(),
+        _ => false,
     }
 }
 
@@ -154,7 +187,7 @@ mod tests {
             (&OLLAMA, json!({"embeddings": [vector], "prompt_eval_count": 6}), Some(6)),
             (&OLLAMA, json!({"embedding": vector}), None),
         ] {
-            assert!(shape.has_vectors(&answer), "{answer}");
+            assert!(shape.has_vectors(&json!({"input": "q"}), &answer), "{answer}");
             assert_eq!(shape.tokens(&answer), tokens, "{answer}");
             assert_eq!(Shape::named(shape.profile.name).profile.name, shape.profile.name);
         }
@@ -164,8 +197,32 @@ mod tests {
             (&COHERE, json!({"embeddings": {}})),
             (&COHERE, json!({"embeddings": {"float": null}})),
             (&OLLAMA, json!({"data": [{"embedding": vector}]})),
+            (&OPENAI, json!({"data": []})),
+            (&OPENAI, json!({"data": [{"embedding": null}]})),
+            (&OPENAI, json!({"data": [{"embedding": []}]})),
+            (&OPENAI, json!({"data": [{"embedding": ["x"]}]})),
+            (&OPENAI, json!({"data": [{"error": "too long"}, {"embedding": ""}]})),
+            (&GOOGLE, json!({"embeddings": [{}]})),
+            (&OLLAMA, json!({"embeddings": [[]]})),
         ] {
-            assert!(!shape.has_vectors(&answer), "{answer}");
+            assert!(!shape.has_vectors(&Value::Null, &answer), "{answer}");
+        }
+    }
+
+    #[test]
+    fn each_input_of_a_request_needs_a_vector() {
+        let answer = json!({"data": [{"embedding": [0.5]}], "embeddings": [[0.5]]});
+        for (shape, request, enough) in [
+            (&OPENAI, json!({"input": ["q"]}), true),
+            (&OPENAI, json!({"input": [101, 7]}), true),
+            (&OPENAI, json!({"input": ["q", "r"]}), false),
+            (&OPENAI, json!({"input": [[101], [7]]}), false),
+            (&COHERE, json!({"texts": ["q", "r"]}), false),
+            (&OLLAMA, json!({"input": ["q", "r"]}), false),
+            (&GOOGLE, json!({"requests": [{}, {}]}), false),
+            (&GOOGLE, json!({"content": {"parts": [{"text": "q"}, {"text": "r"}]}}), true),
+        ] {
+            assert_eq!(shape.has_vectors(&request, &answer), enough, "{request}");
         }
     }
 

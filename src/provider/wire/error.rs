@@ -169,7 +169,7 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         return ErrorKind::BadRequest;
     }
     if status == Some(400)
-        && (named(&["model_decommissioned", "model_not_found"])
+        && (named(&["model_decommissioned", "model_not_found", "invalid_model"])
             || says(&["model not exist", "model identifier is invalid"]))
     {
         return ErrorKind::NoModel;

@@ -27,8 +27,8 @@ pub(crate) fn columns<'a>() -> Vec<Column<Compared<'a>>> {
         }),
         column("gated", "whether it can be a regression: `true` or `false`", |one| one.row.gated.to_string().into()),
         column("cases", "number of paired cases", |one| one.row.cases.to_string().into()),
-        column("a", "mean over the cases under A; for times, the median", |one| figure(one.row.a)),
-        column("b", "mean over the cases under B; for times, the median", |one| figure(one.row.b)),
+        column("a", "mean over the cases under A; for times, the median or p95", |one| figure(one.row.a)),
+        column("b", "mean over the cases under B; for times, the median or p95", |one| figure(one.row.b)),
         column("difference", "B − A; for times, B / A − 1", |one| figure(one.row.difference)),
         column("low", "lower end of the difference's interval at `level`, rounded down", |one| {
             bound(one.row.interval.map(|span| span.low), Rounding::Down)

@@ -137,7 +137,7 @@ impl<'p> RunEvaluator<'p> {
 
     /// Ends `pass` in a run until decided; returns whether another pass is needed.
     pub fn end_of_pass(&mut self, pass: u32) -> bool {
-        self.evaluator.end_of_pass(pass)
+        self.unread.is_holding() || self.evaluator.end_of_pass(pass)
     }
 
     /// Computes the verdicts.

@@ -3,7 +3,8 @@
 //!
 //! Each conversation counts as one unit that succeeds or fails (with `estimand: population`, each case), decided by
 //! Clopper-Pearson's bound, with [`crate::stats::operating`]. Gates with several units per conversation use other
-//! bounds; none of them passes with fewer conversations than computed here.
+//! bounds; none of them passes with fewer conversations than computed here. A rate per unit whose number of units is an
+//! outcome is bounded by the largest number that a conversation can have: only its smallest sample is computed.
 
 use crate::metric::catalogue;
 use crate::plan::{Plan, PlannedTrial, Stopping};
@@ -14,6 +15,7 @@ use crate::stats::percent::{Rounding, rounded};
 use crate::stats::rate::{binomial_cdf, lower_bound, units_for};
 use crate::stats::sequential::Mixture;
 use crate::stats::stopping::Rule;
+use crate::stats::{ALPHA, Sample};
 use crate::trace::EXTERNAL;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -56,7 +58,12 @@ impl Prospect {
     /// Whether it cannot pass, or passes with less than 80 % probability at a deserving rate although a larger plan
     /// would.
     pub(crate) fn is_poor(&self) -> bool {
-        self.passes.is_none() || self.more.is_some()
+        !self.can_pass() || self.more.is_some()
+    }
+
+    /// Whether its conversations are enough if none of them fails.
+    pub(crate) fn can_pass(&self) -> bool {
+        self.needed.is_some_and(|needed| needed <= self.n)
     }
 }
 
@@ -69,6 +76,8 @@ struct Gate {
     /// Whether one bad unit fails it.
     strict: bool,
     margin: f64,
+    /// For a rate per unit: the largest number of units of a conversation, where it is an outcome and more than one.
+    most: Option<u64>,
 }
 
 /// Prospects of all required gates of the plan that are decided by a bound, preceded by criteria on the whole run if
@@ -99,6 +108,7 @@ fn prospect(plan: &Plan, of: Option<usize>, written: &Criterion) -> Option<Prosp
         least: u64::from(written.min_n.unwrap_or(0)).max(1),
         strict: written.kind == GateKind::Invariant,
         margin: read.margin,
+        most: crate::gate::most_units(plan, written, &read, of).filter(|most| *most > 1),
     };
     if gate.bound <= 0.0 && gate.least <= 1 {
         return None;
@@ -137,17 +147,32 @@ impl Gate {
         stopping: Option<Stopping>,
         nouns: (&str, &str),
     ) -> Prospect {
-        let needed = if self.bound > 0.0 { units_for(0, self.bound) } else { Some(1) };
+        let needed = match self.most {
+            _ if self.bound <= 0.0 => Some(1),
+            Some(most) => {
+                let sample = Sample::Limited { clusters: std::iter::once((1, 1)).collect(), most: Some(most) };
+                sample.more_to_pass(self.bound, self.least, ALPHA).map(|more| more + 1)
+            }
+            None => units_for(0, self.bound),
+        };
         let needed = needed.map(|needed| needed.max(self.least));
         let rate = if self.strict { UNBROKEN } else { 1.0 - (1.0 - self.bound) * DESERVING };
         let can = needed.is_some_and(|needed| needed <= n);
-        let passes = can.then(|| self.passes(n, rate, stopping)).flatten();
-        let more =
-            if self.strict || passes.is_some_and(|passes| passes >= POWER) { None } else { self.larger(n, rate) };
+        let passes = (can && self.most.is_none()).then(|| self.passes(n, rate, stopping)).flatten();
+        let more = if self.strict || self.most.is_some() || passes.is_some_and(|passes| passes >= POWER) {
+            None
+        } else {
+            self.larger(n, rate)
+        };
         let many = |n: u64| format!("{n} {}", if n == 1 { nouns.0 } else { nouns.1 });
         let of_100 = |share: f64| rounded(share * 100.0, 0, Rounding::Nearest);
         let sentence = match (needed, passes) {
             (None, _) => format!("{}: this gate cannot pass at any number", many(n)),
+            (Some(needed), _) if needed > n && self.most.is_some() => {
+                let most = self.most.unwrap_or_default();
+                let fewer = format!("fewer if they have more units, {most} at most");
+                format!("{} of one unit each: this gate cannot pass ({needed} needed, {fewer})", many(n))
+            }
             (Some(needed), _) if needed > n => format!("{}: this gate cannot pass ({needed} needed)", many(n)),
             (Some(_), None) => format!("{}: this gate can pass", many(n)),
             (Some(_), Some(passes)) => {
@@ -207,7 +232,7 @@ mod tests {
     use super::*;
 
     fn gate(bound: f64, strict: bool) -> Gate {
-        Gate { bound, least: 1, strict, margin: 0.0 }
+        Gate { bound, least: 1, strict, margin: 0.0, most: None }
     }
 
     fn said(gate: Gate, n: u64) -> String {
@@ -223,6 +248,27 @@ mod tests {
             said(Gate { least: 60, ..gate(0.9, false) }, 40),
             "40 conversations: this gate cannot pass (60 needed)"
         );
+    }
+
+    /// The bet of a rate per unit pays by the largest conversation that is possible: 60 perfect ones of one call are
+    /// too few where one could have eight.
+    #[test]
+    fn a_rate_per_unit_of_unknown_sizes_is_told_what_the_largest_one_takes() {
+        let gate = Gate { most: Some(8), ..gate(0.9, false) };
+        let needed = gate.prospect("G".into(), None, 60, None, ("conversation", "conversations")).needed;
+        let needed = needed.expect("some number shows it");
+        let shows = |n: u64| {
+            let clusters = std::iter::repeat_n((1, 1), n as usize).collect();
+            Sample::Limited { clusters, most: Some(8) }.lower_at(ALPHA) >= 0.9
+        };
+        assert!(needed > 200 && shows(needed) && !shows(needed - 1), "{needed}");
+        let few = format!(
+            "60 conversations of one unit each: this gate cannot pass ({needed} needed, fewer if they have more units, \
+             8 at most)"
+        );
+        assert_eq!(said(gate, 60), few);
+        let enough = gate.prospect("G".into(), None, 300, None, ("conversation", "conversations"));
+        assert!(!enough.is_poor() && enough.sentence == "300 conversations: this gate can pass", "{enough:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::error::{ConversationError, Kind, WrongMember};
 use super::mapping::Mapping;
 use super::shape;
 use serde_json::{Map, Value};
+use std::ops::Range;
 
 /// One conversation of a file, with the members beside it.
 #[derive(Debug)]
@@ -51,8 +52,10 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
     if items.is_empty() {
         return Err(ImportError::Empty);
     }
-    if items.iter().all(shape::is_message) {
-        return Ok(vec![Record::of(Ok(items))]);
+    let is_deep = |item: &Value| item.as_str() == Some(TOO_DEEP);
+    if items.iter().any(shape::is_message) && items.iter().all(|item| shape::is_message(item) || is_deep(item)) {
+        let deep = items.iter().any(is_deep);
+        return Ok(vec![Record::of(if deep { Err(ConversationError::TooDeep) } else { Ok(items) })]);
     }
     let mut mapping = Mapping::default();
     let mut records = Vec::with_capacity(items.len());
@@ -79,10 +82,25 @@ const TOO_DEEP: &str = "\0nested too deeply";
 /// The text with each too deeply nested conversation replaced by [`TOO_DEEP`]: an item of the list that the file is, or
 /// a value after another.
 fn without_too_deep(text: &[u8]) -> Vec<u8> {
-    let outside = usize::from(text.trim_ascii_start().first() == Some(&b'['));
-    let (mut depth, mut deepest, mut start, mut copied) = (0_usize, 0, 0, 0);
+    let mut found = nested(text, 0);
+    if found.len() == 1 && text.get(found[0].0.start) == Some(&b'[') {
+        found = nested(text, 1);
+    }
+    let (mut out, mut copied) = (Vec::with_capacity(text.len()), 0);
+    for (place, _) in found.into_iter().filter(|(_, deepest)| *deepest > DEEPEST) {
+        out.extend_from_slice(&text[copied..place.start]);
+        out.extend_from_slice(Value::from(TOO_DEEP).to_string().as_bytes());
+        copied = place.end;
+    }
+    out.extend_from_slice(&text[copied..]);
+    out
+}
+
+/// Lists and objects inside `outside` others: position, and depth of the deepest inside.
+fn nested(text: &[u8], outside: usize) -> Vec<(Range<usize>, usize)> {
+    let (mut depth, mut deepest, mut start) = (0_usize, 0, 0);
     let (mut quoted, mut escaped) = (false, false);
-    let mut out = Vec::with_capacity(text.len());
+    let mut found = Vec::new();
     for (at, byte) in text.iter().enumerate() {
         match byte {
             _ if escaped => escaped = false,
@@ -98,17 +116,14 @@ fn without_too_deep(text: &[u8]) -> Vec<u8> {
             }
             b']' | b'}' => {
                 depth = depth.saturating_sub(1);
-                if depth == outside && deepest > DEEPEST {
-                    out.extend_from_slice(&text[copied..start]);
-                    out.extend_from_slice(Value::from(TOO_DEEP).to_string().as_bytes());
-                    copied = at + 1;
+                if depth == outside {
+                    found.push((start..at + 1, deepest));
                 }
             }
             _ => {}
         }
     }
-    out.extend_from_slice(&text[copied..]);
-    out
+    found
 }
 
 /// Members in which logs keep the answer beside the messages.
@@ -309,6 +324,7 @@ mod tests {
             format!("{good}\n{}\n{good}\n", deep(127)),
             format!("[{good}, {}, {good}]", deep(126)),
             format!("[\n{good},\n{},\n{good}]", deep(5000)),
+            format!("[]\n[{}]\n[]", deep(200)),
         ] {
             let read: Vec<bool> =
                 records(text.as_bytes()).expect("a file").iter().map(|one| one.messages.is_ok()).collect();
@@ -318,6 +334,9 @@ mod tests {
             assert_eq!(told, "its JSON is nested deeper than 127 levels");
         }
         assert!(records(deep(126).as_bytes()).expect("a file")[0].messages.is_ok());
+        let message = r#"{"role": "user", "content": "q"}"#;
+        let one = records(format!("[{message}, {}]", deep(200)).as_bytes()).expect("a file");
+        assert!(one.len() == 1 && one[0].messages.is_err(), "one conversation: {one:?}");
     }
 
     #[test]

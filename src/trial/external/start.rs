@@ -33,10 +33,13 @@ const WHEN: &str = "when the agent's process started";
 /// Polling interval for requests in progress.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// Lanes by the scenario's index in the plan and the variant.
+type Lanes = BTreeMap<(usize, String), Arc<tokio::sync::Mutex<Known>>>;
+
 /// The lanes `start` of a run, by the scenario's index in the plan and the variant.
 #[derive(Default)]
 pub(super) struct Starts {
-    known: Mutex<BTreeMap<(usize, String), Arc<tokio::sync::Mutex<Known>>>>,
+    known: Mutex<Lanes>,
     resumed_since: OnceLock<jiff::Timestamp>,
 }
 
@@ -69,7 +72,7 @@ enum Answers {
     /// The services.
     Services,
     /// The services, and the exchanges are recorded.
-    Recorded { recorder: Recorder, known: OwnedMutexGuard<Known> },
+    Recorded { recorder: Box<Recorder>, known: OwnedMutexGuard<Known> },
     /// The recording.
     Lane {
         /// `None` if nothing is recorded.
@@ -207,7 +210,7 @@ fn record<'w>(wanted: &'w Wanted<'w>, known: OwnedMutexGuard<Known>) -> Result<B
     let recorder = Recorder::begin(subject, below, &clock, Arc::new(trial.opened.redactor()));
     let tap = Arc::new(Tap::new(recorder.transport()));
     let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
-    Ok(Beginning { wanted, tap, way, vars, answers: Answers::Recorded { recorder, known } })
+    Ok(Beginning { wanted, tap, way, vars, answers: Answers::Recorded { recorder: Box::new(recorder), known } })
 }
 
 impl Beginning<'_> {
@@ -257,7 +260,9 @@ impl Beginning<'_> {
                 && problem.kind == TrialErrorKind::CassetteMiss
             {
                 let mut known = known.lock().await;
-                (known.is_settled, known.is_outdated) = (false, true);
+                // Another process may have found that out before.
+                known.is_settled &= known.is_outdated;
+                known.is_outdated = true;
                 return Err(Unfit::Outdated);
             }
             let mut why = problem;

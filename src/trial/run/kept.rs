@@ -36,7 +36,7 @@ impl KeptTraces {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub(crate) fn matching(file: &Path, wanted: impl Fn(&Trace) -> bool) -> io::Result<Self> {
+    pub(crate) fn matching(file: &Path, wanted: impl FnMut(&Trace) -> bool) -> io::Result<Self> {
         Self::read(file, wanted, |lines, trial, place| {
             lines.entry(trial).or_insert(place);
         })
@@ -61,7 +61,7 @@ impl KeptTraces {
 
     fn read(
         file: &Path,
-        wanted: impl Fn(&Trace) -> bool,
+        mut wanted: impl FnMut(&Trace) -> bool,
         insert: impl Fn(&mut BTreeMap<String, (u64, u64)>, String, (u64, u64)),
     ) -> io::Result<Self> {
         let (passages, _) = Passages::whole(&file.with_file_name(PASSAGES))?;

@@ -53,9 +53,10 @@ impl Turns {
     #[expect(clippy::disallowed_methods, reason = "the agent is a foreign process with a time of its own")]
     fn answer(&self, mut stream: TcpStream) {
         let (traceparent, body) = read(&stream);
-        if body.is_null() {
+        let Some(words) = body["message"].as_str() else {
+            let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
             return;
-        }
+        };
         self.most.fetch_max(self.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         let turn = self.begun.fetch_add(1, Ordering::SeqCst);
         std::thread::sleep(Duration::from_millis(250));
@@ -64,7 +65,7 @@ impl Turns {
             Forwards::First(number) => turn < number,
             Forwards::None => false,
         };
-        let said = ask(self.proxy, body["message"].as_str().expect("words"), &traceparent, forwards);
+        let said = ask(self.proxy, words, &traceparent, forwards);
         let reply = json!({"answer": said}).to_string();
         self.now.fetch_sub(1, Ordering::SeqCst);
         let head = format!(
@@ -183,7 +184,8 @@ fn an_agent_that_forwards_nothing_or_declares_reset_runs_one_trial_at_a_time() {
 #[test]
 fn a_request_without_a_trace_id_ends_the_trials_under_way_and_the_rest_runs_one_at_a_time() {
     let (mut stage, agent) = stage(Forwards::All);
-    stage.run(&["--mode", "record", "--jobs", "4"]).expect_code(0);
+    let recorded = stage.run(&["--mode", "record", "--jobs", "4"]);
+    assert!(recorded.stdout.contains("9 trials: 9 PASS"), "{}{}", recorded.stdout, recorded.stderr);
     stage.simulator = None;
     drop(agent);
     let agent = Threads::start(stage.proxy, Forwards::First(1));

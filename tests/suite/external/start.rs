@@ -142,7 +142,14 @@ fn a_request_at_the_start_without_a_recording_is_an_error_of_its_trials_with_the
     outcome.expect_code(3);
     let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = "GET /auth/identity of the service `shelf`: no start is recorded";
-    assert!(said.contains(words) && said.contains("record it: ragcheck run agent.yaml --mode record"), "{said}");
+    assert!(said.contains(words) && said.contains("ragcheck run agent.yaml --mode record"), "{said}");
+    let again = run(&stage, &["--mode", "record", "--failed"]);
+    assert!(
+        again.stdout.contains("3 trials:") && stage.project.path(LANE).exists(),
+        "{}{}",
+        again.stdout,
+        again.stderr
+    );
 }
 
 #[test]
@@ -196,7 +203,7 @@ fn a_recorded_start_is_listed_checked_and_an_orphan_only_without_its_variant() {
     let broken = check();
     broken.expect_code(2);
     assert!(
-        broken.stdout.contains("broken-recording") && broken.stdout.contains("external.base.start.yaml"),
+        broken.stdout.contains("the file is cut off") && broken.stdout.contains("external.base.start.yaml"),
         "{}",
         broken.stdout
     );

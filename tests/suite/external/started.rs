@@ -77,7 +77,12 @@ fn lines(more: &str) {
         }
         let again = if more == "remembers" { format!(" Turn {turns}.") } else { String::new() };
         let answer = complete(&format!("{}{again}", asked["message"].as_str().expect("words")));
-        let answer = if more == "plainly" { answer } else { json!({"answer": answer}).to_string() };
+        let muddled = asked["message"].as_str().is_some_and(|message| message.contains("muddled"));
+        let answer = match more {
+            "plainly" => answer,
+            _ if muddled => json!({"text": answer}).to_string(),
+            _ => json!({"answer": answer}).to_string(),
+        };
         println!("{answer}");
         std::io::stdout().flush().expect("flushed");
     }
@@ -310,6 +315,54 @@ fn replies_of_which_none_can_be_read_are_an_error_of_the_set_up_and_one_among_ot
     );
     let scored = stage.project.run(&["score", "reports/latest"]);
     scored.expect_code(3);
+}
+
+#[test]
+fn a_reply_that_cannot_be_read_among_others_is_a_fail_whatever_comes_first_and_reproduced_as_one() {
+    let read =
+        "  - {case: warranty, ask: How long is the warranty?, expect: {answer: {matches: ['[a-z]{3}']}}}\n".to_owned();
+    let unread = read.replace("warranty, ask: How", "unclear, ask: Something muddled. How");
+    for cases in [format!("{read}{unread}"), format!("{unread}{read}")] {
+        let mut stage = stage("lines", "");
+        plain(&stage, &cases);
+        let outcome = run(&stage, &["--mode", "record"]);
+        outcome.expect_code(1);
+        assert!(outcome.stdout.contains("2 trials: 1 PASS, 1 FAIL"), "{}{}", outcome.stdout, outcome.stderr);
+        stage.simulator = None;
+        run(&stage, &["--report", "markdown=out/report.md"]).expect_code(1);
+        let text = stage.project.read("out/report.md");
+        let line = text.split("Reproduce it:\n\n```sh\n").nth(1).and_then(|rest| rest.lines().next());
+        let words: Vec<&str> = line.unwrap_or_else(|| panic!("{text}")).split(' ').skip(1).collect();
+        let again = stage.project.run(&words);
+        assert_eq!(again.code, 1, "{words:?}: {}{}", again.stdout, again.stderr);
+    }
+}
+
+#[test]
+fn a_run_until_decided_of_which_no_reply_can_be_read_is_an_error_and_its_recordings_are_no_draws() {
+    let stage = stage("lines", "");
+    let case = "  - {case: one, ask: Something muddled?, expect: {answer: {matches: ['[a-z]{3}']}}}\n";
+    plain(&stage, case);
+    let until = ["--mode", "record", "--until-decided", "--repeat", "3"];
+    let outcome = run(&stage, &until);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("reply not read") && !outcome.stdout.contains("FAIL"), "{}", outcome.stdout);
+    stage.project.run(&["score", "reports/latest"]).expect_code(3);
+    let recording = stage.project.read("fixtures/cassettes/agent/one/external.base.1.yaml");
+    assert!(recording.contains("verdict: \"ERROR\"") && !recording.contains("FAIL"), "{recording}");
+    // Recorded again, it is replaced and no draw is kept.
+    let again = run(&stage, &["--mode", "record", "--repeat", "3", "--failed"]);
+    again.expect_code(3);
+    assert!(!again.stdout.contains("first draws count"), "{}", again.stdout);
+    assert_eq!(stage.project.read("fixtures/cassettes/agent/one/external.base.1.yaml").matches("take: 2").count(), 2);
+
+    // As soon as one can be read, the others count as what they are.
+    let other = "  - {case: two, ask: How long is the warranty?, expect: {answer: {matches: ['[a-z]{3}']}}}\n";
+    let both = format!("{}{other}", stage.project.read("agent.yaml"));
+    stage.project.write("agent.yaml", &both);
+    let mixed = run(&stage, &["--mode", "live", "--until-decided", "--repeat", "3"]);
+    mixed.expect_code(1);
+    stage.project.run(&["score", "reports/latest"]).expect_code(1);
 }
 
 /// A server that counts its requests and answers each with the same text; dropped, it is gone.

@@ -70,11 +70,15 @@ impl LineTransport {
     }
 
     /// Whether the process has read everything that was written; true where the system does not tell.
+    #[cfg(target_os = "linux")]
     pub(super) async fn is_read(&self) -> bool {
-        #[cfg(target_os = "linux")]
-        return rustix::io::ioctl_fionread(&self.pipes.lock().await.stdin).map_or(true, |left| left == 0);
-        #[cfg(not(target_os = "linux"))]
-        return true;
+        rustix::io::ioctl_fionread(&self.pipes.lock().await.stdin).map_or(true, |left| left == 0)
+    }
+
+    /// Whether the process has read everything that was written: the system does not tell.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) async fn is_read(&self) -> bool {
+        true
     }
 
     /// Whether the next line is the reply to the next turn.

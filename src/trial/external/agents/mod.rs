@@ -199,6 +199,8 @@ impl Agents {
         let fixed_port = setup.fixed_port();
         if let Some(port) = fixed_port {
             lock(&self.idle).retain(|worker| worker.process.port() != port);
+            // Else the process that ends could be taken for the one that starts.
+            process::is_left(port, wanted.clock).await;
         }
         let proxy = Proxy::open(ANY_PORT).await.map_err(|why| brief(taken(ANY_PORT, &why)))?;
         let beginning = self.starts.begin(wanted).await.map_err(brief)?;

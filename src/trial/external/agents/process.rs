@@ -22,6 +22,8 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 /// How long the end of a process is awaited after its connection broke.
 const END_LIMIT: Duration = Duration::from_millis(500);
+/// How long an ended process may take to leave its port.
+const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 
 /// How a process is started.
 pub(super) struct Start<'s> {
@@ -270,6 +272,14 @@ impl Drop for Process {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).start_kill();
+    }
+}
+
+/// Waits until nothing listens at a port, for as long as an ended process may take to leave it.
+pub(super) async fn is_left(port: u16, clock: &Arc<dyn Clock>) {
+    let until = clock.now() + LEAVE_LIMIT;
+    while TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_err() && clock.now() < until {
+        clock.sleep(LOOK).await;
     }
 }
 
