@@ -53,7 +53,9 @@ fn matching(criterion: &mut Criterion, ground: &Ground) {
     criterion.bench_function("matching/every exchange of a lane", |bencher| {
         bencher.iter_batched_ref(
             || Pool::new(&lane),
-            |pool| lane.exchanges.iter().map(|exchange| pool.take(&exchange.key)).collect::<Vec<_>>(),
+            |pool| {
+                lane.exchanges.iter().map(|exchange| pool.take(&exchange.service, &exchange.key)).collect::<Vec<_>>()
+            },
             BatchSize::SmallInput,
         );
     });

@@ -50,10 +50,10 @@ pub(crate) fn explain(
         Explanation { message, cause, detail, minted: Vec::new() }
     };
     if taken == Taken::UsedUp {
-        let times = cassette.exchanges.iter().filter(|exchange| exchange.key == key).count();
         let summary = "exhausted: the same request comes more often than it was recorded";
-        let ordinals: Vec<String> =
-            cassette.exchanges.iter().filter(|e| e.key == key).map(|e| e.ordinal.to_string()).collect();
+        let same = cassette.exchanges.iter().filter(|one| one.key == key && one.service == service);
+        let ordinals: Vec<String> = same.map(|one| one.ordinal.to_string()).collect();
+        let times = ordinals.len();
         let line = format!("recorded {times} time(s), all used: {file} exchange {}", ordinals.join(", "));
         return told(summary.to_owned(), summary, vec![line]);
     }
@@ -176,12 +176,12 @@ mod tests {
     fn miss(cassette: &Cassette, now: &Value, used: usize) -> Explanation {
         let pool = Pool::new(cassette);
         for exchange in &cassette.exchanges[..used] {
-            pool.take(&exchange.key);
+            pool.take("model", &exchange.key);
         }
         let request = Request { profile: &PROFILE, method: "POST", path: "/chat/completions", body: now };
         let redactor = Redactor::default();
         let key = super::super::keys::key(request, &redactor);
-        let taken = pool.take(&key);
+        let taken = pool.take("model", &key);
         assert!(!matches!(taken, Taken::Exchange(_)), "a hit");
         explain(
             cassette,

@@ -1,4 +1,5 @@
-//! Picks the recorded exchange for the next request: first in, first out within a key, in any order across keys.
+//! Picks the recorded exchange for the next request: first in, first out within a service and a key, in any order across
+//! keys. Two services may be sent equal requests.
 
 use super::exchange::Cassette;
 use std::collections::BTreeMap;
@@ -7,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 /// Exchanges of a lane that have not been used.
 #[derive(Debug)]
 pub struct Pool {
-    waiting: Mutex<BTreeMap<String, Vec<usize>>>,
+    /// By service, then by key.
+    waiting: Mutex<BTreeMap<String, BTreeMap<String, Vec<usize>>>>,
 }
 
 /// Result of looking up a key.
@@ -24,17 +26,18 @@ pub enum Taken {
 impl Pool {
     /// A pool of all exchanges of a cassette.
     pub fn new(cassette: &Cassette) -> Self {
-        let mut waiting: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut waiting: BTreeMap<String, BTreeMap<String, Vec<usize>>> = BTreeMap::new();
         for (index, exchange) in cassette.exchanges.iter().enumerate().rev() {
-            waiting.entry(exchange.key.clone()).or_default().push(index);
+            let keys = waiting.entry(exchange.service.clone()).or_default();
+            keys.entry(exchange.key.clone()).or_default().push(index);
         }
         Self { waiting: Mutex::new(waiting) }
     }
 
-    /// Takes the first unused exchange with that key.
-    pub fn take(&self, key: &str) -> Taken {
+    /// Takes the first unused exchange of a service with that key.
+    pub fn take(&self, service: &str, key: &str) -> Taken {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        match waiting.get_mut(key) {
+        match waiting.get_mut(service).and_then(|keys| keys.get_mut(key)) {
             None => Taken::Unknown,
             Some(left) => left.pop().map_or(Taken::UsedUp, Taken::Exchange),
         }
@@ -43,7 +46,7 @@ impl Pool {
     /// Indices of unused exchanges, in order.
     pub fn unused(&self) -> Vec<usize> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut left: Vec<usize> = waiting.values().flatten().copied().collect();
+        let mut left: Vec<usize> = waiting.values().flat_map(BTreeMap::values).flatten().copied().collect();
         left.sort_unstable();
         left
     }
@@ -60,10 +63,11 @@ mod tests {
         let exchanges = vec![exchange(0, &ask, "first"), exchange(1, &other, "between"), exchange(2, &ask, "second")];
         let key = exchanges[0].key.clone();
         let pool = Pool::new(&Cassette::new(header(), exchanges, BTreeMap::new()));
-        assert_eq!(pool.take(&key), Taken::Exchange(0));
-        assert_eq!(pool.take(&key), Taken::Exchange(2));
-        assert_eq!(pool.take(&key), Taken::UsedUp);
-        assert_eq!(pool.take("another"), Taken::Unknown);
+        assert_eq!(pool.take("model", &key), Taken::Exchange(0));
+        assert_eq!(pool.take("other", &key), Taken::Unknown, "an equal request to another service");
+        assert_eq!(pool.take("model", &key), Taken::Exchange(2));
+        assert_eq!(pool.take("model", &key), Taken::UsedUp);
+        assert_eq!(pool.take("model", "another"), Taken::Unknown);
         assert_eq!(pool.unused(), [1]);
     }
 }

@@ -149,15 +149,16 @@ fn line(event: &Event) -> String {
         What::Moved(moved) => format!("  [{}] -{}-> [{}]", moved.from, moved.on, moved.to),
         What::ModelCalled(called) => {
             let took = millis(called.took_us);
+            let model = called.service.as_ref().map_or_else(|| "model".to_owned(), |name| format!("model of `{name}`"));
             let again = called.attempts.len().saturating_sub(1);
             let again = if again == 0 { String::new() } else { format!(", {again} HTTP retries") };
             match &called.reply {
                 Reply::Completion(done) if done.calls.is_empty() => {
-                    format!("model ({took:.1} ms{again}): {}", flat(&done.text))
+                    format!("{model} ({took:.1} ms{again}): {}", flat(&done.text))
                 }
-                Reply::Completion(done) => format!("model ({took:.1} ms{again}) calls {}", done.calls.join(", ")),
+                Reply::Completion(done) => format!("{model} ({took:.1} ms{again}) calls {}", done.calls.join(", ")),
                 Reply::Failure { kind, message } => {
-                    format!("model ({took:.1} ms{again}) FAILED, {kind}: {}", flat(message))
+                    format!("{model} ({took:.1} ms{again}) FAILED, {kind}: {}", flat(message))
                 }
             }
         }
@@ -167,6 +168,7 @@ fn line(event: &Event) -> String {
         What::Searched(search) => {
             format!("  the flow searches {} -> {}", flat(&search.query), outcome(&search.outcome))
         }
+        What::Requested(one) => format!("  request to `{}`: {}", one.service, flat(&one.told())),
         What::FedBack(told) => format!("  told the model ({}, {}): {}", told.step, told.cause, flat(&told.message)),
         What::Retried(retry) => {
             let ended = if retry.recovered { "recovered" } else { "did not recover" };

@@ -57,7 +57,7 @@ impl Usage {
     /// Adds what a trial called, read, wrote and cost in US dollars; its queries are told apart, see [`Usage::add_turn`].
     pub(super) fn add_calls(&mut self, trace: &Trace, cost: Option<f64>) {
         let calls = self.model_calls + self.service_answers;
-        let taken = Taken::of(trace.events.iter().map(|event| &event.what), [None; 3]);
+        let taken = Taken::of(trace.events.iter().map(|event| &event.what), None);
         self.model_calls += u64::from(taken.model_calls);
         self.input_tokens = plus(self.input_tokens, taken.input);
         self.output_tokens = plus(self.output_tokens, taken.output);

@@ -26,6 +26,7 @@ pub(super) fn behaviour(trace: &Trace) -> u64 {
                 }
             }
             What::Searched(search) => (place, "search", outcome(&search.outcome)).hash(&mut hash),
+            What::Requested(one) => (place, "requested", &one.service, one.failed.is_some()).hash(&mut hash),
             What::FedBack(told) => (place, "told", &told.tool, &told.cause).hash(&mut hash),
             What::TurnEnded(ended) => match &ended.outcome {
                 TurnOutcome::Answered(answer) => (place, "answer", answer.refused).hash(&mut hash),

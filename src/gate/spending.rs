@@ -5,7 +5,7 @@
 //! sum is never just smaller.
 
 use super::{TrialResult, TrialResults, TrialRow};
-use crate::metric::taken::{Taken, plus, prices, services};
+use crate::metric::taken::{Charged, Taken, plus};
 use crate::plan::{Plan, Planned, PlannedTrial};
 use crate::trace::Trace;
 use schemars::JsonSchema;
@@ -148,11 +148,11 @@ impl Sum {
         let unknown = || {
             self.unknown_of.iter().flat_map(|(scenario, variants)| variants.iter().map(|variant| (*scenario, variant)))
         };
-        if unknown().any(|(scenario, variant)| services(plan, scenario, variant)[0].is_none()) {
+        if unknown().any(|(scenario, variant)| !Charged::of(plan, scenario, variant).is_known()) {
             return "the plan does not say which model was asked".to_owned();
         }
-        let models = unknown().flat_map(|(scenario, variant)| services(plan, scenario, variant));
-        let unpriced: BTreeSet<String> = models.flatten().filter(|model| !plan.prices.contains_key(model)).collect();
+        let unpriced: BTreeSet<String> =
+            unknown().flat_map(|(scenario, variant)| Charged::of(plan, scenario, variant).unpriced()).collect();
         if unpriced.is_empty() {
             return format!("the services of {} of {} trials did not tell their tokens", self.unknown, self.trials);
         }
@@ -163,8 +163,8 @@ impl Sum {
 
 /// Stores the tokens of a trial's completions and its cost in `result`.
 pub(super) fn account(plan: &Plan, trial: &PlannedTrial, trace: &Trace, result: &mut TrialResult) {
-    let prices = prices(plan, &services(plan, trial.scenario, &trial.lane.variant));
-    let taken = Taken::of(trace.events.iter().map(|event| &event.what), prices);
+    let charged = Charged::of(plan, trial.scenario, &trial.lane.variant);
+    let taken = Taken::of(trace.events.iter().map(|event| &event.what), Some(&charged));
     if taken.model_calls > 0 {
         (result.input_tokens, result.cached_tokens, result.output_tokens) = (taken.input, taken.cached, taken.output);
         result.cost = taken.cost;

@@ -170,6 +170,7 @@ impl Story {
             output_tokens: Some(2),
         };
         let called = ModelCalled {
+            service: None,
             call: 0,
             state: "asking".into(),
             took_us: 1,

@@ -88,6 +88,7 @@ pub(crate) fn turn_times(trace: &Trace) -> Vec<TurnTime> {
                 part(Stage::Tool(called.tool.as_str().into()), called.took_us);
             }
             What::Searched(search) => part(Stage::Tool(FlowSearch::NAME.into()), search.took_us),
+            What::Requested(one) => part(Stage::Tool(one.service.as_str().into()), one.took_us),
             What::TurnEnded(ended) => {
                 let mut spans = open.remove(&key).unwrap_or_default();
                 let Some(whole) = spans.first_mut() else { continue };

@@ -5,24 +5,86 @@
 //! smaller; a failed request has no tokens.
 
 use super::{Held, Seen, TrialView, TurnView, Unknown};
-use crate::plan::{NamedRetrieval, Plan};
+use crate::plan::{NamedRetrieval, Plan, VariantSettings};
 use crate::scenario::expect::{CostExpectation, Expectation, TokensExpectation};
-use crate::settings::SearchSettings;
-use crate::settings::price::{Price, Tokens, dollars};
-use crate::trace::{Reply, SearchResult, ToolResult, TrialError, TrialErrorKind, What};
+use crate::scenario::external::{DeclaredService, SHORT_FORMS};
+use crate::settings::price::{Price, Prices, Tokens, dollars, price_of};
+use crate::trace::{EXTERNAL, Reply, SearchResult, ToolResult, TrialError, TrialErrorKind, What};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// `provider/model` of the services of a variant, as in the price list, as far as the plan knows: the model, the
-/// search service, managed retrieval.
-pub(crate) fn services(plan: &Plan, scenario: usize, variant: &str) -> [Option<String>; 3] {
-    let found = plan.scenarios.get(scenario).and_then(|scenario| scenario.variant(variant)?.settings.as_ref());
-    let Some(settings) = found else { return [None, None, None] };
-    let search = settings.search.as_ref().map(SearchSettings::price_name);
-    [Some(settings.model.price_name()), search, settings.managed_retrieval.as_ref().map(NamedRetrieval::price_name)]
+/// Services of a variant that cost money, and their prices in the plan.
+#[derive(Debug, Clone)]
+pub(crate) struct Charged<'p> {
+    prices: &'p Prices,
+    settings: Option<&'p VariantSettings>,
+    /// Services that an external agent has beside these, by name.
+    services: Option<&'p BTreeMap<String, DeclaredService>>,
 }
 
-/// Prices of services in the plan, in the same order; `None` for a service without a price.
-pub(crate) fn prices<'p>(plan: &'p Plan, services: &[Option<String>; 3]) -> [Option<&'p Price>; 3] {
-    services.each_ref().map(|name| name.as_ref().and_then(|name| plan.prices.get(name)))
+impl<'p> Charged<'p> {
+    /// Those of a variant of a planned scenario.
+    pub(crate) fn of(plan: &'p Plan, scenario: usize, variant: &str) -> Self {
+        let scenario = plan.scenarios.get(scenario);
+        let planned = scenario.and_then(|scenario| scenario.variant(variant));
+        let agent = scenario.and_then(|scenario| scenario.agent.as_ref());
+        let agent = agent.filter(|_| planned.is_some_and(|planned| planned.flow == EXTERNAL));
+        Self {
+            prices: &plan.prices,
+            settings: planned.and_then(|planned| planned.settings.as_ref()),
+            services: agent.map(|agent| &agent.services),
+        }
+    }
+
+    /// Whether the plan says which services are asked.
+    pub(crate) fn is_known(&self) -> bool {
+        self.settings.is_some()
+    }
+
+    /// Services without a price, `provider/model`; `provider/*` if the agent names the model, and no model of the
+    /// provider has a price.
+    pub(crate) fn unpriced(&self) -> BTreeSet<String> {
+        let Some(settings) = self.settings else { return BTreeSet::new() };
+        let own = (settings.model.provider.as_str(), settings.model.name.as_str());
+        let search = settings.search.as_ref().map(|search| (search.provider.as_str(), search.name.as_str()));
+        let others = self.services.into_iter().flatten().filter(|(name, _)| !SHORT_FORMS.contains(&name.as_str()));
+        let others =
+            others.filter_map(|(_, one)| Some((one.provider.as_deref()?, one.name.as_deref().unwrap_or_default())));
+        let priced = |(provider, model): &(&str, &str)| {
+            let of = |name: &String| name.strip_prefix(provider).is_some_and(|rest| rest.starts_with('/'));
+            if model.is_empty() {
+                self.prices.keys().any(of)
+            } else {
+                self.prices.contains_key(&format!("{provider}/{model}"))
+            }
+        };
+        let all = [Some(own), search].into_iter().flatten().chain(others).filter(|one| !priced(one));
+        let named = all.map(|(provider, model)| format!("{provider}/{}", if model.is_empty() { "*" } else { model }));
+        let managed = settings.managed_retrieval.as_ref().map(NamedRetrieval::price_name);
+        named.chain(managed.filter(|name| !self.prices.contains_key(name))).collect()
+    }
+
+    /// The price of a completion, or of a search service's answer: by the model that the scenario names, else by the
+    /// one that the answer names.
+    fn answer(&self, service: Option<&str>, searches: bool, model: &str) -> Option<&'p Price> {
+        let settings = self.settings?;
+        let (provider, named) = match service {
+            Some(name) => {
+                let declared = self.services?.get(name)?;
+                (declared.provider.as_deref()?, declared.name.as_deref().unwrap_or_default())
+            }
+            None if searches => settings.search.as_ref().map(|one| (one.provider.as_str(), one.name.as_str()))?,
+            None => (settings.model.provider.as_str(), settings.model.name.as_str()),
+        };
+        if named.is_empty() {
+            price_of(self.prices, provider, model)
+        } else {
+            self.prices.get(&format!("{provider}/{named}"))
+        }
+    }
+
+    fn managed(&self) -> Option<&'p Price> {
+        self.prices.get(&self.settings?.managed_retrieval.as_ref()?.price_name())
+    }
 }
 
 /// Usage summed over events.
@@ -54,8 +116,8 @@ pub(crate) fn plus(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
 }
 
 impl Taken {
-    /// Sums the usage of events; `prices` are of the model, the search service and managed retrieval.
-    pub(crate) fn of<'e>(events: impl IntoIterator<Item = &'e What>, prices: [Option<&Price>; 3]) -> Self {
+    /// Sums the usage of events; without `charged`, the cost is unknown.
+    pub(crate) fn of<'e>(events: impl IntoIterator<Item = &'e What>, charged: Option<&Charged<'_>>) -> Self {
         let mut taken = Self {
             model_calls: 0,
             completions: 0,
@@ -76,16 +138,21 @@ impl Taken {
                     let input = done.input_tokens.filter(|tokens| *tokens > 0);
                     let tokens = Tokens { input, cached: done.cached_tokens, output: done.output_tokens };
                     taken.completion(tokens);
-                    taken.charge(prices[0], tokens);
+                    taken.charge(
+                        charged.and_then(|one| one.answer(called.service.as_deref(), false, &done.model)),
+                        tokens,
+                    );
                 }
                 what => match what.given() {
                     Some(ToolResult::External(found)) => {
                         let (input, cached, output) = (found.input_tokens, found.cached_tokens, found.output_tokens);
-                        taken.charge(prices[1], Tokens { input, cached, output });
+                        let service = what.service();
+                        let price = charged.and_then(|one| one.answer(service, true, &found.model));
+                        taken.charge(price, Tokens { input, cached, output });
                     }
                     Some(ToolResult::Search(SearchResult { managed: Some(answer), .. })) => {
                         let (input, output) = (answer.input_tokens, answer.output_tokens);
-                        taken.charge(prices[2], Tokens { input, cached: None, output });
+                        taken.charge(charged.and_then(Charged::managed), Tokens { input, cached: None, output });
                     }
                     _ => {}
                 },
@@ -116,8 +183,8 @@ pub(super) fn checks(expect: &Expectation, turns: &[&TurnView<'_>], view: &Trial
     if expect.tokens.is_none() && expect.cost.is_none() {
         return Vec::new();
     }
-    let names = services(view.plan, view.trial.scenario, &view.trial.lane.variant);
-    let taken = Taken::of(turns.iter().flat_map(|turn| turn.events.iter().copied()), prices(view.plan, &names));
+    let charged = Charged::of(view.plan, view.trial.scenario, &view.trial.lane.variant);
+    let taken = Taken::of(turns.iter().flat_map(|turn| turn.events.iter().copied()), Some(&charged));
     let mut results = Vec::new();
     if let Some(TokensExpectation { at_most, input_at_most, output_at_most }) = &expect.tokens {
         let (input, output) = taken.told;
@@ -133,8 +200,7 @@ pub(super) fn checks(expect: &Expectation, turns: &[&TurnView<'_>], view: &Trial
     }
     if let Some(CostExpectation { at_most }) = &expect.cost {
         let what = format!("cost.at_most: {}", dollars(*at_most));
-        let unpriced: Vec<&str> =
-            names.iter().flatten().filter(|name| !view.plan.prices.contains_key(*name)).map(String::as_str).collect();
+        let unpriced: Vec<String> = charged.unpriced().into_iter().collect();
         results.push((what, cost(&taken, *at_most, &unpriced)));
     }
     results
@@ -155,7 +221,7 @@ fn tokens(taken: &Taken, limit: u32, told: u128) -> Held {
     }
 }
 
-fn cost(taken: &Taken, limit: f64, unpriced: &[&str]) -> Held {
+fn cost(taken: &Taken, limit: f64, unpriced: &[String]) -> Held {
     let least = if taken.cost.is_none() { "at least " } else { "" };
     // Sums of prices carry rounding errors: a sum equal to the limit as written is within it.
     if taken.known > limit + limit.abs() * 1e-9 {

@@ -112,7 +112,7 @@ impl<'a> Session<'a> {
                     units.push(("the restart".to_owned(), hold(stored == state, seen)));
                     continue;
                 }
-                What::ModelCalled(_) | What::ToolCalled(_) | What::Searched(_) => None,
+                What::ModelCalled(_) | What::ToolCalled(_) | What::Searched(_) | What::Requested(_) => None,
                 _ => continue,
             };
             if let Some((unit, _)) = std::mem::replace(&mut due, next) {

@@ -52,6 +52,7 @@ fn stored(story: Story, state: &str) -> Story {
 /// A completion that was shown these messages.
 fn completion(story: Story, shown: &[&str]) -> Story {
     story.push(What::ModelCalled(ModelCalled {
+        service: None,
         call: 7,
         state: "thinking".into(),
         took_us: 1,

@@ -25,24 +25,43 @@ pub(crate) struct Observed<T> {
     pub result: Result<T, Failure>,
 }
 
-/// Whether a dialect can decode a request; one that is only compared exactly is not decoded.
-pub(crate) fn is_read(request: &HttpRequest) -> bool {
-    embeds(request) || is_declared(request) || wire::by_name(request.profile.name).is_some()
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// A completion of a model.
+    Completion,
+    /// An answer of a search service.
+    Search,
+    /// Vectors.
+    Vectors,
+    /// Something of a declared HTTP service: it is compared exactly, and not decoded.
+    Declared,
+    /// Something beside all that, such as a list of models: it is compared exactly, and not decoded.
+    Aside,
+}
+
+/// What a request asks for, by its service and its profile.
+pub(crate) fn asks(request: &HttpRequest) -> Asks {
+    let profile = request.profile.name;
+    match (request.service, wire::by_name(profile)) {
+        (Service::Declared(_), _) => Asks::Declared,
+        (Service::Embeddings, _) => Asks::Vectors,
+        _ if Shape::is_named(profile) => Asks::Vectors,
+        (_, None) => Asks::Aside,
+        (Service::Search, Some(_)) => Asks::Search,
+        (Service::Provider(_), Some(dialect)) if dialect.searches() => Asks::Search,
+        _ => Asks::Completion,
+    }
+}
+
+/// Whether requests of that profile ask for completions.
+pub(crate) fn is_completion(profile: &str) -> bool {
+    wire::by_name(profile).is_some_and(|dialect| !dialect.searches())
 }
 
 /// Decodes a request to a model; `None` if it does not match its dialect.
 pub(crate) fn asked(request: &HttpRequest) -> Option<ChatRequest> {
     wire::by_name(request.profile.name)?.decode_request(&request.path, &request.body).ok()
-}
-
-/// Whether a request asks for vectors.
-pub(crate) fn embeds(request: &HttpRequest) -> bool {
-    request.service == Service::Embeddings
-}
-
-/// Whether a request is to a service that the scenario declares.
-pub(crate) fn is_declared(request: &HttpRequest) -> bool {
-    matches!(request.service, Service::Declared(_))
 }
 
 /// An answer of a declared service. No answer, 429 and 5xx are failures; any other status is an answer, 404 too.

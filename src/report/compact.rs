@@ -149,6 +149,14 @@ impl Encoder {
                     beside,
                 );
             }
+            What::Requested(one) => {
+                let asked = serde_json::json!({"method": one.method, "path": one.path}).to_string();
+                let call = (None::<u32>, self.text(&one.service), self.text(&asked), one.took_us);
+                let outcome = if one.failed.is_none() { "answered" } else { "unanswered" };
+                let told = one.told();
+                let told = self.text(&told);
+                self.row(at, "t", &(call, attempts(&one.attempts), outcome, told));
+            }
             What::FedBack(back) => {
                 let told = (self.text(&back.step), self.text(&back.tool), self.text(&back.cause));
                 let message = self.text(&back.message);
@@ -175,7 +183,8 @@ impl Encoder {
     fn model(&mut self, at: (u64, u32, u32), called: &ModelCalled) {
         let (state, choice) = (self.text(&called.state), self.text(&called.tool_choice));
         let attempts = attempts(&called.attempts);
-        let asked = (called.call, state, called.took_us, choice, attempts, called.shown.len());
+        let service = called.service.as_deref().map(|service| self.text(service));
+        let asked = (called.call, state, called.took_us, choice, attempts, called.shown.len(), service);
         match &called.reply {
             Reply::Completion(completion) => {
                 let Completion { model, text, refusal, calls, finish, .. } = completion;
@@ -423,6 +432,42 @@ mod tests {
         let events = block["t"][0]["e"].as_array().expect("events");
         let found = events.iter().find(|event| event[4][2] == "search").and_then(whole);
         assert_eq!(found, Some(json!(text)));
+    }
+
+    #[test]
+    fn the_service_of_a_completion_and_a_request_outside_any_call_are_written() {
+        let run = sample::run(1);
+        let mut trace = run.traces[0].clone();
+        let called = |event: &Event| matches!(event.what, What::ModelCalled(_));
+        let mut model = trace.events.iter().find(|event| called(event)).expect("a completion").clone();
+        if let What::ModelCalled(called) = &mut model.what {
+            called.service = Some("claude".to_owned());
+        }
+        let requested = |status: u16, failed: Option<&str>| {
+            let attempt = json!({"status": status, "took_us": 5});
+            let one = json!({"service": "vectors", "method": "GET", "path": "/heartbeat", "failed": failed,
+                "took_us": 5, "attempts": [attempt]});
+            let what = What::Requested(serde_json::from_value(one).expect("a request"));
+            Event { at_us: 0, conversation: 0, turn: 0, what }
+        };
+        trace.events = vec![model, requested(200, None), requested(503, Some("down"))];
+        let mut encoder = Encoder::default();
+        encoder.add(&trace, Beside::default(), &run.evaluation.trials.to_vec()[0]);
+        let block: Value = serde_json::from_slice(&encoder.finish().1).expect("a block is JSON");
+        let strings = block["s"].as_array().expect("strings");
+        let text = |value: &Value| match value.as_u64() {
+            Some(number) => strings[number as usize].as_str().expect("text").to_owned(),
+            None => value.as_str().unwrap_or_default().to_owned(),
+        };
+        let events = &block["t"][0]["e"];
+        assert_eq!(text(&events[0][4][0][6]), "claude", "{events}");
+        for (place, outcome, told) in
+            [(1, "answered", "GET /heartbeat: HTTP 200"), (2, "unanswered", "GET /heartbeat: HTTP 503, FAILED: down")]
+        {
+            let row = &events[place][4];
+            assert_eq!((text(&row[0][1]).as_str(), row[2].as_str()), ("vectors", Some(outcome)), "{row}");
+            assert_eq!(text(&row[3]), told, "{row}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::check_sources::Citable;
 use super::criteria::{Criteria, Gate};
 use super::diagnostic::{At, Mistake, did_you_mean, nearest};
 use super::document::PromptText;
+use super::external::DeclaredService;
 use super::named_file::{NamedFileError, read_named};
 use super::names::is_name;
 use super::project::Project;
@@ -112,7 +113,7 @@ impl Checker<'_> {
         }
         self.managed_retrieval(root.key("managed_retrieval"));
         self.external();
-        self.model(&scenario.model, root.key("model"));
+        self.model_key(root.key("model"));
         if let Some(SearchSettings { provider, .. }) = &scenario.search {
             let search = root.key("search");
             self.provider(provider, ("search service", |dialect| dialect.searches), search.key("provider"));
@@ -242,6 +243,18 @@ impl Checker<'_> {
         self.say(mistake.help(format!("knowledge folders stand below {}/", self.around.project.knowledge)));
     }
 
+    /// Checks the key `model`, which may be left out if `services` declares it.
+    fn model_key(&mut self, at: At<'_>) {
+        let model = &self.scenario.model;
+        let in_services = self.scenario.services.values().any(|service| service.provider.is_some());
+        if *model != ModelSettings::default() {
+            self.model(model, at);
+        } else if !in_services {
+            let mistake = Mistake::at(at, "missing-key", "the key `model` is missing");
+            self.say(mistake.help("write `model: {provider: NAME, name: MODEL}`"));
+        }
+    }
+
     fn model(&mut self, model: &ModelSettings, at: At<'_>) {
         self.provider(&model.provider, ("chat model", |_| true), at.key("provider"));
         self.temperature(model.temperature, at.key("temperature"));
@@ -259,7 +272,7 @@ impl Checker<'_> {
         }
     }
 
-    fn provider(&mut self, name: &str, wanted: (&str, fn(&DialectEntry) -> bool), at: At<'_>) {
+    pub(super) fn provider(&mut self, name: &str, wanted: (&str, fn(&DialectEntry) -> bool), at: At<'_>) {
         let (wanted, fits) = wanted;
         let providers = &self.around.project.providers;
         let fits = |provider: &Provider| self.around.catalogues.dialect(&provider.dialect).is_some_and(fits);
@@ -420,7 +433,9 @@ fn unpriced(scenario: &Scenario, project: &Project) -> BTreeSet<String> {
         .chain(scenario.variants.values().filter_map(|one| one.model.as_ref()));
     let search = scenario.search.iter().map(SearchSettings::price_name);
     let managed = scenario.managed_retrieval.iter().map(|name| format!("{name}/ask"));
-    let names = models.map(ModelSettings::price_name).chain(search).chain(managed);
+    let services = scenario.services.values().filter_map(DeclaredService::price_name);
+    let named = models.filter(|model| !model.name.is_empty()).map(ModelSettings::price_name);
+    let names = named.chain(search).chain(managed).chain(services);
     names.filter(|name| !project.prices.contains_key(name)).collect()
 }
 

@@ -2,9 +2,10 @@
 
 use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::external::{AgentTarget, MintedValue, OPENAI_SHAPE, PORT};
+use super::external::{AgentTarget, DeclaredService, MintedValue, OPENAI_SHAPE, PORT, SHORT_FORMS};
 use super::{Case, Expectation, SequenceStep};
 use crate::platform::placeholders::{Piece, either};
+use crate::settings::catalogue::DialectEntry;
 use crate::settings::expression;
 use crate::settings::{Enforcement, Limits};
 use crate::trace::EXTERNAL;
@@ -182,6 +183,7 @@ impl Checker<'_> {
     }
 
     fn services(&mut self, at: At<'_>) {
+        let mut variables: BTreeMap<&str, &str> = BTreeMap::new();
         for (name, service) in &self.scenario.services {
             let at = at.key(name);
             if !super::names::is_name(name) {
@@ -189,15 +191,78 @@ impl Checker<'_> {
                 self.say(mistake.label("use a to z, 0 to 9 and `-`"));
             } else if TAKEN.contains(&name.as_str()) {
                 let mistake = Mistake::at(at, "bad-name", format!("`{name}` is a service already")).on_key();
-                self.say(mistake.help("`model:` and `search:` declare these two; give this one another name"));
+                self.say(mistake.help("give this one another name"));
+            } else if SHORT_FORMS.contains(&name.as_str()) {
+                self.declared_twice(name, at);
             }
-            self.address(&service.http, false, at.key("http"));
-            for (place, variable) in service.env.iter().enumerate() {
-                let sound = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-                if variable.is_empty() || !variable.chars().all(sound) {
-                    self.say(Mistake::at(at.key("env").index(place), "bad-name", "not a variable's name"));
+            match (&service.http, &service.provider) {
+                (Some(url), None) => self.http_service(name, service, url, at),
+                (None, Some(provider)) => self.provider_service(name, provider, at),
+                _ => {
+                    let message = "a service has either `http` or `provider`";
+                    let mistake = Mistake::at(at, "bad-service", message).on_key();
+                    self.say(
+                        mistake.help("`provider: NAME` for a model or a search service, `http: URL` for any other"),
+                    );
                 }
             }
+            if service.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
+                self.say(Mistake::at(at.key("name"), "empty-text", "the model has no name"));
+            }
+            for (place, variable) in service.env.iter().enumerate() {
+                let sound = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+                let env = at.key("env");
+                if variable.is_empty() || !variable.chars().all(sound) {
+                    self.say(Mistake::at(env.index(place), "bad-name", "not a variable's name"));
+                } else if let Some(other) = variables.insert(variable, name) {
+                    let message = format!("`{variable}` has the base URL of `{other}` already");
+                    self.say(Mistake::at(env.index(place), "two-services", message).label("a variable has one value"));
+                }
+            }
+        }
+        self.one_model();
+    }
+
+    /// Rejects a service that its short form declares as well.
+    fn declared_twice(&mut self, name: &str, at: At<'_>) {
+        let scenario = self.scenario;
+        let short = if name == "search" { scenario.search.is_some() } else { !scenario.model.provider.is_empty() };
+        if short {
+            let message = format!("`{name}:` declares this service already");
+            self.say(Mistake::at(at, "two-services", message).on_key().help("keep one of the two"));
+        }
+    }
+
+    fn http_service(&mut self, name: &str, service: &DeclaredService, url: &str, at: At<'_>) {
+        if SHORT_FORMS.contains(&name) {
+            let message = format!("`{name}` is a provider of the project file");
+            let mistake = Mistake::at(at.key("http"), "bad-service", message);
+            self.say(mistake.help("write `provider: NAME`, or give this service another name"));
+        }
+        if service.name.is_some() {
+            let mistake = Mistake::at(at.key("name"), "bad-service", "`name` is a provider's model").on_key();
+            self.say(mistake.label("remove it"));
+        }
+        self.address(url, false, at.key("http"));
+    }
+
+    fn provider_service(&mut self, name: &str, provider: &str, at: At<'_>) {
+        let wanted: (&str, fn(&DialectEntry) -> bool) =
+            if name == "search" { ("search service", |dialect| dialect.searches) } else { ("chat model", |_| true) };
+        self.provider(provider, wanted, at.key("provider"));
+        self.proxied(provider, name != "model", at);
+    }
+
+    /// Reports provider services without one named `model`.
+    fn one_model(&mut self) {
+        let scenario = self.scenario;
+        let first = scenario.services.iter().find(|(_, service)| service.provider.is_some());
+        let model = !scenario.model.provider.is_empty() || scenario.has_service("model");
+        if let Some((name, _)) = first.filter(|_| !model) {
+            let at = At::ROOT;
+            let services = at.key("services");
+            let mistake = Mistake::at(services.key(name), "missing-key", "no service is named `model`").on_key();
+            self.say(mistake.help("reports are about the service `model`: give the agent's main model that name"));
         }
     }
 
@@ -301,10 +366,15 @@ impl Checker<'_> {
                 }
             }
         }
-        let (at, model) = (root.key("model"), &scenario.model);
-        let provider = self.around.project.providers.get(&model.provider);
+        self.proxied(&scenario.model.provider, false, root.key("model"));
+    }
+
+    /// Checks that the proxy serves the dialect of a provider, which may be a search service's if `searches`.
+    fn proxied(&mut self, provider: &str, searches: bool, at: At<'_>) {
+        let provider = self.around.project.providers.get(provider);
         let dialect = provider.and_then(|provider| self.around.catalogues.dialect(&provider.dialect));
-        if dialect.is_some_and(|dialect| !dialect.proxied) {
+        let served = |dialect: &DialectEntry| dialect.proxied || searches && dialect.searches;
+        if dialect.is_some_and(|dialect| !served(dialect)) {
             let proxied = self.around.catalogues.dialects.iter().filter(|dialect| dialect.proxied);
             let proxied: Vec<String> = proxied.map(|dialect| format!("`{}`", dialect.name)).collect();
             let message = format!("the proxy speaks {} only", proxied.join(", "));
@@ -376,8 +446,8 @@ impl Checker<'_> {
     }
 }
 
-/// Names of the services that every scenario may have.
-const TAKEN: [&str; 6] = ["model", "search", "embeddings", "knowledge", "managed_retrieval", "agent"];
+/// Names of services that are none of an agent's own.
+const TAKEN: [&str; 4] = ["embeddings", "knowledge", "managed_retrieval", "agent"];
 
 /// What the placeholder of a variant's prompt begins with.
 const PROMPT: &str = "prompt.";

@@ -34,7 +34,8 @@ pub struct Scenario {
     /// A managed retrieval service of the project file, for flows that use one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_retrieval: Option<String>,
-    /// The chat model.
+    /// The chat model. Required, except for an external agent that declares it in `services`.
+    #[serde(default)]
     pub model: ModelSettings,
     /// The external search service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,8 +53,8 @@ pub struct Scenario {
     /// Values that an external agent generates in every run, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub vars: BTreeMap<String, MintedValue>,
-    /// Services of an external agent beside the model and the search service, by name: `vectors: {http: URL, env:
-    /// CHROMA_URL}`.
+    /// Services of an external agent, by name: `claude: {provider: anthropic}`, `vectors: {http: URL, env:
+    /// CHROMA_URL}`. `model` and `search` may stand here instead of in `model:` and `search:`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, DeclaredService>,
     /// Endpoint called before each trial of an external agent.
@@ -125,6 +126,26 @@ impl Scenario {
     /// The flow of one of its variants.
     pub fn flow_of<'a>(&'a self, variant: &'a Variant) -> &'a str {
         variant.flow.as_deref().unwrap_or(&self.flow)
+    }
+
+    /// Whether a service is declared in `services`, which its short form would declare too.
+    pub(super) fn has_service(&self, name: &str) -> bool {
+        self.services.contains_key(name)
+    }
+
+    /// Settles the services `model` and `search`, if they are declared in `services`.
+    pub(super) fn settle_services(&mut self) {
+        let declared = |name: &str| {
+            let service = self.services.get(name)?;
+            Some((service.provider.clone()?, service.name.clone().unwrap_or_default()))
+        };
+        let (model, search) = (declared("model"), declared("search"));
+        if let Some((provider, name)) = model {
+            self.model = ModelSettings { provider, name, ..ModelSettings::default() };
+        }
+        if let Some((provider, name)) = search {
+            self.search = Some(SearchSettings { provider, name });
+        }
     }
 
     /// The external agent; `None` when `target` is missing.

@@ -21,7 +21,7 @@ pub struct ExternalAgent {
     /// Values that it generates in every run, by name.
     #[serde(default)]
     pub vars: BTreeMap<String, MintedValue>,
-    /// Its other services, by name.
+    /// Its services, by name; `model` and `search` are here if the scenario declares them in `services`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, DeclaredService>,
     /// Endpoint called before each trial.
@@ -118,18 +118,37 @@ pub enum Restart {
     Trial,
 }
 
-/// A service of an external agent beside the model and the search service: any HTTP service, a vector database or a
-/// reranker for example. Its requests are recorded, and compared by method, path and body.
+/// A service of an external agent, mounted at `http://<proxy>/NAME`. It is either a provider of the project file, for a
+/// model or a search service, or any HTTP service, a vector database for example: that one's requests are compared by
+/// method, path and body. The services `model` and `search` are mounted at `/model/v1` and `/search`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredService {
-    /// Its base URL. The agent reaches it at `http://<proxy>/NAME`.
-    pub http: String,
-    /// Environment variable, or several, in which a process that ragcheck starts finds this base URL at the proxy.
+    /// Base URL of an HTTP service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// Name of a provider in the project file, which has its base URL, key and limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The model's name at the provider, by which completions are priced. Default: the name in each request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Environment variable, or several, in which a process that ragcheck starts finds this service at the proxy, in
+    /// addition to those that the provider's clients usually read.
     #[serde(default, deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "names_schema")]
     pub env: Vec<String>,
 }
+
+impl DeclaredService {
+    /// Its key in the price list, `provider/model`; `None` if it names no model.
+    pub fn price_name(&self) -> Option<String> {
+        Some(format!("{}/{}", self.provider.as_ref()?, self.name.as_ref()?))
+    }
+}
+
+/// Names of the two services that have keys of their own in a scenario.
+pub(crate) const SHORT_FORMS: [&str; 2] = ["model", "search"];
 
 /// Endpoint called before each trial, to clear what the agent remembers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -37,12 +37,7 @@ pub(super) fn parsed_scenario(around: Around<'_>) -> (Option<ParsedScenario>, Ve
     let Around { path, file, text, .. } = around;
     let mut diagnostics = Vec::new();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let required = [
-        ("scenario", json!(stem)),
-        ("flow", json!("tool-rag")),
-        ("model", json!({"provider": "", "name": ""})),
-        ("cases", json!([])),
-    ];
+    let required = [("scenario", json!(stem)), ("flow", json!("tool-rag")), ("cases", json!([]))];
     let names_table = |parsed: &Parsed<Scenario>| parsed.value.cases.iter().any(|case| case.table.is_some());
     let mut tree = document_with_tables(text, false);
     let mut parsed = None;
@@ -77,6 +72,7 @@ pub(super) fn checked(
     let (mistakes, mut diagnostics) = tables.diagnose(parsed.own(mistakes), file, text);
     diagnostics.extend(diagnose(mistakes, file, text));
     let case_places = case_places(text, &kept, &tables);
+    parsed.value.settle_services();
     parsed.value.gates = parsed.value.all_gates(around.catalogues);
     let named = parsed.value.managed_retrieval.as_ref();
     let managed_retrieval =

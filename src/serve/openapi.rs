@@ -1,6 +1,6 @@
 //! The OpenAPI document of the service: requests from their types, replies as declared here.
 
-use super::api::QueryRequest;
+use super::api::{QueryRequest, SECOND_NAMES};
 use super::service::ServiceOptions;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
@@ -70,6 +70,18 @@ pub(super) fn document(options: &ServiceOptions, has_gateway: bool) -> Value {
     let mut generator = settings.into_generator();
     let request = generator.subschema_for::<QueryRequest>();
     let mut schemas: serde_json::Map<String, Value> = generator.take_definitions(true);
+    if let Some(request) = schemas.get_mut("QueryRequest") {
+        for (first, second) in SECOND_NAMES {
+            let mut same = request["properties"][first].clone();
+            same["description"] = format!("Another name of `{first}`.").into();
+            request["properties"][second] = same;
+        }
+        let required = |name| json!({"required": [name]});
+        request["oneOf"] = json!([required("query"), required("message")]);
+        if let Some(request) = request.as_object_mut() {
+            request.remove("required");
+        }
+    }
     schemas.insert("Reply".into(), reply());
     schemas.insert("Error".into(), error());
     let failures = [

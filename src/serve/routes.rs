@@ -30,6 +30,7 @@ use futures_util::stream::{self, Stream};
 use serde_json::{Value, json};
 use std::any::Any;
 use std::convert::Infallible;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -78,18 +79,19 @@ async fn counted(State(service): State<Shared>, request: Request, next: Next) ->
 async fn query(
     State(service): State<Shared>,
     headers: HeaderMap,
-    body: Result<Json<QueryRequest>, JsonRejection>,
+    body: Result<Json<Value>, JsonRejection>,
 ) -> Response {
     let request = match body {
-        Ok(Json(request)) => request,
-        Err(rejection) => {
-            // Invalid JSON and JSON of another shape are both errors of the caller.
-            let status = match rejection.status() {
-                StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
-                other => other,
-            };
-            return ApiError::new(status, "invalid_request", rejection.body_text()).into_response();
+        Ok(Json(body)) => QueryRequest::read(body),
+        Err(JsonRejection::JsonSyntaxError(why)) => {
+            let why = why.source().map_or_else(|| why.body_text(), ToString::to_string);
+            Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", format!("the body is not JSON: {why}")))
         }
+        Err(rejection) => Err(ApiError::new(rejection.status(), "invalid_request", rejection.body_text())),
+    };
+    let request = match request {
+        Ok(request) => request,
+        Err(error) => return error.into_response(),
     };
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accepts.split(',').any(|kind| kind.split(';').next().unwrap_or_default().trim() == "text/event-stream") {

@@ -154,7 +154,6 @@ impl Service {
         request: &QueryRequest,
         stream: Option<UnboundedSender<StreamEvent>>,
     ) -> Result<Value, ApiError> {
-        request.check()?;
         let Ok(_place) = self.places.try_acquire() else { return Err(overloaded()) };
         if request.tenant_id.is_some() && !self.flow.description().tenants {
             let message = format!("`tenant_id`: the flow `{}` has no tenants", self.flow.description().name);

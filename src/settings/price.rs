@@ -37,6 +37,23 @@ pub struct Tokens {
 /// Prices by `provider/model`.
 pub(crate) type Prices = BTreeMap<String, Price>;
 
+/// The price of a provider's model; also by the name without the date at its end, which answers add:
+/// `gpt-4o-mini-2024-07-18`.
+pub(crate) fn price_of<'p>(prices: &'p Prices, provider: &str, model: &str) -> Option<&'p Price> {
+    let of = |model: &str| prices.get(&format!("{provider}/{model}"));
+    let undated = || {
+        let parts: Vec<&str> = model.split('-').collect();
+        let digits = |part: &&str, length: usize| part.len() == length && part.bytes().all(|one| one.is_ascii_digit());
+        let date = match parts.as_slice() {
+            [.., year, month, day] if digits(year, 4) && digits(month, 2) && digits(day, 2) => 3,
+            [.., date] if digits(date, 8) || digits(date, 4) => 1,
+            _ => return None,
+        };
+        of(&parts[..parts.len() - date].join("-"))
+    };
+    of(model).or_else(undated)
+}
+
 impl Price {
     /// Its components, by name.
     pub fn figures(&self) -> [(&'static str, Option<f64>); 4] {
@@ -77,6 +94,27 @@ mod tests {
         assert_eq!(PRICE.of(tokens), Some(1.2 + 0.2 + 0.8));
         assert_eq!(Price { cached: None, ..PRICE }.of(tokens), Some(2.8));
         assert_eq!(Price { request: Some(0.005), ..Price::default() }.of(tokens), Some(0.005));
+    }
+
+    #[test]
+    fn a_model_is_priced_by_its_name_with_or_without_the_date_that_answers_add() {
+        let prices: Prices =
+            ["p/gpt-4o", "p/claude-3-5", "p/gpt-4o-2024-05-13"].map(|name| (name.to_owned(), PRICE)).into();
+        let dear = Price { input: 9.0, ..PRICE };
+        let prices: Prices = prices.into_iter().chain([("p/gpt-4o-2024-05-13".to_owned(), dear)]).collect();
+        for (model, input) in [
+            ("gpt-4o", Some(2.0)),
+            ("gpt-4o-2024-08-06", Some(2.0)),
+            ("gpt-4o-2024-05-13", Some(9.0)),
+            ("claude-3-5-20241022", Some(2.0)),
+            ("gpt-4o-0613", Some(2.0)),
+            ("gpt-4o-mini", None),
+            ("gpt-4o-mini-2024-07-18", None),
+            ("claude-3", None),
+        ] {
+            assert_eq!(price_of(&prices, "p", model).map(|price| price.input), input, "{model}");
+        }
+        assert_eq!(price_of(&prices, "q", "gpt-4o"), None);
     }
 
     #[test]

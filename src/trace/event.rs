@@ -58,6 +58,8 @@ pub enum What {
     ToolCalled(ToolCalled),
     /// The flow made a search that no model requested.
     Searched(FlowSearch),
+    /// The agent sent a request to a service that its scenario declares, outside any call of a tool.
+    Requested(Requested),
     /// The controller sent feedback to the model and called it again.
     FedBack(FedBack),
     /// The outcome of one retry became known.
@@ -84,6 +86,17 @@ impl What {
             _ => None,
         }
     }
+
+    /// The service that answered, if it is another one than the event implies.
+    pub(crate) fn service(&self) -> Option<&str> {
+        let attempts = match self {
+            Self::ModelCalled(called) => return called.service.as_deref(),
+            Self::ToolCalled(called) => &called.attempts,
+            Self::Searched(search) => &search.attempts,
+            _ => return None,
+        };
+        attempts.last()?.service.as_deref()
+    }
 }
 
 /// One transition of the state machine.
@@ -102,6 +115,9 @@ pub struct Moved {
 pub struct ModelCalled {
     /// Ordinal of the completion within the trial, from 0.
     pub call: u32,
+    /// The service, if it is another one than the scenario's `model`: its name in `services`. Older readers ignore it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// State of the flow.
     pub state: String,
     /// From the first attempt to the last answer, waits included, in microseconds.
@@ -224,6 +240,34 @@ pub struct FlowSearch {
     /// HTTP attempts, if a service was called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
+}
+
+/// One request to a declared service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Requested {
+    /// The service's name in the scenario.
+    pub service: String,
+    /// The method, upper case.
+    pub method: String,
+    /// The path below the service's base URL, without its query.
+    pub path: String,
+    /// Why it failed, in the service's words; `None` if it was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// Duration of all attempts, in microseconds.
+    pub took_us: u64,
+    /// HTTP attempts, in order.
+    pub attempts: Vec<Attempt>,
+}
+
+impl Requested {
+    /// Method, path and result on one line, for reports: `GET /orders: HTTP 200`.
+    pub(crate) fn told(&self) -> String {
+        let status = self.attempts.last().and_then(|last| last.status);
+        let status = status.map_or_else(|| "no answer".to_owned(), |status| format!("HTTP {status}"));
+        let failed = self.failed.as_ref().map_or_else(String::new, |why| format!(", FAILED: {why}"));
+        format!("{} {}: {status}{failed}", self.method, self.path)
+    }
 }
 
 impl FlowSearch {

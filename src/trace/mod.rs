@@ -51,7 +51,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The newest version of the trace format that this build writes and reads.
-pub(crate) const TRACE_VERSION: u32 = 5;
+pub(crate) const TRACE_VERSION: u32 = 6;
 
 /// The version that a trace with these events is written in: the oldest that fits, so that older builds can read it.
 pub(crate) fn version_of(events: &[Event]) -> u32 {
@@ -63,7 +63,8 @@ pub(crate) fn version_of(events: &[Event]) -> u32 {
         _ => false,
     };
     let needs = |event: &Event| match &event.what {
-        _ if cites(event) => TRACE_VERSION,
+        What::Requested(_) => TRACE_VERSION,
+        _ if cites(event) => 5,
         What::Searched(_) => 4,
         What::ToolCalled(call) if call.outcome.is_unseen() => 4,
         What::Logged(_) => 3,

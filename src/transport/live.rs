@@ -220,7 +220,7 @@ fn is_direct(service: Service, target: &Target) -> bool {
 /// the APIs of Ollama and of Cohere beside `/v1`.
 pub(super) fn address(service: Service, base_url: &str, path: &str) -> String {
     let base = base_url.trim_end_matches('/');
-    let of_model = matches!(service, Service::Model | Service::Embeddings);
+    let of_model = matches!(service, Service::Model | Service::Embeddings | Service::Provider(_));
     let beside = of_model && ["/api/", "/v2/"].iter().any(|root| path.starts_with(root));
     let base = if beside || path.starts_with("/v1/") { base.strip_suffix("/v1").unwrap_or(base) } else { base };
     format!("{base}{path}")

@@ -69,6 +69,9 @@ pub enum Service {
     Agent,
     /// A service that the scenario of an external agent declares, by name: compared exactly, and not read.
     Declared(&'static str),
+    /// A further provider that the scenario of an external agent declares, by the service's name: a model or a search
+    /// service.
+    Provider(&'static str),
 }
 
 /// Names of declared services; a run has few, and each is kept once.
@@ -77,13 +80,25 @@ static DECLARED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 impl Service {
     /// The declared service of that name.
     pub(crate) fn declared(name: &str) -> Self {
+        Self::Declared(Self::kept(name))
+    }
+
+    /// The provider service of that name.
+    pub(crate) fn provider(name: &str) -> Self {
+        match name {
+            "model" => Self::Model,
+            "search" => Self::Search,
+            other => Self::Provider(Self::kept(other)),
+        }
+    }
+
+    fn kept(name: &str) -> &'static str {
         let mut names = DECLARED.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = names.get(name).copied().unwrap_or_else(|| {
+        names.get(name).copied().unwrap_or_else(|| {
             let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
             names.insert(kept);
             kept
-        });
-        Self::Declared(known)
+        })
     }
 
     /// Name in cassettes and messages.
@@ -95,7 +110,7 @@ impl Service {
             Self::Knowledge => "knowledge",
             Self::ManagedRetrieval => "managed_retrieval",
             Self::Agent => "agent",
-            Self::Declared(name) => name,
+            Self::Declared(name) | Self::Provider(name) => name,
         }
     }
 }

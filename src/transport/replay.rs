@@ -79,7 +79,7 @@ impl ReplayTransport {
             Request { profile: request.profile, method: request.method, path: &request.path, body: &request.body };
         let redactor = self.redactor.knowing(request.secrets());
         let key = self.key(request.service, canonical, &redactor);
-        let taken = self.pool.take(&key);
+        let taken = self.pool.take(request.service.as_str(), &key);
         if let Taken::Exchange(index) = taken
             && let Some(exchange) = self.cassette.exchanges.get(index)
         {

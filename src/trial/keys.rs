@@ -19,11 +19,11 @@ pub(crate) fn missing_keys(opened: &Opened, plan: &Plan) -> BTreeMap<String, BTr
 }
 
 fn key_problems(opened: &Opened, setup: &Setup) -> Vec<SetupError> {
-    let (keys, retrieval) = match setup {
-        Setup::Flow(setup) => (Keys::Ours, Some(&setup.retrieval)),
-        Setup::Agent(_) => (Keys::TheAgents, None),
+    let (keys, retrieval, providers) = match setup {
+        Setup::Flow(setup) => (Keys::Ours, Some(&setup.retrieval), providers(&setup.declared)),
+        Setup::Agent(setup) => (Keys::TheAgents, None, setup.services.providers()),
     };
-    let own = providers(setup.declared()).into_values().filter_map(|name| {
+    let own = providers.into_values().filter_map(|name| {
         let provider = opened.loaded.project.providers.get(name)?;
         services::key(name, provider, &opened.variables, keys).err()
     });

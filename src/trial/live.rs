@@ -101,5 +101,7 @@ async fn run(
 /// Evidence of a trial against its providers.
 pub(super) fn evidence(declared: &VariantSettings) -> Evidence {
     let model = &declared.model;
-    Evidence::new(Mode::Live, format!("{} {}", model.provider, model.name), &model.name)
+    // An agent may name its model in its requests alone.
+    let answered = format!("{} {}", model.provider, model.name);
+    Evidence::new(Mode::Live, answered.trim_end().to_owned(), &model.name)
 }

@@ -52,7 +52,7 @@ pub(crate) use recording::{Recorder, RecordingError, Subject};
 pub use replay::replay;
 pub(crate) use replay::{first_request, searches_another};
 pub(crate) use services::{Variables, name_models, read_variables};
-pub(crate) use tariff::{model_of, tokens};
+pub(crate) use tariff::{model_of, provider_of, tokens};
 
 use crate::transport::LiveError;
 

@@ -203,7 +203,8 @@ fn setups(
         let setup = if variant.flow == EXTERNAL {
             let agent = scenario.agent.as_ref().ok_or_else(|| wrong("`target` is missing".into()))?;
             Setup::Agent(Box::new(
-                ExternalSetup::of(agent, &variant.name, declared).map_err(|why| wrong(why.to_string()))?,
+                ExternalSetup::of(agent, &variant.name, declared, &loaded.project)
+                    .map_err(|why| wrong(why.to_string()))?,
             ))
         } else {
             let flow = flow::by_name(&variant.flow)

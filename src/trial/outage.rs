@@ -94,10 +94,11 @@ pub(super) fn refused_by_managed(opened: &Opened, planned: &PlannedTrial, trace:
 fn host_name(opened: &Opened, planned: &PlannedTrial, service: Service) -> Option<String> {
     let declared = opened.declared(planned)?;
     let asked = || Some(host_of(opened.flow(planned)?.retrieval.base_url(service)?).to_owned());
-    // An agent that runs elsewhere asks for vectors where it asks its model.
-    let service_or_model = if service == Service::Embeddings { Service::Model } else { service };
-    let provider =
-        || Some(opened.loaded.project.providers.get(*providers(declared).get(&service_or_model)?)?.base_url.as_str());
+    let project = &opened.loaded.project;
+    if let Some(agent) = opened.agent(planned) {
+        return Some(host_of(agent.services.base_url(service.as_str(), project)?).to_owned());
+    }
+    let provider = || Some(project.providers.get(*providers(declared).get(&service)?)?.base_url.as_str());
     asked().or_else(|| Some(host_of(provider()?).to_owned()))
 }
 
@@ -159,10 +160,12 @@ fn asked<'t>(trace: &Trace, what: &'t What) -> Vec<(Service, &'t Attempt, &'t st
                 Reply::Failure { message, .. } => message.as_str(),
                 Reply::Completion(_) => "",
             };
-            called.attempts.last().map(|last| (Service::Model, last, words)).into_iter().collect()
+            let service = called.service.as_deref().map_or(Service::Model, Service::declared);
+            called.attempts.last().map(|last| (service, last, words)).into_iter().collect()
         }
         What::ToolCalled(called) => by_service(service_of(trace, &called.tool), &called.attempts),
         What::Searched(search) => by_service(Service::Knowledge, &search.attempts),
+        What::Requested(one) => by_service(Service::declared(&one.service), &one.attempts),
         _ => Vec::new(),
     }
 }

@@ -56,16 +56,17 @@ pub(super) enum Keys {
     TheAgents,
 }
 
-/// Addresses and keys of a variant's services.
+/// Addresses and keys of the services of these providers.
 pub(super) fn targets(
     opened: &Opened,
-    declared: &VariantSettings,
+    providers: &BTreeMap<Service, &str>,
+    timeout: Duration,
     keys: Keys,
 ) -> Result<BTreeMap<Service, Target>, SetupError> {
-    let targets = providers(declared).into_iter().map(|(service, name)| {
-        let provider = opened.loaded.project.providers.get(name).ok_or_else(|| unknown(name))?;
+    let targets = providers.iter().map(|(service, name)| {
+        let provider = opened.loaded.project.providers.get(*name).ok_or_else(|| unknown(name))?;
         let key = key(name, provider, &opened.variables, keys)?;
-        Ok((service, target(provider, dialect(name, provider)?, key, *declared.limits.request)))
+        Ok((*service, target(provider, dialect(name, provider)?, key, timeout)))
     });
     let mut targets: BTreeMap<Service, Target> = targets.collect::<Result<_, SetupError>>()?;
     if let Some(model) = targets.get(&Service::Model).filter(|_| keys == Keys::TheAgents) {
@@ -75,10 +76,10 @@ pub(super) fn targets(
     Ok(targets)
 }
 
-/// Rate limits of a variant's services; services of one provider share one.
-pub(super) fn paces_of(opened: &Opened, declared: &VariantSettings) -> BTreeMap<Service, Arc<Pace>> {
-    let vectors = (Service::Embeddings, declared.model.provider.as_str());
-    let services = providers(declared).into_iter().chain([vectors]);
+/// Rate limits of the services of these providers; services of one provider share one.
+pub(super) fn paces_of(opened: &Opened, providers: &BTreeMap<Service, &str>) -> BTreeMap<Service, Arc<Pace>> {
+    let vectors = providers.get(&Service::Model).map(|name| (Service::Embeddings, *name));
+    let services = providers.iter().map(|(service, name)| (*service, *name)).chain(vectors);
     services.filter_map(|(service, name)| Some((service, Arc::clone(opened.paces.get(name)?)))).collect()
 }
 
@@ -90,12 +91,13 @@ pub(super) fn access(
     setup: &FlowSetup,
 ) -> Result<LiveAccess, SetupError> {
     let shared = setup.live.get_or_init(|| {
-        let mut targets = targets(opened, &setup.declared, Keys::Ours)?;
-        targets.extend(setup.retrieval.targets(&opened.variables, *setup.declared.limits.request)?);
+        let timeout = *setup.declared.limits.request;
+        let mut targets = targets(opened, &providers(&setup.declared), timeout, Keys::Ours)?;
+        targets.extend(setup.retrieval.targets(&opened.variables, timeout)?);
         Ok(LiveTransport::new(targets, Arc::new(RealClock::start()))?)
     });
     let live = shared.as_ref().map_err(Clone::clone)?;
-    let mut paces = paces_of(opened, &setup.declared);
+    let mut paces = paces_of(opened, &providers(&setup.declared));
     paces.extend(setup.retrieval.paces(&opened.paces));
     Ok(LiveAccess::new(live, (planned.seed, fault), paces, &opened.budget, tariff_of(opened, planned)))
 }

@@ -3,10 +3,11 @@
 use super::opened::Opened;
 use crate::cassette::{Exchange, Outcome};
 use crate::plan::PlannedTrial;
+use crate::provider::observed::{self, Asks};
 use crate::provider::wire::embeddings_shapes::{Shape, model_of as model_of_vectors};
 use crate::provider::{EXACT, wire};
 use crate::settings::SearchSettings;
-use crate::settings::price::{Price, Tokens};
+use crate::settings::price::{self, Price, Tokens};
 use crate::transport::{HttpRequest, HttpResponse, Service, Tariff};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,16 +23,21 @@ pub(super) fn tariff_of(opened: &Opened, planned: &PlannedTrial) -> Arc<dyn Tari
         model: price(Service::Model),
         search: price(Service::Search),
         embeddings: opened.flow(planned).and_then(|setup| dearest(opened, setup.retrieval.embeddings())),
-        by_model: prices_by_model(opened, planned),
+        agent: rates(opened, planned),
     })
 }
 
-/// The prices of the provider that an agent asks which runs elsewhere, by model: which one embeds, it says itself.
-fn prices_by_model(opened: &Opened, planned: &PlannedTrial) -> BTreeMap<String, Price> {
-    let declared = opened.declared(planned).filter(|_| planned.is_external());
-    let Some(provider) = declared.map(|declared| declared.model.provider.as_str()) else { return BTreeMap::new() };
-    let own = |name: &str| Some(name.strip_prefix(provider)?.strip_prefix('/')?.to_owned());
-    opened.loaded.project.prices.iter().filter_map(|(name, price)| Some((own(name)?, *price))).collect()
+/// Prices of the providers that an agent asks, by service. Which model it asks, it says in its requests.
+fn rates(opened: &Opened, planned: &PlannedTrial) -> BTreeMap<Service, Rates> {
+    let (Some(agent), prices) = (opened.agent(planned), &opened.loaded.project.prices) else { return BTreeMap::new() };
+    let providers = agent.services.providers().into_iter();
+    let rates = providers.map(|(service, provider)| {
+        let own = model_of(opened, planned, service).and_then(|name| prices.get(&name).copied());
+        let of = |name: &str| name.strip_prefix(provider).is_some_and(|rest| rest.starts_with('/'));
+        let theirs = prices.iter().filter(|(name, _)| of(name)).map(|(name, price)| (name.clone(), *price));
+        (service, Rates { provider: provider.to_owned(), own, by_model: theirs.collect() })
+    });
+    rates.collect()
 }
 
 /// The dearest of these models, `None` where one has no price: a request does not tell which of them it is for.
@@ -45,11 +51,22 @@ fn dearest(opened: &Opened, models: &BTreeSet<String>) -> Option<Price> {
 pub(crate) fn model_of(opened: &Opened, planned: &PlannedTrial, service: Service) -> Option<String> {
     let declared = opened.declared(planned)?;
     match service {
+        Service::Model if declared.model.name.is_empty() => None,
         Service::Model => Some(declared.model.price_name()),
-        Service::Search => declared.search.as_ref().map(SearchSettings::price_name),
+        Service::Search => {
+            declared.search.as_ref().filter(|search| !search.name.is_empty()).map(SearchSettings::price_name)
+        }
+        Service::Provider(name) => opened.agent(planned)?.services.price_name(name),
         Service::Embeddings => opened.flow(planned)?.retrieval.embeddings().first().cloned(),
         _ => None,
     }
+}
+
+/// Provider of a service of an external agent's trial.
+pub(crate) fn provider_of<'o>(opened: &'o Opened, planned: &PlannedTrial, service: Service) -> Option<&'o str> {
+    // An agent asks for vectors where it asks its model.
+    let service = if service == Service::Embeddings { Service::Model } else { service };
+    opened.agent(planned)?.services.providers().get(&service).copied()
 }
 
 /// Tokens that a service may add to a request: its own tool instructions, and separators between messages.
@@ -68,14 +85,43 @@ struct Prices {
     model: Option<Price>,
     search: Option<Price>,
     embeddings: Option<Price>,
-    /// Of an agent that runs elsewhere: prices of embeddings, by model.
-    by_model: BTreeMap<String, Price>,
+    /// Of an external agent: prices by service.
+    agent: BTreeMap<Service, Rates>,
+}
+
+/// Prices of one provider of an external agent.
+#[derive(Debug, Clone, Default)]
+struct Rates {
+    provider: String,
+    /// The price of the model that the scenario names.
+    own: Option<Price>,
+    /// All prices of the provider, by `provider/model`.
+    by_model: price::Prices,
+}
+
+impl Rates {
+    fn of(&self, model: Option<&str>) -> Option<Price> {
+        price::price_of(&self.by_model, &self.provider, model?).copied()
+    }
 }
 
 impl Prices {
     /// The price of vectors; `path` and `body` are those of a request, or `body` is an answer that names its model.
-    fn of_vectors(&self, path: &str, body: &Value) -> Option<Price> {
-        self.embeddings.or_else(|| self.by_model.get(model_of_vectors(path, body)?).copied())
+    fn of_vectors(&self, service: Service, path: &str, body: &Value) -> Option<Price> {
+        // An agent asks for vectors where it asks its model.
+        let service = if service == Service::Embeddings { Service::Model } else { service };
+        self.embeddings.or_else(|| self.agent.get(&service)?.of(model_of_vectors(path, body)))
+    }
+
+    /// The price of a completion or an answer of a search service.
+    fn of_answer(&self, service: Service, model: Option<&str>) -> Option<Price> {
+        let own = match service {
+            Service::Model => self.model,
+            Service::Search => self.search,
+            _ => None,
+        };
+        let rates = self.agent.get(&service);
+        own.or_else(|| rates?.own).or_else(|| rates?.of(model))
     }
 }
 
@@ -84,37 +130,34 @@ impl Tariff for Prices {
         // A token has at least one byte.
         let sent = serde_json::to_vec(&*request.body).ok()?.len() as u64;
         let tokens = |added: u64, output: u64| Tokens { input: Some(sent + added), cached: None, output: Some(output) };
-        match request.service {
-            // Listing models costs nothing.
-            Service::Model | Service::Search if is_free(request) => Some(0.0),
-            Service::Search => self.search?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
+        let price = || self.of_answer(request.service, model_of_vectors(&request.path, &request.body));
+        match (request.service, observed::asks(request)) {
             // A knowledge server has no price, and a managed service has none per token.
-            Service::Knowledge | Service::ManagedRetrieval | Service::Declared(_) => Some(0.0),
+            (Service::Knowledge | Service::ManagedRetrieval | Service::Declared(_), _) => Some(0.0),
             // Embeddings have no output tokens.
-            Service::Embeddings => self.of_vectors(&request.path, &request.body)?.of(tokens(0, 0)),
+            (service, Asks::Vectors) => self.of_vectors(service, &request.path, &request.body)?.of(tokens(0, 0)),
+            // Listing models costs nothing.
+            _ if is_free(request) => Some(0.0),
+            (Service::Search, _) | (_, Asks::Search) => price()?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
             _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
-            _ => self.model?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
+            _ => price()?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
         }
     }
 
     fn cost(&self, service: Service, profile: &str, response: &HttpResponse) -> Option<f64> {
-        if response.status >= 400
-            || matches!(service, Service::Knowledge | Service::ManagedRetrieval | Service::Declared(_))
-        {
+        let free = matches!(service, Service::Knowledge | Service::ManagedRetrieval | Service::Declared(_));
+        if response.status >= 400 || free {
             return Some(0.0);
         }
-        if profile == EXACT.name && matches!(service, Service::Model | Service::Search) {
+        if service == Service::Embeddings || Shape::is_named(profile) {
+            let body: Value = serde_json::from_slice(&response.body).ok()?;
+            return self.of_vectors(service, "", &body)?.of(tokens_read(profile, &response.body)?);
+        }
+        if profile == EXACT.name {
             return Some(0.0);
         }
-        let price = match service {
-            Service::Search => self.search,
-            Service::Embeddings => {
-                let body: Value = serde_json::from_slice(&response.body).ok()?;
-                return self.of_vectors("", &body)?.of(tokens_read(profile, &response.body)?);
-            }
-            _ => self.model,
-        };
-        price?.of(tokens_of(profile, &response.headers, &response.body)?)
+        let (model, tokens) = told(profile, &response.headers, &response.body)?;
+        self.of_answer(service, Some(&model))?.of(tokens)
     }
 }
 
@@ -143,10 +186,10 @@ pub(crate) fn tokens(exchange: &Exchange) -> Option<Tokens> {
     if *status >= 400 {
         return Some(nothing);
     }
-    if exchange.service == Service::Embeddings.as_str() {
+    if exchange.service == Service::Embeddings.as_str() || Shape::is_named(&exchange.profile) {
         return tokens_read(&exchange.profile, body);
     }
-    tokens_of(&exchange.profile, headers, body)
+    told(&exchange.profile, headers, body).map(|(_, tokens)| tokens)
 }
 
 /// Token usage reported in an embeddings response.
@@ -155,8 +198,8 @@ fn tokens_read(profile: &str, body: &[u8]) -> Option<Tokens> {
     Some(Tokens { input: Some(read), cached: None, output: Some(0) })
 }
 
-/// Token usage reported in a completion of the named dialect.
-fn tokens_of(dialect: &str, headers: &[(String, String)], body: &[u8]) -> Option<Tokens> {
+/// Model and token usage reported in a completion of the named dialect.
+fn told(dialect: &str, headers: &[(String, String)], body: &[u8]) -> Option<(String, Tokens)> {
     let dialect = wire::by_name(dialect)?;
     let document: Value = if dialect.framing().is_stream(headers, body) {
         let mut assembler = dialect.assembler();
@@ -167,8 +210,9 @@ fn tokens_of(dialect: &str, headers: &[(String, String)], body: &[u8]) -> Option
     } else {
         serde_json::from_slice(body).ok()?
     };
-    let usage = dialect.decode_response(&document).ok()?.usage;
-    Some(Tokens { input: usage.input, cached: usage.cached, output: usage.output })
+    let response = dialect.decode_response(&document).ok()?;
+    let usage = response.usage;
+    Some((response.model, Tokens { input: usage.input, cached: usage.cached, output: usage.output }))
 }
 
 #[cfg(test)]
@@ -206,7 +250,15 @@ mod tests {
 
     #[test]
     fn an_embedding_of_a_foreign_agent_is_priced_by_the_model_that_it_names_and_counting_is_free() {
-        let prices = Prices { by_model: BTreeMap::from([("small".to_owned(), DEAR)]), ..Prices::default() };
+        let rates = Rates {
+            provider: "acme".to_owned(),
+            own: None,
+            by_model: BTreeMap::from([("acme/small".to_owned(), DEAR)]),
+        };
+        let prices = Prices {
+            agent: [(Service::Model, rates.clone()), (Service::provider("fast"), rates)].into(),
+            ..Prices::default()
+        };
         let body = |model: &str| json!({"input": [[101, 7]], "model": model});
         let asked = |model| prices.quote(&request(Service::Embeddings, "/embeddings", body(model)));
         let by_path = request(Service::Embeddings, "/models/small:embedContent", json!({}));
@@ -216,6 +268,11 @@ mod tests {
             assert_eq!(Prices::default().quote(&request(Service::Model, path, json!({}))), Some(0.0), "{path}");
         }
         assert_eq!(Prices::default().quote(&request(Service::Model, "/v1/messages", json!({}))), None);
+        for service in [Service::Model, Service::provider("fast")] {
+            let body = json!({"model": "small", "max_tokens": 0});
+            let quoted = prices.quote(&request(service, "/v1/messages", body.clone()));
+            assert_eq!(quoted, Some((body.to_string().len() + 1_000) as f64), "the agent names its model");
+        }
     }
 
     #[test]

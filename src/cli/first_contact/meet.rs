@@ -280,13 +280,12 @@ fn nothing_asked(contact: &Contact) -> String {
         return format!("the proxy refused what the agent asked:\n{}", refused.join("\n"));
     }
     let proxy = contact.proxy();
-    let variables: Vec<&str> = Contact::variables().collect();
     format!(
         "the agent answered, and no request came to the proxy at http://{proxy}: it goes to its provider itself, or asks no model.\n\
          Its environment has the proxy's address in {}.\n\
          If its client reads another variable or a setting, give that the value of RAGCHECK_MODEL_URL \
          (`base_url=os.environ.get(\"RAGCHECK_MODEL_URL\")`).",
-        variables.join(", ")
+        contact.variables().join(", ")
     )
 }
 

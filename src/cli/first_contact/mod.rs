@@ -163,6 +163,7 @@ async fn find_out(way: &Way, given: &Init, question: &str) -> Result<Findings, P
         Ok(met) => met,
         Err(why) => return Err(unmet(&first, &why, services.chosen().await.simulator.is_some())),
     };
+    let variables = first.variables();
     // The port and the address of the proxy are used again.
     first.end().await;
     let (again, reset) = second(way, &met, question).await?;
@@ -179,6 +180,10 @@ async fn find_out(way: &Way, given: &Init, question: &str) -> Result<Findings, P
         tools: tools.unwrap_or_default(),
         vars: vars(&met.passed, &again),
         question: question.to_owned(),
+        elsewhere: project::elsewhere(
+            std::env::vars_os().filter_map(|(name, url)| Some((name.into_string().ok()?, url.into_string().ok()?))),
+            &variables,
+        ),
         met,
     })
 }
@@ -290,7 +295,7 @@ fn summary(findings: &Findings) -> String {
         sources
     };
     let mut lines = vec![reached, format!("reply:     {}{at}", met.shape.kind)];
-    for choice in [&chosen.model, &chosen.search].into_iter().flatten() {
+    for choice in chosen.all() {
         lines.push(format!("provider:  {} ({})", choice.name, choice.why));
     }
     let names: Vec<&str> = findings.tools.iter().map(|tool| tool.name.as_str()).collect();

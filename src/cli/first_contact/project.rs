@@ -5,6 +5,7 @@ use super::services::{Choice, Chosen, SIMULATOR};
 use crate::cassette::Minted;
 use crate::cli::{schema, starter};
 use crate::provider::chat::ToolDefinition;
+use crate::scenario::external::USUAL_PROXY;
 use crate::simulator::{Proposed, roles};
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -23,6 +24,8 @@ pub(super) struct Findings {
     pub(super) tools: Vec<ToolDefinition>,
     pub(super) vars: Vec<Minted>,
     pub(super) question: String,
+    /// Variables of the environment that hold URLs of other services.
+    pub(super) elsewhere: Vec<(String, String)>,
 }
 
 /// What the recording of the question showed.
@@ -91,7 +94,7 @@ fn project(chosen: &Chosen) -> String {
         );
     }
     let mut known: Vec<&Choice> = Vec::new();
-    for choice in [&chosen.model, &chosen.search].into_iter().flatten() {
+    for choice in chosen.all() {
         if known.iter().any(|one| one.name == choice.name) {
             continue;
         }
@@ -135,6 +138,7 @@ pub(super) fn scenario(findings: &Findings, shown: Option<&Shown>) -> String {
         let name = if search.model.is_empty() { "search" } else { &search.model };
         let _ = writeln!(text, "search: {{provider: {}, name: {}}}", search.name, quoted(name));
     }
+    text += &services_block(findings);
     text += "target:\n";
     if !findings.command.is_empty() {
         let words: Vec<String> = findings.command.iter().map(|word| quoted(word)).collect();
@@ -177,6 +181,88 @@ pub(super) fn scenario(findings: &Findings, shown: Option<&Shown>) -> String {
         }
     }
     text + &case(findings, shown)
+}
+
+/// The further providers that the agent asks, and services that it may ask: those to which variables of the environment
+/// lead.
+fn services_block(findings: &Findings) -> String {
+    let mut text = String::new();
+    if !findings.chosen.others.is_empty() {
+        text += "services:\n";
+    }
+    for (service, choice) in &findings.chosen.others {
+        let name = if choice.model.is_empty() { String::new() } else { format!(", name: {}", quoted(&choice.model)) };
+        let _ = writeln!(text, "  # Chosen because {}.\n  {service}: {{provider: {}{name}}}", choice.why, choice.name);
+    }
+    if !findings.command.is_empty() && !findings.elsewhere.is_empty() {
+        text += "# These variables of the environment hold URLs. If the agent asks such a service, declare it: its requests are then\n\
+                 # recorded, too.\n";
+        if findings.chosen.others.is_empty() {
+            text += "# services:\n";
+        }
+        for (variable, url) in &findings.elsewhere {
+            let _ = writeln!(text, "#   {}: {{http: {}, env: {variable}}}", service_name(variable), quoted(url));
+        }
+    }
+    if findings.command.is_empty() && !findings.chosen.others.is_empty() {
+        let names: Vec<String> =
+            findings.chosen.others.keys().map(|service| format!("http://{USUAL_PROXY}/{service}")).collect();
+        let _ =
+            writeln!(text, "# Start the agent with these base URLs of its further providers: {}.", names.join(", "));
+    }
+    text
+}
+
+/// `CHROMA_URL` as the name of a service: `chroma`.
+fn service_name(variable: &str) -> String {
+    let name = ENDINGS.iter().find_map(|end| variable.strip_suffix(end)).unwrap_or(variable);
+    name.trim_matches('_').to_ascii_lowercase().replace('_', "-")
+}
+
+/// What the names of variables with a base URL end in.
+const ENDINGS: [&str; 5] = ["_BASE_URL", "_URL", "_HOST", "_ENDPOINT", "_URI"];
+/// Beginnings of names that are about tools of the machine, and no service of an agent.
+const OF_TOOLS: [&str; 12] = [
+    "RAGCHECK_",
+    "GITHUB_",
+    "ACTIONS_",
+    "RUNNER_",
+    "CI_",
+    "PIP_",
+    "UV_",
+    "NPM_",
+    "CARGO_",
+    "CONDA_",
+    "BUILDKITE_",
+    "JENKINS_",
+];
+/// Variables that are listed.
+const MOST_LISTED: usize = 8;
+
+/// Variables of the environment that hold the URL of an HTTP service; `known` are those that ragcheck sets itself.
+pub(super) fn elsewhere(
+    environment: impl Iterator<Item = (String, String)>,
+    known: &[String],
+) -> Vec<(String, String)> {
+    let plain = |url: &str| {
+        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+        // What stands before an `@` or after a `?` may be a secret.
+        rest.is_some_and(|rest| {
+            !rest.is_empty() && !rest.contains(['@', '?', '#']) && !rest.contains(char::is_whitespace)
+        })
+    };
+    let mut found: Vec<(String, String)> = environment
+        .filter(|(name, url)| {
+            ENDINGS.iter().any(|end| name.len() > end.len() && name.ends_with(end))
+                && !OF_TOOLS.iter().any(|start| name.starts_with(start))
+                && !known.contains(name)
+                && name.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_')
+                && plain(url)
+        })
+        .collect();
+    found.sort();
+    found.truncate(MOST_LISTED);
+    found
 }
 
 fn roles_block(findings: &Findings) -> String {
@@ -280,4 +366,28 @@ pub(super) fn origin(url: &str) -> Option<&str> {
     let host = url.find("://")? + 3;
     let end = url[host..].find(['/', '?', '#']).map_or(url.len(), |at| host + at);
     (end > host).then(|| &url[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_hold_a_plain_url_are_listed_and_no_others() {
+        let environment = [
+            ("CHROMA_URL", "http://127.0.0.1:8000"),
+            ("RERANKER_ENDPOINT", "https://rerank.example/v1"),
+            ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
+            ("PIP_INDEX_URL", "https://pypi.example/simple"),
+            ("DATABASE_URL", "postgres://db.example/x"),
+            ("SHOP_URL", "https://me:secret@shop.example"),
+            ("HOOK_URL", "https://hooks.example/x?key=1"),
+            ("_URL", "http://127.0.0.1"),
+            ("QDRANT_HOST", "localhost"),
+        ];
+        let environment = environment.into_iter().map(|(name, url)| (name.to_owned(), url.to_owned()));
+        let found = elsewhere(environment, &["OPENAI_BASE_URL".to_owned()]);
+        let names: Vec<(&str, String)> = found.iter().map(|(name, _)| (name.as_str(), service_name(name))).collect();
+        assert_eq!(names, [("CHROMA_URL", "chroma".to_owned()), ("RERANKER_ENDPOINT", "reranker".to_owned())]);
+    }
 }

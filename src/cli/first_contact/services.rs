@@ -5,7 +5,10 @@ use super::Unmet;
 use crate::platform::clock::{BoxFuture, Clock, RealClock};
 use crate::platform::secrets;
 use crate::provider::chat::ToolDefinition;
-use crate::provider::wire;
+use crate::provider::wire::{
+    self,
+    embeddings_shapes::{GOOGLE, OPENAI},
+};
 use crate::simulator;
 use crate::transport::{HttpRequest, HttpResponse, LiveTransport, Passed, Service, Target, Transport, TransportError};
 use serde_json::Value;
@@ -56,7 +59,34 @@ pub(super) struct Choice {
 pub(super) struct Chosen {
     pub(super) model: Option<Choice>,
     pub(super) search: Option<Choice>,
+    /// Further providers of the agent, by the name of their service.
+    pub(super) others: BTreeMap<&'static str, Choice>,
     pub(super) simulator: Option<(u16, String)>,
+}
+
+impl Chosen {
+    /// All choices, the model first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Choice> {
+        self.model.iter().chain(self.others.values()).chain(&self.search)
+    }
+
+    fn slot(&mut self, lane: Lane) -> Option<&mut Choice> {
+        match lane {
+            Lane::Model => self.model.as_mut(),
+            Lane::Search => self.search.as_mut(),
+            Lane::Other(family) => self.others.get_mut(family),
+        }
+    }
+}
+
+/// Whose requests one provider answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Lane {
+    /// The first provider of a model.
+    Model,
+    Search,
+    /// A further provider of models, by its dialect's family.
+    Other(&'static str),
 }
 
 /// Why a name is no provider.
@@ -73,8 +103,12 @@ pub(super) fn checked(provider: Option<&str>) -> Result<(), Unmet> {
     )))
 }
 
-/// Transports by service.
-type Ways = BTreeMap<Service, Arc<dyn Transport>>;
+/// Transports, and the family of the first model.
+#[derive(Default)]
+struct Ways {
+    by_lane: BTreeMap<Lane, Arc<dyn Transport>>,
+    model: Option<&'static str>,
+}
 
 /// Hands each request to the provider that its first request led to.
 pub(super) struct Services {
@@ -88,22 +122,32 @@ impl Services {
     }
 
     pub(super) async fn chosen(&self) -> Chosen {
-        self.state.lock().await.0.clone()
+        let state = self.state.lock().await;
+        let (mut chosen, ways) = (state.0.clone(), &state.1);
+        if let Some(family) = ways.model {
+            // Its vectors were asked for before its first completion.
+            chosen.others.remove(family);
+        } else if chosen.model.is_none() {
+            chosen.model = chosen.others.pop_first().map(|(_, only)| only);
+        }
+        chosen
     }
 
     async fn way(&self, request: &HttpRequest) -> Result<Arc<dyn Transport>, Unmet> {
         let mut state = self.state.lock().await;
         let (chosen, ways) = &mut *state;
-        let service = if request.service == Service::Search { Service::Search } else { Service::Model };
-        if let Some(way) = ways.get(&service) {
-            if let Some(model) =
-                chosen.model.as_mut().filter(|model| service == Service::Model && model.model.is_empty())
-            {
-                model.model = model_of(request);
+        // A base URL that was given may speak several APIs.
+        let own =
+            self.given.as_deref().is_some_and(|given| given.contains("://")) && request.service != Service::Search;
+        let lane = if own { Lane::Model } else { lane(request, &mut ways.model) };
+        if let Some(way) = ways.by_lane.get(&lane) {
+            if let Some(choice) = chosen.slot(lane).filter(|choice| choice.model.is_empty()) {
+                choice.model = model_of(request);
             }
             return Ok(Arc::clone(way));
         }
-        let mut choice = self.choice(request, service);
+        let service = if lane == Lane::Search { Service::Search } else { Service::Model };
+        let mut choice = self.choice(request, lane);
         if choice.name.starts_with(SIMULATOR) {
             let port = match &chosen.simulator {
                 Some((port, _)) => *port,
@@ -128,18 +172,28 @@ impl Services {
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let way: Arc<dyn Transport> =
             Arc::new(LiveTransport::new(targets, clock).map_err(|why| Unmet::Provider(why.to_string()))?);
-        ways.insert(service, Arc::clone(&way));
-        *(if service == Service::Search { &mut chosen.search } else { &mut chosen.model }) = Some(choice);
+        ways.by_lane.insert(lane, Arc::clone(&way));
+        match lane {
+            Lane::Model => chosen.model = Some(choice),
+            Lane::Search => chosen.search = Some(choice),
+            Lane::Other(family) => {
+                chosen.others.insert(family, choice);
+            }
+        }
         Ok(way)
     }
 
-    fn choice(&self, request: &HttpRequest, service: Service) -> Choice {
-        let dialect = wire::by_name(request.profile.name).map_or("openai-chat", |dialect| dialect.name());
-        let family = if service == Service::Search { "perplexity" } else { family(dialect) };
+    fn choice(&self, request: &HttpRequest, lane: Lane) -> Choice {
+        let (dialect, family) = match (wire::by_name(request.profile.name), lane) {
+            (dialect, Lane::Search) => (dialect.map_or("perplexity-agent", |dialect| dialect.name()), "perplexity"),
+            (Some(dialect), _) => (dialect.name(), family(dialect.name())),
+            (None, Lane::Other(family)) => (dialect_of(family), family),
+            (None, _) => ("openai-chat", "openai"),
+        };
+        let service = if lane == Lane::Search { Service::Search } else { Service::Model };
         let asked =
             format!("the agent asks by {} {}", request.method, request.path.split('?').next().unwrap_or_default());
-        let given =
-            self.given.as_deref().filter(|_| service == Service::Model || self.given.as_deref() == Some(SIMULATOR));
+        let given = self.given.as_deref().filter(|given| lane == Lane::Model || *given == SIMULATOR);
         let set = |variable: &str| std::env::var(variable).is_ok_and(|key| !key.trim().is_empty());
         let found = KNOWN.iter().find(|(name, of, _, key)| match given {
             Some(given) => *name == given,
@@ -169,7 +223,11 @@ impl Services {
             "anthropic" => "http://127.0.0.1:PORT/model",
             _ => "http://127.0.0.1:PORT/search",
         };
-        let name = if service == Service::Search { format!("{SIMULATOR}-search") } else { SIMULATOR.to_owned() };
+        let name = match lane {
+            Lane::Model => SIMULATOR.to_owned(),
+            Lane::Search => format!("{SIMULATOR}-search"),
+            Lane::Other(family) => format!("{SIMULATOR}-{family}"),
+        };
         let keys: Vec<&str> = KNOWN.iter().filter(|(_, of, ..)| *of == family).map(|(.., key)| *key).take(1).collect();
         let why = match given {
             Some(_) => format!("{asked}; --provider"),
@@ -188,6 +246,39 @@ impl Transport for Services {
     }
 }
 
+/// Whose request it is. The first completion decides which family is the model's; a request that any provider may get,
+/// for the list of models for example, is the model's, too.
+fn lane(request: &HttpRequest, model: &mut Option<&'static str>) -> Lane {
+    if request.service == Service::Search {
+        return Lane::Search;
+    }
+    let path = request.path.split('?').next().unwrap_or_default();
+    let completion = wire::by_name(request.profile.name).map(|dialect| family(dialect.name()));
+    let aside = match request.profile.name {
+        profile if profile == OPENAI.profile.name => Some("openai"),
+        profile if profile == GOOGLE.profile.name => Some("gemini"),
+        _ if path.ends_with(":countTokens") => Some("gemini"),
+        _ if path.contains("/messages/") => Some("anthropic"),
+        _ => None,
+    };
+    if model.is_none() {
+        *model = completion;
+    }
+    match completion.or(aside) {
+        Some(wanted) if *model != Some(wanted) => Lane::Other(wanted),
+        _ => Lane::Model,
+    }
+}
+
+/// The dialect of a family whose first request is none for a completion.
+fn dialect_of(family: &str) -> &'static str {
+    match family {
+        "anthropic" => "anthropic-messages",
+        "gemini" => "gemini",
+        _ => "openai-chat",
+    }
+}
+
 /// The tools that a request offers.
 pub(super) fn offered(request: &HttpRequest) -> Vec<ToolDefinition> {
     let dialect = wire::by_name(request.profile.name).filter(|_| request.service == Service::Model);
@@ -196,7 +287,7 @@ pub(super) fn offered(request: &HttpRequest) -> Vec<ToolDefinition> {
 }
 
 /// Dialects whose requests go to the same providers.
-fn family(dialect: &str) -> &str {
+fn family(dialect: &str) -> &'static str {
     match dialect {
         "anthropic-messages" => "anthropic",
         "gemini" => "gemini",

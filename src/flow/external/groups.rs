@@ -1,6 +1,7 @@
 //! Orders the exchanges of a turn and groups the attempts of each request.
 
 use super::Words;
+use crate::provider::observed::{self, Asks};
 use crate::transport::{HttpRequest, Passed, Service};
 use serde_json::Value;
 
@@ -12,22 +13,28 @@ pub(super) struct Group {
     pub(super) passed: Vec<Passed>,
 }
 
-/// Sorts exchanges by time of sending, except that searches between two model calls are sorted by their text.
+/// Sorts exchanges by time of sending, except that searches and requests for vectors are sorted by their content where
+/// nothing else is sent between them.
 pub(super) fn in_order(passed: Vec<Passed>) -> Vec<Passed> {
     let mut ordered: Vec<Passed> = Vec::with_capacity(passed.len());
     let mut searches: Vec<Passed> = Vec::new();
     for one in passed {
-        if one.request.service == Service::Model {
-            searches.sort_by_cached_key(|one| one.request.body.to_string());
+        if matches!(observed::asks(&one.request), Asks::Completion | Asks::Declared) {
+            searches.sort_by_cached_key(content);
             ordered.append(&mut searches);
             ordered.push(one);
         } else {
             searches.push(one);
         }
     }
-    searches.sort_by_cached_key(|one| one.request.body.to_string());
+    searches.sort_by_cached_key(content);
     ordered.append(&mut searches);
     ordered
+}
+
+fn content(passed: &Passed) -> (String, Service, &'static str, String) {
+    let request = &passed.request;
+    (request.body.to_string(), request.service, request.method, request.path.clone())
 }
 
 /// Groups each exchange with the repeats that follow its failure.
@@ -48,9 +55,9 @@ pub(super) fn grouped(passed: Vec<Passed>, words: &dyn Words) -> Vec<Group> {
     groups
 }
 
-/// What a request asks, by its service; Gemini's model stands in the path.
-fn asks(request: &HttpRequest) -> (Service, &str, &Value) {
-    (request.service, &request.path, &request.body)
+/// A request without its headers; Gemini's model stands in the path.
+fn asks(request: &HttpRequest) -> (Service, &str, &str, &Value) {
+    (request.service, request.method, &request.path, &request.body)
 }
 
 fn failed(passed: &Passed) -> bool {

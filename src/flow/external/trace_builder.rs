@@ -14,10 +14,11 @@ use super::{Trouble, UNASKED, Words, decoder, micros};
 use crate::flow::retries::Retries;
 use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
-use crate::provider::{Attempt, ErrorKind, SearchAnswer, observed};
+use crate::provider::observed::{self, Asks};
+use crate::provider::{Attempt, ErrorKind, SearchAnswer};
 use crate::trace::{
-    self, CitedPage, ExternalResult, FedBack, FlowSearch, ModelCalled, Roles, SearchResult, ToolCalled, ToolOutcome,
-    ToolResult, TurnOutcome, What,
+    self, CitedPage, ExternalResult, FedBack, FlowSearch, ModelCalled, Requested, Roles, SearchResult, ToolCalled,
+    ToolOutcome, ToolResult, TurnOutcome, What,
 };
 use crate::transport::{Miss, Passed, Service, TransportError};
 use serde_json::Value;
@@ -111,14 +112,16 @@ impl<'a> TraceBuilder<'a> {
             _ => None,
         });
         // A request that no dialect reads, such as a list of models, is no model call.
-        let read =
-            |one: &Passed| observed::is_read(&one.request) && !matches!(one.result, Err(TransportError::Miss(_)));
+        let read = |one: &Passed| {
+            observed::asks(&one.request) != Asks::Aside && !matches!(one.result, Err(TransportError::Miss(_)))
+        };
         let answered = passed.into_iter().filter(read);
         for group in grouped(in_order(answered.collect()), self.words) {
-            match group.request.service {
-                Service::Model => self.model(&group),
-                service if is_aside(service) => self.aside(&group),
-                _ => self.search(&group),
+            match observed::asks(&group.request) {
+                Asks::Completion => self.model(&group),
+                Asks::Vectors => self.vectors(&group),
+                Asks::Declared => self.declared(&group),
+                Asks::Search | Asks::Aside => self.search(&group),
             }
         }
         miss
@@ -220,8 +223,10 @@ impl<'a> TraceBuilder<'a> {
         };
         let ordinal = self.completions;
         self.completions += 1;
+        let service = group.request.service;
         self.push(What::ModelCalled(ModelCalled {
             call: ordinal,
+            service: (service != Service::Model).then(|| service.as_str().to_owned()),
             state: STATE.to_owned(),
             took_us: micros(took),
             first_token_us: last.attempt.first_token.map(|first| micros(earlier + first)),
@@ -233,7 +238,7 @@ impl<'a> TraceBuilder<'a> {
             reply,
         }));
         self.at += took;
-        self.transport("model", &attempts);
+        self.transport(service.as_str(), &attempts);
         let Ok(response) = &last.result else { return };
         if response.calls.is_empty() {
             self.slipped = Some(if response.content.trim().is_empty() { "missing_call" } else { "free_text" });
@@ -329,8 +334,7 @@ impl<'a> TraceBuilder<'a> {
         self.events.push((call.at, What::ToolCalled(called)));
         let mut by_service: BTreeMap<&'static str, Vec<Attempt>> = BTreeMap::new();
         for attempt in call.attempts {
-            let target = if is_aside(attempt.service) { attempt.service.as_str() } else { "search" };
-            by_service.entry(target).or_default().push(attempt);
+            by_service.entry(attempt.service.as_str()).or_default().push(attempt);
         }
         for (target, attempts) in by_service {
             self.transport(target, &attempts);
@@ -408,23 +412,30 @@ impl<'a> TraceBuilder<'a> {
         self.called(call, outcome);
     }
 
-    /// Vectors are asked for within a search that the model wants, or by the agent itself. What it does with the latter is
-    /// not shown: only that they did not come, or came after all, is told.
-    fn aside(&mut self, group: &Group) {
-        let service = group.request.service;
-        let read = if service == Service::Embeddings { observed::vectors } else { observed::declared_answer };
-        let heard: Vec<_> = group.passed.iter().map(|one| read(&group.request, &one.result)).collect();
-        let Some(last) = heard.last() else { return };
-        let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();
-        let took: Duration = attempts.iter().map(|one| one.took).sum();
+    /// Adds attempts to the pending call that they are probably made for: a search, or a call of a tool without a role.
+    /// Returns them and the time at which they began if there is none.
+    fn within_call(&mut self, attempts: Vec<Attempt>) -> Option<(Duration, Vec<Attempt>)> {
         let at = self.at;
-        self.at += took;
+        self.at += attempts.iter().map(|one| one.took).sum::<Duration>();
         let of_role = |role| self.waiting.iter().position(|call| self.role(&call.tool) == role);
         let place = of_role(trace::Role::Knowledge).or_else(|| of_role(trace::Role::None));
-        if let Some(call) = place.and_then(|place| self.waiting.get_mut(place)) {
-            call.attempts.extend(attempts);
-            return;
+        match place.and_then(|place| self.waiting.get_mut(place)) {
+            Some(call) => {
+                call.attempts.extend(attempts);
+                None
+            }
+            None => Some((at, attempts)),
         }
+    }
+
+    /// Vectors are asked for within a search that the model wants, or by the agent itself. What it does with the latter is
+    /// not shown: only that they did not come, or came after all, is told.
+    fn vectors(&mut self, group: &Group) {
+        let heard: Vec<_> = group.passed.iter().map(|one| observed::vectors(&group.request, &one.result)).collect();
+        let Some((at, attempts)) = self.within_call(heard.iter().map(|one| one.attempt.clone()).collect()) else {
+            return;
+        };
+        let Some(last) = heard.last() else { return };
         let failed = attempts.iter().any(|one| one.cause.is_some());
         if !failed && !self.without_vectors {
             return;
@@ -437,9 +448,31 @@ impl<'a> TraceBuilder<'a> {
             }
         };
         let query = observed::embedded_text(&group.request);
-        let search = FlowSearch { query, outcome, took_us: micros(took), attempts: attempts_of(&attempts) };
+        let took_us = attempts.iter().map(|one| micros(one.took)).sum();
+        let search = FlowSearch { query, outcome, took_us, attempts: attempts_of(&attempts) };
         self.events.push((at, What::Searched(search)));
-        self.transport(service.as_str(), &attempts);
+        self.transport(group.request.service.as_str(), &attempts);
+    }
+
+    /// Requests to a declared service belong to the call that the model wants, or to the agent itself.
+    fn declared(&mut self, group: &Group) {
+        let request = &group.request;
+        let heard: Vec<_> = group.passed.iter().map(|one| observed::declared_answer(request, &one.result)).collect();
+        let Some((at, attempts)) = self.within_call(heard.iter().map(|one| one.attempt.clone()).collect()) else {
+            return;
+        };
+        let failed = heard.last().and_then(|last| last.result.as_ref().err());
+        let path = request.path.split('?').next().unwrap_or_default();
+        let requested = Requested {
+            service: request.service.as_str().to_owned(),
+            method: request.method.to_owned(),
+            path: self.words.text(path),
+            failed: failed.map(|failure| failure.message.clone()),
+            took_us: attempts.iter().map(|one| micros(one.took)).sum(),
+            attempts: attempts_of(&attempts),
+        };
+        self.events.push((at, What::Requested(requested)));
+        self.transport(request.service.as_str(), &attempts);
     }
 
     fn transport(&mut self, target: &str, attempts: &[Attempt]) {
@@ -448,9 +481,4 @@ impl<'a> TraceBuilder<'a> {
             self.push(What::Retried(retried));
         }
     }
-}
-
-/// Whether requests to a service belong to the call or search that they are made for: vectors, and declared services.
-fn is_aside(service: Service) -> bool {
-    matches!(service, Service::Embeddings | Service::Declared(_))
 }

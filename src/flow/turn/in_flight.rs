@@ -110,7 +110,7 @@ fn ran_out() -> ToolOutcome {
 pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attempt> {
     let recorded = attempts.iter().map(|one| Attempt {
         // A search by vectors calls two services: the tool itself names the other one.
-        service: matches!(one.service, Service::Embeddings | Service::Declared(_))
+        service: matches!(one.service, Service::Embeddings | Service::Declared(_) | Service::Provider(_))
             .then(|| one.service.as_str().to_owned()),
         status: one.status,
         cause: one.cause.map(|cause| cause.as_str().to_owned()),

@@ -102,6 +102,7 @@ impl<A: Agent> Turn<'_, A> {
         self.env.notify(&Status::ModelAsked { conversation, turn, call: ordinal });
         let at = self.env.clock.now();
         let called = ModelCalled {
+            service: None,
             call: ordinal,
             state: (A::STATE)(&mut self.own).name().to_owned(),
             took_us: 0,

@@ -75,6 +75,11 @@ impl Shape {
         SHAPES.into_iter().find(|shape| shape.profile.name == profile).unwrap_or(&OPENAI)
     }
 
+    /// Whether a shape's profile has that name.
+    pub(crate) fn is_named(profile: &str) -> bool {
+        SHAPES.into_iter().any(|shape| shape.profile.name == profile)
+    }
+
     /// The text of a request for one vector; empty for several, and for token ids.
     pub(crate) fn only_text(&self, body: &Value) -> String {
         let mut texts = Vec::new();

@@ -77,6 +77,7 @@ impl Script {
         self.push(
             took_us,
             What::ModelCalled(ModelCalled {
+                service: None,
                 call,
                 state,
                 took_us,

@@ -171,6 +171,7 @@ impl TraceBuilder {
         let call = self.completions;
         self.completions += 1;
         self.push(What::ModelCalled(ModelCalled {
+            service: None,
             call,
             state: "not recorded".into(),
             took_us: 0,

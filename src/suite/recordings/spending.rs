@@ -2,12 +2,14 @@
 
 use crate::cassette::Cassette;
 use crate::plan::{Plan, PlannedScenario, PlannedTrial, PlannedVariant, VariantSettings};
-use crate::provider::EXACT;
+use crate::provider::wire::embeddings_shapes::Shape;
+use crate::provider::{EXACT, wire};
 use crate::scenario::Loaded;
-use crate::settings::SearchSettings;
+use crate::scenario::external::DeclaredService;
+use crate::settings::{ModelSettings, SearchSettings};
 use crate::trace::EXTERNAL;
 use crate::transport::Service;
-use crate::trial::{Opened, model_of, tokens};
+use crate::trial::{Opened, model_of, provider_of, tokens};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls and money.
@@ -48,22 +50,22 @@ pub(crate) fn spending(opened: &Opened, planned: &PlannedTrial, cassette: &Casse
             service if service == Service::Knowledge.as_str() => continue,
             service if service == Service::ManagedRetrieval.as_str() => continue,
             service if service == Service::Embeddings.as_str() => Service::Embeddings,
-            service if service == Service::Search.as_str() => Service::Search,
-            _ => Service::Model,
+            service => Service::provider(service),
         };
-        // Listing models is not a completion and has no price.
-        if exchange.profile == EXACT.name && matches!(service, Service::Model | Service::Search) {
+        let vectors = service == Service::Embeddings || Shape::is_named(&exchange.profile);
+        // Listing models is not a completion and has no price; an HTTP service of an agent has none either.
+        if exchange.profile == EXACT.name && !vectors {
             continue;
         }
-        match service {
-            Service::Search => spending.search_calls += 1,
-            Service::Embeddings => spending.embedding_calls += 1,
+        match wire::by_name(&exchange.profile) {
+            _ if vectors => spending.embedding_calls += 1,
+            Some(dialect) if service == Service::Search || dialect.searches() => spending.search_calls += 1,
             _ => spending.model_calls += 1,
         }
-        let embedded = || Some(format!("{}/{}", opened.declared(planned)?.model.provider, exchange.drift.model));
-        let named = model_of(opened, planned, service);
-        let own = named.is_none() && service == Service::Embeddings && planned.is_external();
-        let Some(model) = named.or_else(|| embedded().filter(|_| own)) else { continue };
+        // An agent says in its requests which model it asks.
+        let asked = || Some(format!("{}/{}", provider_of(opened, planned, service)?, exchange.drift.model));
+        let named = model_of(opened, planned, service).filter(|_| !vectors || !planned.is_external());
+        let Some(model) = named.or_else(asked) else { continue };
         match (opened.loaded.project.prices.get(&model), tokens(exchange)) {
             (None, _) => {
                 spending.unpriced.insert(model);
@@ -83,10 +85,14 @@ pub(crate) fn unpriced(loaded: &Loaded, plan: &Plan) -> BTreeMap<String, BTreeSe
     for scenario in &plan.scenarios {
         let project = &loaded.project;
         for (variant, settings) in declared(scenario) {
-            let search = settings.search.as_ref().map(SearchSettings::price_name);
+            let search = settings.search.as_ref().filter(|search| !search.name.is_empty());
+            let search = search.map(SearchSettings::price_name);
             let bases = scenario.knowledge.values().filter(|_| variant.flow != EXTERNAL);
             let bases = bases.filter_map(|place| project.knowledge_bases.get(place));
-            let models = [Some(settings.model.price_name()), search].into_iter().flatten();
+            let model = Some(&settings.model).filter(|model| !model.name.is_empty()).map(ModelSettings::price_name);
+            let agent = scenario.agent.iter().filter(|_| variant.flow == EXTERNAL);
+            let services = agent.flat_map(|agent| agent.services.values().filter_map(DeclaredService::price_name));
+            let models = [model, search].into_iter().flatten().chain(services);
             for model in models.chain(bases.filter_map(|base| Some(base.embeddings.as_ref()?.price_name()))) {
                 if !project.prices.contains_key(&model) {
                     found.entry(model).or_default().insert(scenario.file.clone());

@@ -7,6 +7,7 @@
 
 mod agents;
 mod heard;
+mod services;
 mod setup;
 mod start;
 
@@ -19,7 +20,7 @@ use crate::flow::Abort;
 use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Session, Silence, Trouble, reset};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
-use crate::provider::EXACT;
+use crate::provider::observed;
 use crate::settings::Auth;
 use crate::trace::{
     Arm, Event, Evidence, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
@@ -98,7 +99,7 @@ struct Ran {
 fn asked_in(cassette: &Cassette) -> Asked {
     let mut asked = Asked::default();
     for exchange in &cassette.exchanges {
-        asked.count(exchange.service == Service::Model.as_str() && exchange.profile != EXACT.name);
+        asked.count(observed::is_completion(&exchange.profile));
     }
     asked
 }
@@ -214,15 +215,12 @@ impl Work<'_> {
     /// Access to the providers, with the limits of the run; a simulator also gets the seed and the fault.
     fn access(&self, told: (u64, Option<&str>)) -> Result<LiveAccess, Box<TrialError>> {
         let (opened, planned, declared) = (self.trial.opened, self.trial.planned, &self.outside.declared);
-        let mut targets = targets(opened, declared, Keys::TheAgents).map_err(unusable)?;
-        targets.extend(self.outside.services.iter().map(|(service, base_url)| {
-            let timeout = *declared.limits.request;
-            let (base_url, auth) = (base_url.clone(), Auth::Bearer);
-            (*service, Address { base_url, key: None, auth, headers: &[], timeout, trial_header: false })
-        }));
+        let (services, timeout) = (&self.outside.services, *declared.limits.request);
+        let mut targets = targets(opened, &services.providers(), timeout, Keys::TheAgents).map_err(unusable)?;
+        targets.extend(services.targets(timeout));
         let live =
             LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| unusable(SetupError::from(why)))?;
-        let (paces, tariff) = (paces_of(opened, declared), tariff_of(opened, planned));
+        let (paces, tariff) = (paces_of(opened, &services.providers()), tariff_of(opened, planned));
         Ok(LiveAccess::new(&live, told, paces, &opened.budget, tariff))
     }
 
@@ -271,10 +269,9 @@ impl Work<'_> {
             Mode::Live => Silence::IfBusy,
             Mode::Replay | Mode::Imported => Silence::Unchecked,
         };
-        let mounts = setup.services.keys().copied().collect();
         let traced = self.place.traced();
         let trace = traced.as_ref().map(|traced| traced.id().to_owned());
-        let serving: Serving = lease.proxy.serve(way, &setup.hosts, mounts, traced);
+        let serving: Serving = lease.proxy.serve(way, &setup.hosts, setup.services.mounts(), traced);
         let mut session = Session {
             settings,
             trial: &self.trial.planned.id,
@@ -347,11 +344,14 @@ impl Work<'_> {
         match trouble {
             Trouble::Unreached(why) if self.outside.is_started() => unusable(why),
             Trouble::Unreached(why) => {
-                let detail = vec![
+                let mut detail = vec![
                     "start the agent before the run, with these base URLs in its settings:".to_owned(),
                     format!("  model:  http://{proxy}{MODEL_MOUNT}"),
                     format!("  search: http://{proxy}{SEARCH_MOUNT}"),
                 ];
+                let mounts = self.outside.services.mounts();
+                let names = mounts.iter().map(|mount| mount.service.as_str());
+                detail.extend(names.map(|name| format!("  {name}: http://{proxy}/{name}")));
                 error(TrialErrorKind::Provider, &why, detail)
             }
             Trouble::AfterReply(why) => {

@@ -1,11 +1,12 @@
 //! Resolved settings of an external agent, and how its turns are timed.
 
+use super::services::AgentServices;
 use crate::cassette::LocalTimes;
 use crate::flow::external::{AnswerAt, Endpoint, Pace, Settings, Target, Words};
 use crate::plan::{Plan, VariantSettings};
+use crate::scenario::Project;
 use crate::scenario::external::{ExternalAgent, OPENAI_SHAPE, PORT};
 use crate::settings::expression;
-use crate::transport::Service;
 use crate::trial::SetupError;
 use crate::trial::opened::{Opened, Setup, Trial};
 use crate::trial::proxy::{Pattern, Vars};
@@ -74,10 +75,8 @@ pub(in crate::trial) struct ExternalSetup {
     pub(super) proxy: SocketAddr,
     /// Host names the agent uses for the proxy, besides those of this machine.
     pub(super) hosts: Vec<String>,
-    /// Declared services, and their base URLs.
-    pub(super) services: BTreeMap<Service, String>,
-    /// Variables in which a process finds a declared service, and the service's name.
-    pub(super) base_urls: Vec<(String, String)>,
+    /// Its services.
+    pub(in crate::trial) services: AgentServices,
     /// Paths that the proxy may refuse without ending the trial.
     pub(super) may_refuse: Vec<String>,
     /// Patterns of the values that the agent generates per run.
@@ -93,6 +92,7 @@ impl ExternalSetup {
         agent: &ExternalAgent,
         variant: &str,
         declared: VariantSettings,
+        project: &Project,
     ) -> Result<Self, AgentError> {
         let (target, roles) = (&agent.target, &agent.roles);
         let patterns = agent.vars.iter().map(|(name, minted)| {
@@ -134,12 +134,7 @@ impl ExternalSetup {
             reset: agent.reset.as_ref().map(|reset| reset.http.clone()),
             ready: target.ready.clone(),
             restarts: target.restart.is_some(),
-            services: agent.services.iter().map(|(name, one)| (Service::declared(name), one.http.clone())).collect(),
-            base_urls: agent
-                .services
-                .iter()
-                .flat_map(|(name, one)| one.env.iter().map(|variable| (variable.clone(), name.clone())))
-                .collect(),
+            services: AgentServices::of(agent, &declared, project),
             hosts: agent.proxy_hosts.clone(),
             may_refuse: target.may_refuse.clone(),
             proxy: agent.proxy.parse().map_err(AgentError::Proxy)?,
@@ -167,9 +162,7 @@ impl ExternalSetup {
     /// Identity and path of a new recording of a trial.
     pub(super) fn subject(&self, trial: Trial<'_>) -> Subject {
         let mut subject = trial.subject(&self.declared);
-        let vectors = (Service::Embeddings.as_str().to_owned(), self.declared.model.provider.clone());
-        let declared = self.services.iter().map(|(service, url)| (service.as_str().to_owned(), url.clone()));
-        subject.providers.extend(std::iter::once(vectors).chain(declared));
+        subject.providers = self.services.answered_by();
         subject
     }
 

@@ -1,7 +1,7 @@
 //! Which requests are handed on, and what is said of one that is refused here: the provider never saw it, so that what
 //! the agent makes of the refusal says nothing about the agent.
 
-use super::route::{self, Route, fits};
+use super::route::{self, Mount, Route, fits};
 use crate::platform::loopback;
 use crate::transport::{self, Service, raw};
 use axum::body::Body;
@@ -77,8 +77,8 @@ impl Refusal {
 }
 
 /// Where a request leads, by its head alone. `hosts` are names beside those of this machine that are this server.
-/// `mounts` are the declared services.
-pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Service]) -> Result<Route, Refusal> {
+/// `mounts` are services beside the model and the search service.
+pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Mount]) -> Result<Route, Refusal> {
     let header = |name| head.headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
     let asked = head.uri.authority().map(|authority| host_of(authority.as_str()));
     let is_this = |host: &str| is_named(host, hosts) || loopback::admit(Some(host), None).is_ok();
@@ -101,8 +101,7 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Service]) -> Resul
         Refusal::forbidden("ragcheck_forbidden", why)
     })?;
     let (method, path, query) = (head.method.as_str(), head.uri.path(), head.uri.query());
-    let found =
-        route::declared(mounts, method, path, query).or_else(|| route::route(method, path, query, &head.headers));
+    let found = route::route(mounts, (method, path), query, &head.headers);
     let found = found.ok_or_else(|| {
         let why = format!("which is not served; served: {}", route::served(mounts));
         Refusal::new(StatusCode::NOT_FOUND, "ragcheck_unknown_path", why)

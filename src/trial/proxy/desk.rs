@@ -5,7 +5,8 @@
 //! assigned when its head arrives, so a slow body never falls into the next trial.
 
 use super::admission::Refused;
-use crate::transport::{Service, Transport};
+use super::route::Mount;
+use crate::transport::Transport;
 use axum::http::HeaderMap;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -88,7 +89,7 @@ struct Served {
     /// Host names by which the agent may ask for this server, beside those of this machine.
     hosts: Vec<String>,
     /// Declared services, mounted by their names.
-    mounts: Vec<Service>,
+    mounts: Vec<Mount>,
     trace: Option<Traced>,
     /// Requests that came before it, when no trial was there.
     before: u32,
@@ -143,7 +144,7 @@ impl Desk {
         &mut self,
         transport: Arc<dyn Transport>,
         hosts: Vec<String>,
-        mounts: Vec<Service>,
+        mounts: Vec<Mount>,
         trace: Option<Traced>,
     ) -> u64 {
         self.last += 1;
@@ -195,7 +196,7 @@ impl Desk {
     }
 
     /// Hosts and mounts of a request's trial; of any trial for a request that belongs to none.
-    pub(super) fn served_at(&mut self, whose: Whose) -> (Vec<String>, Vec<Service>) {
+    pub(super) fn served_at(&mut self, whose: Whose) -> (Vec<String>, Vec<Mount>) {
         let place = self.served.iter().position(|served| whose == Whose::Trial(served.number)).unwrap_or_default();
         self.served.get(place).map(|served| (served.hosts.clone(), served.mounts.clone())).unwrap_or_default()
     }

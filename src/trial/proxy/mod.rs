@@ -19,7 +19,7 @@ mod vars;
 
 pub(crate) use admission::Refused;
 pub(crate) use desk::{Asked, Propagation, Requests, Traced};
-pub(crate) use route::{MODEL_MOUNT, SEARCH_MOUNT};
+pub(crate) use route::{MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves};
 pub(crate) use server::PLACEHOLDER_KEY;
 pub use server::Proxy;
 pub(crate) use server::Serving;

@@ -134,19 +134,56 @@ pub(super) struct Route {
     pub path: String,
 }
 
-/// The route of a request; `None` when nothing is served there.
-pub(super) fn route(method: &str, path: &str, query: Option<&str>, headers: &HeaderMap) -> Option<Route> {
-    TABLE.iter().find_map(|entry| {
-        let rest = path.strip_prefix(mount(entry.service)).filter(|rest| rest.starts_with('/'))?;
-        let unversioned = without_version(rest.trim_end_matches('/'));
-        if entry.method != method || !fits(entry.path, unversioned) {
-            return None;
+/// A service beside the model and the search service, mounted at its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mount {
+    /// The service.
+    pub(crate) service: Service,
+    /// What is served below its name.
+    pub(crate) serves: Serves,
+}
+
+/// What is served at a mount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Serves {
+    /// What the table has for a model.
+    Models,
+    /// What the table has for a search service.
+    Searches,
+    /// Any path and any method.
+    Anything,
+}
+
+/// The route of a request with this method and path; `None` when nothing is served there.
+pub(super) fn route(
+    mounts: &[Mount],
+    (method, path): (&str, &str),
+    query: Option<&str>,
+    headers: &HeaderMap,
+) -> Option<Route> {
+    let (name, rest) = path.strip_prefix('/')?.split_once('/').unwrap_or((path.strip_prefix('/')?, ""));
+    let mount = mounts.iter().find(|mount| mount.service.as_str() == name);
+    let searches = match mount.map(|mount| mount.serves) {
+        Some(Serves::Anything) => {
+            let method = METHODS.into_iter().find(|known| *known == method)?;
+            let path = query.map_or_else(|| format!("/{rest}"), |query| format!("/{rest}?{query}"));
+            return Some(Route { service: mount?.service, method, api: Api::Exact, path });
         }
-        let versioned = entry.version == V1 || entry.version == OfClient && writes_version(headers);
-        let below = format!("{}{unversioned}", if versioned { "/v1" } else { "" });
-        let path = query.map_or_else(|| below.clone(), |query| format!("{below}?{query}"));
-        Some(Route { service: entry.service, method: entry.method, api: entry.api, path })
-    })
+        Some(serves) => serves == Serves::Searches,
+        None if path.starts_with("/model/") => false,
+        None if path.starts_with("/search/") => true,
+        None => return None,
+    };
+    let rest = path.get(name.len() + 1..)?;
+    let unversioned = without_version(rest.trim_end_matches('/'));
+    let entry = TABLE.iter().find(|entry| {
+        (entry.service == Service::Search) == searches && entry.method == method && fits(entry.path, unversioned)
+    })?;
+    let versioned = entry.version == V1 || entry.version == OfClient && writes_version(headers);
+    let below = format!("{}{unversioned}", if versioned { "/v1" } else { "" });
+    let path = query.map_or_else(|| below.clone(), |query| format!("{below}?{query}"));
+    let service = mount.map_or(entry.service, |mount| mount.service);
+    Some(Route { service, method: entry.method, api: entry.api, path })
 }
 
 /// Whether a client writes `/v1` into its paths because its base URL has no version: Anthropic's and Cohere's.
@@ -155,17 +192,8 @@ fn writes_version(headers: &HeaderMap) -> bool {
     headers.contains_key("anthropic-version") || headers.get("x-fern-sdk-name").is_some_and(cohere)
 }
 
-/// Methods of requests to declared services.
+/// Methods of requests to services that serve anything.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
-
-/// The route of a request to a declared service, which is mounted at its name; `None` for any other request.
-pub(super) fn declared(mounts: &[Service], method: &str, path: &str, query: Option<&str>) -> Option<Route> {
-    let method = METHODS.into_iter().find(|known| *known == method)?;
-    let (mount, rest) = path.strip_prefix('/')?.split_once('/').unwrap_or((path.strip_prefix('/')?, ""));
-    let service = mounts.iter().find(|service| service.as_str() == mount)?;
-    let path = query.map_or_else(|| format!("/{rest}"), |query| format!("/{rest}?{query}"));
-    Some(Route { service: *service, method, api: Api::Exact, path })
-}
 
 fn without_version(path: &str) -> &str {
     let below = |version: &&str| path.strip_prefix(*version).filter(|rest| rest.starts_with('/'));
@@ -193,7 +221,7 @@ pub(super) fn client_dialect(path: &str, headers: &HeaderMap) -> &'static dyn Di
 }
 
 /// What is served, for messages.
-pub(super) fn served(mounts: &[Service]) -> String {
+pub(super) fn served(mounts: &[Mount]) -> String {
     let shown = |entry: &Entry| {
         let mount = match entry.service {
             Service::Search => SEARCH_MOUNT,
@@ -203,12 +231,15 @@ pub(super) fn served(mounts: &[Service]) -> String {
         };
         format!("{} {mount}{}", entry.method, entry.path)
     };
-    let declared = mounts.iter().map(|service| format!("anything below /{}", service.as_str()));
+    let declared = mounts.iter().map(|mount| {
+        let same = match mount.serves {
+            Serves::Models => "what is below /model",
+            Serves::Searches => "what is below /search",
+            Serves::Anything => "anything",
+        };
+        format!("{same} below /{}", mount.service.as_str())
+    });
     TABLE.iter().map(shown).chain(declared).collect::<Vec<_>>().join(", ")
-}
-
-fn mount(service: Service) -> &'static str {
-    if service == Service::Search { SEARCH_MOUNT } else { "/model" }
 }
 
 /// Whether a path is what a pattern says: segment by segment, `*` in a segment for any text, a trailing slash aside.
@@ -228,7 +259,43 @@ mod tests {
     use super::*;
 
     fn route(method: &str, path: &str, query: Option<&str>) -> Option<Route> {
-        super::route(method, path, query, &HeaderMap::new())
+        super::route(&[], (method, path), query, &HeaderMap::new())
+    }
+
+    #[test]
+    fn a_named_provider_serves_what_its_kind_of_service_does_and_a_declared_service_anything() {
+        let mounts = [
+            Mount { service: Service::provider("claude"), serves: Serves::Models },
+            Mount { service: Service::provider("web"), serves: Serves::Searches },
+            Mount { service: Service::declared("shelf"), serves: Serves::Anything },
+        ];
+        let found = |method: &str, path: &str| super::route(&mounts, (method, path), Some("x=1"), &HeaderMap::new());
+        for (path, api, below) in [
+            ("/claude/v1/messages", MESSAGES, "/v1/messages?x=1"),
+            ("/claude/messages/", MESSAGES, "/v1/messages?x=1"),
+            ("/claude/v1/chat/completions", CHAT, "/chat/completions?x=1"),
+            ("/claude/v1/embeddings", Api::Embeddings(&OPENAI), "/embeddings?x=1"),
+            ("/claude/model/m/converse", CONVERSE, "/model/m/converse?x=1"),
+            ("/web/v1/responses", AGENT, "/v1/responses?x=1"),
+            ("/shelf/v1/messages", Api::Exact, "/v1/messages?x=1"),
+            ("/shelf", Api::Exact, "/?x=1"),
+        ] {
+            let route = found("POST", path).expect(path);
+            assert_eq!(
+                (route.service.as_str(), route.api, route.path.as_str()),
+                (path[1..].split('/').next().expect("a name"), api, below)
+            );
+        }
+        assert_eq!(found("DELETE", "/shelf/1").map(|route| route.method), Some("DELETE"));
+        for path in ["/claude", "/claude/search", "/web/messages", "/claudia/v1/messages"] {
+            assert_eq!(found("POST", path), None, "{path}");
+        }
+        assert_eq!(found("POST", "/model/v1/messages").map(|route| route.service), Some(Service::Model));
+        let listed = served(&mounts);
+        for part in ["what is below /model below /claude", "what is below /search below /web", "anything below /shelf"]
+        {
+            assert!(listed.contains(part), "{listed}");
+        }
     }
 
     #[test]
@@ -336,7 +403,7 @@ mod tests {
         }
         for (name, value) in [("anthropic-version", "2023-06-01"), ("x-fern-sdk-name", "cohere")] {
             let headers = HeaderMap::from_iter([(name.parse().expect("a name"), value.parse().expect("text"))]);
-            let one = super::route("GET", "/model/v1/models/m-1", Some("limit=2"), &headers).expect("a route");
+            let one = super::route(&[], ("GET", "/model/v1/models/m-1"), Some("limit=2"), &headers).expect("a route");
             assert_eq!(one.path, "/v1/models/m-1?limit=2", "{name}");
         }
         assert_eq!(route("POST", "/model/v1/models", None), None);

@@ -3,8 +3,8 @@
 use super::admission::{Refusal, Refused, admit, read_body};
 use super::desk::{Desk, Requests, TRACEPARENT, Traced, Whose};
 use super::refusal::{failed, refusal};
-use super::route::{Api, Route, client_dialect};
-use crate::provider::ended_by;
+use super::route::{Api, Mount, Route, client_dialect};
+use crate::provider::{ended_by, observed};
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -86,12 +86,12 @@ impl Proxy {
 
     /// Hands requests to `transport` until the guard is dropped: all of them, or those with the id of `trace`. `hosts` are
     /// names beside those of this machine by which the agent may ask for this server; `mounts` are services beside the
-    /// model and the search service, by their names.
+    /// model and the search service.
     pub(crate) fn serve(
         &self,
         transport: Arc<dyn Transport>,
         hosts: &[String],
-        mounts: Vec<Service>,
+        mounts: Vec<Mount>,
         trace: Option<Traced>,
     ) -> Serving {
         let number = lock(&self.slot).serve(transport, hosts.to_vec(), mounts, trace);
@@ -151,7 +151,7 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         lock(&slot).strays(&refused);
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_untraced", &refused.to_string());
     }
-    let completion = route.service == Service::Model && matches!(route.api, Api::Dialect(_));
+    let completion = observed::is_completion(route.api.profile().name);
     let transport = lock(&slot).transport(whose, completion);
     let Some(transport) = transport else {
         let message = "no trial is running that this request could belong to";

@@ -37,6 +37,7 @@ fn runs_as_an_agent() {
         }
         "lines" => lines(more),
         "shelf" => lines_with_shelf(),
+        "providers" => super::providers::agent(),
         "ends" => {
             eprintln!("no such module: langgraf");
             std::process::exit(7);
@@ -461,6 +462,15 @@ fn any_service_is_recorded_and_matched_by_method_path_and_body_and_none_of_its_h
         assert!(lane.contains(words), "{words}: {lane}");
     }
     assert!(!lane.contains("shelf-secret") && !lane.contains("cut-"), "{lane}");
+    let traces = stage.project.traces();
+    let requested: Vec<String> = events(&traces[0], "requested")
+        .iter()
+        .map(|one| format!("{} {} {}", one["service"], one["method"], one["path"]).replace('"', ""))
+        .collect();
+    assert_eq!(requested, ["shelf GET /heartbeat", "shelf POST /query", "shelf POST /upload"], "{}", traces[0]);
+    assert_eq!(traces[0]["version"], 6);
+    let shown = stage.project.run(&["show", "agent/warranty/external.base.1"]);
+    assert!(shown.stdout.contains("request to `shelf`: GET /heartbeat: HTTP 200"), "{}", shown.stdout);
     stage.simulator = None;
     let asked = shelf.asked.load(std::sync::atomic::Ordering::SeqCst);
     let replayed = run(&stage, &[]);

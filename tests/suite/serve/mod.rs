@@ -268,6 +268,53 @@ fn what_is_no_question_is_refused_before_anything_is_asked() {
 }
 
 #[test]
+fn a_request_by_the_names_of_the_source_documents_is_answered_as_any_other() {
+    let (_project, _simulator, service) = served("two-stage", &[]);
+    let history = json!([{"role": "user", "content": "How many months does the warranty of the Sprig last?"},
+        {"role": "assistant", "content": "24 months [1]."}]);
+    let theirs = json!({"message": "And in Norway?", "tenantId": "fernlight", "conversationHistory": history});
+    let ours = json!({"query": "And in Norway?", "tenant_id": "fernlight", "conversationHistory": history});
+    let [theirs, ours] = [theirs, ours].map(|body| post(&service.address, &body, &[]));
+    assert_eq!((theirs.status, &theirs.body["answer"]), (200, &ours.body["answer"]), "{}", theirs.body);
+    assert!(theirs.body["answer"].as_str().is_some_and(|text| text.contains("Norway")), "{}", theirs.body);
+}
+
+#[test]
+fn a_refused_request_names_the_field_and_the_kind_that_it_must_have() {
+    let (_project, _simulator, service) = served("two-stage", &[]);
+    let said =
+        |role: Value, content: Value| json!([{"role": "user", "content": "q"}, {"role": role, "content": content}]);
+    for (body, message) in [
+        (json!({"message": 5}), "`message` must be text, not a number"),
+        (json!({"query": ["q"]}), "`query` must be text, not a list"),
+        (json!({"message": " "}), "`message` is empty"),
+        (json!({"tenantId": "fernlight"}), "`query` is missing"),
+        (json!({"query": "q", "message": "q"}), "`query` and `message` are two names of one field: send one of them"),
+        (json!({"message": "q", "tenantId": {}}), "`tenantId` must be text, not an object"),
+        (json!({"message": "q", "tenantId": "t".repeat(300)}), "`tenantId` has more than 128 characters"),
+        (json!({"message": "q", "conversationHistory": "q"}), "`conversationHistory` must be a list, not text"),
+        (
+            json!({"message": "q", "conversationHistory": said(json!("system"), json!("x"))}),
+            "`conversationHistory[1].role` must be user or assistant",
+        ),
+        (
+            json!({"message": "q", "conversationHistory": said(json!("user"), json!(true))}),
+            "`conversationHistory[1].content` must be text, not a boolean",
+        ),
+        (
+            json!({"message": "q", "tenantld": "fernlight"}),
+            "`tenantld` is no field of a request; its fields: query, message, session_id, tenant_id, tenantId, \
+             tool_context, conversationHistory",
+        ),
+        (json!([1]), "the body must be a JSON object, not a list"),
+    ] {
+        let refused = post(&service.address, &body, &[]);
+        assert_eq!(kind(&refused), (400, "invalid_request"), "{body}");
+        assert_eq!(refused.body["error"]["message"], message, "{body}");
+    }
+}
+
+#[test]
 fn other_machines_need_a_token_and_whoever_has_none_sees_only_that_it_is_up() {
     let (project, _simulator) = recording();
     let open = project.run(&["serve", "--flow", "two-stage", "--listen", "0.0.0.0:0"]);
@@ -316,7 +363,12 @@ fn health_metrics_and_the_description_of_the_service_are_served() {
     let reference = post["requestBody"]["content"]["application/json"]["schema"]["$ref"].as_str().expect("a reference");
     let schema = document.pointer(reference.trim_start_matches('#')).expect("what it refers to is there");
     let names: Vec<&str> = schema["properties"].as_object().expect("properties").keys().map(String::as_str).collect();
-    assert_eq!(names, ["query", "session_id", "tenant_id", "tool_context", "conversationHistory"]);
+    assert_eq!(
+        names,
+        ["query", "session_id", "tenant_id", "tool_context", "conversationHistory", "message", "tenantId"],
+        "{schema}"
+    );
+    assert_eq!(schema["oneOf"], json!([{"required": ["query"]}, {"required": ["message"]}]), "{schema}");
 }
 
 #[test]

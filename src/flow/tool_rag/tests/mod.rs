@@ -348,7 +348,7 @@ impl Played {
         let mut told = String::new();
         for (number, event) in (1..).zip(&self.events) {
             let line = match &event.what {
-                What::Searched(_) => unreachable!("the flow searches through its tools"),
+                What::Searched(_) | What::Requested(_) => unreachable!("the flow searches through its tools"),
                 What::ConversationStarted { name, .. } => format!("conversation {name}"),
                 What::TurnStarted { query } => format!("user: {query}"),
                 What::Moved(moved) => format!("  {} -{}-> {}", moved.from, moved.on, moved.to),

@@ -12,8 +12,8 @@ const folded = (label, text, open) => el("details", { open: open ? "" : null }, 
 const tags = (words, mark) => el("div", { class: "words" }, words.map((word) => el("span", { class: "tag" }, el("bdi", {}, word), mark(word))));
 const modelRow = (fields, { text }) => {
   const [asked, replied, said] = fields;
-  const [call, state, took, choice, attempts, shown] = asked;
-  const name = "Model call " + (call + 1);
+  const [call, state, took, choice, attempts, shown, service] = asked;
+  const name = "Model call " + (call + 1) + (service === null ? "" : " of " + text(service));
   const where = "in " + text(state) + ", tools " + text(choice) + ", " + shown + " messages shown";
   if (!replied) return ["wrong", [head(name, duration(took), where), attemptList(attempts), say("refused", "No completion: " + text(said[0]) + ": " + text(said[1]))]];
   const [calls, finish, tokens] = fields.slice(3);
@@ -54,6 +54,8 @@ const RESULTS = {
   },
   responded: () => [el("div", { class: "soft" }, "the response was accepted")],
   other: (rest, { text }) => [folded("Result", pretty(text(rest[0])), false)],
+  answered: (rest, { text }) => [el("div", { class: "soft t" }, text(rest[0]))],
+  unanswered: (rest, { text }) => [say("refused", text(rest[0]))],
   failed: (rest, { text }) => [say("refused", text(rest[0])), el("div", { class: "soft" }, rest[1] ? "trying again may help" : "trying again does not help")],
 };
 const refusal = (rest, { text }) => [say("refused", text(rest[0][0]) + ": " + text(rest[0][1])), el("div", { class: "soft t" }, text(rest[0][2]))];
@@ -63,7 +65,7 @@ const toolRow = (fields, shown) => {
   const [call, tool, args, took] = asked;
   const good = GOOD_CALLS.has(outcome);
   const result = (RESULTS[outcome] || refusal)(rest, shown);
-  return [good ? "tool" : "wrong", [head(el("code", {}, text(tool)), duration(took), good ? "" : outcome, call === null ? "made by the flow" : "asked for by model call " + (call + 1)), attemptList(attempts), folded("Arguments", pretty(text(args)), !good), ...result]];
+  return [good ? "tool" : "wrong", [head(el("code", {}, text(tool)), duration(took), good ? "" : outcome, call === null ? (outcome.endsWith("answered") ? "made by the agent, outside any call" : "made by the flow") : "asked for by model call " + (call + 1)), attemptList(attempts), folded("Arguments", pretty(text(args)), !good), ...result]];
 };
 // Numbers in brackets, in the spellings that answers use most; each is a button that goes to its source.
 const MARKS = /[[【［][#^]?(\d{1,4})(?:†[^\]】]*)?[\]】］]/g;

@@ -34,7 +34,7 @@ const linksOf = (story) => {
   return { names, given, cited, results, found, passages, turns: [...turns.values()] };
 };
 // Whether an event is one where something went wrong.
-const GOOD_CALLS = new Set(["search", "external", "indexed", "responded", "other"]);
+const GOOD_CALLS = new Set(["search", "external", "indexed", "responded", "other", "answered"]);
 const wentWrong = ([, , , kind, fields]) => kind === "f" || kind === "d" || (kind === "m" && (!fields[1] || fields[2][2] !== null)) || (kind === "t" && !GOOD_CALLS.has(fields[2])) || (kind === "r" && !fields[5]) || (kind === "e" && !fields[1]);
 // The event at which something broke: `said` is a check or a note, `label` its turn where it has one.
 const breakOf = (story, links, label, said) => {

@@ -8,6 +8,7 @@ use crate::transport::{
     HttpRequest, HttpResponse, LiveTransport, Passed, Service, Tap, Target, Transport, TransportError,
 };
 use crate::trial::Doing;
+use crate::trial::external::services::unknown_base_urls;
 use crate::trial::proxy::{Proxy, Serving};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -66,7 +67,7 @@ impl Contact {
         let process = Process::start(Start {
             command,
             folder,
-            environment: environment::of(proxy.address(), doing).collect(),
+            environment: environment::of(unknown_base_urls(proxy.address()), doing),
             serves: server,
             fixed_port: None,
             ready: None,
@@ -136,8 +137,8 @@ impl Contact {
     }
 
     /// Variables in which the process has base URLs.
-    pub(crate) fn variables() -> impl Iterator<Item = &'static str> {
-        environment::names()
+    pub(crate) fn variables(&self) -> Vec<String> {
+        unknown_base_urls(self.proxy()).into_iter().map(|(name, _)| name).collect()
     }
 }
 

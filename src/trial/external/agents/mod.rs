@@ -204,15 +204,12 @@ impl Agents {
         }
         let proxy = Proxy::open(ANY_PORT).await.map_err(|why| brief(taken(ANY_PORT, &why)))?;
         let beginning = self.starts.begin(wanted).await.map_err(brief)?;
-        let mounts = setup.services.keys().copied().collect();
-        let serving = proxy.serve(beginning.way(), &setup.hosts, mounts, None);
-        let base_url =
-            |(variable, name): &(String, String)| (variable.clone(), format!("http://{}/{name}", proxy.address()));
+        let serving = proxy.serve(beginning.way(), &setup.hosts, setup.services.mounts(), None);
         let start = Start {
             command: &setup.command,
             folder: &wanted.trial.opened.loaded.root,
-            environment: environment::of(proxy.address(), wanted.doing)
-                .chain(setup.base_urls.iter().map(base_url))
+            environment: environment::of(setup.services.base_urls(proxy.address()), wanted.doing)
+                .into_iter()
                 .chain(setup.env.clone())
                 .collect(),
             serves: setup.http.is_some(),
