@@ -7,6 +7,7 @@ use crate::flow::external::Life;
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::scenario::external::PORT;
 use crate::transport::Transport;
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Stdio;
@@ -283,7 +284,36 @@ pub(super) async fn is_left(port: u16, clock: &Arc<dyn Clock>) {
     }
 }
 
-/// A port that nothing listens at. Another program may take it before the agent does, which then says so.
+/// Ports in a row that were given before, until all may be given again.
+const PORT_DRAWS: usize = 50;
+
+/// A port that nothing listens at and that no other process was given: two that start at the same time would otherwise
+/// answer each other's turns. Another program may take it before the agent does, which then says so.
 fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    // A listener is held until another port is found, so that each draw is a new one.
+    let mut held = Vec::new();
+    loop {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        if given.insert(port) {
+            return Ok(port);
+        }
+        if held.len() == PORT_DRAWS {
+            given.clear();
+        }
+        held.push(listener);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_given_once() {
+        let ports: BTreeSet<u16> = (0..200).map(|_| free_port().expect("a port")).collect();
+        assert_eq!(ports.len(), 200);
+    }
 }
