@@ -6,7 +6,9 @@ use crate::provider::chat::{Message, Role};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
+use std::fmt;
 
 /// Maximum number of characters of one question.
 pub(super) const LONGEST_QUERY: usize = 8_000;
@@ -116,6 +118,38 @@ impl Fields {
         let whole = if self.at.is_empty() { "a request" } else { "a message" };
         let name = secrets::beginning(name, LONGEST_NAME);
         Err(wrong(format!("`{name}` is no field of {whole}; its fields: {}", self.known.join(", "))))
+    }
+}
+
+/// The JSON of a body; a member of its object that is given twice is an error, since either could be meant.
+#[derive(Debug)]
+pub(super) struct Body(pub Value);
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(BodyVisitor)
+    }
+}
+
+struct BodyVisitor;
+
+impl<'de> Visitor<'de> for BodyVisitor {
+    type Value = Body;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Body, A::Error> {
+        let mut members = Map::new();
+        while let Some((name, value)) = access.next_entry::<String, Value>()? {
+            if members.contains_key(&name) {
+                let name = secrets::beginning(&name, LONGEST_NAME);
+                return Err(A::Error::custom(format!("`{name}` is given twice")));
+            }
+            members.insert(name, value);
+        }
+        Ok(Body(Value::Object(members)))
     }
 }
 

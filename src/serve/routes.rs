@@ -11,7 +11,7 @@
 //! | `POST /api/test/reset` | removes all sessions, if the service is an agent under test |
 
 use super::admission;
-use super::api::{ApiError, QueryRequest};
+use super::api::{ApiError, Body, QueryRequest};
 use super::gateway;
 use super::openapi;
 use super::service::Service;
@@ -76,13 +76,14 @@ async fn counted(State(service): State<Shared>, request: Request, next: Next) ->
     response
 }
 
-async fn query(
-    State(service): State<Shared>,
-    headers: HeaderMap,
-    body: Result<Json<Value>, JsonRejection>,
-) -> Response {
+async fn query(State(service): State<Shared>, headers: HeaderMap, body: Result<Json<Body>, JsonRejection>) -> Response {
     let request = match body {
-        Ok(Json(body)) => QueryRequest::read(body),
+        Ok(Json(Body(body))) => QueryRequest::read(body),
+        Err(JsonRejection::JsonDataError(why)) => {
+            let why = why.source().map_or_else(|| why.body_text(), ToString::to_string);
+            let message = format!("the body cannot be read: {why}");
+            Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", message))
+        }
         Err(JsonRejection::JsonSyntaxError(why)) => {
             let why = why.source().map_or_else(|| why.body_text(), ToString::to_string);
             Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_request", format!("the body is not JSON: {why}")))

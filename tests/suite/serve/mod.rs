@@ -306,7 +306,7 @@ fn a_refused_request_names_the_field_and_the_kind_that_it_must_have() {
             "`tenantld` is no field of a request; its fields: query, message, session_id, tenant_id, tenantId, \
              tool_context, conversationHistory",
         ),
-        (json!([1]), "the body must be a JSON object, not a list"),
+        (json!([1]), "the body cannot be read: invalid type: sequence, expected a JSON object at line 1 column 1"),
     ] {
         let refused = post(&service.address, &body, &[]);
         assert_eq!(kind(&refused), (400, "invalid_request"), "{body}");
