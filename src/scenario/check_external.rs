@@ -24,6 +24,7 @@ impl Checker<'_> {
                 ("vars", !scenario.vars.is_empty()),
                 ("services", !scenario.services.is_empty()),
                 ("reset", scenario.reset.is_some()),
+                ("probe", scenario.probe.is_some()),
                 ("proxy", scenario.proxy.is_some()),
                 ("proxy_hosts", !scenario.proxy_hosts.is_empty()),
             ] {
@@ -61,6 +62,7 @@ impl Checker<'_> {
             let started = scenario.target.as_ref().is_some_and(|target| !target.command.is_empty());
             self.address(&reset.http, started, at.key("http"));
         }
+        self.probe(root.key("probe"));
         self.services(root.key("services"));
         self.proxy(root.key("proxy"));
         self.proxy_hosts(&scenario.proxy_hosts, root.key("proxy_hosts"));
@@ -137,6 +139,34 @@ impl Checker<'_> {
         } else if started && !host.is_some_and(is_this_machine) {
             let mistake = Mistake::at(at, "bad-url", "`command` starts the agent on this machine, and this is another");
             self.say(mistake.label("write `http://127.0.0.1:{{port}}/path`").without_quote());
+        }
+    }
+
+    /// Checks where the agent's keyword index is read.
+    fn probe(&mut self, at: At<'_>) {
+        let scenario = self.scenario;
+        let Some(probe) = &scenario.probe else { return };
+        self.pointer(&probe.at, at.key("at"));
+        let started = scenario.target.as_ref().is_some_and(|target| !target.command.is_empty());
+        match &probe.service {
+            None => self.address(&probe.http, started, at.key("http")),
+            Some(name) => {
+                if scenario.services.get(name).is_none_or(|service| service.http.is_none()) {
+                    let known = scenario.services.iter().filter(|(_, service)| service.http.is_some());
+                    let known: Vec<&str> = known.map(|(name, _)| name.as_str()).collect();
+                    let mistake = Mistake::at(at.key("service"), "unknown-service", "no HTTP service of this name");
+                    let advice = did_you_mean(name, known.iter().copied());
+                    self.say(mistake.label(if known.is_empty() { "declare it in `services`".into() } else { advice }));
+                }
+                if !probe.http.starts_with('/') {
+                    let mistake = Mistake::at(at.key("http"), "bad-url", "not a path at the service");
+                    self.say(mistake.label("write `/path`").without_quote());
+                }
+            }
+        }
+        if scenario.roles.as_ref().is_none_or(|roles| roles.index.is_empty()) {
+            let mistake = Mistake::at(at, "no-index", "no tool has the role `index`, so nothing would be read");
+            self.say(mistake.on_key().label("add `roles: {index: TOOL}`"));
         }
     }
 
@@ -436,12 +466,12 @@ impl Checker<'_> {
     }
 
     fn shown(&mut self, expect: Option<&Expectation>, at: At<'_>) {
-        if expect.is_some_and(|expect| expect.keywords.is_some()) {
+        if self.scenario.probe.is_none() && expect.is_some_and(|expect| expect.keywords.is_some()) {
             let message = "traffic does not show what an agent's keyword index holds";
             let mistake = Mistake::at(at.key("keywords"), "not-shown", message).on_key();
-            self.say(
-                mistake.help("expect a call of the tool that keeps them instead: `calls: [{exactly_once: TOOL}]`"),
-            );
+            self.say(mistake.help(
+                "add a `probe` that reads the index, or expect a call of the tool: `calls: [{exactly_once: TOOL}]`",
+            ));
         }
     }
 }

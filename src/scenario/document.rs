@@ -4,7 +4,9 @@ use super::KnowledgeNames;
 use super::case_table::CaseTable;
 use super::criteria::{Criteria, Gate};
 use super::expect::Expectation;
-use super::external::{AgentReset, AgentRoles, AgentTarget, DeclaredService, ExternalAgent, MintedValue, USUAL_PROXY};
+use super::external::{
+    AgentProbe, AgentReset, AgentRoles, AgentTarget, DeclaredService, ExternalAgent, MintedValue, USUAL_PROXY,
+};
 use crate::platform::yaml;
 use crate::settings::catalogue::Catalogues;
 use crate::settings::{Enforcement, Limits, ModelSettings, OptionalService, SearchSettings};
@@ -60,6 +62,9 @@ pub struct Scenario {
     /// Endpoint called before each trial of an external agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<AgentReset>,
+    /// Where to read what an external agent's keyword index holds, after each turn that wrote to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<AgentProbe>,
     /// Address where an external agent reaches the model and the search service, `127.0.0.1:8101` by default: its
     /// base URLs are `http://<proxy>/model/v1` and `http://<proxy>/search`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,6 +161,7 @@ impl Scenario {
             vars: self.vars.clone(),
             services: self.services.clone(),
             reset: self.reset.clone(),
+            probe: self.probe.clone(),
             proxy: self.proxy.clone().unwrap_or_else(|| USUAL_PROXY.to_owned()),
             proxy_hosts: self.proxy_hosts.clone(),
         })

@@ -27,6 +27,9 @@ pub struct ExternalAgent {
     /// Endpoint called before each trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<AgentReset>,
+    /// How its keyword index is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<AgentProbe>,
     /// Address of the proxy for its model and search service.
     pub proxy: String,
     /// Host names under which it reaches the proxy, in addition to those of this machine.
@@ -156,6 +159,23 @@ pub(crate) const SHORT_FORMS: [&str; 2] = ["model", "search"];
 pub struct AgentReset {
     /// The URL; the request is a POST.
     pub http: String,
+}
+
+/// Endpoint that lists the keywords which the agent's index holds, read with a GET after each turn that called a tool with
+/// the role `index`. The running agent is asked, in replay too; the answer of a declared service is recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentProbe {
+    /// The URL: of the agent, whose port is `{{port}}`, or of a store beside it; `{{conversation_id}}` is replaced. With
+    /// `service`, the path at that service.
+    pub http: String,
+    /// Name of a service in `services` that holds the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// JSON pointer to the keywords in the answer: a list of texts, a list of objects with `keyword` or `keywords` (and
+    /// `result_id`, if it leads to one), or an object whose names are the keywords. Default: the whole answer.
+    #[serde(default)]
+    pub at: String,
 }
 
 /// The roles of the agent's tools: one name or several per role. Expectations use the agent's tool names.

@@ -1,6 +1,6 @@
 //! Events of a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
-use super::{Logged, ToolResult};
+use super::{IndexResult, Logged, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,6 +83,14 @@ impl What {
         match self {
             Self::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(result), .. })
             | Self::Searched(FlowSearch { outcome: ToolOutcome::Ok(result), .. }) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// The index entry that a tool call wrote.
+    pub(crate) fn indexed_mut(&mut self) -> Option<&mut IndexResult> {
+        match self {
+            Self::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(ToolResult::Indexed(entry)), .. }) => Some(entry),
             _ => None,
         }
     }

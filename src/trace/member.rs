@@ -86,14 +86,20 @@ impl Trace {
         }
     }
 
+    /// Notes that it carries that member after all, from another source than its usual one.
+    pub(crate) fn reveal(&mut self, member: Member) {
+        let lacked = Member::ALL.iter().filter(|one| self.lacks(**one) && **one != member).copied().collect();
+        self.absent = Some(lacked);
+    }
+
     /// The reason why nothing can be said of the first of `members` that it lacks: `traffic does not show what an
     /// agent's keyword index holds (turns[].index_writes[].read_back)`.
     pub fn not_shown(&self, members: &[Member]) -> Option<String> {
         let member = members.iter().find(|member| self.lacks(**member))?;
-        let source = match &self.absent {
-            Some(_) => "the trace does",
-            None if self.evidence.mode == Mode::Imported => "messages do",
-            None => "traffic does",
+        let source = match (self.evidence.mode, &self.absent) {
+            (Mode::Imported, None) => "messages do",
+            (Mode::Live | Mode::Replay, _) if self.lane.flow == EXTERNAL => "traffic does",
+            _ => "the trace does",
         };
         Some(format!("{source} not show {} ({})", member.shows(), member.path()))
     }

@@ -12,6 +12,7 @@ mod answer;
 mod decoder;
 mod evidence;
 mod groups;
+mod probe;
 mod reply;
 mod shown;
 mod target;
@@ -19,6 +20,7 @@ mod target;
 mod tests;
 mod trace_builder;
 
+pub(crate) use probe::Probe;
 pub(crate) use reply::{AnswerAt, Unread, read as read_reply};
 pub(crate) use target::{Endpoint, Fill, PLACEHOLDERS, Target};
 
@@ -27,7 +29,7 @@ use super::digest;
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::provider::chat::{Message, Role};
 use crate::settings::catalogue::FlowEntry;
-use crate::trace::{self, Event, Roles, TurnEnded, TurnOutcome, What};
+use crate::trace::{self, Event, IndexResult, Roles, TurnEnded, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Miss, Passed, Tap, Transport, TransportError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -142,6 +144,8 @@ pub(crate) struct Session<'a> {
     pub keep_replies: bool,
     /// Transport to the agent.
     pub way: Arc<dyn Transport>,
+    /// How its keyword index is read, if the scenario says so.
+    pub probe: Option<Probe>,
     /// Its process, if ragcheck started it.
     pub life: Option<&'a dyn Life>,
     /// Traffic of the agent with the services.
@@ -265,7 +269,12 @@ impl Session<'_> {
             let known = self.offered.get_or_insert_default();
             known.extend(tools.iter().filter(|tool| !known.contains(tool)).cloned().collect::<Vec<_>>());
         }
-        for (at, what) in telling.into_events() {
+        let mut told = telling.into_events();
+        let crashed = |outcome: &TurnOutcome| matches!(outcome, TurnOutcome::Failed { kind, .. } if kind == CRASHED);
+        if miss.is_none() && outcome.as_ref().is_ok_and(|outcome| !crashed(outcome)) {
+            self.probed(&mut told, &conversation_id).await?;
+        }
+        for (at, what) in told {
             self.push(began + at.min(took), conversation.ordinal, turn, what);
         }
         self.took = began + took;
@@ -285,6 +294,22 @@ impl Session<'_> {
             turn,
             What::TurnEnded(TurnEnded { took_us, outcome, history, reply: body }),
         );
+        Ok(())
+    }
+
+    /// Reads the agent's keyword index after a turn that wrote to it. What the agent asks its services for meanwhile
+    /// belongs to no turn.
+    async fn probed(&mut self, told: &mut [(Duration, What)], conversation: &str) -> Result<(), Trouble> {
+        let mut entries: Vec<&mut IndexResult> = told.iter_mut().filter_map(|(_, what)| what.indexed_mut()).collect();
+        let Some(probe) = self.probe.as_ref().filter(|_| !entries.is_empty()) else { return Ok(()) };
+        let held = probe.ask(conversation, &*self.clock, self.settings.turn, self.words).await?;
+        self.settled().await?;
+        for one in self.tap.take() {
+            if let Err(TransportError::Miss(miss)) = one.result {
+                return Err(Trouble::Miss(miss));
+            }
+        }
+        entries.iter_mut().for_each(|entry| probe::read_back(entry, &held));
         Ok(())
     }
 

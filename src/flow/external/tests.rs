@@ -395,6 +395,7 @@ fn after_a_reply_the_silence_is_awaited_only_where_a_request_was_in_progress_or_
             withhold_history: false,
             keep_replies: false,
             way: Arc::new(Slow(Arc::clone(&clock))),
+            probe: None,
             life: None,
             tap: Arc::clone(&tap),
             clock: Arc::clone(&clock) as Arc<dyn Clock>,

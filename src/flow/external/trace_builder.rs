@@ -50,6 +50,8 @@ pub(super) struct TraceBuilder<'a> {
     slipped: Option<&'static str>,
     pub(super) response: Option<Value>,
     externals: u32,
+    /// Id of the last external result of the turn.
+    last_external: Option<String>,
     /// Tools that returned a result in this turn.
     pub(super) worked: BTreeSet<String>,
     /// Tools that requests to the model offered, in order; `None` before the first request.
@@ -91,6 +93,7 @@ impl<'a> TraceBuilder<'a> {
             slipped: None,
             response: None,
             externals: 0,
+            last_external: None,
             worked: BTreeSet::new(),
             offered: None,
             sources: None,
@@ -284,7 +287,13 @@ impl<'a> TraceBuilder<'a> {
                 Some(found) => self.external(call, &result, found.clone()),
                 None => ToolResult::other(result),
             },
-            trace::Role::Index => ToolResult::Indexed(decoder::indexed(&call.arguments, &result)),
+            trace::Role::Index => {
+                let mut entry = decoder::indexed(&call.arguments, &result);
+                if entry.result.is_empty() {
+                    entry.result = self.last_external.clone().unwrap_or_default();
+                }
+                ToolResult::Indexed(entry)
+            }
             trace::Role::Respond => ToolResult::Responded,
             trace::Role::None => ToolResult::other(result),
         })
@@ -292,8 +301,10 @@ impl<'a> TraceBuilder<'a> {
 
     fn external(&mut self, call: &Waiting, result: &Value, found: SearchAnswer) -> ToolResult {
         self.externals += 1;
+        let id = decoder::result_id(result).unwrap_or_else(|| format!("result-{}", self.externals));
+        self.last_external = Some(id.clone());
         ToolResult::External(ExternalResult {
-            result: decoder::result_id(result).unwrap_or_else(|| format!("result-{}", self.externals)),
+            result: id,
             query: decoder::query(&call.arguments),
             answer: found.text,
             citations: found.citations.into_iter().map(|one| CitedPage { title: one.title, url: one.url }).collect(),

@@ -17,13 +17,13 @@ pub(crate) use setup::agents_named;
 
 use crate::cassette::{Cassette, LocalTimes, Minted};
 use crate::flow::Abort;
-use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Session, Silence, Trouble, reset};
+use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Probe, Session, Silence, Trouble, reset};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::provider::observed;
 use crate::settings::Auth;
 use crate::trace::{
-    Arm, Event, Evidence, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
+    Arm, Event, Evidence, Member, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
     version_of,
 };
 use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport};
@@ -247,6 +247,28 @@ impl Work<'_> {
         Ok(Arc::new(live.map_err(unusable)?))
     }
 
+    /// How the keyword index is read, if the scenario says so: from the agent or from a service behind the proxy.
+    fn probe(
+        &self,
+        port: Option<u16>,
+        (doing, clock): (Doing, &Arc<dyn Clock>),
+        way: &Arc<dyn Transport>,
+    ) -> Result<Option<Probe>, Box<TrialError>> {
+        let Some((probe, own)) = self.outside.probe(port) else { return Ok(None) };
+        let at = probe.at.clone();
+        Ok(Some(match (own, &probe.service) {
+            (Some(endpoint), _) => {
+                let way = self.to_agent(&endpoint, doing, clock)?;
+                Probe { way, service: Service::Agent, address: endpoint.url(), path: endpoint.path, at }
+            }
+            (None, name) => {
+                let name = name.as_deref().unwrap_or_default();
+                let (service, path) = (Service::declared(name), probe.http.clone());
+                Probe { way: Arc::clone(way), service, address: format!("{name}{path}"), path, at }
+            }
+        }))
+    }
+
     /// Runs the trial, a reset and then turn by turn, with access to the services behind the proxy.
     async fn run(&self, course: Course<'_>) -> Result<Ran, Box<TrialError>> {
         let Course { doing, fresh, way, tap, vars, clock, pace, evidence, recorded } = course;
@@ -264,6 +286,8 @@ impl Work<'_> {
             Some(lines) => lines,
             None => self.to_agent(&settings.target.endpoint, doing, &clock)?,
         };
+        let probe = self.probe(process.map(Process::port), (doing, &clock), &way)?;
+        let probed = probe.is_some();
         let silence = match evidence.mode {
             Mode::Live if opened.agents.watches(self.trial) => Silence::Always,
             Mode::Live => Silence::IfBusy,
@@ -279,6 +303,7 @@ impl Work<'_> {
             withhold_history: self.trial.planned.lane.arm == Arm::Control,
             keep_replies: self.case.expects_reply(),
             way: agent,
+            probe,
             life: process.map(|process| process as &dyn Life),
             tap: Arc::clone(&tap),
             clock,
@@ -323,6 +348,9 @@ impl Work<'_> {
         }
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
+        if probed {
+            trace.reveal(Member::IndexWrites);
+        }
         trace.version = version_of(&trace.events).max(trace.end.version());
         trace.restart = process.and_then(|_| match &trace.end {
             TrialEnd::Error(_) => Some(RestartCause::TrialError),

@@ -5,7 +5,7 @@ use crate::cassette::LocalTimes;
 use crate::flow::external::{AnswerAt, Endpoint, Pace, Settings, Target, Words};
 use crate::plan::{Plan, VariantSettings};
 use crate::scenario::Project;
-use crate::scenario::external::{ExternalAgent, OPENAI_SHAPE, PORT};
+use crate::scenario::external::{AgentProbe, ExternalAgent, OPENAI_SHAPE, PORT};
 use crate::settings::expression;
 use crate::trial::SetupError;
 use crate::trial::opened::{Opened, Setup, Trial};
@@ -65,6 +65,8 @@ pub(in crate::trial) struct ExternalSetup {
     pub(super) http: Option<String>,
     /// URL that resets the agent, as written.
     reset: Option<String>,
+    /// How the agent's keyword index is read, as written.
+    probe: Option<AgentProbe>,
     /// Path that answers when a process is ready.
     pub(super) ready: Option<String>,
     /// Whether each trial has a process of its own.
@@ -107,6 +109,9 @@ impl ExternalSetup {
         };
         let answer =
             if target.answer == OPENAI_SHAPE { AnswerAt::OpenAi } else { AnswerAt::Pointer(target.answer.clone()) };
+        if let Some(probe) = agent.probe.as_ref().filter(|probe| probe.service.is_none()) {
+            endpoint(&probe.http, 0)?;
+        }
         Ok(Self {
             settings: Settings {
                 target: Target {
@@ -132,6 +137,7 @@ impl ExternalSetup {
                 .collect(),
             http: target.http.clone(),
             reset: agent.reset.as_ref().map(|reset| reset.http.clone()),
+            probe: agent.probe.clone(),
             ready: target.ready.clone(),
             restarts: target.restart.is_some(),
             services: AgentServices::of(agent, &declared, project),
@@ -177,6 +183,14 @@ impl ExternalSetup {
         settings
     }
 
+    /// How the agent's keyword index is read, where the agent listens at `port`: the declaration, and its address unless a
+    /// service holds it.
+    pub(super) fn probe(&self, port: Option<u16>) -> Option<(&AgentProbe, Option<Endpoint>)> {
+        let probe = self.probe.as_ref()?;
+        let own = probe.service.is_none().then(|| endpoint(&probe.http, port.unwrap_or_default()).ok());
+        Some((probe, own.flatten()))
+    }
+
     /// Checks that every URL the trial would post to was allowed on the command line. A process that the run itself
     /// starts needs no permission: whoever runs the project runs its code.
     ///
@@ -187,7 +201,8 @@ impl ExternalSetup {
             return Ok(());
         }
         let endpoints = std::iter::once(&self.settings.target.endpoint).chain(&self.settings.reset);
-        endpoints.map(Endpoint::url).try_for_each(|url| trust::may_call(&url))
+        let probe = self.probe.iter().filter(|probe| probe.service.is_none()).map(|probe| probe.http.clone());
+        endpoints.map(Endpoint::url).chain(probe).try_for_each(|url| trust::may_call(&url))
     }
 }
 

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -32,6 +32,23 @@ pub struct ServiceSettings {
     pub asks_after: Option<Duration>,
     /// Whether it asks its model while it is set back.
     pub asks_on_reset: bool,
+    /// How its keyword index answers: what it holds of three stored keywords, or another status.
+    pub index: Index,
+}
+
+/// State of the agent's keyword index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Index {
+    /// It holds what was stored.
+    Whole,
+    /// It lost the first keyword of each entry.
+    Leaky,
+    /// It holds what was stored, under another result.
+    Misfiled,
+    /// Its endpoint answers with HTTP 500.
+    Down,
+    /// Its endpoint answers with a page.
+    Page,
 }
 
 impl Default for ServiceSettings {
@@ -46,6 +63,7 @@ impl Default for ServiceSettings {
             asks_at_once: 0,
             asks_after: None,
             asks_on_reset: false,
+            index: Index::Whole,
         }
     }
 }
@@ -57,6 +75,7 @@ struct Inside {
     minted: AtomicU32,
     resets: AtomicU32,
     refused: Mutex<Vec<String>>,
+    stored: Mutex<Vec<String>>,
 }
 
 /// A running agent; it stops when it is dropped.
@@ -79,10 +98,10 @@ impl Agent {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let minted = AtomicU32::new(ways.mints.unwrap_or_default());
         let client = reqwest::Client::new();
-        let inside =
-            Arc::new(Inside { proxy, ways, client, minted, resets: AtomicU32::new(0), refused: Mutex::default() });
-        let routes =
-            Router::new().route("/chat", post(chat)).route("/reset", post(reset)).with_state(Arc::clone(&inside));
+        let (refused, stored) = (Mutex::default(), Mutex::default());
+        let inside = Arc::new(Inside { proxy, ways, client, minted, resets: AtomicU32::new(0), refused, stored });
+        let routes = Router::new().route("/chat", post(chat)).route("/reset", post(reset));
+        let routes = routes.route("/keywords", get(keywords)).with_state(Arc::clone(&inside));
         let address = runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("a port");
             let address = listener.local_addr().expect("an address");
@@ -105,8 +124,21 @@ impl Agent {
     }
 }
 
+async fn keywords(State(agent): State<Arc<Inside>>) -> Response {
+    let stored = agent.stored.lock().expect("one thread").clone();
+    let keywords: Vec<Value> = match agent.ways.index {
+        Index::Whole => stored.iter().map(|word| json!(word)).collect(),
+        Index::Leaky => stored.iter().skip(1).map(|word| json!(word)).collect(),
+        Index::Misfiled => stored.iter().map(|word| json!({"keyword": word, "result_id": "web-9"})).collect(),
+        Index::Down => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        Index::Page => return "<html>Sign in".into_response(),
+    };
+    Json(json!({"index": {"keywords": keywords}})).into_response()
+}
+
 async fn reset(State(agent): State<Arc<Inside>>) -> StatusCode {
     agent.resets.fetch_add(1, Ordering::SeqCst);
+    agent.stored.lock().expect("one thread").clear();
     if agent.ways.asks_on_reset {
         let asked = agent.complete(&[json!({"role": "user", "content": "Are you there?"})]).await;
         assert!(asked.is_err_and(|why| why.contains("no trial is running")), "it was answered");
@@ -170,7 +202,12 @@ async fn answer(agent: &Inside, body: &Value) -> Response {
                 Some("final_answer") => return Json(json!({"reply": {"text": arguments["answer"]}})).into_response(),
                 Some("search_docs") => documents(),
                 Some("web_search") => agent.search(&arguments).await,
-                Some("remember") => json!({"indexed": true, "merged": []}),
+                Some("remember") => {
+                    let words = arguments["keywords"].as_array().into_iter().flatten();
+                    let words = words.filter_map(|word| word.as_str().map(str::to_uppercase));
+                    agent.stored.lock().expect("one thread").extend(words);
+                    json!({"indexed": true, "merged": []})
+                }
                 other => json!({"error": {"message": format!("there is no tool {other:?}")}}),
             };
             messages.push(json!({"role": "tool", "tool_call_id": call["id"], "content": result.to_string()}));

@@ -10,6 +10,7 @@ mod desk;
 mod first_contact;
 mod four_systems;
 mod own_apis;
+mod probe;
 mod providers;
 #[cfg(unix)]
 mod python;
