@@ -18,6 +18,8 @@ pub(super) enum State {
     /// It passed more often on the base. If not every repetition passed before and none passes now, chance can explain
     /// it.
     LessOften,
+    /// It has no recording that fits.
+    NotRecorded,
     /// It could not be run.
     Outage,
     /// A required criterion is INCONCLUSIVE.
@@ -33,11 +35,24 @@ impl State {
             Self::Regressed => "REGRESSED",
             Self::Fails => "FAILS",
             Self::LessOften => "PASSES LESS OFTEN",
+            Self::NotRecorded => "NOT RECORDED",
             Self::Outage => "OUTAGE",
             Self::Undecided => "UNDECIDED",
             Self::FailsOnBaseToo => "FAILS ON BASE TOO",
         }
     }
+}
+
+impl State {
+    /// Whether trials could not be run.
+    fn is_untried(self) -> bool {
+        matches!(self, Self::NotRecorded | Self::Outage)
+    }
+}
+
+/// Whether trials with an ERROR of this kind lack a recording that fits, so that recording them again mends them.
+pub(super) fn is_unrecorded(kind: &str) -> bool {
+    ["lane missing", "cassette miss"].contains(&kind)
 }
 
 /// A failing case or criterion, or a cause of ERROR.
@@ -64,7 +79,7 @@ pub(super) fn failing(view: &View<'_>) -> Vec<Failing> {
         let first = group.trials.first().cloned();
         let case = first.as_deref().and_then(|trial| trial.rsplit_once('/')).map(|(case, _)| case.to_owned());
         Failing {
-            state: State::Outage,
+            state: if is_unrecorded(&group.kind) { State::NotRecorded } else { State::Outage },
             name: group.kind.clone(),
             trials: group.trials.len() as u64,
             why: std::iter::once(&group.message).chain(&group.detail).cloned().collect::<Vec<_>>().join("\n"),
@@ -191,8 +206,8 @@ pub(super) fn reproduce(view: &View<'_>, failing: &[Failing]) -> Option<String> 
     };
     let found = match code {
         // For a failing case, its trials are selected and decide. A criterion has no trials.
-        1 => of(&|one| one.state != State::Outage && one.trials > 0 && !one.why.contains(ANSWER_MISSING)),
-        3 => return of(&|one| one.state == State::Outage && IN_REPLAY.contains(&one.name.as_str())),
+        1 => of(&|one| !one.state.is_untried() && one.trials > 0 && !one.why.contains(ANSWER_MISSING)),
+        3 => return of(&|one| one.state.is_untried() && IN_REPLAY.contains(&one.name.as_str())),
         4 => None,
         _ => return None,
     };
@@ -293,11 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn failing_cases_have_their_place_and_come_before_outages() {
+    fn failing_cases_have_their_place_and_come_before_trials_that_could_not_be_run() {
         let run = sample::run(2);
         let found = failing(&run.view());
         let states: Vec<State> = found.iter().map(|one| one.state).collect();
-        assert!(states.is_sorted() && states.contains(&State::Fails) && states.contains(&State::Outage), "{states:?}");
+        assert!(
+            states.is_sorted() && states.contains(&State::Fails) && states.iter().any(|one| one.is_untried()),
+            "{states:?}"
+        );
         let case = found.iter().find(|one| one.name == "heat-pumps/skips-the-manual").expect("a case");
         assert_eq!(case.trials, 2);
         assert!(case.place.as_ref().is_some_and(|(file, line)| !file.is_empty() && *line > 0), "{case:?}");

@@ -1,7 +1,9 @@
 //! Causes of failed criteria and of trials that could not be judged, with links to the trials.
 
-use super::model::{LISTED, anchored};
-use crate::gate::{Evaluation, Verdict, Violation};
+use super::model::{Badge, LISTED, anchored, toned};
+use crate::gate::{CriterionResult, Evaluation, Verdict, Violation};
+use crate::report::View;
+use crate::report::against_base::{self, is_unrecorded};
 use crate::report::figures::{self, count, counted};
 use crate::trace::text::clip;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -37,6 +39,8 @@ pub(super) struct Link {
 /// One cause of ERROR, with its trials.
 #[derive(Serialize)]
 pub(super) struct ErrorRow {
+    /// `NOT RECORDED` or `ERROR`.
+    word: &'static str,
     kind: String,
     message: String,
     detail: String,
@@ -77,6 +81,38 @@ pub(super) fn causes(evaluation: &Evaluation) -> Vec<CauseRow> {
     found.into_iter().map(|(_, cause)| cause).collect()
 }
 
+/// A required criterion that neither passes nor has a cause in the list.
+#[derive(Serialize)]
+pub(super) struct OpenRow {
+    verdict: Badge,
+    anchor: String,
+    name: String,
+    why: String,
+}
+
+/// Required criteria that do not pass and have no cause: those that nothing decides, and those without a measurement.
+pub(super) fn open(evaluation: &Evaluation) -> Vec<OpenRow> {
+    let untried = |row: &CriterionResult| row.verdict == Verdict::Error && !evaluation.errors.is_empty();
+    let explained = |row: &CriterionResult| row.verdict == Verdict::Fail && !row.causes.is_empty();
+    let open = anchored(evaluation).filter(|(_, row)| {
+        row.required && row.verdict != Verdict::Pass && !row.not_measured_ok && !untried(row) && !explained(row)
+    });
+    open.map(|(anchor, row)| OpenRow {
+        verdict: toned(row),
+        anchor,
+        name: figures::name(row),
+        why: clip(&row.sentence, 300).into_owned(),
+    })
+    .collect()
+}
+
+/// Commands that show and reproduce what fails.
+pub(super) fn commands(view: &View<'_>) -> Vec<(&'static str, String)> {
+    let failing = against_base::failing(view);
+    let named = [("See why", against_base::see(&failing)), ("Reproduce it", against_base::reproduce(view, &failing))];
+    named.into_iter().filter_map(|(title, command)| Some((title, command?))).collect()
+}
+
 /// Link to a trial.
 pub(super) fn link(trial: &str) -> Link {
     let href = format!("#trial={}", utf8_percent_encode(trial, FRAGMENT));
@@ -92,6 +128,7 @@ pub(super) fn violation(violation: &Violation) -> Link {
 /// Causes of ERROR.
 pub(super) fn errors(evaluation: &Evaluation) -> Vec<ErrorRow> {
     let group = |group: &crate::gate::ErrorGroup| ErrorRow {
+        word: if is_unrecorded(&group.kind) { "NOT RECORDED" } else { "ERROR" },
         kind: group.kind.clone(),
         message: group.message.clone(),
         detail: clip(&group.detail.join("\n"), 4_000).into_owned(),

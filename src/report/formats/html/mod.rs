@@ -70,6 +70,7 @@ impl Format for Html {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gate::{Cause, Verdict};
     use crate::report::{sample, tests::written};
     use sha2::{Digest as _, Sha256};
 
@@ -143,10 +144,32 @@ mod tests {
             "No model answered in any trial.",
             "No transition is declared.",
             "No requirement is listed.",
-            "Every trial could be run.",
         ] {
             assert!(html.contains(words), "{words}");
         }
+        assert!(!html.contains("What to do</h2>"), "there is nothing to do");
+    }
+
+    #[test]
+    fn what_to_do_stands_first_with_misses_before_failures_and_the_commands_that_help() {
+        let mut run = sample::run(4);
+        run.evaluation.errors[0].kind = "cassette miss".to_owned();
+        let failed = run.evaluation.criteria.iter_mut().find(|row| row.verdict == Verdict::Fail).expect("one fails");
+        let first = failed.violations[0].clone();
+        failed.causes = vec![Cause { reason: "answer.contains".into(), units: 2, trials: 2, first }];
+        let html = written(&Html, &run.view());
+        let markup = markup(&html);
+        let missed = run.evaluation.errors[0].message.clone();
+        let mut last = 0;
+        for words in
+            ["id=\"what-to-do\"", "NOT RECORDED", &*missed, "class=\"causes\"", "ragcheck show ", "<dl class=\"facts\""]
+        {
+            let at = markup.find(words).unwrap_or_else(|| panic!("{words} is missing"));
+            assert!(at > last, "{words} stands too early");
+            last = at;
+        }
+        assert!(last < markup.find("id=\"criteria\"").expect("the criteria"));
+        assert!(!markup.contains("OUTAGE"));
     }
 
     #[test]

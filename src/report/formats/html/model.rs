@@ -1,6 +1,6 @@
 //! Data of the template: formatted figures, encoded links, rendered charts.
 
-use super::causes::{CauseRow, ErrorRow, FRAGMENT, Link, causes, errors, violation};
+use super::causes::{CauseRow, ErrorRow, FRAGMENT, Link, OpenRow, causes, commands, errors, open, violation};
 use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
@@ -38,6 +38,9 @@ pub(super) struct RunPage {
     trials: u64,
     causes: Vec<CauseRow>,
     more_causes: usize,
+    open: Vec<OpenRow>,
+    /// Title and text of each command that helps.
+    commands: Vec<(&'static str, String)>,
     criteria: Vec<CriterionRow>,
     criteria_counts: String,
     grids: Vec<Grid>,
@@ -166,6 +169,8 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         trials: evaluation.trials.len() as u64,
         more_causes: causes.len().saturating_sub(LISTED),
         causes: causes.into_iter().take(LISTED).collect(),
+        open: open(evaluation),
+        commands: commands(view),
         criteria: rows(&evaluation.criteria, "criterion"),
         grids: grids(&evaluation.trials),
         criteria_counts: figures::verdict_counts(evaluation.criteria.iter()),
@@ -265,11 +270,7 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> CriterionRow
         proxy: result.proxy,
         floor: result.floor.clone(),
         min_n: result.min_n,
-        verdict: Badge {
-            word: figures::verdict(result),
-            tone: if matches!(result.unshown, Some(Unshown::Below | Unshown::CannotPass)) { "below" } else { "" },
-            ..badge(result.verdict)
-        },
+        verdict: toned(result),
         n: figures::units(result),
         units: result.units.clone(),
         observed: together(&figures::observed(result)),
@@ -299,6 +300,12 @@ pub(super) fn anchored(evaluation: &Evaluation) -> impl Iterator<Item = (String,
     evaluation.criteria.iter().enumerate().map(of("criterion")).chain(gates)
 }
 
+/// Verdict of a criterion, coloured by whether its figure reaches the target.
+pub(super) fn toned(result: &CriterionResult) -> Badge {
+    let tone = if matches!(result.unshown, Some(Unshown::Below | Unshown::CannotPass)) { "below" } else { "" };
+    Badge { word: figures::verdict(result), tone, ..badge(result.verdict) }
+}
+
 /// Rank of a verdict, worst first; also its index in the script's list.
 pub(super) fn worst_first(verdict: Verdict) -> u8 {
     match verdict {
@@ -319,7 +326,7 @@ fn together(text: &str) -> String {
 
 /// Splits a conclusion into the verdict, for the heading, and the rest.
 fn heading(conclusion: &str) -> (&str, &str) {
-    let starts = ["; NOT_MEASURED as declared: ", "; cases left out of: "];
+    let starts = ["; NOT_MEASURED as declared: ", "; cases left out of: ", "; not asked of the selected trials: "];
     let cut = starts.iter().filter_map(|words| conclusion.find(words)).min().unwrap_or(conclusion.len());
     (&conclusion[..cut], conclusion[cut..].trim_start_matches("; "))
 }
@@ -394,6 +401,7 @@ mod tests {
         {
             assert!(page.contains(words), "{words}");
         }
-        assert_eq!(page.matches("badge undecided below").count(), 1);
+        let table = page.split_once("id=\"criteria\"").expect("the criteria").1;
+        assert_eq!(table.matches("badge undecided below").count(), 1);
     }
 }
