@@ -70,7 +70,14 @@ fn record(file: &[u8], start: usize, (request, response): (usize, usize)) -> (Re
     let shortened = |bytes: &[u8], announced: usize| {
         !bytes.contains(&b'\r') && bytes.len() < announced && bytes.len() + line_feeds(bytes) >= announced
     };
-    let end = ends.iter().copied().find(|&end| shortened(&rest[..end], announced));
+    let fits = |end: usize| {
+        let (head, behind) = rest[end..].split_at(line_end(rest, end) - end);
+        let next = |(request, response): (usize, usize)| {
+            request.saturating_add(response) <= behind.len() + line_feeds(behind)
+        };
+        behind.is_empty() || lengths(head).is_some_and(next)
+    };
+    let end = ends.iter().copied().find(|&end| shortened(&rest[..end], announced) && fits(end));
     let split = end.and_then(|end| {
         let mut beginnings = memchr::memmem::find_iter(&rest[..end], b"HTTP/");
         beginnings.find(|&at| at > 0 && shortened(&rest[..at], request)).map(|at| (at, end))

@@ -104,7 +104,7 @@ impl Format {
     fn read(self, item: &Node<'_>, root: &Node<'_>) -> Result<Found, Refusal> {
         match self {
             Self::VcrPy | Self::Httprr => vcr_py::read(item),
-            Self::VcrRuby => vcr_ruby::read(item),
+            Self::VcrRuby => vcr_ruby::read(item, root),
             Self::GoVcr => go_vcr::read(item),
             Self::Har => har::read(item, root),
         }

@@ -13,7 +13,7 @@ pub(super) fn items<'n, 'a>(root: &'n Node<'a>) -> Option<&'n [Node<'a>]> {
 }
 
 /// One of them.
-pub(super) fn read(interaction: &Node<'_>) -> Result<Found, Refusal> {
+pub(super) fn read(interaction: &Node<'_>, root: &Node<'_>) -> Result<Found, Refusal> {
     let mut notes = BTreeSet::new();
     let request = interaction.get("request").ok_or(Refusal::NoAddress)?;
     let url = word(request, "uri").ok_or(Refusal::NoAddress)?.to_owned();
@@ -23,6 +23,9 @@ pub(super) fn read(interaction: &Node<'_>) -> Result<Found, Refusal> {
     let sent = message(request, REQUEST, &mut notes)?;
     let received = message(response, RESPONSE, &mut notes)?;
     let at = word(interaction, "recorded_at").map(str::to_owned);
+    if at.is_none() && root.get("recorded_with").is_none() {
+        notes.insert("a file has no end (`recorded_with`): its last body may be cut off");
+    }
     Ok(Found { method, url, sent, status, received, took: None, at, notes })
 }
 
