@@ -78,13 +78,20 @@ mod tests {
 
     #[test]
     fn durations_of_go_are_read_in_every_unit_and_other_texts_are_none() {
-        for (text, milliseconds) in
-            [("1m2.5s", 62_500.0), ("637.342791ms", 637.342_791), ("1h0m0s", 3.6e6), ("250µs", 0.25), ("0s", 0.0), ("1500000", 1.5)]
-        {
+        for (text, milliseconds) in [
+            ("1m2.5s", 62_500.0),
+            ("637.342791ms", 637.342_791),
+            ("1h0m0s", 3.6e6),
+            ("250µs", 0.25),
+            ("0s", 0.0),
+            ("1500000", 1.5),
+        ] {
             let read = duration(text).expect(text).as_secs_f64() * 1e3;
             assert!((read - milliseconds).abs() < 1e-6, "{text}: {read}");
         }
-        for text in ["", "s", "5", "1.5", "-1s", "1 s", "99999999999999999999999h", "soon"].map(|text| (text, duration(text))) {
+        for text in
+            ["", "s", "5", "1.5", "-1s", "1 s", "99999999999999999999999h", "soon"].map(|text| (text, duration(text)))
+        {
             assert_eq!(text.1.is_some(), text.0 == "5", "{text:?}");
         }
     }

@@ -76,7 +76,9 @@ fn body(holder: Option<&Node<'_>>, size: Option<&Node<'_>>, whose: &'static str)
             Err(_) => vec![text.as_bytes().to_vec()],
         },
         "" | "utf8" | "utf-8" => vec![text.as_bytes().to_vec()],
-        encoding => return Err(Refusal::Encoding { whose, encoding: super::super::word_diff::printable(encoding, 40) }),
+        encoding => {
+            return Err(Refusal::Encoding { whose, encoding: super::super::word_diff::printable(encoding, 40) });
+        }
     };
     Ok(Body::Bytes(pieces.concat()))
 }

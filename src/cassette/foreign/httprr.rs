@@ -11,7 +11,8 @@ use std::sync::LazyLock;
 /// First line of such a file.
 const HEAD: &[u8] = b"httprr trace v1";
 /// Beginning of a record.
-static RECORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9]+ [0-9]+\r?\n[A-Z]+ [^ \n]+ HTTP/[0-9]").ok());
+static RECORD: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"[0-9]+ [0-9]+\r?\n[A-Z]+ [^ \n]+ HTTP/[0-9]").ok());
 
 /// Whether this is such a file.
 pub(super) fn is(file: &[u8]) -> bool {
@@ -72,9 +73,8 @@ fn record(file: &[u8], start: usize, (request, response): (usize, usize)) -> (Re
     };
     let fits = |end: usize| {
         let (head, behind) = rest[end..].split_at(line_end(rest, end) - end);
-        let next = |(request, response): (usize, usize)| {
-            request.saturating_add(response) <= behind.len() + line_feeds(behind)
-        };
+        let next =
+            |(request, response): (usize, usize)| request.saturating_add(response) <= behind.len() + line_feeds(behind);
         behind.is_empty() || lengths(head).is_some_and(next)
     };
     let end = ends.iter().copied().find(|&end| shortened(&rest[..end], announced) && fits(end));
@@ -98,7 +98,9 @@ fn line_feeds(bytes: &[u8]) -> usize {
 fn exchange(request: &[u8], response: &[u8], shortened: bool) -> Result<Found, Refusal> {
     let mut notes = BTreeSet::new();
     if shortened {
-        notes.insert("the line ends of a file were changed after recording (CRLF to LF): its bodies are taken as they are");
+        notes.insert(
+            "the line ends of a file were changed after recording (CRLF to LF): its bodies are taken as they are",
+        );
     }
     let (asked, sent) = message(request, REQUEST, &mut notes)?;
     let (answered, received) = message(response, RESPONSE, &mut notes)?;

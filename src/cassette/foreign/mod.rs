@@ -282,7 +282,8 @@ fn exchange(
     let Found { method, url, sent, status, received, took, at, mut notes } = found;
     let url = address(&url)?;
     let Route { service, profile, path, document } = route(&url);
-    let (asked, answer) = (sent.body.unpacked(&sent.headers, REQUEST)?, received.body.unpacked(&received.headers, RESPONSE)?);
+    let (asked, answer) =
+        (sent.body.unpacked(&sent.headers, REQUEST)?, received.body.unpacked(&received.headers, RESPONSE)?);
     let asked = match asked {
         Body::Parsed(value) => value,
         Body::Bytes(bytes) if bytes.is_empty() => Value::Null,

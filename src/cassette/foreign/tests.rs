@@ -252,7 +252,8 @@ fn har_sample() -> String {
     let answered = json!({"status": 200, "headers": [{"_fromType": "array", "name": "content-encoding", "value": "gzip"},
             {"name": "x", "value": "1"}, {"name": "X", "value": "2"}],
         "content": {"mimeType": "application/json", "size": 40, "encoding": "base64", "text": chunks}});
-    let hexadecimal = json!({"status": 200, "headers": [], "content": {"_isBinary": true, "text": "[\"00ff\",\"10\"]", "size": 3}});
+    let hexadecimal =
+        json!({"status": 200, "headers": [], "content": {"_isBinary": true, "text": "[\"00ff\",\"10\"]", "size": 3}});
     har(
         "Polly.JS",
         &json!([
@@ -289,7 +290,9 @@ fn a_browsers_bodies_are_taken_as_decoded_and_what_it_did_not_keep_is_refused_wi
         "WebInspector",
         &json!([
             entry(json!({"status": 200, "headers": brotli, "content": {"size": 4, "text": "{\"b\""}})),
-            entry(json!({"status": 200, "headers": brotli, "content": {"size": 3, "encoding": "base64", "text": "/wD+"}})),
+            entry(
+                json!({"status": 200, "headers": brotli, "content": {"size": 3, "encoding": "base64", "text": "/wD+"}})
+            ),
             entry(json!({"status": 200, "headers": [], "content": {"size": 812, "mimeType": "text/html"}})),
             entry(json!({"status": 0, "headers": [], "content": {"size": 0}})),
             entry(json!({"status": 200, "headers": [], "content": {"text": "x", "encoding": "rot13"}})),
@@ -329,7 +332,8 @@ fn trace(records: &[(&[u8], &[u8])]) -> Vec<u8> {
 }
 
 fn httprr_sample() -> Vec<u8> {
-    let ask = b"POST https://api.example/v1/x HTTP/1.1\r\nHost: api.example\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}";
+    let ask =
+        b"POST https://api.example/v1/x HTTP/1.1\r\nHost: api.example\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}";
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n{\"a\":1}\r\n2;x=1\r\n\r\n\r\n0\r\n\r\n";
     let get = b"GET /b?q=1 HTTP/1.1\r\nHost: other.example\r\n\r\n";
     let binary = b"HTTP/2.0 200 OK\r\nVary: A\r\nVary: B\r\n\r\n\xff\x00\xfe 12 34\n5";
@@ -344,7 +348,10 @@ fn httprr_is_read_by_its_lengths_and_two_answers_to_one_request_keep_their_order
         assert_eq!((imported.format, imported.refused.len()), (Format::Httprr, 0));
         let rows = rows(&imported);
         assert_eq!(rows[0], ("POST".into(), "/x".into(), json!({"model": "m"}), 200, b"{\"a\":1}\r\n".to_vec()));
-        assert_eq!((rows[1].1.as_str(), rows[1].4.as_slice()), ("https://other.example/b?q=1", &b"\xff\x00\xfe 12 34\n5"[..]));
+        assert_eq!(
+            (rows[1].1.as_str(), rows[1].4.as_slice()),
+            ("https://other.example/b?q=1", &b"\xff\x00\xfe 12 34\n5"[..])
+        );
         assert_eq!((rows[2].3, rows[2].4.as_slice()), (500, &b"{\n\"b\": 2\n}"[..]));
         assert_eq!(imported.exchanges[0].key, imported.exchanges[2].key);
         assert!(imported.losses.keys().any(|loss| loss.contains("several values")));

@@ -19,7 +19,8 @@ pub(super) fn read(interaction: &Node<'_>, root: &Node<'_>) -> Result<Found, Ref
     let url = word(request, "uri").ok_or(Refusal::NoAddress)?.to_owned();
     let method = found::method(request)?;
     let response = interaction.get("response").ok_or(Refusal::NoStatus)?;
-    let status = found::status(response.get("status").and_then(|status| status.get("code"))).ok_or(Refusal::NoStatus)?;
+    let status =
+        found::status(response.get("status").and_then(|status| status.get("code"))).ok_or(Refusal::NoStatus)?;
     let sent = message(request, REQUEST, &mut notes)?;
     let received = message(response, RESPONSE, &mut notes)?;
     let at = word(interaction, "recorded_at").map(str::to_owned);
@@ -29,11 +30,7 @@ pub(super) fn read(interaction: &Node<'_>, root: &Node<'_>) -> Result<Found, Ref
     Ok(Found { method, url, sent, status, received, took: None, at, notes })
 }
 
-fn message(
-    message: &Node<'_>,
-    whose: &'static str,
-    notes: &mut BTreeSet<&'static str>,
-) -> Result<Message, Refusal> {
+fn message(message: &Node<'_>, whose: &'static str, notes: &mut BTreeSet<&'static str>) -> Result<Message, Refusal> {
     let mut headers = found::headers(message, notes);
     let Some(body) = message.get("body").filter(|body| body.is_map()) else {
         let bytes = found::bytes(message.get("body"), whose)?.unwrap_or_default();

@@ -167,7 +167,10 @@ mod tests {
         assert_eq!(node.get("a").and_then(Node::text), Some("aGk="));
         let error = parse_only(&format!("{text}---\nd: 1\n")).expect_err("a second document");
         assert_eq!((error.problem, error.place.map(|place| place.line)), (Problem::SeveralDocuments, Some(6)));
-        assert!(matches!(parse_only("a: 1\n---\n[").expect_err("no YAML").problem, Problem::SeveralDocuments | Problem::Syntax(_)));
+        assert!(matches!(
+            parse_only("a: 1\n---\n[").expect_err("no YAML").problem,
+            Problem::SeveralDocuments | Problem::Syntax(_)
+        ));
     }
 
     #[test]

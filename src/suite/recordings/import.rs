@@ -74,7 +74,11 @@ pub(crate) fn import(
     let mut imported = foreign::import(&bytes, format, &routed, redactor)?;
     if imported.exchanges.is_empty() {
         let (format, refused) = (imported.format, imported.refused);
-        return Err(if refused.is_empty() { ImportError::Empty(format) } else { ImportError::Refused(format, refused) });
+        return Err(if refused.is_empty() {
+            ImportError::Empty(format)
+        } else {
+            ImportError::Refused(format, refused)
+        });
     }
     let header = Header {
         scenario: target.scenario.to_owned(),
@@ -110,9 +114,7 @@ fn routed(url: &str) -> Route {
             let service = if dialect.searches() { Service::Search } else { Service::Model };
             Route { service: service.as_str().into(), profile: dialect.profile(), path, document: None }
         }
-        None => {
-            Route { service: "other".into(), profile: &EXACT, path: route::path(url), document: Some(raw::packed) }
-        }
+        None => Route { service: "other".into(), profile: &EXACT, path: route::path(url), document: Some(raw::packed) },
     }
 }
 
@@ -130,7 +132,8 @@ pub(crate) fn import_files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, usize), F
         if entry.is_folder {
             return Ok(!entry.path.ends_with(".git"));
         }
-        let ends = entry.path.extension().is_some_and(|end| ENDINGS.iter().any(|ending| end.eq_ignore_ascii_case(ending)));
+        let ends =
+            entry.path.extension().is_some_and(|end| ENDINGS.iter().any(|ending| end.eq_ignore_ascii_case(ending)));
         let taken = ends && entry.path.symlink_metadata()?.is_file();
         others.set(others.get() + usize::from(!taken));
         Ok(taken)
