@@ -1,7 +1,7 @@
 //! httprr, the recorder of Go projects: a line with two lengths, then the bytes of a request and of its response.
 //!
 //! A version control system that turns CRLF into LF makes these files shorter than their lengths say. Such a file is
-//! read by where its records begin; each must have no more bytes than announced, and lack no more than its line feeds.
+//! read by where its records begin; each must lack as many bytes as it has line ends, or as its headers have.
 
 use super::found::{Body, Found, Headers, Message, REQUEST, RESPONSE, Refusal, several};
 use regex::bytes::Regex;
@@ -68,26 +68,44 @@ fn record(file: &[u8], start: usize, (request, response): (usize, usize)) -> (Re
         ends.extend((0..digits.max(1)).map(|digit| at + digit - start));
         at += digits + 1;
     }
-    let shortened = |bytes: &[u8], announced: usize| {
-        !bytes.contains(&b'\r') && bytes.len() < announced && bytes.len() + line_feeds(bytes) >= announced
-    };
-    let fits = |end: usize| {
-        let (head, behind) = rest[end..].split_at(line_end(rest, end) - end);
-        let next =
-            |(request, response): (usize, usize)| request.saturating_add(response) <= behind.len() + line_feeds(behind);
-        behind.is_empty() || lengths(head).is_some_and(next)
-    };
-    let end = ends.iter().copied().find(|&end| shortened(&rest[..end], announced) && fits(end));
-    let split = end.and_then(|end| {
-        let mut beginnings = memchr::memmem::find_iter(&rest[..end], b"HTTP/");
-        beginnings.find(|&at| at > 0 && shortened(&rest[..at], request)).map(|at| (at, end))
+    let beginnings = memchr::memmem::find_iter(rest, b"HTTP/").take_while(|at| *at < request);
+    let splits = beginnings.filter_map(|at| Some((at, loss(&rest[..at], request)?)));
+    let found = splits.flat_map(|(at, of_request)| {
+        let ends = ends.iter().filter(move |end| **end > at);
+        ends.filter_map(move |&end| Some(((loss(&rest[at..end], response)?, of_request), at, end)))
     });
-    match split {
-        Some((at, end)) => (exchange(&rest[..at], &rest[at..end], true), start + end),
+    match found.min() {
+        Some((_, at, end)) => (exchange(&rest[..at], &rest[at..end], true), start + end),
         None => {
             let there = ends.first().copied().unwrap_or(rest.len());
             (Err(Refusal::Lengths { announced, there }), start + there)
         }
+    }
+}
+
+/// Which line ends of a message became shorter by one byte each, so that it has this length and not the one announced.
+/// The more likely ones come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Loss {
+    /// Those of its headers: its body has line feeds alone.
+    Head,
+    /// All.
+    All,
+    /// Those of its headers and around its chunks; the chunks have their lengths.
+    Chunks,
+}
+
+fn loss(message: &[u8], announced: usize) -> Option<Loss> {
+    let missing = announced.checked_sub(message.len())?;
+    let (head, _) = message.split_at(memchr::memmem::find(message, b"\n\n")? + 2);
+    let (few, all) = (line_feeds(head), line_feeds(message));
+    let chunked = || memchr::memmem::find(&head.to_ascii_lowercase(), b"chunked").is_some();
+    match missing {
+        _ if message.contains(&b'\r') => None,
+        missing if missing == few => Some(Loss::Head),
+        missing if missing == all => Some(Loss::All),
+        missing if few < missing && missing < all && chunked() => Some(Loss::Chunks),
+        _ => None,
     }
 }
 

@@ -374,7 +374,8 @@ fn an_httprr_file_whose_line_ends_were_changed_is_read_and_says_so_and_a_cut_one
     assert_eq!((imported.refused[0].number, imported.refused[0].line), (3, 26));
     assert!(reasons(&imported)[0].1.contains("bytes are announced and"), "{:?}", imported.refused);
     let imported = read_file([&file[..], b"nonsense\n12 POST\n", &file[16..]].concat());
-    assert_eq!((imported.exchanges.len(), reasons(&imported).len()), (6, 1), "{:?}", imported.refused);
+    // Whether the record before the nonsense ends where it should cannot be told.
+    assert_eq!((imported.exchanges.len(), reasons(&imported).len()), (5, 1), "{:?}", imported.refused);
     assert_eq!(read_file(b"httprr trace v1\n").exchanges.len(), 0);
 }
 
