@@ -138,7 +138,7 @@ fn needs_pyyaml_every_exchange_of_five_recorders_is_what_an_independent_reader_r
         assert_eq!((files.len(), imported + refused), (known_files, known_exchanges), "{format}: {stderr}");
         let total = stdout.lines().last().expect("a summary");
         assert!(total.starts_with(&format!("{imported} exchanges imported")), "{total}");
-        assert_eq!(total.contains(&format!("{refused} exchange")), refused > 0, "{total}");
+        assert_eq!(total.contains(&format!(", {refused} exchange")), refused > 0, "{total}");
         let cells = [files.len(), imported + refused, imported, imported - rewritten, rewritten, refused];
         rows.push([format.to_owned()].into_iter().chain(cells.map(|count| count.to_string())).collect());
     }
