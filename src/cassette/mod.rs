@@ -18,6 +18,7 @@ mod digest;
 mod drift;
 mod end;
 mod exchange;
+pub(crate) mod foreign;
 mod format;
 mod keys;
 mod layout;
@@ -34,7 +35,6 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod unpack;
-mod vcr;
 mod word_diff;
 
 pub use crate::platform::secrets::Redactor;
@@ -70,4 +70,3 @@ pub use store::blobs_dir;
 pub use store::path;
 pub(crate) use store::{recorded_at, start_path};
 pub(crate) use unpack::{LONGEST_BODY, UnpackError, unpack};
-pub(crate) use vcr::{Imported, Refusal, Route, VcrError, import_vcr};

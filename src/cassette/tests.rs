@@ -141,6 +141,18 @@ fn a_saved_lane_loads_as_it_was_requests_included() {
 }
 
 #[test]
+fn members_of_bodies_that_are_called_request_and_response_come_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let body =
+        json!({"model": "m-1", "messages": [{"functionResponse": {"response": {"request": 1}}}], "response": [2]});
+    let answer = r#"{"request":{"a":1},"response":[{"request":"x"}]}"#;
+    let cassette = Cassette::new(header(), vec![exchange(0, &body, answer)], BTreeMap::new());
+    let loaded = saved(&cassette, folder.path());
+    assert_eq!(loaded.exchanges[0].outcome, cassette.exchanges[0].outcome);
+    assert_eq!(loaded.requests(), sent(&cassette));
+}
+
+#[test]
 fn every_earlier_take_and_its_verdict_comes_back_and_what_was_not_noted_is_unknown() {
     let mut cassette = lane();
     assert_eq!(cassette.header.earlier_verdicts(), Vec::<String>::new());

@@ -1,7 +1,9 @@
 //! Unpacks compressed bodies within limits: a few kilobytes of gzip may hold gigabytes.
 
 use super::word_diff::printable;
+use brotli_decompressor::Decompressor;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use ruzstd::decoding::StreamingDecoder;
 use std::io::Read;
 
 /// Maximum bytes of a response body, compressed or not; longer ones are refused.
@@ -22,7 +24,7 @@ pub(crate) enum UnpackError {
     #[error("is longer than {} MiB", LONGEST_BODY >> 20)]
     TooLong,
     /// The compression is not supported.
-    #[error("is compressed with {packing}, which ragcheck does not read (it reads gzip and deflate)")]
+    #[error("is compressed with {packing}, which ragcheck does not read (it reads gzip, deflate, br and zstd)")]
     Unknown {
         /// Value of the header.
         packing: String,
@@ -35,29 +37,47 @@ pub(crate) enum UnpackError {
 /// # Errors
 /// [`UnpackError`] if the body is broken, too long, or of an unsupported compression.
 pub(crate) fn unpack(bytes: Vec<u8>, headers: &[(String, String)]) -> Result<Vec<u8>, UnpackError> {
+    unpack_within(LONGEST_BODY, bytes, headers)
+}
+
+/// [`unpack`] for at most `longest` bytes.
+///
+/// # Errors
+/// As for [`unpack`].
+pub(crate) fn unpack_within(
+    longest: usize,
+    bytes: Vec<u8>,
+    headers: &[(String, String)],
+) -> Result<Vec<u8>, UnpackError> {
     let packing = headers.iter().find(|(name, _)| name == "content-encoding").map(|(_, value)| value.trim());
-    let broken = |packing: &'static str| move |message: String| UnpackError::Broken { packing, message };
+    let bounded = |packing: &'static str, packed: &mut dyn Read| bounded(longest, packing, packed);
     if bytes.starts_with(&[0x1f, 0x8b]) {
-        return bounded(MultiGzDecoder::new(&bytes[..]), broken("gzip"));
+        return bounded("gzip", &mut MultiGzDecoder::new(&bytes[..]));
     }
     let text = std::str::from_utf8(&bytes).is_ok();
     match packing.map(str::to_ascii_lowercase).as_deref() {
-        Some("deflate") if !text => match bounded(ZlibDecoder::new(&bytes[..]), broken("deflate")) {
-            Err(UnpackError::Broken { .. }) => bounded(DeflateDecoder::new(&bytes[..]), broken("deflate")),
+        Some("deflate") if !text => match bounded("deflate", &mut ZlibDecoder::new(&bytes[..])) {
+            Err(UnpackError::Broken { .. }) => bounded("deflate", &mut DeflateDecoder::new(&bytes[..])),
             read => read,
         },
-        Some(other) if !matches!(other, "" | "identity" | "gzip" | "deflate") && !text => {
+        Some("br") if !text => bounded("br", &mut Decompressor::new(&bytes[..], 4096)),
+        Some("zstd") if !text => match StreamingDecoder::new(&bytes[..]) {
+            Ok(mut decoder) => bounded("zstd", &mut decoder),
+            Err(why) => Err(UnpackError::Broken { packing: "zstd", message: why.to_string() }),
+        },
+        Some(other) if !matches!(other, "" | "identity" | "gzip" | "deflate" | "br" | "zstd") && !text => {
             Err(UnpackError::Unknown { packing: printable(other, 40) })
         }
-        _ if bytes.len() > LONGEST_BODY => Err(UnpackError::TooLong),
+        _ if bytes.len() > longest => Err(UnpackError::TooLong),
         _ => Ok(bytes),
     }
 }
 
-fn bounded(packed: impl Read, broken: impl Fn(String) -> UnpackError) -> Result<Vec<u8>, UnpackError> {
+fn bounded(longest: usize, packing: &'static str, packed: &mut dyn Read) -> Result<Vec<u8>, UnpackError> {
+    let broken = |why: std::io::Error| UnpackError::Broken { packing, message: printable(&why.to_string(), 200) };
     let mut bytes = Vec::new();
-    packed.take(LONGEST_BODY as u64 + 1).read_to_end(&mut bytes).map_err(|why| broken(why.to_string()))?;
-    if bytes.len() > LONGEST_BODY { Err(UnpackError::TooLong) } else { Ok(bytes) }
+    packed.take(longest as u64 + 1).read_to_end(&mut bytes).map_err(broken)?;
+    if bytes.len() > longest { Err(UnpackError::TooLong) } else { Ok(bytes) }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod exchanges;
 mod hostile;
 mod hybrid;
 mod published;
+mod recorders;
 mod retrieval;
 mod trajectories;
 mod vcr;

@@ -215,7 +215,9 @@ const FOREIGN: &str = r#"interactions:
     body: {string: '{"id": "1", "choices": []}'}
     headers: {Content-Type: [application/json], Set-Cookie: [planted0451]}
     status: {code: 200, message: OK}
-- request: {body: 'user=planted', headers: {}, method: POST, uri: 'https://models.example/login'}
+- request: {body: 'user=planted', headers: {}, method: POST, uri: 'https://models.example/v1/chat/completions'}
+  response: {body: {string: ''}, headers: {}, status: {code: 204, message: No Content}}
+- request: {body: 'grant=x&api_key=sk-plantedplantedplanted0451', headers: {}, method: POST, uri: 'https://models.example/login'}
   response: {body: {string: ''}, headers: {}, status: {code: 204, message: No Content}}
 version: 1
 "#;
@@ -230,12 +232,23 @@ fn a_foreign_cassette_becomes_a_lane_without_its_secrets_and_what_is_left_out_is
     let outcome = project.run(&import);
     outcome.expect_code(3);
     let lane = "fixtures/cassettes/theirs/test-login-a/external.base.1.yaml";
-    assert!(outcome.stdout.contains(&format!("vcr/Test_Login[a].yaml: 1 exchange -> {lane}\n")), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("1 exchange imported; 0 of 3 files whole"), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains(&format!("vcr/Test_Login[a].yaml: 2 exchanges of VCR.py -> {lane}\n")),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stdout.contains("2 exchanges imported, 1 exchange left out; 0 of 3 files whole"),
+        "{}",
+        outcome.stdout
+    );
     for words in [
-        "vcr/Test_Login[a].yaml: interaction 2 not imported: the body of the request is no JSON document",
-        "vcr/broken.yaml: not imported: not YAML",
-        "vcr/unlike.json: not imported: not a VCR.py cassette",
+        "vcr/Test_Login[a].yaml: interaction 2 (line 11) not imported: the body of the request is no JSON document",
+        "vcr/broken.yaml: not imported: not YAML: line 1",
+        "vcr/unlike.json: not imported: not a recording of VCR.py: no `interactions` in it",
+        "note: headers of requests are left out: method, path and body are matched (2 exchanges)",
+        "left out: 1 exchange: the body of the request is no JSON document",
+        "left out: 2 files that could not be read, named above",
     ] {
         assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
     }

@@ -302,13 +302,14 @@ fn a_circle_of_siblings_would_be_seen_in_every_spelling() {
 }
 
 /// Words of the recordings' own format, of messages and of other formats, by file, that a dialect uses too.
-const OWN_WORDS: [(&str, &[&str]); 7] = [
+const OWN_WORDS: [(&str, &[&str]); 8] = [
     ("", &["model"]),
     ("body", &["text"]),
     ("delta", &["conversation", "messages"]),
     ("difference", &["id", "input", "text"]),
     ("format", &["model", "system", "tools"]),
-    ("vcr", &["content"]),
+    ("foreign::har", &["content", "text"]),
+    ("foreign::vcr_py", &["content"]),
     ("sse", &["id"]),
 ];
 

@@ -59,6 +59,7 @@ mod project;
 mod prompt_texts;
 mod react;
 mod recorded_knowledge;
+mod recorders;
 mod registries;
 mod runs;
 mod sample;

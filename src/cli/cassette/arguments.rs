@@ -19,14 +19,13 @@ pub(crate) enum CassetteCommand {
     /// Compute keys anew after a change of the matching profiles, from the stored requests, and add the `end:` line that
     /// recordings of format 1 lack; sends nothing.
     Rekey(Rekey),
-    /// Make cassettes of what another recorder wrote.
+    /// Make cassettes of what another recorder wrote: VCR.py, Ruby VCR, go-vcr, HAR, httprr.
     Import(Import),
     /// Send a sample of recorded requests to today's providers and compare the shapes of the answers; exit code 1 when
     /// members came, went or changed their type.
     Diff(Diff),
 }
 
-/// Formats of other recorders.
 impl CassetteCommand {
     /// The reports that it was asked to write.
     pub(crate) fn reports(&self) -> &[ReportFile] {
@@ -34,10 +33,19 @@ impl CassetteCommand {
     }
 }
 
+/// Formats of other recorders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Foreign {
     /// VCR.py, in YAML or JSON.
     Vcr,
+    /// Ruby VCR, in YAML or JSON.
+    VcrRuby,
+    /// go-vcr, versions 1 to 4.
+    GoVcr,
+    /// HAR, of browsers and of Polly.
+    Har,
+    /// httprr of Go projects, also compressed with gzip.
+    Httprr,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -78,12 +86,12 @@ pub(crate) struct Rekey {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Import {
-    /// Files, and folders with the YAML and JSON files right in them.
+    /// Files, and folders with all .yaml, .yml, .json, .har, .httprr and .gz files below them.
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
-    /// The recorder that wrote them.
+    /// The format of the files; without it, the content of each file shows it.
     #[arg(long, value_enum)]
-    pub format: Foreign,
+    pub format: Option<Foreign>,
     /// The scenario below whose name the cassettes are put; each file becomes a case of it, for a scenario of that name with
     /// `flow: external` to replay.
     #[arg(long, value_name = "NAME", default_value = "imported")]

@@ -1,15 +1,16 @@
 //! `ragcheck cassette import`: imports cassettes of other recorders, redacted, one lane per file.
 
-use super::arguments::Import;
+use super::arguments::{Foreign, Import};
 use crate::cassette::Redactor;
+use crate::cassette::foreign::{Format, Refused};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::cli::select::{current_folder, variables};
 use crate::scenario;
-use crate::suite::recordings::{self, CaseNames, is_name, known_secrets};
+use crate::suite::recordings::{self, CaseNames, ImportError, is_name, known_secrets};
 use crate::trace::text::plural;
 use crate::trace::text::quote;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Runs `ragcheck cassette import`.
 ///
@@ -28,35 +29,72 @@ pub(super) fn run(given: &Import) -> Result<Exit, Problem> {
     let _alone = recordings::lock("cassette import")?;
     let redactor = Redactor::new(known_secrets(&project, variables(given.env_file.as_deref())?));
     let folder = root.join(&project.cassettes);
-    let (mut names, mut whole, mut exchanges, mut losses) = (CaseNames::default(), 0, 0, BTreeSet::new());
-    let files = recordings::import_files(&given.paths)?;
+    let (mut names, mut whole, mut exchanges) = (CaseNames::default(), 0, 0);
+    let (mut losses, mut left_out) = (BTreeMap::<_, usize>::new(), BTreeMap::<String, usize>::new());
+    let mut leave_out = |shown: &str, format: Format, refused: &[Refused]| {
+        for Refused { number, line, why } in refused {
+            let line = if *line > 0 { format!(" (line {line})") } else { String::new() };
+            output::remark(&format!("{shown}: {} {number}{line} not imported: {why}", format.item()));
+            *left_out.entry(why.to_string()).or_default() += 1;
+        }
+    };
+    let (files, others) = recordings::import_files(&given.paths)?;
+    let mut unread = 0;
     for file in &files {
         let shown = quote(&file.display().to_string(), 400);
         let case = names.name(file);
         let target = recordings::Import { folder: &folder, scenario: &given.scenario, case: &case };
-        match recordings::import(file, target, &redactor) {
-            Err(why) => output::remark(&format!("{shown}: not imported: {why}")),
+        match recordings::import(file, given.format.map(format), target, &redactor) {
+            Err(why) => {
+                output::remark(&format!("{shown}: not imported: {why}"));
+                match &why {
+                    ImportError::Refused(format, refused) => leave_out(&shown, *format, refused),
+                    _ => unread += 1,
+                }
+            }
             Ok((imported, path)) => {
                 let path = path.strip_prefix(&here).unwrap_or(&path).display().to_string();
                 let count = imported.exchanges.len();
-                output::result(&format!("{shown}: {} -> {path}\n", plural(count, "exchange")));
+                let recorder = imported.format.name();
+                output::result(&format!("{shown}: {} of {recorder} -> {path}\n", plural(count, "exchange")));
                 let foreign = imported.exchanges.iter().filter(|exchange| exchange.service == "other").count();
                 if foreign > 0 {
                     output::remark(&format!("{shown}: {foreign} of them of no dialect known here: matched exactly"));
                 }
-                for (number, why) in &imported.refused {
-                    output::remark(&format!("{shown}: interaction {number} not imported: {why}"));
-                }
+                leave_out(&shown, imported.format, &imported.refused);
                 exchanges += count;
-                losses.extend(imported.losses);
+                imported.losses.into_iter().for_each(|(loss, count)| *losses.entry(loss).or_default() += count);
                 whole += usize::from(imported.refused.is_empty());
             }
         }
     }
-    for loss in losses {
-        output::remark(&format!("note: {loss}"));
+    for (loss, count) in losses {
+        output::remark(&format!("note: {loss} ({})", plural(count, "exchange")));
     }
+    for (why, count) in &left_out {
+        output::remark(&format!("left out: {}: {why}", plural(*count, "exchange")));
+    }
+    if unread > 0 {
+        output::remark(&format!("left out: {} that could not be read, named above", plural(unread, "file")));
+    }
+    if others > 0 {
+        output::remark(&format!("passed over: {} with names of no recording", plural(others, "other file")));
+    }
+    let refused = match left_out.values().sum() {
+        0 => String::new(),
+        refused => format!(", {} left out", plural(refused, "exchange")),
+    };
     let (exchanges, files_words) = (plural(exchanges, "exchange"), plural(files.len(), "file"));
-    output::result(&format!("{exchanges} imported; {whole} of {files_words} whole\n"));
+    output::result(&format!("{exchanges} imported{refused}; {whole} of {files_words} whole\n"));
     Ok(if whole == files.len() { Exit::Passed } else { Exit::Incomplete })
+}
+
+fn format(given: Foreign) -> Format {
+    match given {
+        Foreign::Vcr => Format::VcrPy,
+        Foreign::VcrRuby => Format::VcrRuby,
+        Foreign::GoVcr => Format::GoVcr,
+        Foreign::Har => Format::Har,
+        Foreign::Httprr => Format::Httprr,
+    }
 }

@@ -21,7 +21,7 @@ pub(crate) use error::{Problem, ReadError};
 pub(crate) use node::{Kind, Node, Scalar, Style};
 pub(crate) use own_style::parse as parse_own_style;
 pub(crate) use place::{Focus, Place, Step};
-pub(crate) use tree::parse;
+pub(crate) use tree::{parse, parse_only};
 pub(crate) use typed::read;
 pub(crate) use write::{fits, write};
 

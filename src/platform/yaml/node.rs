@@ -39,6 +39,8 @@ pub(crate) enum Style {
     Quoted,
     /// A block of lines.
     Block,
+    /// Base64, in any of these spellings, with the tag `!!binary` or `!binary`.
+    Binary,
 }
 
 /// Meaning of a scalar.
@@ -54,6 +56,19 @@ impl<'a> Node<'a> {
     /// A value that does not come from YAML text.
     pub(crate) fn new(place: Place, kind: Kind<'a>) -> Self {
         Self { place, kind }
+    }
+
+    /// A JSON value, all of it at one place.
+    pub(crate) fn of_json(value: &'a Value, place: Place) -> Self {
+        let text = |text: &'a str| Kind::Scalar(Cow::Borrowed(text), Style::Quoted);
+        let pair = |(key, value): (&'a String, &'a Value)| (Self::new(place, text(key)), Self::of_json(value, place));
+        let kind = match value {
+            Value::String(string) => text(string),
+            Value::Array(items) => Kind::List(items.iter().map(|item| Self::of_json(item, place)).collect()),
+            Value::Object(pairs) => Kind::Map(pairs.iter().map(pair).collect()),
+            word => Kind::Scalar(Cow::Owned(word.to_string()), Style::Plain),
+        };
+        Self::new(place, kind)
     }
 
     /// Items of an unshared list.
@@ -97,6 +112,14 @@ impl<'a> Node<'a> {
     pub(crate) fn text(&self) -> Option<&str> {
         match self.scalar() {
             Some(Scalar::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Base64 that is tagged as such.
+    pub(crate) fn binary(&self) -> Option<&str> {
+        match self.kind() {
+            Kind::Scalar(text, Style::Binary) => Some(text),
             _ => None,
         }
     }

@@ -15,6 +15,9 @@ use std::rc::Rc;
 /// Maximum nesting depth.
 const DEPTH: usize = 200;
 
+/// An event of the parser with its position.
+type Parsed<'t> = Result<(Event<'t>, Span), granit::ScanError>;
+
 /// A list or map that has not ended.
 struct Open {
     place: Place,
@@ -34,16 +37,36 @@ enum OpenKind {
 /// # Errors
 /// [`ReadError`] if it is not YAML, is empty, or is too deep or too large.
 pub(crate) fn parse(text: &str) -> Result<Node<'static>, ReadError> {
-    let most = text.len() + 1_000;
+    document(&mut Parser::new_from_str(text), text.len() + 1_000)
+}
+
+/// Parses `text`, which holds one document.
+///
+/// # Errors
+/// As [`parse`], and if anything follows the document.
+pub(crate) fn parse_only(text: &str) -> Result<Node<'static>, ReadError> {
+    let mut parser = Parser::new_from_str(text);
+    let node = document(&mut parser, text.len() + 1_000)?;
+    for event in parser {
+        let (event, span) = event.map_err(syntax)?;
+        if matches!(event, Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..) | Event::Alias(_)) {
+            return Err(ReadError { problem: Problem::SeveralDocuments, place: Some(begin(&span)) });
+        }
+    }
+    Ok(node)
+}
+
+/// The next document, of at most `most` nodes.
+fn document<'t>(parser: &mut impl Iterator<Item = Parsed<'t>>, most: usize) -> Result<Node<'static>, ReadError> {
     let mut open: Vec<Open> = Vec::new();
     let mut anchors: BTreeMap<usize, (Rc<Node<'static>>, usize)> = BTreeMap::new();
-    for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| {
-            let (line, column) = (error.marker().line(), error.marker().col());
-            ReadError { problem: Problem::Syntax(error.info()), place: Some(at(line, column, 1)) }
-        })?;
+    for event in parser {
+        let (event, span) = event.map_err(syntax)?;
         let (anchor, mut nodes, mut done) = match event {
-            Event::Scalar(value, style, anchor, _) => (anchor, 1, scalar(value.into_owned(), style, &span)),
+            Event::Scalar(value, style, anchor, tag) => {
+                let binary = tag.is_some_and(|tag| tag.suffix() == "binary");
+                (anchor, 1, scalar(value.into_owned(), style, binary, &span))
+            }
             Event::Alias(anchor) => {
                 let Some((node, nodes)) = anchors.get(&anchor) else {
                     let problem = Problem::Syntax("an alias stands inside its own anchor".into());
@@ -99,6 +122,11 @@ pub(crate) fn parse(text: &str) -> Result<Node<'static>, ReadError> {
     Err(ReadError { problem: Problem::Empty, place: None })
 }
 
+fn syntax(error: granit::ScanError) -> ReadError {
+    let (line, column) = (error.marker().line(), error.marker().col());
+    ReadError { problem: Problem::Syntax(error.info()), place: Some(at(line, column, 1)) }
+}
+
 fn begin(span: &Span) -> Place {
     at(span.start.line(), span.start.col(), 1)
 }
@@ -108,10 +136,11 @@ fn at(line: usize, column: usize, length: usize) -> Place {
     Place { line: line.max(1) as u32, column: column as u32 + 1, length: length as u32 }
 }
 
-fn scalar(text: String, style: ScalarStyle, span: &Span) -> Node<'static> {
+fn scalar(text: String, style: ScalarStyle, binary: bool, span: &Span) -> Node<'static> {
     let one_line = span.end.line() == span.start.line();
     let length = if one_line { span.end.col().saturating_sub(span.start.col()).max(1) } else { usize::from(u16::MAX) };
     let style = match style {
+        _ if binary => Style::Binary,
         ScalarStyle::Plain => Style::Plain,
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
         _ => Style::Block,
@@ -127,6 +156,21 @@ mod tests {
     #[test]
     fn nesting_without_end_is_refused() {
         assert_eq!(parse(&"- ".repeat(300)).expect_err("too deep").problem, Problem::TooLarge);
+    }
+
+    #[test]
+    fn bytes_are_told_from_text_and_a_second_document_is_refused_where_there_must_be_one() {
+        let text = "a: !!binary aGk=\nb: !binary |-\n  aGk=\nc: aGk=\n";
+        let node = parse_only(text).expect("YAML");
+        let binary = ["a", "b", "c"].map(|key| node.get(key).and_then(Node::binary).map(str::trim));
+        assert_eq!(binary, [Some("aGk="), Some("aGk="), None]);
+        assert_eq!(node.get("a").and_then(Node::text), Some("aGk="));
+        let error = parse_only(&format!("{text}---\nd: 1\n")).expect_err("a second document");
+        assert_eq!((error.problem, error.place.map(|place| place.line)), (Problem::SeveralDocuments, Some(6)));
+        assert!(matches!(
+            parse_only("a: 1\n---\n[").expect_err("no YAML").problem,
+            Problem::SeveralDocuments | Problem::Syntax(_)
+        ));
     }
 
     #[test]

@@ -203,7 +203,7 @@ impl<'r> Filling<'r> {
                 // `null` and `~` are words here: only an empty cell means no value.
                 Some(if plain.is_null() { quoted(text, place) } else { plain })
             }
-            (Some(CellValue::Json(value)), _) => Some(of_json(value, place)),
+            (Some(CellValue::Json(value)), _) => Some(Node::of_json(value, place)),
         };
         if node.is_none() {
             self.gaps.push(Gap { column, place, template });
@@ -249,16 +249,4 @@ impl<'r> Filling<'r> {
 
 fn quoted(text: &str, place: Place) -> Node<'_> {
     Node::new(place, Kind::Scalar(Cow::Borrowed(text), Style::Quoted))
-}
-
-fn of_json(value: &Value, place: Place) -> Node<'_> {
-    let kind = match value {
-        Value::String(text) => Kind::Scalar(Cow::Borrowed(text), Style::Quoted),
-        Value::Array(items) => Kind::List(items.iter().map(|item| of_json(item, place)).collect()),
-        Value::Object(pairs) => {
-            Kind::Map(pairs.iter().map(|(key, value)| (quoted(key, place), of_json(value, place))).collect())
-        }
-        word => Kind::Scalar(Cow::Owned(word.to_string()), Style::Plain),
-    };
-    Node::new(place, kind)
 }

@@ -1,12 +1,15 @@
-//! Imports a cassette of another recorder, redacted.
+//! Imports recordings of other recorders, redacted.
 
 use super::FileError;
-use crate::cassette::{self, Cassette, CassetteError, Header, Imported, Redactor, Refusal, Route, VcrError};
+use super::files::walk;
+use crate::cassette::foreign::{self, ForeignError, Format, Imported, Refused, Route};
+use crate::cassette::{self, Cassette, CassetteError, Header, Redactor};
 use crate::knowledge::known_profile;
-use crate::platform::files;
+use crate::platform::files::{self, Entry};
 use crate::provider::EXACT;
 use crate::provider::wire::route;
-use crate::transport::Service;
+use crate::transport::{Service, raw};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -27,15 +30,15 @@ pub(crate) enum ImportError {
         /// Case name.
         case: String,
     },
-    /// It is not a cassette of that recorder.
+    /// It is not a recording that is known.
     #[error(transparent)]
-    Foreign(#[from] VcrError),
+    Foreign(#[from] ForeignError),
     /// It is empty.
-    #[error("it holds no interaction")]
-    Empty,
-    /// None of its interactions can be imported; this is the reason for the first.
-    #[error("{0}")]
-    Refused(Refusal),
+    #[error("it is a recording of {} without any {}", .0.name(), .0.item())]
+    Empty(Format),
+    /// None of its exchanges can be imported.
+    #[error("none of its exchanges can be imported")]
+    Refused(Format, Vec<Refused>),
     /// The cassette cannot be written.
     #[error(transparent)]
     Unwritable(#[from] CassetteError),
@@ -52,20 +55,30 @@ pub(crate) struct Import<'a> {
     pub case: &'a str,
 }
 
-/// Imports a VCR.py cassette; returns the imported exchanges and the new file.
+/// Imports a file of the format that is asked for, or else of the one that it has; returns the imported exchanges and
+/// the new file.
 ///
 /// # Errors
 /// If the file cannot be read or has nothing to import, or a recording of that name exists.
-pub(crate) fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Result<(Imported, PathBuf), ImportError> {
-    let text = files::read_to_string(file).map_err(ImportError::Unreadable)?;
+pub(crate) fn import(
+    file: &Path,
+    format: Option<Format>,
+    target: Import<'_>,
+    redactor: &Redactor,
+) -> Result<(Imported, PathBuf), ImportError> {
+    let bytes = files::read(file).map_err(ImportError::Unreadable)?;
     let path = cassette::path(target.folder, target.scenario, target.case, &LANE);
     if path.exists() {
         return Err(ImportError::Present { scenario: target.scenario.to_owned(), case: target.case.to_owned() });
     }
-    let mut imported = cassette::import_vcr(&text, &routed, redactor)?;
+    let mut imported = foreign::import(&bytes, format, &routed, redactor)?;
     if imported.exchanges.is_empty() {
-        let why = imported.refused.into_iter().next();
-        return Err(why.map_or(ImportError::Empty, |(_, why)| ImportError::Refused(why)));
+        let (format, refused) = (imported.format, imported.refused);
+        return Err(if refused.is_empty() {
+            ImportError::Empty(format)
+        } else {
+            ImportError::Refused(format, refused)
+        });
     }
     let header = Header {
         scenario: target.scenario.to_owned(),
@@ -73,7 +86,7 @@ pub(crate) fn import(file: &Path, target: Import<'_>, redactor: &Redactor) -> Re
         lane: LANE.to_owned(),
         recorded_at: imported.recorded_at.unwrap_or(jiff::Timestamp::UNIX_EPOCH),
         recorded_from: imported.recorded_from.clone(),
-        recorder: format!("VCR.py, imported by ragcheck {}", env!("CARGO_PKG_VERSION")),
+        recorder: format!("{}, imported by ragcheck {}", imported.format.name(), env!("CARGO_PKG_VERSION")),
         knowledge: String::new(),
         seed: 0,
         subject: String::new(),
@@ -99,34 +112,38 @@ fn routed(url: &str) -> Route {
     match route::route(url) {
         Some((dialect, path)) => {
             let service = if dialect.searches() { Service::Search } else { Service::Model };
-            Route { service: service.as_str().into(), profile: dialect.profile(), path }
+            Route { service: service.as_str().into(), profile: dialect.profile(), path, document: None }
         }
-        None => Route { service: "other".into(), profile: &EXACT, path: route::path(url) },
+        None => Route { service: "other".into(), profile: &EXACT, path: route::path(url), document: Some(raw::packed) },
     }
 }
 
-/// Files at these paths, sorted; a folder stands for the YAML and JSON files directly in it.
+/// File name endings of recordings: what a folder has besides is passed over.
+const ENDINGS: [&str; 6] = ["gz", "har", "httprr", "json", "yaml", "yml"];
+
+/// Files at these paths, and in folders all below them that end like recordings do, sorted; and how many other files
+/// these folders have. Links below a folder are not followed, and `.git` is passed over.
 ///
 /// # Errors
 /// If a path does not exist or cannot be read.
-pub(crate) fn import_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
-    let mut found = Vec::new();
+pub(crate) fn import_files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, usize), FileError> {
+    let (mut found, others) = (Vec::new(), Cell::new(0));
+    let below = |entry: &Entry| {
+        if entry.is_folder {
+            return Ok(!entry.path.ends_with(".git"));
+        }
+        let ends =
+            entry.path.extension().is_some_and(|end| ENDINGS.iter().any(|ending| end.eq_ignore_ascii_case(ending)));
+        let taken = ends && entry.path.symlink_metadata()?.is_file();
+        others.set(others.get() + usize::from(!taken));
+        Ok(taken)
+    };
     for path in paths {
-        let unreadable = |error| FileError::Read { path: path.clone(), error };
-        if !path.is_dir() {
-            files::metadata(path).map_err(unreadable)?;
-            found.push(path.clone());
-            continue;
-        }
-        for files::Entry { path: entry, .. } in files::entries(path).map_err(unreadable)? {
-            if entry.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json") {
-                found.push(entry);
-            }
-        }
+        walk(path, &below, &mut found)?;
     }
     found.sort();
     found.dedup();
-    Ok(found)
+    Ok((found, others.get()))
 }
 
 /// Unique case names for files.

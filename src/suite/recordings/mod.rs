@@ -31,7 +31,7 @@ mod writable;
 
 pub(crate) use diff::{DiffError, ServiceDiff, diff};
 pub(crate) use files::{CassetteFile, cassettes};
-pub(crate) use import::{CaseNames, Import, import, import_files, is_name};
+pub(crate) use import::{CaseNames, Import, ImportError, import, import_files, is_name};
 pub(crate) use lock::lock;
 pub(crate) use refresh::{Refresh, RefreshCost, refresh};
 pub(crate) use rekey::rekey;
