@@ -177,7 +177,9 @@ impl<'p> Evaluator<'p> {
         if self.trials.verdict(place).is_some() {
             return Err(EvaluationError::Twice(trial.id));
         }
-        if let Some(noted) = evidence.noted_verdict.as_ref().filter(|noted| **noted != result.verdict.as_str()) {
+        // A trial in ERROR has no verdict that could have changed.
+        let noted = evidence.noted_verdict.as_ref().filter(|_| error.is_none());
+        if let Some(noted) = noted.filter(|noted| **noted != result.verdict.as_str()) {
             self.changed.insert(place, (noted.clone(), result.verdict));
         }
         self.trials.put(place, result);
