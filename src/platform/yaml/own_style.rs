@@ -9,7 +9,11 @@ use super::place::Place;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
-/// Parses a document in the writer's style; entries named in `skip` become [`Kind::Skipped`].
+/// Indentation of the entries of an item in a list at the top level.
+const ITEM: usize = 4;
+
+/// Parses a document in the writer's style; entries named in `skip` become [`Kind::Skipped`] in the items of lists at the
+/// top level, and nowhere else: what services and people name may have these names too.
 ///
 /// `None` means that the style differs, never that the document is broken.
 pub(crate) fn parse<'a>(text: &'a str, skip: &[&str]) -> Option<Node<'a>> {
@@ -94,7 +98,7 @@ impl<'a> Reader<'a, '_> {
             }
             let offset = indent + content.len() - rest.len();
             let key_line = self.lines.number;
-            let node = if self.skip.contains(&key.as_ref()) {
+            let node = if indent == ITEM && self.skip.contains(&key.as_ref()) {
                 self.pass_over(indent);
                 at(offset, Kind::Skipped, key_line)
             } else {
