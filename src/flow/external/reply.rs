@@ -47,6 +47,11 @@ pub(crate) struct Unread {
     pub(super) failed: bool,
 }
 
+/// An error that the agent put into its reply, as it says it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+struct Told(String);
+
 /// The body of a reply, null if it is no JSON or too long for a trace.
 pub(super) fn document(response: &HttpResponse) -> Value {
     let read = || serde_json::from_slice(&response.body).ok();
@@ -87,7 +92,7 @@ fn plain(response: &HttpResponse) -> Option<String> {
 
 /// The text of lines such as `0:"piece"`, which the AI SDK sent before its version 5, or the error that they end with;
 /// `None` for other texts.
-fn ai_sdk_lines(text: &str) -> Option<Result<String, String>> {
+fn ai_sdk_lines(text: &str) -> Option<Result<String, Told>> {
     let (mut out, mut error) = (None, None);
     for line in text.lines().filter(|line| !line.is_empty()) {
         let (kind, value) = line.split_once(':').filter(|(kind, _)| kind.len() == 1)?;
@@ -97,7 +102,7 @@ fn ai_sdk_lines(text: &str) -> Option<Result<String, String>> {
                 out.get_or_insert_with(String::new).push_str(value.as_str()?);
                 error = None;
             }
-            "3" => error = Some(value.to_string()),
+            "3" => error = Some(Told(value.to_string())),
             _ => {}
         }
     }
@@ -108,7 +113,7 @@ fn ai_sdk_lines(text: &str) -> Option<Result<String, String>> {
 ///
 /// # Errors
 /// The error event after which no text came; `None` if there is neither.
-fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<String>> {
+fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<Told>> {
     let mut reader = sse::Reader::new();
     let mut events = reader.push(body).map_err(|_| None)?;
     // A stream that ends without a blank line has an event left.
@@ -118,7 +123,7 @@ fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<String
     for event in events.iter().filter(|event| event.data.trim() != "[DONE]") {
         let read = serde_json::from_str::<Value>(&event.data);
         if event.name.as_deref() == Some("error") || read.as_ref().is_ok_and(is_error) {
-            text.error = Some(event.data.clone());
+            text.error = Some(Told(event.data.clone()));
             continue;
         }
         match read {
@@ -179,7 +184,7 @@ struct Text {
     place: Place,
     text: Option<String>,
     /// The error event after the last piece.
-    error: Option<String>,
+    error: Option<Told>,
 }
 
 impl Text {
@@ -201,7 +206,7 @@ impl Text {
         text.push_str(piece);
     }
 
-    fn whole(self) -> Result<String, Option<String>> {
+    fn whole(self) -> Result<String, Option<Told>> {
         let text = self.text.filter(|text| !text.trim().is_empty());
         if self.error.is_some() { Err(self.error) } else { text.ok_or(None) }
     }
@@ -215,7 +220,7 @@ fn unread(response: &HttpResponse, why: &str) -> Unread {
 }
 
 /// The agent says that it failed.
-fn failed(response: &HttpResponse, said: &str) -> Unread {
+fn failed(response: &HttpResponse, Told(said): &Told) -> Unread {
     let said = format!("it says: {}", secrets::beginning(said.trim(), SHOWN));
     Unread { said, failed: true, ..unread(response, "ends with an error") }
 }

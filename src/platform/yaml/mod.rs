@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn only_the_part_itself_is_passed_over_and_nothing_else_of_that_name() {
-        let named = json!({"skip": {"a": [1]}, "list": [{"keep": {"skip": "kept", "json": {"skip": [2]}}, "skip": "gone"}]});
+        let named =
+            json!({"skip": {"a": [1]}, "list": [{"keep": {"skip": "kept", "json": {"skip": [2]}}, "skip": "gone"}]});
         let text = write(&named);
         let node = parse_own_style(&text, &["skip"]).expect("our own style");
         assert_eq!(node.get("skip").map(Node::to_value), Some(json!({"a": [1]})));
