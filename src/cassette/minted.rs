@@ -204,12 +204,22 @@ fn shape(one: &str, other: &str) -> String {
         return r"[0-9A-Za-z_.:+-]+".to_owned();
     }
     let mut joined = between(one).into_iter();
+    // Parts of one id are of one kind: that two hexadecimal ones hold digits alone is chance.
+    let pairs = || ours.iter().zip(&theirs).filter(|(ours, theirs)| ours != theirs);
+    let hex = pairs().all(|(ours, theirs)| is_hex(ours) && is_hex(theirs))
+        && pairs().any(|(ours, theirs)| [ours, theirs].iter().any(|part| part.contains(char::is_alphabetic)));
     let mut out = String::new();
+    let mut before = None;
     for (ours, theirs) in ours.iter().zip(&theirs) {
-        out.push_str(&part(ours, theirs));
-        out.extend(joined.next().map(|join| escape(&join.to_string()).replace("\\-", "-")));
+        out.push_str(&part(ours, theirs, hex, before == Some('.')));
+        before = joined.next();
+        out.extend(before.map(|join| escape(&join.to_string()).replace("\\-", "-")));
     }
     out
+}
+
+fn is_hex(part: &str) -> bool {
+    part.chars().all(|letter| letter.is_ascii_hexdigit() && !letter.is_ascii_uppercase())
 }
 
 /// An expression for a date: names of months vary, and days have one digit or two where they stand beside a name.
@@ -225,17 +235,19 @@ fn dated(value: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn part(one: &str, other: &str) -> String {
+/// An expression for one part; `hex` if the value is hexadecimal, `fraction` if the part follows a point: it has as many
+/// digits as it needs.
+fn part(one: &str, other: &str, hex: bool, fraction: bool) -> String {
     let both = |test: fn(char) -> bool| one.chars().all(test) && other.chars().all(test);
     let length = one.chars().count();
-    let times = if length == other.chars().count() { format!("{{{length}}}") } else { "+".to_owned() };
+    let times = if length == other.chars().count() && !fraction { format!("{{{length}}}") } else { "+".to_owned() };
     if one.is_empty() && other.is_empty() {
         String::new()
     } else if one == other && both(char::is_alphabetic) {
         escape(one)
-    } else if both(|letter| letter.is_ascii_digit()) {
+    } else if both(|letter| letter.is_ascii_digit()) && !hex {
         format!(r"\d{times}")
-    } else if both(|letter| letter.is_ascii_hexdigit() && !letter.is_ascii_uppercase()) {
+    } else if is_hex(one) && is_hex(other) {
         format!("[0-9a-f]{times}")
     } else {
         // How many letters a word of unknown kind has is chance.
@@ -330,6 +342,24 @@ mod tests {
                     "{text}: {expression}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn an_expression_finds_later_values_too_whose_digits_and_length_differ_by_chance() {
+        for (one, other, later) in [
+            (
+                "request 12345678-1111-4444-9999-0123456789ab",
+                "request 87654321-2222-4333-8888-9876543210aa",
+                "request 5a61e801-dd7b-47f8-8613-8bd05f8a5663",
+            ),
+            ("asked at 1795486781.373799", "asked at 1795486782.776822", "asked at 1795486783.5"),
+            ("asked at 10:00:00.123456", "asked at 10:00:01.654321", "asked at 10:00:02.65432"),
+        ] {
+            let found = minted([(&system(one), &system(other))]);
+            let expression = found[0].expression.as_deref().expect("part of a text");
+            let expression = regex::Regex::new(&format!("^{expression}$")).expect("sound");
+            assert!([one, other, later].iter().all(|text| expression.is_match(text)), "{later}: {expression}");
         }
     }
 

@@ -191,6 +191,22 @@ fn what_was_sent_beside_an_earlier_exchange_is_of_its_burst_and_comes_back_so() 
 }
 
 #[test]
+fn members_named_like_the_parts_of_an_exchange_come_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let answer = r#"{"request":{"id":"abc","q":[1,2]},"response":{"x":1},"hits":[{"request":"inner","v":3}]}"#;
+    let body = json!({"model": "m-1", "messages": [], "response": {"format": "json"}, "request": {"u": 2}});
+    let mut cassette = lane();
+    cassette.exchanges = vec![exchange(0, &body, answer)];
+    cassette.header.vars = BTreeMap::from([("request".to_owned(), vec!["R-1042".to_owned()])]);
+    cassette.header.recorded_from.insert("request".to_owned(), "simulator".to_owned());
+    let loaded = saved(&cassette, folder.path());
+    assert_eq!(loaded.header, cassette.header);
+    let Outcome::Response { body: replayed, .. } = &loaded.exchanges[0].outcome else { panic!("no response") };
+    assert_eq!(String::from_utf8_lossy(replayed), answer);
+    assert_eq!(loaded.requests()[0].body, body);
+}
+
+#[test]
 fn every_outcome_comes_back() {
     let mut cassette = lane();
     let (took, after) = (Duration::from_micros(5), Duration::from_micros(6));

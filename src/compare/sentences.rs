@@ -166,7 +166,8 @@ pub(super) fn evidence(summary: &Summary) -> String {
         ("LIVE", _) => format!("from {from}"),
         _ => format!("recorded from {from}"),
     };
-    format!("{mode}, {recorded}{when} (model {models})")
+    let models = if models.is_empty() { models } else { format!(" (model {models})") };
+    format!("{mode}, {recorded}{when}{models}")
 }
 
 /// Warnings about partial runs.

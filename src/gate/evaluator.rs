@@ -177,9 +177,9 @@ impl<'p> Evaluator<'p> {
         if self.trials.verdict(place).is_some() {
             return Err(EvaluationError::Twice(trial.id));
         }
-        // A trial that could not be run came to no verdict that a change of expectations or rules would explain.
-        let changed = |noted: &&String| **noted != result.verdict.as_str() && result.verdict != Verdict::Error;
-        if let Some(noted) = evidence.noted_verdict.as_ref().filter(changed) {
+        // A trial in ERROR has no verdict that could have changed.
+        let noted = evidence.noted_verdict.as_ref().filter(|_| error.is_none());
+        if let Some(noted) = noted.filter(|noted| **noted != result.verdict.as_str()) {
             self.changed.insert(place, (noted.clone(), result.verdict));
         }
         self.trials.put(place, result);

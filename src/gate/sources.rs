@@ -68,7 +68,8 @@ impl Sources {
     pub(super) fn entries(&self) -> Vec<String> {
         let entry = |((mode, from, model), dates): (&(Mode, String, String), &BTreeSet<String>)| {
             let said = say(*mode, from, &dates.iter().map(String::as_str).collect());
-            format!("{said} (model {})", crate::trace::text::quote(model, 80))
+            // Services without a name have the model of each request.
+            if model.is_empty() { said } else { format!("{said} (model {})", crate::trace::text::quote(model, 80)) }
         };
         self.found.iter().map(entry).collect()
     }
@@ -138,5 +139,8 @@ mod tests {
         sources.add(&evidence(Mode::Live, "acme", None));
         assert!(sources.mixed());
         assert_eq!(sources.entries().last().map(String::as_str), Some("LIVE, from acme (model m-1)"));
+        let mut unnamed = Sources::default();
+        unnamed.add(&Evidence { model: String::new(), ..evidence(Mode::Live, "acme", None) });
+        assert_eq!(unnamed.entries(), ["LIVE, from acme"]);
     }
 }

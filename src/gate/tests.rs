@@ -405,6 +405,17 @@ fn a_recording_that_came_to_another_verdict_when_it_was_made_is_named() {
     assert_eq!(same.notes, Vec::<String>::new());
     let one = traces(|place| (place == 3).then_some("FAIL"));
     assert_eq!(one.notes, ["1 recording came to another verdict when recorded: s/a/tool-rag.base.4 (FAIL, now PASS)"]);
+    let mut missed: Vec<_> = (0..8).map(|place| good(&plan, place)).collect();
+    missed[3].evidence.noted_verdict = Some("PASS".to_owned());
+    let (message, cause) = ("cassette miss".to_owned(), "miss".to_owned());
+    missed[3].end = crate::trace::TrialEnd::Error(crate::trace::TrialError {
+        kind: crate::trace::TrialErrorKind::CassetteMiss,
+        message,
+        cause,
+        detail: Vec::new(),
+    });
+    let missed = evaluate(&plan, missed.into_iter().map(Ok)).expect("judged");
+    assert_eq!(missed.notes, Vec::<String>::new(), "a trial in ERROR came to no verdict");
     let all = traces(|_| Some("ERROR"));
     assert!(all.notes[0].starts_with("8 recordings came to another verdict"), "{:?}", all.notes);
     assert!(all.notes[0].ends_with("tool-rag.base.5 (ERROR, now PASS) and 3 more"), "{:?}", all.notes);

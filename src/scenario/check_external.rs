@@ -10,7 +10,7 @@ use crate::settings::expression;
 use crate::settings::{Enforcement, Limits};
 use crate::trace::EXTERNAL;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 impl Checker<'_> {
@@ -180,8 +180,8 @@ impl Checker<'_> {
     fn body(&mut self, body: &Value, at: At<'_>) {
         let flows = self.flows.iter().flat_map(|flow| flow.placeholders.iter().map(|name| (*name).to_owned()));
         let variants = self.scenario.variants.values().map(|variant| &variant.prompts);
-        let prompts = variants.chain([&self.scenario.prompts]).flat_map(BTreeMap::keys);
-        let known: Vec<String> = flows.chain(prompts.map(|name| format!("{PROMPT}{name}"))).collect();
+        let prompts: BTreeSet<&String> = variants.chain([&self.scenario.prompts]).flat_map(BTreeMap::keys).collect();
+        let known: Vec<String> = flows.chain(prompts.iter().map(|name| format!("{PROMPT}{name}"))).collect();
         let mut names = Vec::new();
         placeholders(body, &mut names);
         for name in names.iter().filter(|name| !known.contains(name)) {
@@ -189,9 +189,31 @@ impl Checker<'_> {
             let mistake = Mistake::at(at, "unknown-placeholder", message).on_key();
             self.say(mistake.label(did_you_mean(name, known.iter().map(String::as_str))));
         }
+        let sent: BTreeSet<&str> = names.iter().filter_map(|name| name.strip_prefix(PROMPT)).collect();
+        for name in prompts.iter().filter(|name| sent.contains(name.as_str())) {
+            self.prompt_of_each_variant(name);
+        }
         if !names.iter().any(|name| matches!(name.as_str(), "message" | "messages" | "history")) {
             let mistake = Mistake::at(at, "nothing-said", "the agent would never get the user's words").on_key();
             self.say(mistake.help("put `{{message}}` where the agent expects them"));
+        }
+    }
+
+    /// Reports variants without a prompt that turns carry: the agent would get the name of the placeholder.
+    fn prompt_of_each_variant(&mut self, prompt: &str) {
+        let scenario = self.scenario;
+        if scenario.prompts.contains_key(prompt) {
+            return;
+        }
+        let variants = At::ROOT.key("variants");
+        for (name, variant) in scenario.variants.iter().filter(|(_, variant)| scenario.flow_of(variant) == EXTERNAL) {
+            if !variant.prompts.contains_key(prompt) {
+                let message = format!("`{name}` has no prompt `{prompt}`, which `target.send` sends");
+                let mistake = Mistake::at(variants.key(name), "no-prompt", message).on_key();
+                self.say(mistake.help(format!(
+                    "write `prompts: {{{prompt}: …}}` here, or beside `variants` for all that have none"
+                )));
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Note on the first replay of external agents in a project: their tools really run, in a replay too.
 
 use crate::platform::files;
-use crate::trace::{EXTERNAL, Trace, text};
+use crate::trace::{EXTERNAL, Trace, What, text};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -10,19 +10,22 @@ const SAID: &str = ".tools-act-in-replay";
 /// Maximum number of tools listed.
 const NAMED: usize = 20;
 
-/// Tools that external agents offered to their models.
+/// Tools that the models of external agents were offered and called.
 #[derive(Debug, Default)]
 pub(super) struct ForeignTools(BTreeSet<String>);
 
 impl ForeignTools {
     /// Adds the tools of a trace.
     pub(super) fn add(&mut self, trace: &Trace) {
+        let called = |tool: &&String| {
+            trace.events.iter().any(|event| matches!(&event.what, What::ToolCalled(call) if call.tool == **tool))
+        };
         if trace.lane.flow == EXTERNAL {
-            self.0.extend(trace.offered.iter().flatten().cloned());
+            self.0.extend(trace.offered.iter().flatten().filter(called).cloned());
         }
     }
 
-    /// The note; `None` if no tool was offered, or the marker in `reports` exists.
+    /// The note; `None` if no tool was called, or the marker in `reports` exists.
     pub(super) fn note(&self, reports: &Path) -> Option<String> {
         let said = reports.join(SAID);
         if self.0.is_empty() || said.exists() {

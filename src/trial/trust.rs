@@ -184,7 +184,9 @@ pub(crate) fn may_send(variable: &str, base_url: &str) -> Result<(), Distrust> {
     let no_address = |reason: String| Distrust::Address { reason };
     let url = Url::parse(base_url).map_err(|error| no_address(error.to_string()))?;
     let host = url.host_str().ok_or_else(|| no_address("it names no host".to_owned()))?.to_ascii_lowercase();
-    let with_port = url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+    // Port 0 is that of a process which is not started yet: it differs from run to run.
+    let port = url.port().filter(|port| *port != 0);
+    let with_port = port.map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
     let tied = url.port().is_none()
         && url.scheme() == "https"
         && TIED.iter().any(|(known, hosts)| *known == variable && hosts.contains(&host.as_str()));
@@ -236,6 +238,8 @@ mod tests {
         assert!(said("TEST_GATEWAY_KEY", "http://gateway.example").contains("without encryption"));
         assert!(said("OPENAI_API_KEY", "http://api.openai.com/v1").contains("without encryption"));
         assert_eq!(said("TEST_LOCAL_KEY", "http://127.0.0.1:8091/v1"), "sent");
+        let unstarted = said("TEST_UNSAID_KEY", "http://127.0.0.1:0/chat");
+        assert!(unstarted.contains("`--trust TEST_UNSAID_KEY=127.0.0.1`"), "{unstarted}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::outage::{Origin, with_outage};
 use super::outcome::{Finished, error};
 use super::recording::{Recorder, RecordingError};
 use crate::cassette::{Cassette, Header, LocalTimes};
+use crate::flow::external::{CRASHED, NO_REPLY};
 use crate::platform::secrets::Redactor;
 use crate::trace::{Event, Trace, TrialEnd, TrialError, TrialErrorKind};
 use std::collections::BTreeMap;
@@ -67,11 +68,14 @@ where
             let usual = "values that the agent generates per run (dates, ids) are declared in `vars`";
             detail.extend((!difference.contains(MINTED)).then(|| usual.to_owned()));
             let agent = trial.opened.agent(trial.planned);
-            let forgets = agent.is_some_and(|agent| agent.is_started() && agent.forgets());
-            detail.extend((!forgets).then(|| {
-                "the replay ran in a process that no other trial ran in: if your agent remembers earlier trials, \
-                 declare `reset`, or `target.restart: trial`"
-                    .to_owned()
+            detail.extend(agent.filter(|agent| !agent.forgets()).map(|agent| {
+                let remedy = if agent.is_started() {
+                    "the replay ran in a process that no other trial ran in: if your agent remembers earlier trials, \
+                     declare `reset`, or `target.restart: trial`"
+                } else {
+                    "if your agent remembers earlier trials, declare `reset`"
+                };
+                remedy.to_owned()
             }));
         }
         let why = *error(TrialErrorKind::CassetteBroken, message, detail);
@@ -156,5 +160,11 @@ fn timeless(event: &Event) -> serde_json::Value {
     }
     let mut value = serde_json::to_value(event).unwrap_or_default();
     strip(&mut value);
+    // What a process prints differs from run to run: times, ports, numbers of processes.
+    if let Some(failed) = value.pointer_mut("/what/turn_ended/outcome/failed")
+        && [CRASHED, NO_REPLY].iter().any(|kind| failed["kind"] == *kind)
+    {
+        failed["message"] = serde_json::Value::Null;
+    }
     value
 }

@@ -59,7 +59,10 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
     });
     let mut met: Option<Met> = None;
     let mut trouble: Option<Unmet> = None;
-    'paths: for path in &paths {
+    let tried = paths.join(", ");
+    let mut paths = VecDeque::from(paths);
+    'paths: while let Some(path) = paths.pop_front() {
+        let path = &path;
         let mut bodies: VecDeque<Value> = declared.get(path).cloned().into_iter().chain(bodies(path)).collect();
         let mut validated = false;
         while let Some(send) = bodies.pop_front() {
@@ -78,7 +81,12 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
                 300..=399 => {
                     let status = reply.status;
                     let why = format!("POST {path} redirects (HTTP {status}): name the path itself with --path");
-                    return Err(Unmet::Agent(why));
+                    trouble.get_or_insert(Unmet::Agent(why));
+                    // Often to the same path with a slash.
+                    if !path.ends_with('/') {
+                        paths.push_front(format!("{path}/"));
+                    }
+                    continue 'paths;
                 }
                 200..=299 => match reply::shape(&reply, question, &passed) {
                     Ok(shape) => {
@@ -115,12 +123,11 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
         (Some(met), _) if !met.passed.is_empty() => Ok(met),
         (Some(_), _) => Err(Unmet::Agent(nothing_asked(contact))),
         (None, Some(why)) => Err(Unmet::Agent(format!(
-            "{why}\n`--path` names the path of a turn; the bodies that were tried name the message {}",
-            MESSAGES.join(", ")
+            "{why}\n`--path` names the path of a turn; the message was sent as one of {} and in `messages`",
+            MESSAGES.map(|name| format!("`{name}`")).join(", ")
         ))),
         (None, None) => Err(Unmet::Agent(format!(
-            "no path of the agent takes a question: POST to {} is answered with 404 or 405; name its path with --path",
-            paths.join(", ")
+            "no path of the agent takes a question: POST to {tried} is answered with 404 or 405; name its path with --path"
         ))),
     }
 }

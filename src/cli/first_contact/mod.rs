@@ -7,6 +7,7 @@
 mod meet;
 mod project;
 mod reply;
+mod runtime;
 mod services;
 
 use super::arguments::{Init, Printed};

@@ -1,6 +1,7 @@
 //! Writes the project of an agent that was met: project file, scenario, criteria and CI workflow.
 
 use super::meet::{Met, usual};
+use super::runtime;
 use super::services::{Choice, Chosen, SIMULATOR};
 use crate::cassette::Minted;
 use crate::cli::{schema, starter};
@@ -9,6 +10,7 @@ use crate::scenario::external::USUAL_PROXY;
 use crate::simulator::{Proposed, roles};
 use serde_json::Value;
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Everything that the first contact found out.
 #[derive(Debug, Clone)]
@@ -166,6 +168,10 @@ pub(super) fn scenario(findings: &Findings, shown: Option<&Shown>) -> String {
         Some(url) => text += &format!("reset: {{http: {}}}\n", quoted(url)),
         None if findings.http.is_none() => {
             text += "# If the agent remembers earlier conversations: `restart: trial` in `target`.\n";
+        }
+        None if findings.command.is_empty() => {
+            text +=
+                "# If the agent remembers earlier conversations: `reset: {http: …}`, a URL that clears its memory.\n";
         }
         None => {
             text += "# If the agent remembers earlier conversations: `reset: {http: …}`, a URL that clears its memory, or `restart: trial` in\n# `target`.\n";
@@ -332,23 +338,7 @@ pub(super) fn criteria(findings: &Findings, shown: Option<&Shown>) -> String {
 
 /// The workflow of a new project, with the runtime of the agent.
 fn workflow(findings: &Findings) -> String {
-    let program = findings.command.first().map(String::as_str).unwrap_or_default();
-    let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
-    let step =
-        if name.starts_with("python") || ["uvicorn", "gunicorn", "flask", "fastapi", "uv", "poetry"].contains(&name) {
-            "      # What the agent needs: `ragcheck run` starts it by `target.command` of the scenario.\n      \
-         - uses: actions/setup-python@v5\n        with:\n          python-version: '3.12'\n      \
-         - run: if [ -f requirements.txt ]; then pip install -r requirements.txt; fi\n"
-        } else if ["node", "npm", "npx", "pnpm", "yarn", "tsx", "bun", "deno"].contains(&name) {
-            "      # What the agent needs: `ragcheck run` starts it by `target.command` of the scenario.\n      \
-         - uses: actions/setup-node@v4\n        with:\n          node-version: 22\n      \
-         - run: if [ -f package-lock.json ]; then npm ci; fi\n"
-        } else if findings.command.is_empty() {
-            "      # Start your agent here, with the base URLs of ragcheck's proxy, and wait until it is ready:\n      \
-         # - run: OPENAI_BASE_URL=http://127.0.0.1:8101/model/v1 python agent.py &\n"
-        } else {
-            "      # Install here what the agent needs: `ragcheck run` starts it by `target.command` of the scenario.\n"
-        };
+    let step = runtime::steps(&findings.command, |file| Path::new(file).is_file());
     let whole =
         starter::files().find(|(path, _)| path.ends_with("workflows/ragcheck.yml")).map_or("", |(_, text)| text);
     let mark = "      # In a fresh folder";

@@ -56,6 +56,8 @@ pub(super) fn entry() -> FlowEntry {
 
 /// Kind of failure of a turn in which the agent's process ended.
 pub(crate) const CRASHED: &str = "agent_crashed";
+/// Kind of failure of a turn without a whole reply, after which the agent's process went on.
+pub(crate) const NO_REPLY: &str = "no_reply";
 
 /// Tool name for a search that the agent makes without a call of the model, if no tool has that role.
 const UNASKED: &str = "external_search";
@@ -83,8 +85,9 @@ pub(crate) struct Settings {
 
 /// The process of an agent that ragcheck started.
 pub(crate) trait Life: Send + Sync {
-    /// Waits a moment for the end of the process; the reason why it ended, with its last lines, or `None` if it runs.
-    fn ended(&self) -> BoxFuture<'_, Option<String>>;
+    /// Kind and message of the failure of a turn whose connection broke for the reason `why`: the process ended, or it
+    /// closed the connection and goes on. `None` if it runs and takes no connections.
+    fn failure<'l>(&'l self, why: &'l str) -> BoxFuture<'l, Option<Fault>>;
 
     /// What a process without a reply is to do, if its standard output shows it.
     fn advice(&self) -> Option<String>;
@@ -169,6 +172,9 @@ pub(crate) struct Session<'a> {
     /// Tools that the agent's requests to the model have offered, in order; `None` before the first request.
     pub offered: Option<Vec<String>>,
 }
+
+/// How a process failed a turn: the kind of failure, and a message with its last lines.
+pub(crate) type Fault = (&'static str, String);
 
 /// What the transport to the agent returned.
 type AgentReply = Result<HttpResponse, TransportError>;
@@ -260,7 +266,7 @@ impl Session<'_> {
         let miss = telling.hear(passed);
         let reply = match reply {
             Ok(reply) => self.settings.target.reply(reply).in_words(self.words),
-            Err(crash) => Reply::Failed(CRASHED, self.words.text(&crash), serde_json::Value::Null),
+            Err((kind, why)) => Reply::Failed(kind, self.words.text(&why), serde_json::Value::Null),
         };
         let body = reply.body().filter(|_| self.keep_replies).cloned();
         let outcome = telling.end(reply);
@@ -317,15 +323,15 @@ impl Session<'_> {
     /// runs elsewhere is awaited for the same time again: a request does not say which trial it belongs to, so none may
     /// fall into the next one.
     ///
-    /// The inner error says that the agent's process ended in this turn.
-    async fn reply(&self, request: HttpRequest) -> Result<Result<AgentReply, String>, Trouble> {
+    /// The inner error says how the agent's process failed this turn.
+    async fn reply(&self, request: HttpRequest) -> Result<Result<AgentReply, Fault>, Trouble> {
         let limit = self.settings.turn;
         let mut reply = self.way.send(request);
         if let Ok(reply) = timeout(&*self.clock, limit, &mut reply).await {
-            if let (Err(TransportError::Connection { .. }), Some(life)) = (&reply, self.life)
-                && let Some(crash) = life.ended().await
+            if let (Err(TransportError::Connection { message, .. }), Some(life)) = (&reply, self.life)
+                && let Some(fault) = life.failure(message).await
             {
-                return Ok(Err(crash));
+                return Ok(Err(fault));
             }
             return Ok(Ok(reply));
         }

@@ -1,7 +1,8 @@
 //! Reads the answer from an agent's reply, whatever its content type: a JSON document, server-sent events, or text.
 //!
 //! A stream is read by its events. Texts at the answer's pointer, or in the shape of one of the usual clients (Chat
-//! Completions, Responses, Messages, the AI SDK), are its pieces; pieces that repeat what came before replace it.
+//! Completions, Responses, Messages, the AI SDK), are its pieces; pieces that repeat what came before replace it. A stream
+//! that ends with an error event is a failed turn, whatever text came before it.
 
 use crate::platform::secrets;
 use crate::transport::{HttpResponse, sse};
@@ -42,7 +43,14 @@ pub(crate) struct Unread {
     kind: String,
     why: String,
     said: String,
+    /// Whether the agent says that it failed.
+    pub(super) failed: bool,
 }
+
+/// An error that the agent put into its reply, as it says it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+struct Told(String);
 
 /// The body of a reply, null if it is no JSON or too long for a trace.
 pub(super) fn document(response: &HttpResponse) -> Value {
@@ -57,11 +65,15 @@ pub(super) fn document(response: &HttpResponse) -> Value {
 pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String, Value), Unread> {
     let pointer = answer.pointer();
     if sse::is_stream(&response.headers, &response.body) {
-        return streamed(&response.body, pointer).ok_or_else(|| unread(response, "holds no text in its events"));
+        return streamed(&response.body, pointer).map_err(|failure| match failure {
+            Some(said) => failed(response, &said),
+            None => unread(response, "holds no text in its events"),
+        });
     }
     let Ok(body) = serde_json::from_slice::<Value>(&response.body) else {
         let text = plain(response).ok_or_else(|| unread(response, "is neither JSON, events nor plain text"))?;
-        return Ok((ai_sdk_lines(&text).unwrap_or(text), Value::Null));
+        let pieces = ai_sdk_lines(&text).unwrap_or(Ok(text)).map_err(|said| failed(response, &said))?;
+        return Ok((pieces, Value::Null));
     };
     let text = match (body.pointer(pointer), &body) {
         (Some(Value::String(text)), _) | (None, Value::String(text)) => text.clone(),
@@ -78,29 +90,43 @@ fn plain(response: &HttpResponse) -> Option<String> {
     (said && !text.is_empty()).then(|| text.to_owned())
 }
 
-/// The text of lines such as `0:"piece"`, which the AI SDK sent before its version 5.
-fn ai_sdk_lines(text: &str) -> Option<String> {
-    let mut out = None;
+/// The text of lines such as `0:"piece"`, which the AI SDK sent before its version 5, or the error that they end with;
+/// `None` for other texts.
+fn ai_sdk_lines(text: &str) -> Option<Result<String, Told>> {
+    let (mut out, mut error) = (None, None);
     for line in text.lines().filter(|line| !line.is_empty()) {
         let (kind, value) = line.split_once(':').filter(|(kind, _)| kind.len() == 1)?;
         let value: Value = serde_json::from_str(value).ok()?;
-        if kind == "0" {
-            out.get_or_insert_with(String::new).push_str(value.as_str()?);
+        match kind {
+            "0" => {
+                out.get_or_insert_with(String::new).push_str(value.as_str()?);
+                error = None;
+            }
+            "3" => error = Some(Told(value.to_string())),
+            _ => {}
         }
     }
-    out
+    error.map(Err).or(out.map(Ok))
 }
 
 /// The text of a stream, and the members of its JSON events in one object, the later ones in place of the earlier.
-fn streamed(body: &[u8], pointer: &str) -> Option<(String, Value)> {
+///
+/// # Errors
+/// The error event after which no text came; `None` if there is neither.
+fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<Told>> {
     let mut reader = sse::Reader::new();
-    let mut events = reader.push(body).ok()?;
+    let mut events = reader.push(body).map_err(|_| None)?;
     // A stream that ends without a blank line has an event left.
-    events.extend(reader.push(b"\n\n").ok()?);
+    events.extend(reader.push(b"\n\n").map_err(|_| None)?);
     let mut text = Text::default();
     let mut members = Map::new();
     for event in events.iter().filter(|event| event.data.trim() != "[DONE]") {
-        match serde_json::from_str::<Value>(&event.data) {
+        let read = serde_json::from_str::<Value>(&event.data);
+        if event.name.as_deref() == Some("error") || read.as_ref().is_ok_and(is_error) {
+            text.error = Some(Told(event.data.clone()));
+            continue;
+        }
+        match read {
             Ok(Value::String(piece)) => text.add(&piece, Place::Plain),
             Ok(value @ (Value::Object(_) | Value::Array(_))) => {
                 let at = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
@@ -121,7 +147,18 @@ fn streamed(body: &[u8], pointer: &str) -> Option<(String, Value)> {
         members.insert(name.to_owned(), text.clone().into());
     }
     let body = if members.is_empty() || body.len() > LONGEST_REPLY { Value::Null } else { members.into() };
-    Some((text, body))
+    Ok((text, body))
+}
+
+/// Whether an event says that the agent failed: by its type, or by an error as its only content.
+fn is_error(event: &Value) -> bool {
+    let named = event.get("type").is_some_and(|kind| kind == "error" || kind == "response.failed");
+    let told = event.get("error").is_some_and(|error| match error {
+        Value::String(text) => !text.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        _ => false,
+    });
+    named || told && event.as_object().is_some_and(|members| members.len() == 1)
 }
 
 /// Whether an event with a usual piece is about the text: the same members carry reasoning and arguments, by type.
@@ -146,6 +183,8 @@ enum Place {
 struct Text {
     place: Place,
     text: Option<String>,
+    /// The error event after the last piece.
+    error: Option<Told>,
 }
 
 impl Text {
@@ -154,7 +193,10 @@ impl Text {
             return;
         }
         if place > self.place {
-            *self = Self { place, text: None };
+            *self = Self { place, text: None, error: self.error.take() };
+        }
+        if !piece.is_empty() {
+            self.error = None;
         }
         let text = self.text.get_or_insert_with(String::new);
         // Some agents repeat the whole answer so far in each event.
@@ -164,8 +206,9 @@ impl Text {
         text.push_str(piece);
     }
 
-    fn whole(self) -> Option<String> {
-        self.text.filter(|text| !text.trim().is_empty())
+    fn whole(self) -> Result<String, Option<Told>> {
+        let text = self.text.filter(|text| !text.trim().is_empty());
+        if self.error.is_some() { Err(self.error) } else { text.ok_or(None) }
     }
 }
 
@@ -173,7 +216,13 @@ fn unread(response: &HttpResponse, why: &str) -> Unread {
     let kind = response.header("content-type").unwrap_or("no content type").to_owned();
     let said = secrets::beginning(String::from_utf8_lossy(&response.body).trim(), SHOWN);
     let said = if said.is_empty() { "it is empty".to_owned() } else { format!("it begins with: {said}") };
-    Unread { kind, why: why.to_owned(), said }
+    Unread { kind, why: why.to_owned(), said, failed: false }
+}
+
+/// The agent says that it failed.
+fn failed(response: &HttpResponse, Told(said): &Told) -> Unread {
+    let said = format!("it says: {}", secrets::beginning(said.trim(), SHOWN));
+    Unread { said, failed: true, ..unread(response, "ends with an error") }
 }
 
 #[cfg(test)]
@@ -228,6 +277,44 @@ mod tests {
         }
         let chat = r#"{"choices":[{"message":{"role":"assistant","content":"It is 60 months."}}]}"#;
         assert_eq!(answer("application/json", chat, &AnswerAt::OpenAi).expect("an answer").0, "It is 60 months.");
+    }
+
+    #[test]
+    fn a_stream_that_ends_with_an_error_is_no_answer_and_one_that_goes_on_after_it_is() {
+        for (kind, body) in [
+            (
+                "text/event-stream",
+                "data: {\"delta\":\"It is \"}\n\nevent: error\ndata: {\"message\":\"overloaded\"}\n\ndata: [DONE]\n\n",
+            ),
+            ("text/event-stream", "event: error\ndata: overloaded\n\n"),
+            (
+                "text/event-stream",
+                "data: {\"answer\":\"It is \"}\n\ndata: {\"error\":\"overloaded\"}\n\nevent: done\ndata: {}\n\n",
+            ),
+            (
+                "text/event-stream",
+                "data: {\"type\":\"text-delta\",\"delta\":\"It\"}\n\ndata: {\"type\":\"error\",\"errorText\":\"overloaded\"}\n\n",
+            ),
+            ("text/plain", "0:\"It is \"\n3:\"overloaded\"\n"),
+        ] {
+            let why = answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect_err(body);
+            let told = why.to_string();
+            assert!(
+                why.failed && told.contains("ends with an error; it says: ") && told.contains("overloaded"),
+                "{told}"
+            );
+        }
+        for (kind, body) in [
+            (
+                "text/event-stream",
+                "event: error\ndata: {\"tool\":\"down\"}\n\ndata: {\"answer\":\"It is 60 months.\"}\n\n",
+            ),
+            ("text/event-stream", "data: {\"answer\":\"It is 60 months.\",\"error\":null}\n\n"),
+            ("text/event-stream", "data: {\"answer\":\"It is 60 months.\"}\n\ndata: {\"error\":null}\n\n"),
+            ("text/plain", "3:\"tool down\"\n0:\"It is 60 months.\"\n"),
+        ] {
+            assert_eq!(text(kind, body), "It is 60 months.", "{body}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 /// Placeholders that may appear in braces.
 pub(crate) const PLACEHOLDERS: [&str; 8] =
     ["message", "messages", "conversation_id", "history", "tenant", "variant", "trial", "turn"];
+/// Kind of failure of a turn that the agent answers with an error.
+const AGENT_ERROR: &str = "agent_error";
 /// Characters of an agent's error message that are kept.
 const WORDS: usize = 300;
 
@@ -110,7 +112,10 @@ impl Target {
         match response.status {
             200..=299 => match reply::read(&response, &self.answer) {
                 Ok((text, body)) => Reply::Answer { text, body },
-                Err(why) => Reply::Failed("answer_missing", why.to_string(), reply::document(&response)),
+                Err(why) => {
+                    let kind = if why.failed { AGENT_ERROR } else { "answer_missing" };
+                    Reply::Failed(kind, why.to_string(), reply::document(&response))
+                }
             },
             300..=399 => {
                 let to = response.header(REDIRECT_HEADER).map_or(String::new(), |host| format!(" to {host}"));
@@ -127,7 +132,7 @@ impl Target {
             }
             status => {
                 let why = format!("The agent answered with HTTP {status}. {}", said());
-                Reply::Failed("agent_error", why, reply::document(&response))
+                Reply::Failed(AGENT_ERROR, why, reply::document(&response))
             }
         }
     }

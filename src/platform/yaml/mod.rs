@@ -123,6 +123,18 @@ mod tests {
     }
 
     #[test]
+    fn only_the_part_itself_is_passed_over_and_nothing_else_of_that_name() {
+        let named =
+            json!({"skip": {"a": [1]}, "list": [{"keep": {"skip": "kept", "json": {"skip": [2]}}, "skip": "gone"}]});
+        let text = write(&named);
+        let node = parse_own_style(&text, &["skip"]).expect("our own style");
+        assert_eq!(node.get("skip").map(Node::to_value), Some(json!({"a": [1]})));
+        let item = &node.get("list").and_then(Node::items).expect("a list")[0];
+        assert_eq!(item.get("keep").map(Node::to_value), Some(json!({"skip": "kept", "json": {"skip": [2]}})));
+        assert_eq!(item.get("skip").map(Node::kind), Some(&Kind::Skipped));
+    }
+
+    #[test]
     fn what_a_person_wrote_is_left_to_the_general_reader() {
         let text = "cassette: 1 # a note\nkey: plain words\n";
         assert!(parse_own_style(text, &[]).is_none());

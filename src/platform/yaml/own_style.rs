@@ -9,11 +9,11 @@ use super::place::Place;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 
-/// Indentation of the members of list items directly below a member of the document, as exchanges in a cassette are.
+/// Indentation of the entries of an item in a list at the top level.
 const ITEM: usize = 4;
 
-/// Parses a document in the writer's style; of the items of its lists, the entries named in `skip` become
-/// [`Kind::Skipped`]. Entries of that name further inside are data.
+/// Parses a document in the writer's style; entries named in `skip` become [`Kind::Skipped`] in the items of lists at the
+/// top level, and nowhere else: what services and people name may have these names too.
 ///
 /// `None` means that the style differs, never that the document is broken.
 pub(crate) fn parse<'a>(text: &'a str, skip: &[&str]) -> Option<Node<'a>> {

@@ -318,7 +318,12 @@ impl Work<'_> {
         };
         let end = match converse(&mut session, self.case).await {
             Ok(()) => TrialEnd::Completed,
-            Err(trouble) => TrialEnd::Error(*self.error_of(trouble)),
+            Err(trouble) => {
+                if matches!(trouble, Trouble::AfterReply(_)) {
+                    opened.agents.watch_again(self.trial);
+                }
+                TrialEnd::Error(*self.error_of(trouble))
+            }
         };
         // What the agent still sends belongs to no trial.
         tap.close();

@@ -1,5 +1,7 @@
 //! What is refused here, asked elsewhere, not asked or not shown is no verdict on the agent.
 
+use super::Stage;
+use super::agent::ServiceSettings;
 use super::desk::{Desk, Kind, plain};
 
 /// What is asked, as it is named, and the words that tell it.
@@ -192,6 +194,16 @@ fn what_a_two_stage_agent_does_not_show_is_not_measured_and_never_fails() {
     let never = Desk::set(Kind::Silent, "", lines);
     never.project.edit("desk.yaml", "answer: {contains: [helmet]}", "calls: [{never: retrieve_documents}]");
     never.run("live").expect_code(1);
+}
+
+#[test]
+fn a_tool_that_was_offered_and_not_called_did_not_run() {
+    let stage = Stage::set();
+    let _agent = stage.agent(ServiceSettings::default(), "");
+    stage.run(&["--mode", "record", "--only", "warranty"]);
+    let replayed = stage.run(&["--only", "warranty"]);
+    let told = "the agent's own tools ran for real: final_answer, search_docs. Each turn";
+    assert!(plain(&replayed.stderr).contains(told), "{}", replayed.stderr);
 }
 
 #[test]

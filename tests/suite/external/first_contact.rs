@@ -100,6 +100,29 @@ fn what_the_agent_generates_per_run_is_declared_and_the_first_run_is_green() {
 }
 
 #[test]
+fn an_address_at_which_nothing_listens_is_said_with_what_has_to_be_started() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let outcome = ragcheck(folder.path(), "", &["init", "--agent", &format!("http://{free}")]);
+    outcome.expect_code(2);
+    let words = said(&outcome);
+    assert!(words.contains(&format!("the agent at http://{free} is not reached")), "{words}");
+    assert!(
+        words.contains("start it first") && words.contains("OPENAI_BASE_URL=http://127.0.0.1:8101/model/v1"),
+        "{words}"
+    );
+    assert!(!words.contains("--path"), "{words}");
+}
+
+#[test]
+fn a_path_that_redirects_to_itself_with_a_slash_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    init(folder.path(), "slashed", &[]).expect_code(0);
+    let scenario = read(folder.path(), "scenarios/agent.yaml");
+    assert!(scenario.contains("  http: 'http://127.0.0.1:{{port}}/chat/'\n"), "{scenario}");
+}
+
+#[test]
 fn what_stands_in_the_way_is_said_with_a_remedy_and_nothing_is_written() {
     let json = "application/json 200 {\"answer\": \"It is 60 months.\"}";
     for (kind, more, parts) in [
@@ -112,6 +135,16 @@ fn what_stands_in_the_way_is_said_with_a_remedy_and_nothing_is_written() {
         (&format!("unasked {json}"), &[], &["no request came to the proxy", "OPENAI_BASE_URL, ", "RAGCHECK_MODEL_URL"]),
         ("unasked application/json 404 {}", &[], &["POST to /chat, /api/chat, /query", "name its path with --path"]),
         ("unasked application/json 404 {}", &["--path", "talk"], &["POST to /talk is answered with 404"]),
+        (
+            "unasked application/json 422 {}",
+            &[],
+            &["answered with HTTP 422", "the message was sent as one of `message`, `question`", "and in `messages`"],
+        ),
+        (
+            "unasked application/json 307 {}",
+            &[],
+            &["POST /chat redirects (HTTP 307): name the path itself with --path"],
+        ),
         ("unasked application/json 401 {}", &[], &["asks for authentication (HTTP 401)", "target.headers"]),
         (
             "text/html 200 <html>Sign in",

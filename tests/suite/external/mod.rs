@@ -98,8 +98,13 @@ struct Stage {
 
 impl Stage {
     fn set() -> Self {
+        Self::answering_after("5ms")
+    }
+
+    /// With a model that needs this time for each completion.
+    fn answering_after(latency: &str) -> Self {
         let project = Project::shipped();
-        project.write("outside.yaml", BEHAVIOUR);
+        project.write("outside.yaml", &BEHAVIOUR.replace("constant: 5ms", &format!("constant: {latency}")));
         let simulator = Simulator::start(&project, "outside.yaml");
         // Free now, and most likely still free when the proxy asks for it.
         let proxy = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");

@@ -50,6 +50,23 @@ fn runs_as_an_agent() {
             eprintln!("Running on http://{}", listener.local_addr().expect("an address"));
             std::thread::sleep(std::time::Duration::from_mins(2));
         }
+        "drops" => turns(port, |_, words| {
+            let answer = complete(words);
+            if words.contains("crash") {
+                eprintln!("process {}: Exception on /chat", std::process::id());
+                eprintln!("KeyError: 'shelf'");
+                return None;
+            }
+            Some(("200 OK", json!({"answer": answer}).to_string()))
+        }),
+        "slashed" => turns(port, |path, words| {
+            let moved = !path.ends_with('/');
+            Some(if moved {
+                ("307 Moved", String::new())
+            } else {
+                ("200 OK", json!({"answer": complete(words)}).to_string())
+            })
+        }),
         "unasked" => {
             let (kind, reply) = more.split_once(' ').expect("a content type");
             answer_with(port, kind, reply, false);
@@ -84,6 +101,9 @@ fn lines(more: &str) {
             _ => json!({"answer": answer}).to_string(),
         };
         println!("{answer}");
+        if more == "twice" {
+            println!("{}", json!({"answer": "And once more."}));
+        }
         std::io::stdout().flush().expect("flushed");
     }
     std::process::exit(0);
@@ -105,6 +125,31 @@ pub(super) fn complete(words: &str) -> String {
     let body = answer.split_once("\r\n\r\n").expect("a body").1;
     let body: Value = serde_json::from_str(body).unwrap_or_else(|_| json!({"error": body}));
     body.pointer("/choices/0/message/content").and_then(Value::as_str).unwrap_or("nothing").to_owned()
+}
+
+/// Answers each request by its path and message with a status and a body; with none it closes the connection.
+fn turns(port: u16, reply: impl Fn(&str, &str) -> Option<(&'static str, String)>) {
+    let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port");
+    for mut stream in listener.incoming().map_while(Result::ok) {
+        let mut reader = std::io::BufReader::new(stream.try_clone().expect("a clone"));
+        let (mut head, mut length) = (String::new(), 0);
+        let mut line = String::new();
+        while reader.read_line(&mut line).unwrap_or(0) > 2 {
+            let lower = line.to_ascii_lowercase();
+            length = lower.strip_prefix("content-length:").map_or(length, |n| n.trim().parse().unwrap_or(0));
+            head.push_str(&std::mem::take(&mut line));
+        }
+        let mut body = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::Read::take(reader, length), &mut body).expect("a body");
+        let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let path = head.split(' ').nth(1).unwrap_or_default();
+        let Some((status, body)) = asked["message"].as_str().and_then(|words| reply(path, words)) else { continue };
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nLocation: {path}/\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    }
 }
 
 /// Answers each request with the same response, `STATUS BODY`, after one completion if it `asks`.
@@ -256,6 +301,45 @@ fn a_crash_fails_its_turn_with_the_last_lines_and_the_next_trial_has_a_new_proce
     let shown = stage.project.run(&["show", "agent/crash/external.base.1"]);
     assert!(shown.stdout.contains("printed by the agent's process (agent-output.jsonl)"), "{}", shown.stdout);
     assert!(shown.stdout.contains("    Traceback: there is no such shelf"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_connection_that_is_closed_without_a_reply_fails_its_turn_with_the_cause_live_recorded_and_replayed() {
+    let mut stage = stage("drops", "  http: http://127.0.0.1:{{port}}/chat\n");
+    plain(
+        &stage,
+        "  - {case: crash, ask: Please crash., expect: {answer: {matches: ['[a-z]{3}']}}}\n  - {case: other, ask: How long does the warranty last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
+    );
+    for mode in ["live", "record", "replay"] {
+        if mode == "replay" {
+            stage.simulator = None;
+        }
+        let outcome = run(&stage, &["--mode", mode, "--jobs", "1"]);
+        outcome.expect_code(1);
+        assert!(outcome.stdout.contains("1 PASS, 1 FAIL"), "{mode}: {}{}", outcome.stdout, outcome.stderr);
+        let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("sent no whole reply (it closed the connection): KeyError: 'shelf'"), "{mode}: {said}");
+        let failed = &stage.project.traces()[0];
+        assert_eq!(events(failed, "turn_ended")[0]["outcome"]["failed"]["kind"], "no_reply", "{failed}");
+        assert!(stage.project.latest("run.json")["restarts"].is_null(), "the process goes on");
+    }
+}
+
+#[test]
+fn a_line_that_follows_a_reply_is_no_reply_to_the_next_turn() {
+    let stage = stage("lines twice", "");
+    plain(
+        &stage,
+        "  - case: two\n    turns:\n      - {ask: How long does the warranty last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n      - {ask: And how long is that?, expect: {answer: {matches: ['[a-z]{3}']}}}\n  - {case: then, ask: How long does the warranty last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
+    );
+    let outcome = run(&stage, &["--mode", "record", "--jobs", "1"]);
+    assert!(outcome.stdout.contains("2 trials: 2 PASS"), "{}{}", outcome.stdout, outcome.stderr);
+    let traces = stage.project.traces();
+    let answers: Vec<&Value> = traces.iter().flat_map(|trace| events(trace, "turn_ended")).collect();
+    assert_eq!(answers.len(), 3);
+    assert!(!answers.iter().any(|ended| ended.to_string().contains("And once more.")), "{answers:?}");
+    let printed = stage.project.read("reports/latest/agent-output.jsonl");
+    assert!(printed.contains("And once more."), "it is kept with what the process printed: {printed}");
 }
 
 #[test]

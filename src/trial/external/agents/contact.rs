@@ -9,7 +9,7 @@ use crate::transport::{
 };
 use crate::trial::Doing;
 use crate::trial::external::services::unknown_base_urls;
-use crate::trial::proxy::{Proxy, Serving};
+use crate::trial::proxy::{MODEL_MOUNT, Proxy, Serving};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -91,6 +91,18 @@ impl Contact {
         services: Arc<dyn Transport>,
     ) -> Result<Self, NoContact> {
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        let url = reqwest::Url::parse(origin).ok();
+        let place =
+            url.as_ref().and_then(|url| Some((url.host_str()?.trim_matches(['[', ']']), url.port_or_known_default()?)));
+        if let Some(place) = place
+            && let Err(why) = tokio::net::TcpStream::connect(place).await
+        {
+            let message = format!(
+                "the agent at {origin} is not reached ({why}): start it first, with its base URLs at the proxy \
+                 (OPENAI_BASE_URL=http://{proxy}{MODEL_MOUNT} for example; docs/how-to/external-agents.md)"
+            );
+            return Err(NoContact { message, lines: Vec::new(), ended_well: false });
+        }
         let proxy = open(proxy).await?;
         let tap = Arc::new(Tap::new(services));
         let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new(), None);

@@ -1,18 +1,24 @@
 //! An agent that is a program without a server: a turn is one line of JSON to its standard input, and its reply is the
-//! next line of its standard output. What else it prints belongs on its standard error.
+//! next line of its standard output. What else it prints belongs on its standard error; what it printed before a turn is
+//! never the reply to it.
 
 use super::output::Output;
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
 use bytes::Bytes;
+use futures_util::FutureExt;
 use serde::de::IgnoredAny;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
 /// Bytes of one reply.
 const LONGEST_LINE: u64 = 16 << 20;
+
+/// How long a line that follows a reply may take to arrive.
+const STRAGGLES: Duration = Duration::from_millis(2);
 
 /// Both ends of a process.
 pub(super) struct Pipes {
@@ -23,6 +29,17 @@ pub(super) struct Pipes {
 impl Pipes {
     pub(super) fn new(stdin: ChildStdin, stdout: ChildStdout) -> Self {
         Self { stdin, stdout: BufReader::new(stdout) }
+    }
+
+    /// Drops what was printed before a turn: it is no reply to it.
+    fn drain(&mut self, output: &Output) {
+        while let Some(Ok(bytes)) =
+            self.stdout.fill_buf().now_or_never().filter(|read| read.as_ref().is_ok_and(|bytes| !bytes.is_empty()))
+        {
+            let count = bytes.len();
+            output.add(bytes);
+            self.stdout.consume(count);
+        }
     }
 
     async fn exchange(&mut self, line: &str, output: &Output) -> std::io::Result<Vec<u8>> {
@@ -93,6 +110,8 @@ impl Transport for LineTransport {
             let began = self.clock.now();
             let took = || self.clock.now().saturating_sub(began);
             let mut pipes = self.pipes.lock().await;
+            self.clock.sleep(STRAGGLES).await;
+            pipes.drain(&self.output);
             self.in_step.store(false, Ordering::SeqCst);
             let reply = pipes.exchange(&request.body.to_string(), &self.output).await;
             let body = reply.map_err(|why| TransportError::Connection { message: why.to_string(), took: took() })?;

@@ -123,6 +123,11 @@ impl Agents {
         lock(&self.watched).insert((trial.planned.scenario, trial.planned.lane.variant.clone()))
     }
 
+    /// Watches the next trial of a scenario and variant again: in this one the agent asked after its reply.
+    pub(super) fn watch_again(&self, trial: Trial<'_>) {
+        lock(&self.watched).remove(&(trial.planned.scenario, trial.planned.lane.variant.clone()));
+    }
+
     /// Keeps recordings of starts made since then: an interrupted run goes on.
     pub(crate) fn resume(&self, since: jiff::Timestamp) {
         self.starts.resume(since);

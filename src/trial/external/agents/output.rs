@@ -9,6 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 const MOST_KEPT: usize = 64 << 10;
 /// Lines of a crashed process that its message shows.
 const LAST_LINES: usize = 8;
+/// Lines in which the cause is looked for: Node prints up to ten lines of its stack behind the exception.
+const CAUSE_LINES: usize = 24;
 /// Characters of such a line.
 const LONGEST_LINE: usize = 300;
 
@@ -57,9 +59,18 @@ impl Output {
 
     /// The last lines, without secrets.
     pub(super) fn last_lines(&self) -> Vec<String> {
+        self.last(LAST_LINES)
+    }
+
+    /// The line that says why a process failed, without secrets.
+    pub(super) fn cause(&self) -> Option<String> {
+        cause(&self.last(CAUSE_LINES)).map(|line| line.trim().to_owned())
+    }
+
+    fn last(&self, count: usize) -> Vec<String> {
         let text = self.text();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+        let last = &lines[lines.len().saturating_sub(count)..];
         last.iter().map(|line| line.chars().filter(|one| !one.is_control()).take(LONGEST_LINE).collect()).collect()
     }
 
@@ -70,7 +81,7 @@ impl Output {
 
 /// The line that says why a process failed: the last that names an error, or the last of all. Python prints the exception
 /// behind its traceback, Node before its stack and its version.
-pub(super) fn cause(lines: &[String]) -> Option<&str> {
+fn cause(lines: &[String]) -> Option<&str> {
     let names_one = |line: &&String| {
         let line = line.to_ascii_lowercase();
         ["error", "exception", "panicked"].iter().any(|word| line.contains(word))
@@ -96,6 +107,15 @@ mod tests {
         assert_eq!(output.last_lines().len(), LAST_LINES);
         output.clear();
         assert_eq!((output.text().as_str(), output.last_lines().len()), ("", 0));
+    }
+
+    #[test]
+    fn the_cause_is_found_behind_a_whole_stack() {
+        let output = Output::default();
+        output.add(b"a.mjs:15\n\nTypeError: no helmet\n");
+        (0..10).for_each(|at| output.add(format!("    at answer (a.mjs:{at}:1)\n").as_bytes()));
+        output.add(b"\nNode.js v24.1.0\n");
+        assert_eq!(output.cause().as_deref(), Some("TypeError: no helmet"));
     }
 
     #[test]

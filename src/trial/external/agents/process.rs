@@ -2,8 +2,8 @@
 //! ended with everything that it started.
 
 use super::lines::{LineTransport, Pipes};
-use super::output::{self, Output};
-use crate::flow::external::Life;
+use super::output::Output;
+use crate::flow::external::{CRASHED, Fault, Life, NO_REPLY};
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::scenario::external::PORT;
 use crate::transport::Transport;
@@ -148,7 +148,7 @@ impl Process {
                     let answer = timeout(&*self.clock, until.saturating_sub(self.clock.now()), asked).await;
                     answer.is_ok_and(|answer| answer.is_ok_and(|answer| answer.status().as_u16() < 400))
                 }
-                None => tokio::net::TcpStream::connect(address).await.is_ok(),
+                None => self.is_listening().await,
             };
             self.still_runs().await?;
             if up {
@@ -219,6 +219,17 @@ impl Process {
         self.is_running() && self.lines.as_ref().is_none_or(|lines| lines.is_in_step())
     }
 
+    /// Whether it takes connections.
+    async fn is_listening(&self) -> bool {
+        tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok()
+    }
+
+    /// What happened, with the cause and its last lines.
+    fn told(&self, what: &str) -> String {
+        let cause = self.output.cause().map_or(".".to_owned(), |line| format!(": {line}"));
+        format!("{what}{cause}\n{}", self.output.last_lines().join("\n")).trim_end().to_owned()
+    }
+
     /// How it ended, if it did.
     fn exit(&self) -> Option<String> {
         let status = self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait().ok()??;
@@ -227,26 +238,25 @@ impl Process {
 }
 
 impl Life for Process {
-    fn ended(&self) -> BoxFuture<'_, Option<String>> {
+    fn failure<'l>(&'l self, why: &'l str) -> BoxFuture<'l, Option<Fault>> {
         Box::pin(async move {
             let until = self.clock.now() + END_LIMIT;
             loop {
                 if let Some(status) = self.exit() {
                     self.clock.sleep(LOOK).await;
-                    let lines = self.output.last_lines();
-                    let why = output::cause(&lines).map_or(".".to_owned(), |line| format!(": {}", line.trim()));
-                    let lines = lines.join("\n");
-                    return Some(
-                        format!("The agent's process ended in this turn ({status}){why}\n{lines}")
-                            .trim_end()
-                            .to_owned(),
-                    );
+                    return Some((CRASHED, self.told(&format!("The agent's process ended in this turn ({status})"))));
                 }
                 if self.clock.now() >= until {
-                    return None;
+                    break;
                 }
                 self.clock.sleep(LOOK).await;
             }
+            if self.lines.is_none() && !self.is_listening().await {
+                return None;
+            }
+            // The system's words for a connection that broke differ by chance.
+            let why = if why.contains("error") { "it closed the connection" } else { why };
+            Some((NO_REPLY, self.told(&format!("The agent sent no whole reply ({why})"))))
         })
     }
 
