@@ -308,7 +308,7 @@ const OWN_WORDS: [(&str, &[&str]); 8] = [
     ("delta", &["conversation", "messages"]),
     ("difference", &["id", "input", "text"]),
     ("format", &["model", "system", "tools"]),
-    ("foreign::har", &["content", "text"]),
+    ("foreign::har", &["content", "name", "text"]),
     ("foreign::vcr_py", &["content"]),
     ("sse", &["id"]),
 ];

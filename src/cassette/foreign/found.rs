@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Headers with lower-case names.
 pub(super) type Headers = Vec<(String, String)>;
 
+/// The exchanges of a file with their lines; a line is 0 if it is not known, as in JSON.
+pub(super) type Items = Vec<(u32, Result<Found, Refusal>)>;
+
 /// An exchange as its file has it.
 pub(super) struct Found {
     pub method: String,

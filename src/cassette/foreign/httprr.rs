@@ -3,7 +3,7 @@
 //! A version control system that turns CRLF into LF makes these files shorter than their lengths say. Such a file is
 //! read by where its records begin; each must lack as many bytes as it has line ends, or as its headers have.
 
-use super::found::{Body, Found, Headers, Message, REQUEST, RESPONSE, Refusal, several};
+use super::found::{Body, Found, Headers, Items, Message, REQUEST, RESPONSE, Refusal, several};
 use regex::bytes::Regex;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ pub(super) fn is(file: &[u8]) -> bool {
 }
 
 /// The exchanges of a file, with their lines.
-pub(super) fn read(file: &[u8]) -> Vec<(u32, Result<Found, Refusal>)> {
+pub(super) fn read(file: &[u8]) -> Items {
     let (mut found, mut at, mut line) = (Vec::new(), line_end(file, 0), 2);
     while at < file.len() {
         let start = line_end(file, at);
@@ -74,13 +74,11 @@ fn record(file: &[u8], start: usize, (request, response): (usize, usize)) -> (Re
         let ends = ends.iter().filter(move |end| **end > at);
         ends.filter_map(move |&end| Some(((loss(&rest[at..end], response)?, of_request), at, end)))
     });
-    match found.min() {
-        Some((_, at, end)) => (exchange(&rest[..at], &rest[at..end], true), start + end),
-        None => {
-            let there = ends.first().copied().unwrap_or(rest.len());
-            (Err(Refusal::Lengths { announced, there }), start + there)
-        }
+    if let Some((_, at, end)) = found.min() {
+        return (exchange(&rest[..at], &rest[at..end], true), start + end);
     }
+    let there = ends.first().copied().unwrap_or(rest.len());
+    (Err(Refusal::Lengths { announced, there }), start + there)
 }
 
 /// Which line ends of a message became shorter by one byte each, so that it has this length and not the one announced.

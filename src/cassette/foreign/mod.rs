@@ -31,7 +31,7 @@ use super::word_diff::printable;
 use crate::platform::secrets::Redactor;
 use crate::platform::yaml::{self, Node, Place};
 use bytes::Bytes;
-use found::{Body, Found, REQUEST, RESPONSE};
+use found::{Body, Found, Items, REQUEST, RESPONSE};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -159,6 +159,9 @@ pub(crate) enum ForeignError {
     },
 }
 
+/// Makes the document that stands for a body which is not JSON, of its bytes and content type.
+pub(crate) type Document = fn(&[u8], &mut Option<String>) -> Value;
+
 /// Destination of an imported request.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
@@ -168,9 +171,8 @@ pub(crate) struct Route {
     pub profile: &'static Profile,
     /// Path below the base URL.
     pub path: String,
-    /// The document that stands for a body which is not JSON, by its bytes and content type; `None` if the service takes
-    /// only JSON.
-    pub document: Option<fn(&[u8], &mut Option<String>) -> Value>,
+    /// For bodies that are not JSON; `None` if the service takes only JSON.
+    pub document: Option<Document>,
 }
 
 /// An exchange that was not imported.
@@ -244,8 +246,7 @@ pub(crate) fn import(
 }
 
 /// The format of a file, and its exchanges with their lines.
-#[allow(clippy::type_complexity, reason = "named once, here")]
-fn read(file: &[u8], asked: Option<Format>) -> Result<(Format, Vec<(u32, Result<Found, Refusal>)>), ForeignError> {
+fn read(file: &[u8], asked: Option<Format>) -> Result<(Format, Items), ForeignError> {
     if httprr::is(file) {
         return match asked.filter(|asked| *asked != Format::Httprr) {
             Some(asked) => Err(ForeignError::Other { asked, found: Some(Format::Httprr) }),
@@ -313,8 +314,8 @@ fn exchange(
         notes.insert("of the headers of answers only those that clients act on are kept");
     }
     if imported.recorded_at.is_none() {
-        let date = at.into_iter().chain(value_of(&received.headers, "date"));
-        imported.recorded_at = date.filter_map(|date| timestamp(&date)).next();
+        let mut dates = at.into_iter().chain(value_of(&received.headers, "date"));
+        imported.recorded_at = dates.find_map(|date| timestamp(&date));
     }
     let request = Request { profile, method: &method, path: &path, body: &asked };
     let redacted = redactor.redact_body(&answer);
@@ -331,7 +332,9 @@ fn exchange(
     let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
     let from = format!("{} {}", printable(host, 100), exchange.drift.model).trim_end().to_owned();
     imported.recorded_from.entry(service).or_insert_with(|| redactor.redact(&from).into_owned());
-    notes.into_iter().for_each(|note| *imported.losses.entry(note).or_default() += 1);
+    for note in notes {
+        *imported.losses.entry(note).or_default() += 1;
+    }
     Ok(exchange)
 }
 

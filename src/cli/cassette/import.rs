@@ -63,7 +63,9 @@ pub(super) fn run(given: &Import) -> Result<Exit, Problem> {
                 }
                 leave_out(&shown, imported.format, &imported.refused);
                 exchanges += count;
-                imported.losses.into_iter().for_each(|(loss, count)| *losses.entry(loss).or_default() += count);
+                for (loss, count) in imported.losses {
+                    *losses.entry(loss).or_default() += count;
+                }
                 whole += usize::from(imported.refused.is_empty());
             }
         }
