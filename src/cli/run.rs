@@ -130,7 +130,7 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
 }
 
 /// Stores the exit decision of the run, for reports made from its folder later.
-fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), Problem> {
+pub(super) fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), Problem> {
     let file = done.folder.join(trace::EXIT_CODE);
     let text = serde_json::to_string_pretty(&decided).map_err(|why| why.to_string())?;
     files::replace(&file, trace::seal(&text).0 + "\n").map_err(|why| Problem::unwritten(&file, &why))?;
@@ -227,7 +227,7 @@ pub(super) fn carry_out(
 
 /// Next steps after a run in which trials did not pass: the commands that show the first one and that rerun all of
 /// them.
-fn next_steps(done: &FinishedRun, mode: Mode, format: Printed, typed: Option<&[String]>) -> Option<String> {
+pub(super) fn next_steps(done: &FinishedRun, mode: Mode, format: Printed, typed: Option<&[String]>) -> Option<String> {
     let evaluation = &done.evaluated.evaluation;
     let rows = || evaluation.criteria.iter().chain(&evaluation.gates).filter(|row| row.required);
     // A trial that fails its case comes before one that fails a criterion.
@@ -291,7 +291,7 @@ fn missing(stopped: &StoppedRun) -> String {
 }
 
 /// Recorded exchanges that no trial used; `None` if all were used.
-fn unused(unused: &[String]) -> Option<String> {
+pub(super) fn unused(unused: &[String]) -> Option<String> {
     let what = if unused.len() == 1 { "was" } else { "were" };
     let mut lines = vec![format!("note: {} {what} not asked for:", plural(unused.len(), "recorded exchange"))];
     lines.extend(first(unused));

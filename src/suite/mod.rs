@@ -14,6 +14,7 @@
 mod draws;
 mod environment;
 mod error;
+pub(crate) mod exec;
 pub(crate) mod evaluation;
 mod first_replay;
 mod grading;
