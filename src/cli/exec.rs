@@ -1,18 +1,18 @@
 //! `ragcheck exec`: starts a test runner, and judges the cases that it begins.
 
+use super::arguments::Printed;
 use super::exec_arguments::Exec;
 use super::exit::Exit;
 use super::first_contact::{clients_of, usual_providers};
 use super::output::{self, Problem};
-use super::run::{keep, next_steps, unused, write_reports};
-use super::arguments::Printed;
+use super::run::{forget_exit, keep, next_steps, unused, write_reports};
 use super::score::print;
 use super::select::{current_folder, from_here, variables};
 use crate::report::DecidedExit;
 use crate::scenario;
-use crate::suite::exec::{ExecOptions, ExecRun, Named, exec};
 use crate::settings::Provider;
 use crate::suite::Mode;
+use crate::suite::exec::{ExecOptions, ExecRun, Named, exec};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -41,6 +41,7 @@ pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
         tell: &|what| output::remark(what),
     };
     let ExecRun { run: mut done, failures, problems } = exec(&folder, &options)?;
+    forget_exit(&done.folder)?;
     done.notes.iter().for_each(|note| output::remark(note));
     print(&done.evaluated, Printed::Human, &done.folder);
     if let Some(remark) = unused(&done.unused) {

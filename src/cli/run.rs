@@ -129,6 +129,15 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     failed.map_or(Ok(end), Err)
 }
 
+/// Removes the exit decision of an equal run, which has the same folder and may have ended differently.
+pub(super) fn forget_exit(folder: &Path) -> Result<(), Problem> {
+    let decided = folder.join(trace::EXIT_CODE);
+    match files::remove_file(&decided) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(Problem::unwritten(&decided, &why)),
+        _ => Ok(()),
+    }
+}
+
 /// Stores the exit decision of the run, for reports made from its folder later.
 pub(super) fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), Problem> {
     let file = done.folder.join(trace::EXIT_CODE);
@@ -187,13 +196,7 @@ pub(super) fn carry_out(
     let done = suite.run(options);
     drop(line);
     let done = done?;
-    // An equal run has the same folder, and may have ended differently.
-    let decided = done.folder.join(trace::EXIT_CODE);
-    if let Err(why) = files::remove_file(&decided)
-        && why.kind() != io::ErrorKind::NotFound
-    {
-        return Err(Problem::unwritten(&decided, &why));
-    }
+    forget_exit(&done.folder)?;
     done.notes.iter().for_each(|note| output::remark(note));
     print(&done.evaluated, format, &done.folder);
     if let Some(remark) = unused(&done.unused) {

@@ -17,8 +17,7 @@ use std::net::SocketAddr;
 pub(super) const NO_TARGET: &str = "no-target";
 
 /// The other use of a scenario without `target`.
-const BY_RUNNER: &str =
-    "cases that a test runner of yours begins need none: `ragcheck exec --scenario FILE -- COMMAND` reads such a file; keep it \
+const BY_RUNNER: &str = "cases that a test runner of yours begins need none: `ragcheck exec --scenario FILE -- COMMAND` reads such a file; keep it \
      outside the project's `scenarios`";
 
 impl Checker<'_> {

@@ -225,12 +225,7 @@ impl<'a> Work<'a> {
     }
 
     /// Loads the scenarios at `typed`: all of the project's if it is empty, none if it is `None`.
-    fn load(
-        &mut self,
-        typed: Option<&[PathBuf]>,
-        criteria: Option<&Path>,
-        catalogues: &Catalogues,
-    ) -> Option<Loaded> {
+    fn load(&mut self, typed: Option<&[PathBuf]>, criteria: Option<&Path>, catalogues: &Catalogues) -> Option<Loaded> {
         let (project, project_file, project_text) = self.project(catalogues);
         let paths = typed.unwrap_or_default();
         let discovered = typed.map_or(Ok(Vec::new()), |typed| found::discover(self.root, &project, typed));
@@ -313,7 +308,10 @@ impl<'a> Work<'a> {
             loaded.push(scenario);
             self.diagnostics.extend(diagnostics);
         }
-        if typed.is_some() && scenarios.is_empty() && self.diagnostics.is_empty() && !paths.iter().any(|path| self.is_criteria_only(path))
+        if typed.is_some()
+            && scenarios.is_empty()
+            && self.diagnostics.is_empty()
+            && !paths.iter().any(|path| self.is_criteria_only(path))
         {
             let diagnostic = Diagnostic::error("no-scenarios", "", "there are no scenarios here");
             let place = project.scenarios.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");

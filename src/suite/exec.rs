@@ -149,7 +149,9 @@ fn base(loaded: &Loaded, options: &ExecOptions<'_>) -> Result<Plan, SuiteError> 
     let single = |case: &&PlannedCase| case.case.turns().count() != 1 || case.case.control;
     if let Some(several) = planned.cases.iter().find(single) {
         let name = &several.case.case;
-        return Err(wrong(&format!("the case `{name}` has several turns or a control; a test runner's case is one turn")));
+        return Err(wrong(&format!(
+            "the case `{name}` has several turns or a control; a test runner's case is one turn"
+        )));
     }
     if matches!(options.scenario, Named::Usual(..)) {
         planned.cases.clear();

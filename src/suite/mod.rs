@@ -14,8 +14,8 @@
 mod draws;
 mod environment;
 mod error;
-pub(crate) mod exec;
 pub(crate) mod evaluation;
+pub(crate) mod exec;
 mod first_replay;
 mod grading;
 pub mod import;

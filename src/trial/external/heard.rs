@@ -169,8 +169,15 @@ mod tests {
     #[test]
     fn another_end_of_the_trial_stands_where_nothing_was_refused() {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let heard =
-            Heard { proxy, asked: Asked::default(), refused: &[], stray: None, recorded: None, asks_nothing: false, by_runner: false };
+        let heard = Heard {
+            proxy,
+            asked: Asked::default(),
+            refused: &[],
+            stray: None,
+            recorded: None,
+            asks_nothing: false,
+            by_runner: false,
+        };
         let unreached = TrialEnd::Error(*error(TrialErrorKind::Provider, "the agent was not reached", Vec::new()));
         assert_eq!(heard.problem(&[], &unreached), None);
     }

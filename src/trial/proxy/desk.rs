@@ -278,7 +278,8 @@ pub(crate) fn base_path(trace: &str) -> String {
 /// Moves the trace id from the path of a request, if it was sent to a base URL of one trial, to its header.
 pub(super) fn take_base_path(head: &mut Parts) {
     let Some(path) = head.uri.path_and_query().map(|path| path.as_str().to_owned()) else { return };
-    let Some((id, rest)) = path.strip_prefix(TRACE_PATH).and_then(|after| Some(after.split_at(after.find('/')?))) else {
+    let Some((id, rest)) = path.strip_prefix(TRACE_PATH).and_then(|after| Some(after.split_at(after.find('/')?)))
+    else {
         return;
     };
     let (Ok(parent), Ok(uri)) = (HeaderValue::from_str(&traceparent(id, 1)), rest.parse::<Uri>()) else { return };

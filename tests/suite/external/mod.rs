@@ -13,6 +13,7 @@ mod own_apis;
 mod providers;
 #[cfg(unix)]
 mod python;
+mod runner;
 mod sdks;
 mod start;
 mod started;

@@ -14,7 +14,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// Why the trial of a case that was never ended has no reply.
-pub(in crate::trial::external) const NEVER_ENDED: &str = "the case was begun and never ended: the test runner ended first";
+pub(in crate::trial::external) const NEVER_ENDED: &str =
+    "the case was begun and never ended: the test runner ended first";
 
 /// What the runner says at the end of a case, as far as it is no reply of the agent.
 #[derive(Debug, Deserialize)]
@@ -78,7 +79,8 @@ impl Beginnings {
         }
         self.waits.store(true, Ordering::SeqCst);
         begun.recv().await.ok_or_else(|| {
-            let why = "the test runner was started a second time to verify the recording, and did not begin this case again";
+            let why =
+                "the test runner was started a second time to verify the recording, and did not begin this case again";
             error(TrialErrorKind::CassetteBroken, why, Vec::new())
         })
     }

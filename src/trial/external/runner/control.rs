@@ -153,7 +153,11 @@ impl Desk {
     }
 
     /// Begins a case, or begins it again to verify its recording; also returns what the agent is to be asked.
-    fn open(&self, key: &Key, question: Option<String>) -> Result<(oneshot::Receiver<String>, Ending, String), Refused> {
+    fn open(
+        &self,
+        key: &Key,
+        question: Option<String>,
+    ) -> Result<(oneshot::Receiver<String>, Ending, String), Refused> {
         let mut state = self.cases.state();
         if !state.runs {
             return Err(over_already());

@@ -147,7 +147,12 @@ impl Runner<'_> {
     }
 
     /// Starts the runner and waits for its end; returns how it failed, if it did.
-    async fn start(&self, control: &Control, doing: Doing, clock: &Arc<dyn Clock>) -> Result<Option<String>, RunnerError> {
+    async fn start(
+        &self,
+        control: &Control,
+        doing: Doing,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Option<String>, RunnerError> {
         let mut words = self.command.iter();
         let mut command = Command::new(words.next().map(OsString::as_os_str).unwrap_or_default());
         let environment = environment::of(control.base_urls(None), doing);
