@@ -82,6 +82,10 @@ fn runs_as_a_test_runner() {
                 let at = format!("{control}{}", step["path"].as_str().expect("a path"));
                 post(&at, step["headers"].as_str().unwrap_or_default(), step["text"].as_str().unwrap_or_default())
             }
+            "sleep" => {
+                std::thread::sleep(std::time::Duration::from_millis(step["ms"].as_u64().expect("a number")));
+                (0, Value::Null)
+            }
             "show" => (0, json!(variable(step["variable"].as_str().expect("a name")))),
             "exit" => std::process::exit(i32::try_from(step["code"].as_i64().expect("a code")).expect("small")),
             other => panic!("{other}"),
@@ -436,6 +440,48 @@ fn a_recording_that_the_second_start_does_not_repeat_is_an_error_that_proposes_v
     bench.project.edit("desk.yaml", "cases:\n", vars);
     bench.recorded(&steps);
     bench.replayed(&steps).expect_code(0);
+}
+
+#[test]
+fn a_case_that_takes_longer_than_a_turn_may_is_an_error_that_its_end_tells() {
+    let bench = Bench::set();
+    bench.recorded(&warranty());
+    bench.project.edit("desk.yaml", "cases:\n", "limits: {turn: 300ms}\ncases:\n");
+    let steps = json!([begin("warranty"), ask("", WARRANTY), {"do": "sleep", "ms": 1500}, end("warranty")]);
+    let outcome = bench.replayed(&steps);
+    outcome.expect_code(3);
+    let words = said(&outcome);
+    assert!(
+        words.contains("did end warranty: 200 {\"error\":\"the agent at your test runner gave no reply within"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_run_out_of_requests_is_incomplete() {
+    let bench = Bench::set();
+    let steps = json!([begin("warranty"), ask("", WARRANTY), ask("", WARRANTY), end("warranty")]);
+    let outcome = bench.exec(&["--scenario", "desk.yaml", "--mode", "live", "--max-calls", "1"], &steps);
+    outcome.expect_code(3);
+    assert!(said(&outcome).contains("--max-calls") && said(&outcome).contains("1 ERROR"), "{}", said(&outcome));
+}
+
+#[test]
+fn recordings_of_tests_do_not_disturb_the_scenarios_of_the_project() {
+    let bench = Bench::set();
+    bench.recorded(&warranty());
+    let own = SCENARIO.replace("flow", "target: {http: 'http://127.0.0.1:1/chat'}\nflow").replace(": desk", ": own");
+    bench.project.write("scenarios/own.yaml", &own);
+    let outcome = bench.replayed(&warranty());
+    outcome.expect_code(0);
+    assert_eq!(bench.project.latest("plan.json")["part"]["scenarios"], true, "the project has other scenarios");
+    let score = bench.project.run(&["score", &bench.project.newest()]);
+    score.expect_code(0);
+    let checked = bench.project.run(&["check"]);
+    assert!(!format!("{}{}", checked.stdout, checked.stderr).contains("cassettes/desk"), "{}", checked.stdout);
+    let checked = bench.project.run(&["check", "desk.yaml"]);
+    checked.expect_code(2);
+    assert!(said(&checked).contains("ragcheck exec --scenario FILE"), "{}", said(&checked));
 }
 
 #[test]
