@@ -123,7 +123,7 @@ pub(crate) fn load_report(
 }
 
 /// Loads what the cases of a test runner are judged by: a scenario whose agent has no address, or no scenario at all,
-/// and the project's criteria.
+/// and the project's criteria, which are on all scenarios that the project declares.
 ///
 /// # Errors
 /// All mistakes of all files at once.
@@ -134,7 +134,11 @@ pub(crate) fn load_for_runner(
     catalogues: &Catalogues,
 ) -> Result<Loaded, Vec<Diagnostic>> {
     let mut work = Work::of(root);
-    let loaded = work.load(scenario.map(std::slice::from_ref), criteria, catalogues);
+    let loaded = work.load(scenario.map(std::slice::from_ref), criteria, catalogues).map(|loaded| {
+        let declared = found::discover(root, &loaded.project, &[]).unwrap_or_default();
+        let partial = criteria.is_none() && declared.iter().any(|path| is_scenario(path));
+        Loaded { partial, ..loaded }
+    });
     work.diagnostics.retain(|one| one.code != check_external::NO_TARGET);
     let report = work.report(loaded);
     report.loaded.ok_or(report.diagnostics)
@@ -184,6 +188,12 @@ fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -
     diagnostics
 }
 
+/// Whether a file of the project's scenarios is neither criteria nor a rubric.
+fn is_scenario(path: &Path) -> bool {
+    let text = read(path, "").unwrap_or_default();
+    !found::is_criteria(&text) && !found::is_rubric(&text)
+}
+
 /// Patterns of scenario files that a message names.
 const SHOWN: usize = 5;
 
@@ -216,10 +226,7 @@ impl<'a> Work<'a> {
             return false;
         }
         let declared = found::discover(self.root, project, &[]).unwrap_or_default();
-        let scenario = |path: &&PathBuf| {
-            let text = read(path, "").unwrap_or_default();
-            Some(path.as_path()) != criteria && !found::is_criteria(&text) && !found::is_rubric(&text)
-        };
+        let scenario = |path: &&PathBuf| Some(path.as_path()) != criteria && is_scenario(path);
         found.iter().all(|path| declared.contains(path))
             && declared.iter().filter(|path| !found.contains(path)).any(|path| scenario(&path))
     }

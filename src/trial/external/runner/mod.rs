@@ -31,7 +31,7 @@ pub(crate) const NO_ADDRESS: &str = "127.0.0.1:0";
 /// Variable with the address at which the runner begins cases.
 const ADDRESS: &str = "RAGCHECK_URL";
 /// How long an interrupted runner may take to end.
-const END_LIMIT: Duration = Duration::from_secs(5);
+const END_LIMIT: Duration = Duration::from_secs(3);
 /// Interval between two looks at trials that are about to end.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -157,17 +157,20 @@ impl Runner<'_> {
         let mut command = Command::new(words.next().map(OsString::as_os_str).unwrap_or_default());
         let environment = environment::of(control.base_urls(None), doing);
         command.args(words).envs(environment).env(ADDRESS, control.address()).kill_on_drop(true);
+        // Before it starts: its first request may be quick.
+        control.cases().state().runs = true;
         let mut child = command.spawn().map_err(|error| {
             let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
             RunnerError::Start { command: words.join(" "), error }
         })?;
-        control.cases().state().runs = true;
         let status = tokio::select! {
             status = child.wait() => status,
             why = interrupted() => {
                 self.opened.budget.end(why);
                 self.stopped(&mut child, clock).await
             }
+            // A request that the budget does not allow has no answer: its client would wait for one.
+            _ = self.opened.budget.ended() => self.stopped(&mut child, clock).await,
         };
         let status = status.map_err(RunnerError::Server)?;
         Ok((!status.success()).then(|| match status.code() {
@@ -176,10 +179,18 @@ impl Runner<'_> {
         }))
     }
 
-    /// Waits for the end of an interrupted runner. A terminal interrupts it too; one that goes on is killed.
+    /// Waits for the end of a runner whose run has ended. A terminal interrupts it too; one that goes on is asked to end,
+    /// then killed.
     async fn stopped(&self, child: &mut Child, clock: &Arc<dyn Clock>) -> std::io::Result<std::process::ExitStatus> {
         if let Ok(status) = timeout(&**clock, END_LIMIT, child.wait()).await {
             return status;
+        }
+        #[cfg(unix)]
+        if let Some(id) = child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
+            let _ = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+            if let Ok(status) = timeout(&**clock, END_LIMIT, child.wait()).await {
+                return status;
+            }
         }
         child.start_kill()?;
         child.wait().await
