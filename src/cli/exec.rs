@@ -57,7 +57,9 @@ pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
         whys.push(format!("the test runner ended with {how}"));
         exit = exit.worse(Exit::Failed);
     }
-    whys.iter().for_each(|why| output::remark(&format!("error: {why}")));
+    for why in &whys {
+        output::remark(&format!("error: {why}"));
+    }
     if exit != judged {
         keep(&mut done, DecidedExit { exit_code: exit.code(), why: whys.join("; ") })?;
     }

@@ -128,15 +128,12 @@ impl Desk {
         if key.1 == 0 {
             return Err((StatusCode::BAD_REQUEST, "`take` is counted from 1".to_owned()));
         }
-        let (mut served, ending, question) = self.open(&key, question)?;
+        let (served, ending, question) = self.open(&key, question)?;
         let Ending { reply, over } = ending;
-        let trace = match (&mut served).await {
-            Ok(trace) => trace,
-            Err(_) => {
-                let why = over.await.ok().flatten();
-                let why = why.unwrap_or_else(|| "the run ends".to_owned());
-                return Err((StatusCode::CONFLICT, format!("the case `{}` cannot begin: {why}", key.0)));
-            }
+        let Ok(trace) = served.await else {
+            let why = over.await.ok().flatten();
+            let why = why.unwrap_or_else(|| "the run ends".to_owned());
+            return Err((StatusCode::CONFLICT, format!("the case `{}` cannot begin: {why}", key.0)));
         };
         let urls: BTreeMap<String, String> = self.base_urls(Some(&trace)).into_iter().collect();
         let id = format!("{}.{}", key.0, key.1);
