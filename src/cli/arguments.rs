@@ -2,6 +2,7 @@
 
 use super::amount::money;
 use super::cassette::arguments::Cassette;
+use super::exec_arguments::Exec;
 use super::exit;
 use super::index_arguments::{Keywords, Knowledge};
 use super::runs_arguments::{Compare, Comparing, History, Runs};
@@ -41,6 +42,9 @@ pub(super) enum Command {
     Init(Init),
     /// Run scenarios, evaluate them and report.
     Run(Run),
+    /// Start a test runner of yours, and judge the cases that its tests begin: each is a trial with what the agent asked, recorded or
+    /// replayed.
+    Exec(Exec),
     /// Check scenarios, criteria and the project file: print every mistake, and every trial without a recording.
     Check(Check),
     /// Print the trials that would run.

@@ -13,6 +13,8 @@ mod csv_page;
 mod decidable;
 pub(crate) mod diagnostic;
 mod estimate;
+mod exec;
+mod exec_arguments;
 mod exit;
 mod explain;
 mod first_contact;
@@ -121,10 +123,13 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
         Some(option) => PathBuf::from(option.split_once('=').map_or("", |(_, value)| value)),
         None => PathBuf::from(typed),
     };
-    let mut named: Vec<PathBuf> = std::env::args_os().skip(1).map(value).collect();
+    // What a test runner is started with names no file of ours.
+    let ours = |word: &std::ffi::OsString| !matches!(arguments.command, Command::Exec(_)) || word != "--";
+    let mut named: Vec<PathBuf> = std::env::args_os().skip(1).take_while(ours).map(value).collect();
     // `--report FORMAT=FILE` is one word.
     let reports = match &arguments.command {
         Command::Run(given) => &given.report[..],
+        Command::Exec(given) => &given.report[..],
         Command::Cassette(given) => given.command.reports(),
         _ => &[],
     };
@@ -186,6 +191,7 @@ pub fn main() -> ExitCode {
     let exit = confined.and_then(|()| match arguments.command {
         Command::Init(given) => init::run(&given),
         Command::Run(given) => run::run(&given),
+        Command::Exec(given) => exec::run(&given),
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
         Command::Score(given) => score::run(&given),

@@ -57,7 +57,9 @@ impl From<SuiteError> for Problem {
     fn from(error: SuiteError) -> Self {
         match error {
             SuiteError::Files(mistakes) => Self::Diagnostics(mistakes),
-            ended @ (SuiteError::Interrupted { .. } | SuiteError::Stopped(_)) => Self::Incomplete(ended.to_string()),
+            ended @ (SuiteError::Interrupted { .. } | SuiteError::Stopped(_) | SuiteError::NoCase { .. }) => {
+                Self::Incomplete(ended.to_string())
+            }
             full @ SuiteError::Write { .. } if full.is_full_disk() => Self::Unwritten(full.to_string()),
             other => Self::Words(other.to_string()),
         }

@@ -129,8 +129,17 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     failed.map_or(Ok(end), Err)
 }
 
+/// Removes the exit decision of an equal run, which has the same folder and may have ended differently.
+pub(super) fn forget_exit(folder: &Path) -> Result<(), Problem> {
+    let decided = folder.join(trace::EXIT_CODE);
+    match files::remove_file(&decided) {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(Problem::unwritten(&decided, &why)),
+        _ => Ok(()),
+    }
+}
+
 /// Stores the exit decision of the run, for reports made from its folder later.
-fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), Problem> {
+pub(super) fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), Problem> {
     let file = done.folder.join(trace::EXIT_CODE);
     let text = serde_json::to_string_pretty(&decided).map_err(|why| why.to_string())?;
     files::replace(&file, trace::seal(&text).0 + "\n").map_err(|why| Problem::unwritten(&file, &why))?;
@@ -187,13 +196,7 @@ pub(super) fn carry_out(
     let done = suite.run(options);
     drop(line);
     let done = done?;
-    // An equal run has the same folder, and may have ended differently.
-    let decided = done.folder.join(trace::EXIT_CODE);
-    if let Err(why) = files::remove_file(&decided)
-        && why.kind() != io::ErrorKind::NotFound
-    {
-        return Err(Problem::unwritten(&decided, &why));
-    }
+    forget_exit(&done.folder)?;
     done.notes.iter().for_each(|note| output::remark(note));
     print(&done.evaluated, format, &done.folder);
     if let Some(remark) = unused(&done.unused) {
@@ -227,7 +230,7 @@ pub(super) fn carry_out(
 
 /// Next steps after a run in which trials did not pass: the commands that show the first one and that rerun all of
 /// them.
-fn next_steps(done: &FinishedRun, mode: Mode, format: Printed, typed: Option<&[String]>) -> Option<String> {
+pub(super) fn next_steps(done: &FinishedRun, mode: Mode, format: Printed, typed: Option<&[String]>) -> Option<String> {
     let evaluation = &done.evaluated.evaluation;
     let rows = || evaluation.criteria.iter().chain(&evaluation.gates).filter(|row| row.required);
     // A trial that fails its case comes before one that fails a criterion.
@@ -291,7 +294,7 @@ fn missing(stopped: &StoppedRun) -> String {
 }
 
 /// Recorded exchanges that no trial used; `None` if all were used.
-fn unused(unused: &[String]) -> Option<String> {
+pub(super) fn unused(unused: &[String]) -> Option<String> {
     let what = if unused.len() == 1 { "was" } else { "were" };
     let mut lines = vec![format!("note: {} {what} not asked for:", plural(unused.len(), "recorded exchange"))];
     lines.extend(first(unused));

@@ -46,7 +46,9 @@ use std::io::{self, Write};
 /// Row limit of the page's table; a larger page is slow to open.
 const TABLE_ROWS: usize = 50_000;
 
-/// Exit decision of `ragcheck run --baseline`, if `--fail-on` or the comparison itself decided it: `exit-code.json`.
+/// Exit decision of `ragcheck run --baseline`, if `--fail-on` or the comparison itself decided it; or of `ragcheck exec`, if the
+/// test runner failed (exit code 1, unless 2 or 3 come first), or if something kept a case or a request from being counted
+/// (exit code 3): `exit-code.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DecidedExit {
     /// Exit code of the process.

@@ -13,6 +13,13 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
+/// Code of the mistake that an agent can neither be started nor be reached. The cases of a test runner need no agent.
+pub(super) const NO_TARGET: &str = "no-target";
+
+/// The other use of a scenario without `target`.
+const BY_RUNNER: &str = "cases that a test runner of yours begins need none: `ragcheck exec --scenario FILE -- COMMAND` reads such a file; keep it \
+     outside the project's `scenarios`";
+
 impl Checker<'_> {
     /// Checks the top-level settings of a scenario with an external agent.
     pub(super) fn external(&mut self) {
@@ -42,8 +49,8 @@ impl Checker<'_> {
                 let named = scenario.variants.iter().find(|(_, variant)| variant.flow.as_deref() == Some(EXTERNAL));
                 let variant = named.map(|(name, _)| variants.key(name));
                 let at = variant.as_ref().map_or(root.key("flow"), |variant| variant.key("flow"));
-                let mistake = Mistake::at(at, "no-target", "`target` is missing");
-                self.say(mistake.label("add `target: {command: COMMAND}`, or `target: {http: URL}`"));
+                let mistake = Mistake::at(at, NO_TARGET, "`target` is missing");
+                self.say(mistake.label("add `target: {command: COMMAND}`, or `target: {http: URL}`").help(BY_RUNNER));
             }
             Some(target) => {
                 let at = root.key("target");
@@ -86,7 +93,7 @@ impl Checker<'_> {
             Some(url) => self.address(url, started, at.key("http")),
             None if started => {}
             None => {
-                let mistake = Mistake::at(at, "no-target", "the agent can neither be started nor be reached").on_key();
+                let mistake = Mistake::at(at, NO_TARGET, "the agent can neither be started nor be reached").on_key();
                 self.say(mistake.label("add `command: COMMAND`, `http: URL`, or both"));
             }
         }

@@ -155,8 +155,13 @@ impl Scenario {
 
     /// The external agent; `None` when `target` is missing.
     pub fn agent(&self) -> Option<ExternalAgent> {
-        Some(ExternalAgent {
-            target: self.target.clone()?,
+        Some(self.agent_at(self.target.clone()?))
+    }
+
+    /// The external agent, at that target.
+    pub(crate) fn agent_at(&self, target: AgentTarget) -> ExternalAgent {
+        ExternalAgent {
+            target,
             roles: self.roles.clone().unwrap_or_default(),
             vars: self.vars.clone(),
             services: self.services.clone(),
@@ -164,7 +169,7 @@ impl Scenario {
             probe: self.probe.clone(),
             proxy: self.proxy.clone().unwrap_or_else(|| USUAL_PROXY.to_owned()),
             proxy_hosts: self.proxy_hosts.clone(),
-        })
+        }
     }
 }
 

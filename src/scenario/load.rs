@@ -10,7 +10,7 @@ use super::files::{self as found, PROJECT_FILE, shown};
 use super::load_scenario::{ParsedScenario, checked, declared_tools, parsed_scenario};
 use super::read_files::{ReadCriteria, read};
 use super::tables::Around;
-use super::{Criteria, Project, Rubric, check, check_criteria};
+use super::{Criteria, Project, Rubric, check, check_criteria, check_external};
 use crate::platform::bounds::Bound;
 use crate::platform::files;
 use crate::settings::ManagedRetrievalSettings;
@@ -118,14 +118,30 @@ pub(crate) fn load_report(
     catalogues: &Catalogues,
 ) -> LoadReport {
     let mut work = Work::of(root);
-    let loaded = work.load(paths, criteria, catalogues);
-    let mut diagnostics = consequences_removed(work.diagnostics, &work.criteria_file);
-    diagnostics
-        .sort_by(|one, other| (&one.file, one.place, one.severity).cmp(&(&other.file, other.place, other.severity)));
-    diagnostics.dedup();
-    let clean = diagnostics.iter().all(|diagnostic| diagnostic.severity == Severity::Note);
-    let loaded = loaded.filter(|_| clean);
-    LoadReport { loaded, diagnostics, files: work.files }
+    let loaded = work.load(Some(paths), criteria, catalogues);
+    work.report(loaded)
+}
+
+/// Loads what the cases of a test runner are judged by: a scenario whose agent has no address, or no scenario at all,
+/// and the project's criteria, which are on all scenarios that the project declares.
+///
+/// # Errors
+/// All mistakes of all files at once.
+pub(crate) fn load_for_runner(
+    root: &Path,
+    scenario: Option<&PathBuf>,
+    criteria: Option<&Path>,
+    catalogues: &Catalogues,
+) -> Result<Loaded, Vec<Diagnostic>> {
+    let mut work = Work::of(root);
+    let loaded = work.load(scenario.map(std::slice::from_ref), criteria, catalogues).map(|loaded| {
+        let declared = found::discover(root, &loaded.project, &[]).unwrap_or_default();
+        let partial = criteria.is_none() && declared.iter().any(|path| is_scenario(path));
+        Loaded { partial, ..loaded }
+    });
+    work.diagnostics.retain(|one| one.code != check_external::NO_TARGET);
+    let report = work.report(loaded);
+    report.loaded.ok_or(report.diagnostics)
 }
 
 /// Loads a rubric and its project, without scenarios.
@@ -172,6 +188,12 @@ fn consequences_removed(mut diagnostics: Vec<Diagnostic>, criteria_file: &str) -
     diagnostics
 }
 
+/// Whether a file of the project's scenarios is neither criteria nor a rubric.
+fn is_scenario(path: &Path) -> bool {
+    let text = read(path, "").unwrap_or_default();
+    !found::is_criteria(&text) && !found::is_rubric(&text)
+}
+
 /// Patterns of scenario files that a message names.
 const SHOWN: usize = 5;
 
@@ -187,23 +209,34 @@ impl<'a> Work<'a> {
         Self { root, diagnostics: Vec::new(), files: 0, criteria_file: String::new() }
     }
 
+    /// The result, with its diagnostics in order.
+    fn report(self, loaded: Option<Loaded>) -> LoadReport {
+        let mut diagnostics = consequences_removed(self.diagnostics, &self.criteria_file);
+        diagnostics.sort_by(|one, other| {
+            (&one.file, one.place, one.severity).cmp(&(&other.file, other.place, other.severity))
+        });
+        diagnostics.dedup();
+        let clean = diagnostics.iter().all(|diagnostic| diagnostic.severity == Severity::Note);
+        LoadReport { loaded: loaded.filter(|_| clean), diagnostics, files: self.files }
+    }
+
     /// Whether all of `found` are files that the project declares, and it declares at least one more scenario.
     fn leaves_out(&self, project: &Project, paths: &[PathBuf], found: &[PathBuf], criteria: Option<&Path>) -> bool {
         if paths.is_empty() {
             return false;
         }
         let declared = found::discover(self.root, project, &[]).unwrap_or_default();
-        let scenario = |path: &&PathBuf| {
-            let text = read(path, "").unwrap_or_default();
-            Some(path.as_path()) != criteria && !found::is_criteria(&text) && !found::is_rubric(&text)
-        };
+        let scenario = |path: &&PathBuf| Some(path.as_path()) != criteria && is_scenario(path);
         found.iter().all(|path| declared.contains(path))
             && declared.iter().filter(|path| !found.contains(path)).any(|path| scenario(&path))
     }
 
-    fn load(&mut self, paths: &[PathBuf], criteria: Option<&Path>, catalogues: &Catalogues) -> Option<Loaded> {
+    /// Loads the scenarios at `typed`: all of the project's if it is empty, none if it is `None`.
+    fn load(&mut self, typed: Option<&[PathBuf]>, criteria: Option<&Path>, catalogues: &Catalogues) -> Option<Loaded> {
         let (project, project_file, project_text) = self.project(catalogues);
-        let scenarios_found = match found::discover(self.root, &project, paths) {
+        let paths = typed.unwrap_or_default();
+        let discovered = typed.map_or(Ok(Vec::new()), |typed| found::discover(self.root, &project, typed));
+        let scenarios_found = match discovered {
             Ok(paths) => paths,
             Err(mistakes) => {
                 self.diagnostics.extend(mistakes);
@@ -282,7 +315,10 @@ impl<'a> Work<'a> {
             loaded.push(scenario);
             self.diagnostics.extend(diagnostics);
         }
-        if scenarios.is_empty() && self.diagnostics.is_empty() && !paths.iter().any(|path| self.is_criteria_only(path))
+        if typed.is_some()
+            && scenarios.is_empty()
+            && self.diagnostics.is_empty()
+            && !paths.iter().any(|path| self.is_criteria_only(path))
         {
             let diagnostic = Diagnostic::error("no-scenarios", "", "there are no scenarios here");
             let place = project.scenarios.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");

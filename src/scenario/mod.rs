@@ -55,7 +55,7 @@ pub(crate) use knowledge::KnowledgeNames;
 pub(crate) use load::CasePlace;
 pub use load::Loaded;
 pub use load::load;
-pub(crate) use load::{LoadedScenario, load_project, load_report, load_rubric};
+pub(crate) use load::{LoadedScenario, load_for_runner, load_project, load_report, load_rubric};
 pub(crate) use resolve::resolve_metric;
 
 pub(crate) use criteria::{Criteria, Criterion, GateKind};

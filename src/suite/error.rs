@@ -8,6 +8,7 @@ use crate::suite::evaluation::{ScoreError, StopError};
 use crate::suite::recordings::Unwritable;
 use crate::trace::text::plural;
 use crate::trial::SetupError;
+use crate::trial::external::runner::RunnerError;
 use crate::trial::run::JournalError;
 use std::io;
 use std::path::PathBuf;
@@ -119,12 +120,37 @@ pub enum SuiteError {
         /// Number of these trials.
         trials: usize,
     },
+    /// A test runner cannot be run.
+    #[error(transparent)]
+    Runner(#[from] RunnerError),
+    /// A scenario does not fit a test runner.
+    #[error("{0}")]
+    NotForRunner(String),
+    /// A test runner began no case.
+    #[error("{}", no_case(failures, problems))]
+    NoCase {
+        /// How the runner ended, each time that it failed.
+        failures: Vec<String>,
+        /// What it asked instead.
+        problems: Vec<String>,
+    },
     /// Every trial of the earlier run passed.
     #[error("--failed: every trial of {} passed", file.display())]
     EveryTrialPassed {
         /// Path of its `run.json`.
         file: PathBuf,
     },
+}
+
+/// Message for a test runner that began no case.
+fn no_case(failures: &[String], problems: &[String]) -> String {
+    let ended = failures.first().map_or_else(String::new, |how| format!("; the test runner ended with {how}"));
+    let lines = problems.iter().map(|problem| format!("\n  {problem}"));
+    let lines: String = lines.collect();
+    format!(
+        "nothing was measured: no case was begun{ended}. A test begins its case with POST $RAGCHECK_URL/cases and ends it with \
+         POST $RAGCHECK_URL/cases/ID/end: examples/pytest and examples/vitest have a fixture that does{lines}"
+    )
 }
 
 impl SuiteError {

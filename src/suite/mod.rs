@@ -15,6 +15,7 @@ mod draws;
 mod environment;
 mod error;
 pub(crate) mod evaluation;
+pub(crate) mod exec;
 mod first_replay;
 mod grading;
 pub mod import;

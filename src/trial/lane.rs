@@ -53,6 +53,9 @@ impl Trial<'_> {
 
     /// Command that re-records the lane.
     pub(super) fn rerecord(self) -> String {
+        if let Some(command) = &self.opened.records {
+            return command.clone();
+        }
         let scenario = self.plan.scenario_of(self.planned);
         let file = scenario.map_or("", |scenario| scenario.file.as_str());
         let case = self.case().map_or("", |case| case.case.as_str());

@@ -32,6 +32,8 @@ pub struct Opened {
     /// Scenarios, by index in the plan, of which only some trials are drawn: earlier recordings of these trials stay,
     /// and a new one is noted beside them.
     pub(crate) in_part: BTreeSet<usize>,
+    /// The command that records the lanes again, if it is not `ragcheck run`.
+    pub(crate) records: Option<String>,
     /// External agents.
     pub(crate) agents: Agents,
     /// Rate limits by provider.
@@ -86,6 +88,7 @@ impl Opened {
             loaded,
             variables: Variables::new(),
             budget: Arc::default(),
+            records: None,
             agents: Agents::default(),
             passages: Named::default(),
             in_part: BTreeSet::new(),

@@ -29,6 +29,7 @@ use meet::{FIRST, Met, SECOND, meet, plain, turn};
 use project::{Findings, OURS, Shown, origin};
 use serde_json::Value;
 use services::{Echo, SIMULATOR, Services};
+pub(super) use services::{clients_of, usual_providers};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

@@ -9,6 +9,7 @@ use crate::provider::wire::{
     self,
     embeddings_shapes::{GOOGLE, OPENAI},
 };
+use crate::settings::Provider;
 use crate::simulator;
 use crate::transport::{HttpRequest, HttpResponse, LiveTransport, Passed, Service, Target, Transport, TransportError};
 use serde_json::Value;
@@ -21,6 +22,8 @@ use std::time::Duration;
 pub(super) const SIMULATOR: &str = "simulator";
 /// Port of the simulator, if it is free.
 const USUAL_PORT: u16 = 8091;
+/// The usual dialect of a search service.
+const SEARCH: &str = "perplexity-agent";
 /// Limit of one request.
 const LIMIT: Duration = Duration::from_mins(2);
 
@@ -37,6 +40,22 @@ const KNOWN: [(&str, &str, &str, &str); 10] = [
     ("together", "openai", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     ("xai", "openai", "https://api.x.ai/v1", "XAI_API_KEY"),
 ];
+
+/// The APIs whose clients `ragcheck exec` serves without a scenario: the first of each family in [`KNOWN`].
+const USUAL: usize = 4;
+
+/// The usual provider of each API, by name.
+pub(in crate::cli) fn usual_providers() -> impl Iterator<Item = (&'static str, Provider)> {
+    KNOWN.iter().take(USUAL).map(|(name, family, base_url, key)| {
+        let dialect = if *family == "perplexity" { SEARCH } else { dialect_of(family) };
+        (*name, Provider { key: Some((*key).to_owned()), ..Provider::at(*base_url, dialect) })
+    })
+}
+
+/// Whose clients speak a dialect: the name of its family in [`KNOWN`].
+pub(in crate::cli) fn clients_of(dialect: &str) -> &'static str {
+    if wire::by_name(dialect).is_some_and(wire::Dialect::searches) { "perplexity" } else { family(dialect) }
+}
 
 /// A provider for one service of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,7 +204,7 @@ impl Services {
 
     fn choice(&self, request: &HttpRequest, lane: Lane) -> Choice {
         let (dialect, family) = match (wire::by_name(request.profile.name), lane) {
-            (dialect, Lane::Search) => (dialect.map_or("perplexity-agent", |dialect| dialect.name()), "perplexity"),
+            (dialect, Lane::Search) => (dialect.map_or(SEARCH, |dialect| dialect.name()), "perplexity"),
             (Some(dialect), _) => (dialect.name(), family(dialect.name())),
             (None, Lane::Other(family)) => (dialect_of(family), family),
             (None, _) => ("openai-chat", "openai"),

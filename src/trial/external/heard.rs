@@ -20,12 +20,18 @@ pub(super) struct Heard<'t> {
     pub(super) recorded: Option<Asked>,
     /// Whether the case declares that the agent sends no request.
     pub(super) asks_nothing: bool,
+    /// Whether a test runner asks the agent.
+    pub(super) by_runner: bool,
 }
 
 impl Heard<'_> {
     /// Why the trial cannot be judged. A refused request comes first, because other failures may follow from it.
     pub(super) fn problem(&self, events: &[Event], end: &TrialEnd) -> Option<Box<TrialError>> {
-        let (kind, message, mut detail) = if let Some(stray) = self.stray {
+        let (kind, message, mut detail) = if let Some(stray) = self.stray.filter(|_| self.by_runner) {
+            let detail = "several cases were open, and this request may belong to any of them: build the client with the \
+                          `base_urls` or the `headers` that POST /cases replied with, or run one test at a time";
+            (TrialErrorKind::ProxyRefused, stray.to_string(), vec![detail.to_owned()])
+        } else if let Some(stray) = self.stray {
             let detail = "trials run side by side while the agent sends the `traceparent` of its turn with every request; this \
                           one may belong to any of them, and the others of this run run one after another: forward the header \
                           always, or run with `--jobs 1`";
@@ -120,7 +126,7 @@ mod tests {
 
     fn problem(asked: Asked, recorded: Option<Asked>, asks_nothing: bool) -> Option<String> {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let heard = Heard { proxy, asked, refused: &[], stray: None, recorded, asks_nothing };
+        let heard = Heard { proxy, asked, refused: &[], stray: None, recorded, asks_nothing, by_runner: false };
         heard.problem(&[], &TrialEnd::Completed).map(|problem| problem.message)
     }
 
@@ -153,7 +159,7 @@ mod tests {
         assert_eq!((problem(list, None, false), problem(both, Some(both), false)), (None, None));
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
         let note = |asked| {
-            Heard { proxy, asked, refused: &[], stray: None, recorded: None, asks_nothing: false }
+            Heard { proxy, asked, refused: &[], stray: None, recorded: None, asks_nothing: false, by_runner: false }
                 .note(&TrialEnd::Completed)
         };
         assert!(note(list).is_some_and(|note| note.starts_with("no request for a completion came")));
@@ -163,8 +169,15 @@ mod tests {
     #[test]
     fn another_end_of_the_trial_stands_where_nothing_was_refused() {
         let proxy = SocketAddr::from(([127, 0, 0, 1], 8101));
-        let heard =
-            Heard { proxy, asked: Asked::default(), refused: &[], stray: None, recorded: None, asks_nothing: false };
+        let heard = Heard {
+            proxy,
+            asked: Asked::default(),
+            refused: &[],
+            stray: None,
+            recorded: None,
+            asks_nothing: false,
+            by_runner: false,
+        };
         let unreached = TrialEnd::Error(*error(TrialErrorKind::Provider, "the agent was not reached", Vec::new()));
         assert_eq!(heard.problem(&[], &unreached), None);
     }

@@ -3,10 +3,11 @@
 //! In all three modes the agent is a real process: turns are posted to it over HTTP, and its requests to models and
 //! search services pass through a proxy on loopback. Behind the proxy are the providers, the providers and a recorder,
 //! or a cassette. `agents` says where the agent runs: in a process of its own for each worker, or elsewhere. `start` is
-//! what a process asks before its first turn.
+//! what a process asks before its first turn. With `runner`, a test runner asks the agent instead.
 
 mod agents;
 mod heard;
+pub(crate) mod runner;
 mod services;
 mod setup;
 mod start;
@@ -31,7 +32,7 @@ use crate::trial::live;
 use crate::trial::opened::{Opened, Trial};
 use crate::trial::outage::{Origin, with_outage};
 use crate::trial::outcome::{Finished, aborted, error, foreign, redacted, replayed, unusable};
-use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
+use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Traced, Unbound, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::{Keys, LiveAccess, paces_of, targets};
 use crate::trial::tariff::tariff_of;
@@ -40,6 +41,7 @@ use crate::trial::verified::{Draft, keep};
 use crate::trial::{Doing, SetupError};
 use agents::{Process, Wanted};
 use heard::Heard;
+use runner::{Beginnings, NEVER_ENDED};
 use setup::{Measured, Recorded};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,10 +113,19 @@ pub(super) async fn place(opened: &Opened, planned: &PlannedTrial) -> Place {
 
 /// Runs one trial of an external agent in its place.
 pub(super) async fn run(trial: Trial<'_>, doing: Doing, place: &Place) -> Finished {
+    carry_out(trial, doing, place, None).await
+}
+
+/// Runs one trial of a case that a test runner begins.
+async fn run_begun(trial: Trial<'_>, doing: Doing, beginnings: &Beginnings) -> Finished {
+    carry_out(trial, doing, &Place::default(), Some(beginnings)).await
+}
+
+async fn carry_out(trial: Trial<'_>, doing: Doing, place: &Place, beginnings: Option<&Beginnings>) -> Finished {
     let Some((outside, case)) = trial.opened.agent(trial.planned).zip(trial.case()) else {
         return trial.failed(&foreign());
     };
-    let work = Work { trial, outside, case, place };
+    let work = Work { trial, outside, case, place, beginnings };
     let done = match doing {
         Doing::Live => work.live().await,
         Doing::Record => work.record().await,
@@ -131,6 +142,8 @@ struct Work<'a> {
     outside: &'a ExternalSetup,
     case: &'a ResolvedCase,
     place: &'a Place,
+    /// Of a case that a test runner begins.
+    beginnings: Option<&'a Beginnings>,
 }
 
 impl Work<'_> {
@@ -282,9 +295,14 @@ impl Work<'_> {
             let way = self.to_agent(endpoint, doing, &clock)?;
             reset(endpoint, &*way, &self.trial.planned.id).await.map_err(|trouble| self.error_of(trouble))?;
         }
-        let agent = match process.and_then(Process::lines) {
-            Some(lines) => lines,
-            None => self.to_agent(&settings.target.endpoint, doing, &clock)?,
+        let begun = match self.beginnings {
+            Some(beginnings) => Some(Arc::new(beginnings.next().await?)),
+            None => None,
+        };
+        let agent = match (&begun, process.and_then(Process::lines)) {
+            (Some(begun), _) => Arc::clone(begun) as Arc<dyn Transport>,
+            (None, Some(lines)) => lines,
+            (None, None) => self.to_agent(&settings.target.endpoint, doing, &clock)?,
         };
         let probe = self.probe(process.map(Process::port), (doing, &clock), &way)?;
         let probed = probe.is_some();
@@ -293,9 +311,19 @@ impl Work<'_> {
             Mode::Live => Silence::IfBusy,
             Mode::Replay | Mode::Imported => Silence::Unchecked,
         };
-        let traced = self.place.traced();
+        let traced = match &begun {
+            Some(_) => Some(Traced::new(Arc::default(), false)),
+            None => self.place.traced(),
+        };
         let trace = traced.as_ref().map(|traced| traced.id().to_owned());
         let serving: Serving = lease.proxy.serve(way, &setup.hosts, setup.services.mounts(), traced);
+        if let Some((begun, trace)) = begun.as_ref().zip(trace.as_ref()) {
+            begun.serve(trace);
+        }
+        let life: Option<&dyn Life> = match &begun {
+            Some(begun) => Some(&**begun),
+            None => process.map(|process| process as &dyn Life),
+        };
         let mut session = Session {
             settings,
             trial: &self.trial.planned.id,
@@ -304,7 +332,7 @@ impl Work<'_> {
             keep_replies: self.case.expects_reply(),
             way: agent,
             probe,
-            life: process.map(|process| process as &dyn Life),
+            life,
             tap: Arc::clone(&tap),
             clock,
             silence,
@@ -337,7 +365,8 @@ impl Work<'_> {
         let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
             requests.refused.into_iter().partition(|one| one.is_among(&self.outside.may_refuse));
         let (asked, stray, asks_nothing) = (requests.asked, requests.stray.as_ref(), self.case.asks_nothing);
-        let heard = Heard { proxy, asked, refused: &refused, stray, recorded, asks_nothing };
+        let by_runner = begun.is_some();
+        let heard = Heard { proxy, asked, refused: &refused, stray, recorded, asks_nothing, by_runner };
         let end = heard.problem(&session.events, &end).map_or(end, |problem| TrialEnd::Error(*problem));
         let silent = heard.note(&end);
         let mut trace = self.trial.trace(evidence, end);
@@ -365,6 +394,9 @@ impl Work<'_> {
         if trace.end == TrialEnd::Completed {
             lease.release();
         }
+        if let Some(begun) = begun {
+            begun.end(&trace.end);
+        }
         Ok(Ran { trace, secrets: tap.secrets(), printed })
     }
 
@@ -375,6 +407,10 @@ impl Work<'_> {
     fn error_of(&self, trouble: Trouble) -> Box<TrialError> {
         let proxy = self.outside.proxy;
         match trouble {
+            Trouble::Unreached(_) if self.beginnings.is_some() => {
+                let detail = "end it where the test ends, even when it fails: POST /cases/ID/end";
+                error(TrialErrorKind::Stopped, NEVER_ENDED, vec![detail.to_owned()])
+            }
             Trouble::Unreached(why) if self.outside.is_started() => unusable(why),
             Trouble::Unreached(why) => {
                 let mut detail = vec![

@@ -1,13 +1,15 @@
 //! Which trial a request belongs to.
 //!
 //! A trial that runs alone gets every request. Trials that run side by side with one agent are told apart by the trace
-//! id of the `traceparent` header (W3C Trace Context): each turn carries one, and the agent forwards it. A request is
-//! assigned when its head arrives, so a slow body never falls into the next trial.
+//! id of the `traceparent` header (W3C Trace Context): each turn carries one, and the agent forwards it. A base URL of one
+//! trial, `/trace/ID/…`, says the same. A request is assigned when its head arrives, so a slow body never falls into the
+//! next trial.
 
 use super::admission::Refused;
 use super::route::Mount;
 use crate::transport::Transport;
-use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Uri};
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -15,6 +17,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Header of W3C Trace Context.
 pub(super) const TRACEPARENT: &str = "traceparent";
+/// First segment of the base URLs of one trial.
+const TRACE_PATH: &str = "/trace/";
 /// Different requests of a trial that are kept of those that were refused.
 const MOST_REFUSED: usize = 20;
 /// Trace ids of ended trials that are known.
@@ -136,6 +140,8 @@ pub(super) struct Desk {
     ended: VecDeque<String>,
     /// Requests since the last trial that no trial was there for.
     unserved: u32,
+    /// All requests that no trial was there for, each once.
+    of_nobody: Vec<Refused>,
 }
 
 impl Desk {
@@ -177,7 +183,8 @@ impl Desk {
                 return Whose::Nobody;
             }
         }
-        if self.served.iter().any(|served| served.trace.as_ref().is_some_and(|trace| trace.beside)) {
+        let beside = |served: &Served| served.trace.as_ref().is_some_and(|trace| trace.beside);
+        if self.served.len() > 1 || self.served.iter().any(beside) {
             return Whose::Stray;
         }
         let Some(served) = self.served.last_mut() else { return Whose::Nobody };
@@ -199,6 +206,18 @@ impl Desk {
     pub(super) fn served_at(&mut self, whose: Whose) -> (Vec<String>, Vec<Mount>) {
         let place = self.served.iter().position(|served| whose == Whose::Trial(served.number)).unwrap_or_default();
         self.served.get(place).map(|served| (served.hosts.clone(), served.mounts.clone())).unwrap_or_default()
+    }
+
+    /// Keeps a request that no trial was there for.
+    pub(super) fn note_of_nobody(&mut self, refused: Refused) {
+        if self.of_nobody.len() < MOST_REFUSED && !self.of_nobody.contains(&refused) {
+            self.of_nobody.push(refused);
+        }
+    }
+
+    /// Requests that no trial was there for, each once.
+    pub(super) fn of_nobody(&self) -> &[Refused] {
+        &self.of_nobody
     }
 
     /// Keeps a refused request for its trial.
@@ -251,6 +270,28 @@ impl Desk {
     }
 }
 
+/// The beginning of the base URLs of a trace's trial, after the address of the proxy.
+pub(crate) fn base_path(trace: &str) -> String {
+    format!("{TRACE_PATH}{trace}")
+}
+
+/// Moves the trace id from the path of a request, if it was sent to a base URL of one trial, to its header.
+pub(super) fn take_base_path(head: &mut Parts) {
+    let Some(path) = head.uri.path_and_query().map(|path| path.as_str().to_owned()) else { return };
+    let Some((id, rest)) = path.strip_prefix(TRACE_PATH).and_then(|after| Some(after.split_at(after.find('/')?)))
+    else {
+        return;
+    };
+    let (Ok(parent), Ok(uri)) = (HeaderValue::from_str(&traceparent(id, 1)), rest.parse::<Uri>()) else { return };
+    head.headers.insert(TRACEPARENT, parent);
+    head.uri = uri;
+}
+
+/// A `traceparent` of that trace, from that span.
+pub(crate) fn traceparent(trace: &str, span: u64) -> String {
+    format!("00-{trace}-{span:016x}-01")
+}
+
 /// The trace id of a request: `00-TRACE-PARENT-FLAGS`.
 fn trace_id(headers: &HeaderMap) -> Option<&str> {
     let mut parts = headers.get(TRACEPARENT)?.to_str().ok()?.trim().split('-');
@@ -296,6 +337,29 @@ mod tests {
         assert_eq!(desk.whose(&with(one.id())), Whose::Nobody, "its trial is over");
         assert!(desk.transport(Whose::Trial(first), true).is_none(), "assigned before, and read after its end");
         assert_eq!(desk.requests(second).before, 0);
+    }
+
+    #[test]
+    fn a_request_beside_others_without_an_id_is_stray_and_a_base_url_of_a_trial_names_it() {
+        let [one, two] = [0, 1].map(|_| Traced::new(Arc::default(), false));
+        let mut desk = Desk::default();
+        let first = serve(&mut desk, Some(&one));
+        assert_eq!(desk.whose(&HeaderMap::new()), Whose::Trial(first), "alone");
+        let second = serve(&mut desk, Some(&two));
+        assert_eq!(desk.whose(&HeaderMap::new()), Whose::Stray);
+        let head = |path: &str| {
+            let request = axum::http::Request::builder().uri(path).body(()).expect("a request");
+            let (mut head, ()) = request.into_parts();
+            take_base_path(&mut head);
+            head
+        };
+        let asked = head(&format!("{}/model/v1/models?limit=3", base_path(two.id())));
+        assert_eq!(asked.uri.to_string(), "/model/v1/models?limit=3");
+        assert_eq!(desk.whose(&asked.headers), Whose::Trial(second));
+        for other in ["/model/v1/models", "/trace/", "/trace/4bf92f3577b34da6a3ce929d0e0e4736"] {
+            assert_eq!(head(other).uri.path(), other);
+            assert!(head(other).headers.is_empty(), "{other}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The listener: one address, and behind it the transports of the trials that are running.
 
 use super::admission::{Refusal, Refused, admit, read_body};
-use super::desk::{Desk, Requests, TRACEPARENT, Traced, Whose};
+use super::desk::{Desk, Requests, TRACEPARENT, Traced, Whose, take_base_path};
 use super::refusal::{failed, refusal};
 use super::route::{Api, Mount, Route, client_dialect};
 use crate::provider::{ended_by, observed};
@@ -84,6 +84,11 @@ impl Proxy {
         self.address
     }
 
+    /// Requests that came when no trial ran, each once.
+    pub(crate) fn of_nobody(&self) -> Vec<Refused> {
+        lock(&self.slot).of_nobody().to_vec()
+    }
+
     /// Hands requests to `transport` until the guard is dropped: all of them, or those with the id of `trace`. `hosts` are
     /// names beside those of this machine by which the agent may ask for this server; `mounts` are services beside the
     /// model and the search service.
@@ -123,7 +128,8 @@ fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
 }
 
 async fn answer(State(slot): State<Slot>, request: Request) -> Response {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
+    take_base_path(&mut head);
     let (whose, (hosts, mounts)) = {
         let mut desk = lock(&slot);
         let whose = desk.whose(&head.headers);
@@ -154,6 +160,7 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
     let completion = observed::is_completion(route.api.profile().name);
     let transport = lock(&slot).transport(whose, completion);
     let Some(transport) = transport else {
+        lock(&slot).note_of_nobody(Refused::new(&head, "when no trial ran".to_owned()));
         let message = "no trial is running that this request could belong to";
         return refusal(client, StatusCode::BAD_REQUEST, "ragcheck_no_trial", message);
     };

@@ -14,6 +14,8 @@ mod probe;
 mod providers;
 #[cfg(unix)]
 mod python;
+mod runner;
+mod runner_examples;
 mod sdks;
 mod start;
 mod started;

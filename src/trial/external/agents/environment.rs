@@ -9,7 +9,7 @@ use crate::trial::proxy::PLACEHOLDER_KEY;
 use crate::trial::trust::usual_keys;
 
 /// Variables for a process with these base URLs.
-pub(super) fn of(base_urls: Vec<(String, String)>, doing: Doing) -> Vec<(String, String)> {
+pub(in crate::trial::external) fn of(base_urls: Vec<(String, String)>, doing: Doing) -> Vec<(String, String)> {
     let mut all = base_urls;
     let keys = usual_keys()
         .filter(|name| doing == Doing::Replay || std::env::var(name).map_or(true, |key| key.trim().is_empty()))

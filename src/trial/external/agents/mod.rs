@@ -5,7 +5,7 @@
 //! side. An agent that runs elsewhere has one proxy at a fixed address: `turnstile` says when its trials may run.
 
 mod contact;
-mod environment;
+pub(super) mod environment;
 mod lines;
 mod output;
 mod process;
@@ -236,6 +236,16 @@ impl Agents {
         });
         let (process, notes) = beginning.end(started, requests).await?;
         Ok(Worker { kind, process, proxy: Arc::new(proxy), notes })
+    }
+
+    /// The proxy of an agent that takes any port, as [`NO_ADDRESS`](super::runner::NO_ADDRESS) says.
+    ///
+    /// # Errors
+    /// If no port can be opened.
+    pub(super) async fn any_proxy(&self) -> std::io::Result<Arc<Proxy>> {
+        let mut proxies = self.proxies.lock().await;
+        let opened = Arc::new(Proxy::open(ANY_PORT).await?);
+        Ok(Arc::clone(proxies.entry(ANY_PORT).or_insert(opened)))
     }
 
     /// The proxy at that address, opened on first use.

@@ -40,7 +40,7 @@ struct Taken {
 }
 
 /// Permission to run one trial; it ends when this is dropped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Place {
     taken: Option<Taken>,
     propagation: Option<Arc<Propagation>>,

@@ -1,0 +1,256 @@
+//! Where a test runner begins and ends its cases: a small server on loopback.
+//!
+//! | request | body | reply |
+//! |---|---|---|
+//! | `POST /cases` | `name`, and optional `take` and `question` | 201: `id`, `question`, base URLs and headers of the case |
+//! | `POST /cases/ID/end` | `answer` and optional `sources`, or `error` | 200: `error`, why the case cannot be judged, or null |
+//!
+//! What it refuses has a JSON body with `error`. A web page is refused as everywhere (`platform::loopback`).
+
+use super::case::{self, Open};
+use super::{Cases, Key};
+use crate::platform::loopback;
+use crate::trial::opened::Setup;
+use crate::trial::proxy::{base_path, traceparent};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, btree_map::Entry};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// Longest body, in bytes.
+const LONGEST_BODY: usize = 16 << 20;
+/// Characters of a case's name.
+const LONGEST_NAME: usize = 100;
+
+/// The server; it stops when it is dropped.
+pub(super) struct Control {
+    address: SocketAddr,
+    desk: Arc<Desk>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+/// What its requests are about.
+struct Desk {
+    cases: Arc<Cases>,
+    proxy: SocketAddr,
+}
+
+/// What ends an open case.
+pub(super) struct Ending {
+    reply: oneshot::Sender<Bytes>,
+    over: oneshot::Receiver<Option<String>>,
+}
+
+/// Body of a request that begins a case.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Begin {
+    name: String,
+    #[serde(default)]
+    take: Option<u32>,
+    #[serde(default)]
+    question: Option<String>,
+}
+
+/// A status with the reason.
+type Refused = (StatusCode, String);
+
+impl Control {
+    /// Listens on a free port of loopback.
+    #[expect(clippy::disallowed_methods, reason = "a server is a task of its own")]
+    pub(super) async fn open(cases: &Arc<Cases>, proxy: SocketAddr) -> std::io::Result<Self> {
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let (address, desk) = (listener.local_addr()?, Arc::new(Desk { cases: Arc::clone(cases), proxy }));
+        let routes = axum::Router::new().fallback(answer).with_state(Arc::clone(&desk));
+        let task = tokio::spawn(async move {
+            // It ends with the listener, which fails only when the process is out of sockets; requests then say so.
+            let _ = axum::serve(listener, routes).await;
+        });
+        Ok(Self { address, desk, task })
+    }
+
+    pub(super) fn address(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(super) fn cases(&self) -> &Cases {
+        &self.desk.cases
+    }
+
+    /// Base URLs by variable: of the case with that trace id, or of the only case that is open.
+    pub(super) fn base_urls(&self, trace: Option<&str>) -> Vec<(String, String)> {
+        self.desk.base_urls(trace)
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
+    let (status, body) = match desk.answer(request).await {
+        Ok(answered) => answered,
+        Err((status, why)) => (status, json!({"error": why})),
+    };
+    (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+impl Desk {
+    async fn answer(&self, request: Request) -> Result<(StatusCode, Value), Refused> {
+        let (head, body) = request.into_parts();
+        let header = |name: HeaderName| head.headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        loopback::admit(header(HOST), header(ORIGIN)).map_err(|why| (StatusCode::FORBIDDEN, why.to_string()))?;
+        let path: Vec<&str> = head.uri.path().trim_matches('/').split('/').collect();
+        match (head.method.as_str(), path.as_slice()) {
+            ("POST", ["cases"]) => self.begin(&read(body).await?).await,
+            ("POST", ["cases", id, "end"]) => self.end(id, read(body).await?).await,
+            _ => {
+                let why = "served: POST /cases, and POST /cases/ID/end; models are at the base URLs of the environment";
+                Err((StatusCode::NOT_FOUND, why.to_owned()))
+            }
+        }
+    }
+
+    async fn begin(&self, body: &[u8]) -> Result<(StatusCode, Value), Refused> {
+        let Begin { name, take, question } = serde_json::from_slice(body)
+            .map_err(|why| (StatusCode::BAD_REQUEST, format!("{why}: send {{\"name\": \"…\"}}")))?;
+        let key = (named(&name)?, take.unwrap_or(1));
+        if key.1 == 0 {
+            return Err((StatusCode::BAD_REQUEST, "`take` is counted from 1".to_owned()));
+        }
+        let (served, ending, question) = self.open(&key, question)?;
+        let Ending { reply, over } = ending;
+        let Ok(trace) = served.await else {
+            let why = over.await.ok().flatten();
+            let why = why.unwrap_or_else(|| "the run ends".to_owned());
+            return Err((StatusCode::CONFLICT, format!("the case `{}` cannot begin: {why}", key.0)));
+        };
+        let urls: BTreeMap<String, String> = self.base_urls(Some(&trace)).into_iter().collect();
+        let id = format!("{}.{}", key.0, key.1);
+        {
+            let mut state = self.cases.state();
+            if !state.runs {
+                return Err(over_already());
+            }
+            state.open.insert(key, Ending { reply, over });
+        }
+        let headers = json!({"traceparent": traceparent(&trace, 1)});
+        let body = json!({"id": id, "question": question, "base_urls": urls, "headers": headers});
+        Ok((StatusCode::CREATED, body))
+    }
+
+    /// Begins a case, or begins it again to verify its recording; also returns what the agent is to be asked.
+    fn open(
+        &self,
+        key: &Key,
+        question: Option<String>,
+    ) -> Result<(oneshot::Receiver<String>, Ending, String), Refused> {
+        let mut state = self.cases.state();
+        if !state.runs {
+            return Err(over_already());
+        }
+        let verifies = state.verifies;
+        let known = match state.known.entry(key.clone()) {
+            Entry::Occupied(known) if known.get().begun => {
+                let why = format!(
+                    "the case `{}` was begun twice in one run of the tests: give each test a name, or count the repetitions of \
+                     one with `take`",
+                    key.0
+                );
+                state.problems.push(why.clone());
+                return Err((StatusCode::CONFLICT, why));
+            }
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(_) if verifies => {
+                let why = format!("the case `{}` was begun when the recordings were verified, and not before", key.0);
+                state.problems.push(why.clone());
+                return Err((StatusCode::CONFLICT, why));
+            }
+            Entry::Vacant(place) => place.insert(self.cases.start(self.cases.planned(key, question))),
+        };
+        let (begun, Open { served, reply, over }) = case::begin();
+        known.begun = true;
+        if let Some(begins) = &known.begins {
+            // A trial that has ended drops it, and the runner is told.
+            let _ = begins.send(begun);
+        }
+        let asked = known.planned.0.case.turns().next().map(|turn| turn.ask.clone()).unwrap_or_default();
+        Ok((served, Ending { reply, over }, asked))
+    }
+
+    async fn end(&self, id: &str, body: Bytes) -> Result<(StatusCode, Value), Refused> {
+        if !serde_json::from_slice::<Value>(&body).is_ok_and(|body| body.is_object()) {
+            let why = "send {\"answer\": \"…\"} with what the agent answered, or {\"error\": \"…\"}".to_owned();
+            return Err((StatusCode::BAD_REQUEST, why));
+        }
+        let key = id.rsplit_once('.').and_then(|(name, take)| Some((name.to_owned(), take.parse().ok()?)));
+        let ending = key.and_then(|key: Key| self.cases.state().open.remove(&key));
+        let not_open = || (StatusCode::CONFLICT, format!("no case `{id}` is open: it was ended, or was never begun"));
+        let Ending { reply, over } = ending.ok_or_else(not_open)?;
+        // A trial that has ended, by its time limit for example, says why.
+        let _ = reply.send(body);
+        let why = over.await.unwrap_or_else(|_| Some("the run ends".to_owned()));
+        Ok((StatusCode::OK, json!({"error": why})))
+    }
+
+    fn base_urls(&self, trace: Option<&str>) -> Vec<(String, String)> {
+        let (opened, plan) = (&self.cases.opened, &self.cases.plan);
+        let setup = opened.setups(plan).flat_map(|(_, setups)| setups.values()).next();
+        let Some(Setup::Agent(setup)) = setup else { return Vec::new() };
+        let (proxy, path) = (format!("http://{}", self.proxy), trace.map(base_path).unwrap_or_default());
+        let urls = setup.services.base_urls(self.proxy).into_iter();
+        urls.map(|(name, url)| (name, url.replacen(&proxy, &format!("{proxy}{path}"), 1))).collect()
+    }
+}
+
+/// Refuses what a process sends that outlived the runner.
+fn over_already() -> Refused {
+    (StatusCode::CONFLICT, "the test runner has ended".to_owned())
+}
+
+async fn read(body: Body) -> Result<Bytes, Refused> {
+    let too_long = |why: axum::Error| (StatusCode::PAYLOAD_TOO_LARGE, format!("the body cannot be read: {why}"));
+    axum::body::to_bytes(body, LONGEST_BODY).await.map_err(too_long)
+}
+
+/// The name of a case, as a segment of paths and trial ids: `test_refund[eu]` is `test-refund-eu`.
+fn named(written: &str) -> Result<String, Refused> {
+    let lower = written.to_lowercase();
+    let words = lower.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<_>>().join("-");
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        let why = format!("`name` is to have 1 to {LONGEST_NAME} letters a to z and digits; others count as `-`");
+        return Err((StatusCode::BAD_REQUEST, why));
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tests_become_names_of_cases() {
+        for (written, name) in [
+            ("refund", "refund"),
+            ("test_refund[eu-1]", "test-refund-eu-1"),
+            ("tests/test_desk.py::TestDesk::test_refund", "tests-test-desk-py-testdesk-test-refund"),
+            ("../etc/passwd", "etc-passwd"),
+        ] {
+            assert_eq!(named(written).as_deref(), Ok(name), "{written}");
+        }
+        for unnamed in ["", "…", &"a".repeat(101)] {
+            assert!(named(unnamed).is_err(), "{unnamed}");
+        }
+    }
+}

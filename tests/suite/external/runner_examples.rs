@@ -1,0 +1,88 @@
+//! The shipped examples of test runners, pytest and Vitest with the `openai` clients as they are, replayed from their
+//! recordings; and what they say when the agent changes.
+//!
+//! `RAGCHECK_SDKS` names the folder that `tests/sdks/install FOLDER` has filled.
+
+use super::super::project::{Outcome, copy};
+use super::holding;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name)
+}
+
+/// Replays a copy of an example, changed by `change`, with this runner.
+fn replayed(name: &str, runner: &[&str], change: impl FnOnce(&Path)) -> Outcome {
+    let folder = tempfile::tempdir().expect("a folder");
+    copy(&example(name), folder.path());
+    change(folder.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    command.args(["exec", "--scenario", "cases.yaml", "--"]).args(runner).current_dir(folder.path());
+    command.env("NO_COLOR", "1").env("PYTHONDONTWRITEBYTECODE", "1").env_remove("OPENAI_API_KEY");
+    Outcome::of(&mut command)
+}
+
+fn edit(file: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(file).expect("a file");
+    assert!(text.contains(from), "{} has no {from}", file.display());
+    std::fs::write(file, text.replace(from, to)).expect("written");
+}
+
+/// The example passes as it is; another prompt is a miss that is explained; an agent that loses the answer fails.
+fn holds(name: &str, agent: &str, runner: &[&str], link: impl Fn(&Path)) {
+    let whole = replayed(name, runner, &link);
+    whole.expect_code(0);
+    assert!(whole.stdout.contains("3 trials: 3 PASS"), "{}", whole.stdout);
+    assert!(whole.stdout.contains("REPLAYED, recorded from simulator"), "{}", whole.stdout);
+    let changed = replayed(name, runner, |folder| {
+        link(folder);
+        edit(&folder.join(agent), "Look an order up", "Guess where an order is");
+    });
+    changed.expect_code(3);
+    assert!(
+        changed.stdout.contains("system prompt changed") && changed.stdout.contains("3 ERROR"),
+        "{}",
+        changed.stdout
+    );
+    let lost = replayed(name, runner, |folder| {
+        link(folder);
+        edit(&folder.join(agent), "return said.content", "return 'Sorry.'");
+    });
+    lost.expect_code(1);
+    assert!(lost.stdout.contains("1 FAIL") && lost.stdout.contains("24 November"), "{}", lost.stdout);
+    assert!(lost.stderr.contains("the test runner ended with exit code 1"), "{}", lost.stderr);
+}
+
+#[test]
+fn the_recordings_of_the_examples_are_of_the_simulator_and_hold_no_key() {
+    for name in ["pytest", "vitest"] {
+        let (mut lanes, mut simulated, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        let recordings = example(name).join("cassettes");
+        holding(&recordings, "recorded_from:", &mut lanes);
+        holding(&recordings, "recorded_from:\n  model: \"simulator\"", &mut simulated);
+        holding(&recordings, "placeholder-key", &mut keys);
+        assert_eq!((lanes.len(), simulated.len()), (3, 3), "{name}");
+        assert!(keys.is_empty(), "{keys:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs the clients that `tests/sdks/install` installs: RAGCHECK_SDKS"]
+fn needs_clients_a_pytest_suite_replays_its_recordings_and_fails_when_the_agent_changes() {
+    let sdks = std::env::var("RAGCHECK_SDKS").expect("RAGCHECK_SDKS names the folder of `tests/sdks/install`");
+    let python = format!("{sdks}/python/bin/python");
+    holds("pytest", "desk.py", &[&python, "-m", "pytest", "-q", "-p", "no:cacheprovider"], |_| {});
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "needs the clients that `tests/sdks/install` installs: RAGCHECK_SDKS"]
+fn needs_clients_a_vitest_suite_replays_its_recordings_and_fails_when_the_agent_changes() {
+    let sdks = std::env::var("RAGCHECK_SDKS").expect("RAGCHECK_SDKS names the folder of `tests/sdks/install`");
+    let node = format!("{sdks}/node");
+    holds("vitest", "desk.mjs", &[&node, "node_modules/vitest/vitest.mjs", "run"], |folder| {
+        let modules = folder.join("node_modules");
+        std::os::unix::fs::symlink(format!("{sdks}/node_modules"), modules).expect("a link");
+    });
+}
