@@ -175,7 +175,7 @@ impl Metric for Trajectory {
     }
 
     fn members(&self) -> &'static [Member] {
-        &[Member::Log]
+        &[Member::Log, Member::Sequence]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
