@@ -46,6 +46,7 @@ pub mod knowledge {
 }
 
 pub mod metric {
+    pub use crate::metric::catalogue::members;
     pub use crate::metric::generic;
 }
 
@@ -93,7 +94,7 @@ pub mod suite {
         pub use crate::suite::evaluation::{ExaminedTrace, RunEvaluator, score};
     }
     pub mod import {
-        pub use crate::suite::import::{Imported, messages};
+        pub use crate::suite::import::{Format, Imported, messages};
     }
 }
 

@@ -314,8 +314,8 @@ pub(super) struct Score {
     /// The run folder; by default the project's newest run.
     #[arg(conflicts_with = "import")]
     pub run: Option<PathBuf>,
-    /// Import another agent's conversations as a new run: `--import messages FILE`, a JSON or JSON lines file of OpenAI
-    /// chat messages (it may be compressed with gzip).
+    /// Import another agent's conversations as a new run, from a JSON or JSON lines file that may be compressed with gzip:
+    /// `--import messages FILE`, chat messages; `--import trace FILE`, published traces (`ragcheck schema trace`).
     #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"])]
     pub import: Option<Vec<PathBuf>>,
     /// Criteria file for imported conversations; by default every query must get an answer and every task must pass.
@@ -442,8 +442,10 @@ pub(super) enum Schemas {
     Run,
     /// `plan.json` of a run folder.
     Plan,
-    /// A line of `traces.jsonl` of a run folder.
+    /// Published traces, for `score --import trace`.
     Trace,
+    /// A line of `traces.jsonl` of a run folder.
+    Events,
     /// `exit-code.json` of a run folder.
     ExitCode,
     /// Columns of the CSV files, as a page in Markdown.

@@ -1,4 +1,4 @@
-//! `ragcheck score --import messages FILE`: makes a run folder from another agent's conversations.
+//! `ragcheck score --import FORMAT FILE`: makes a run folder from another agent's conversations.
 
 use super::arguments::Score;
 use super::exit::Exit;
@@ -8,6 +8,7 @@ use super::select::{current_folder, reports_folder};
 use crate::gate::{Evaluation, Verdict};
 use crate::scenario::{self, Criteria, Scenario};
 use crate::suite;
+use crate::suite::import::Format;
 use crate::trace::text::{plural, quote};
 use std::path::{Path, PathBuf};
 
@@ -19,16 +20,16 @@ const NAMED: usize = 5;
 /// # Errors
 /// If the file or the criteria cannot be used, or the folder cannot be written.
 pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
-    let [format, file] = named else { return Err(Problem::Words("write `--import messages FILE`".into())) };
-    if format.as_os_str() != "messages" {
-        let format = format.display();
-        return Err(Problem::Words(format!("`{format}` cannot be imported: write `--import messages FILE`")));
-    }
+    let [format, file] = named else { return Err(Problem::Words("write `--import FORMAT FILE`".into())) };
+    let Some(format) = Format::ALL.into_iter().find(|one| format.as_os_str() == one.name()) else {
+        let names = Format::ALL.map(|one| format!("`--import {} FILE`", one.name())).join(" or ");
+        return Err(Problem::Words(format!("`{}` cannot be imported: write {names}", format.display())));
+    };
     let criteria = given.criteria.as_deref().map(read_criteria).transpose()?;
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let agent = given.scenario.as_deref().map(read_scenario).transpose()?;
     let project = if criteria.is_some() { None } else { of_project()? };
-    let run = suite::import(file, criteria, project, agent.as_ref(), &reports, &current_folder()?)?;
+    let run = suite::import(format, file, criteria, project, agent.as_ref(), &reports, &current_folder()?)?;
     if !run.ignored.is_empty() {
         let member =
             |(name, count): (&String, &usize)| format!("`{}` ({})", quote(name, 60), plural(*count, "conversation"));
@@ -49,6 +50,7 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
         remark(&undecided);
     }
     print(&run.evaluated, given.format, &run.folder);
+    remark(&run.summary);
     Ok(Exit::of_code(run.evaluated.evaluation.exit_code))
 }
 

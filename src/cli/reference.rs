@@ -12,7 +12,10 @@ fn introduction(document: &str) -> (&'static str, &'static str) {
         "rubric" => ("Rubrics", "Every key of a rubric, by which a model grades answers."),
         "run" => ("run.json", "Every member of `run.json`, the verdicts and figures of a run."),
         "plan" => ("plan.json", "Every member of `plan.json`, the input of scoring beside the traces."),
-        "trace" => ("traces.jsonl", "Every member of a line of `traces.jsonl`, the events of one trial."),
+        "trace" => {
+            ("Published traces", "Every member of a published trace, which `ragcheck score --import trace` reads.")
+        }
+        "events" => ("traces.jsonl", "Every member of a line of `traces.jsonl`, the events of one trial."),
         "exit-code" => (
             "exit-code.json",
             "Every member of `exit-code.json`, written if more than the criteria decided the exit code.",

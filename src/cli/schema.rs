@@ -6,22 +6,25 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::reference;
 use crate::gate::Evaluation;
+use crate::metric::catalogue;
 use crate::plan::Plan;
 use crate::report::DecidedExit;
 use crate::scenario::schema;
 use crate::simulator;
+use crate::suite::import::published::PublishedTrace;
 use crate::trace::Trace;
 use clap::ValueEnum as _;
 use regex::Regex;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 /// Documents with a schema, as file stems below `schema/`.
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
-pub const DOCUMENTS: [&str; 9] =
-    ["scenario", "criteria", "project", "rubric", "behaviour", "run", "plan", "trace", "exit-code"];
+pub const DOCUMENTS: [&str; 10] =
+    ["scenario", "criteria", "project", "rubric", "behaviour", "trace", "run", "plan", "events", "exit-code"];
 
 /// Schema of a document, ending with a newline; for `csv` the page of its columns. `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
@@ -35,7 +38,24 @@ pub fn text(document: &str) -> Option<String> {
 
 /// Reference page generated from a document's schema; `None` for an unknown document.
 pub fn page(document: &str) -> Option<String> {
-    if document == "csv" { text(document) } else { Some(reference::page(document, &of(document)?)) }
+    match document {
+        "csv" => text(document),
+        "trace" => Some(reference::page(document, &of(document)?) + &needs()),
+        _ => Some(reference::page(document, &of(document)?)),
+    }
+}
+
+/// The table of what each metric needs of a published trace.
+fn needs() -> String {
+    let mut table = "\n## What metrics need\n\nA trace that lacks one of these members is not measured by the metric, and the criterion names it.\n\n\
+                     | metric | members |\n|---|---|\n"
+        .to_owned();
+    for (metric, members) in catalogue::members() {
+        let paths: Vec<String> = members.iter().map(|member| format!("`{}`", member.path())).collect();
+        let paths = if paths.is_empty() { "what the cases expect, or nothing".to_owned() } else { paths.join(", ") };
+        let _ = writeln!(table, "| `{metric}` | {paths} |");
+    }
+    table
 }
 
 fn of(document: &str) -> Option<Value> {
@@ -47,7 +67,8 @@ fn of(document: &str) -> Option<Value> {
         "behaviour" => simulator::schema(),
         "run" => of_data::<Evaluation>("run.json"),
         "plan" => sealed(of_data::<Plan>("plan.json")),
-        "trace" => sealed(of_data::<Trace>("One line of traces.jsonl")),
+        "trace" => of_input::<PublishedTrace>("A published trace"),
+        "events" => sealed(of_data::<Trace>("One line of traces.jsonl")),
         "exit-code" => sealed(of_data::<DecidedExit>("exit-code.json")),
         _ => return None,
     })
@@ -55,7 +76,15 @@ fn of(document: &str) -> Option<Value> {
 
 /// Schema of data as this build writes it: a member that is always written is required.
 fn of_data<T: JsonSchema>(title: &str) -> Value {
-    let settings = SchemaSettings::draft2020_12().for_serialize();
+    titled::<T>(SchemaSettings::draft2020_12().for_serialize(), title)
+}
+
+/// Schema of data as this build reads it.
+fn of_input<T: JsonSchema>(title: &str) -> Value {
+    titled::<T>(SchemaSettings::draft2020_12(), title)
+}
+
+fn titled<T: JsonSchema>(settings: SchemaSettings, title: &str) -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     schema["title"] = title.into();
     describe(&mut schema);

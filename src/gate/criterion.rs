@@ -5,7 +5,7 @@ use super::design::{Design, Standing};
 use super::format::{count, share};
 use super::grouped::UnitKey;
 use super::rule::{Asked, Evidence, Ruling, rule};
-use super::tally::Tally;
+use super::tally::{LeftOut, Tally};
 use super::unshown::{Unshown, ending, unbroken};
 use super::{CriterionResult, Sequential, VariantCounts, Verdict};
 use crate::metric::{Metric, Observation};
@@ -180,7 +180,7 @@ impl CriterionSums<'_> {
             return result;
         }
         if tally.n == 0 {
-            nothing(&mut result, tally.scope.as_deref().or_else(|| metric.why_no_unit(plan)));
+            nothing(&mut result, tally.scope.as_ref().map(LeftOut::words).or_else(|| metric.why_no_unit(plan)));
             return result;
         }
         let sample = self.counting.sample(tally, plan.criteria.estimand, &self.first_alike);
@@ -202,7 +202,7 @@ impl CriterionSums<'_> {
             let cases = count(result.excluded.len() as u64, "case", "cases");
             result.sentence = format!("{}; {cases} left out ({} with them)", result.sentence, result.with_excluded);
         }
-        if let Some(why) = &tally.scope {
+        if let Some(why) = tally.scope.as_ref().map(LeftOut::words) {
             let trials = count(tally.out_of_scope, "trial", "trials");
             result.sentence = format!("{}; {trials} out of scope ({why})", result.sentence);
         }

@@ -15,7 +15,7 @@ use super::notes::{changed, changed_since, older, redrawn_trials};
 use super::part::part;
 use super::repeats::repeats;
 use super::sources::Sources;
-use super::tally::Tally;
+use super::tally::{LeftOut, Tally};
 use super::{
     Evaluation, KindCount, RUN_VERSION, Redrawn, Restarts, Spending, Stopped, TrialResult, TrialResults, Verdict,
     coverage,
@@ -36,7 +36,7 @@ pub struct Evaluator<'p> {
     trials: TrialResults,
     errors: BTreeMap<usize, TrialError>,
     /// For each trial in ERROR, the metrics whose scope excludes its agent, and why.
-    error_scopes: BTreeMap<usize, Vec<(usize, String)>>,
+    error_scopes: BTreeMap<usize, Vec<(usize, LeftOut)>>,
     sources: Sources,
     /// Trials whose verdict differs from that at recording time: the old one and the new one.
     changed: BTreeMap<usize, (String, Verdict)>,

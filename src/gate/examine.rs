@@ -4,6 +4,7 @@
 use super::behaviour::behaviour;
 use super::coverage;
 use super::latency::Timed;
+use super::tally::LeftOut;
 use super::unread::Replies;
 use super::{Draws, EvaluationError, RetryCounts, TrialResult, Verdict, part, sources, spending};
 use crate::metric::turns::turns;
@@ -12,7 +13,7 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::platform::bounds::Bound;
 use crate::trace::state_machine::Machine;
 use crate::trace::{
-    Account, Arm, Evidence, Grade, Grades, Mode, RestartCause, Trace, TrialEnd, TrialError, TurnOutcome, What,
+    Account, Arm, Evidence, Grade, Grades, Member, Mode, RestartCause, Trace, TrialEnd, TrialError, TurnOutcome, What,
     grade_of_another,
 };
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ pub struct Examined {
     /// Units by metric, in the order of `Examiner::relevant`.
     pub(super) units: Vec<(usize, Vec<Observation>)>,
     /// The metrics whose scope excludes the trial, and why.
-    pub(super) out_of_scope: Vec<(usize, String)>,
+    pub(super) out_of_scope: Vec<(usize, LeftOut)>,
     pub(super) taken: Vec<u32>,
     pub(super) turn_times: Vec<u64>,
     pub(super) timed: Timed,
@@ -109,13 +110,13 @@ impl<'p> Examiner<'p> {
     }
 
     /// The metrics whose scope excludes the agent of a trial, as far as its tools are known, and why.
-    fn out_of_scope(&self, trial: &PlannedTrial, trace: &Trace) -> Vec<(usize, String)> {
+    fn out_of_scope(&self, trial: &PlannedTrial, trace: &Trace) -> Vec<(usize, LeftOut)> {
         if trace.roles.is_empty() && trace.offered.is_none() {
             return Vec::new();
         }
         let metrics = self.relevant[trial.scenario].iter().map(|place| (*place, &self.metrics[*place]));
         let counted = metrics.filter(|(_, metric)| metric.arm() == trial.lane.arm);
-        counted.filter_map(|(place, metric)| Some((place, metric.out_of_scope(trace)?))).collect()
+        counted.filter_map(|(place, metric)| Some((place, LeftOut::OutOfScope(metric.out_of_scope(trace)?)))).collect()
     }
 
     /// Grades of a trial's answers by models with a rubric.
@@ -202,10 +203,11 @@ impl<'p> Examiner<'p> {
             if metric.arm() != trial.lane.arm {
                 continue;
             }
-            match trace.not_shown(metric.members()).or_else(|| metric.out_of_scope(trace)) {
+            let absent = trace.not_shown(metric.members()).map(LeftOut::Absent);
+            match absent.or_else(|| metric.out_of_scope(trace).map(LeftOut::OutOfScope)) {
                 None => {
                     units.push((*place, metric.observe(&view)));
-                    out_of_scope.extend(metric.unseen(&view).map(|why| (*place, why)));
+                    out_of_scope.extend(metric.unseen(&view).map(|why| (*place, LeftOut::OutOfScope(why))));
                 }
                 Some(why) => out_of_scope.push((*place, why)),
             }
@@ -225,8 +227,15 @@ impl<'p> Examiner<'p> {
             return Ok(examined);
         }
         // A trial without expectations proves nothing.
-        let passed = !checks.is_empty() && checks.iter().all(|check| check.passed);
-        examined.result.verdict = if passed { Verdict::Pass } else { Verdict::Fail };
+        let passed = checks.iter().all(|check| check.passed);
+        let is_open = trace.lacks(Member::Answers)
+            && !case.case.expects_something()
+            && !self.plan.rewards.contains_key(&trial.id);
+        examined.result.verdict = match (passed, checks.is_empty()) {
+            (true, _) if is_open => Verdict::NotMeasured,
+            (true, false) => Verdict::Pass,
+            (true, true) | (false, _) => Verdict::Fail,
+        };
         let words =
             |one: crate::trace::state_machine::Departure| format!("turn {}: {}", one.turn.saturating_add(1), one.what);
         examined.result.departures = departures.unwrap_or_default().into_iter().map(words).collect();

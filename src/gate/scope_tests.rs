@@ -52,13 +52,17 @@ fn a_trace_that_lacks_what_a_metric_needs_is_no_unit_and_its_criterion_names_the
     assert_eq!((result.n, result.successes, result.out_of_scope), (3, 3, 1), "{}", result.sentence);
     let words = "the trace does not show which messages to the model are the agent's own feedback (turns[].feedback)";
     assert!(result.sentence.contains(&format!("1 trial out of scope ({words})")), "{}", result.sentence);
-    traces.iter_mut().for_each(|trace| trace.absent = Some(vec![Member::Feedback]));
+    for trace in &mut traces {
+        trace.absent = Some(vec![Member::Feedback]);
+    }
     let result = run(&plan, traces.clone()).criteria.remove(0);
     assert_eq!((result.verdict, result.n), (Verdict::NotMeasured, 0));
     assert_eq!(result.sentence, format!("nothing measured: {words}"));
     // A member that the metric does not read hides nothing, and neither does an empty list.
     for absent in [vec![Member::Took, Member::Log], Vec::new()] {
-        traces.iter_mut().for_each(|trace| trace.absent = Some(absent.clone()));
+        for trace in &mut traces {
+            trace.absent = Some(absent.clone());
+        }
         assert_eq!(run(&plan, traces.clone()).criteria.remove(0).n, 4);
     }
 }

@@ -13,6 +13,23 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Largest number of violations in a result.
 const LISTED: usize = 1_000;
 
+/// Why a trial without ERROR has no units, or not all. A missing member comes first: adding it may measure something.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LeftOut {
+    /// Its trace lacks a member.
+    Absent(String),
+    /// Its agent is out of scope, or part of the trial is undetermined.
+    OutOfScope(String),
+}
+
+impl LeftOut {
+    /// The reason.
+    pub(super) fn words(&self) -> &str {
+        let (Self::Absent(why) | Self::OutOfScope(why)) = self;
+        why
+    }
+}
+
 /// Sums over the units of a criterion, in the metric's direction (not yet turned into good and bad).
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -26,8 +43,8 @@ pub(super) struct Tally {
     pub errors: u64,
     /// Trials whose agent is out of the metric's scope, or whose trace lacks what it needs.
     pub out_of_scope: u64,
-    /// The first reason in alphabetical order, so that the order of trials does not matter.
-    pub scope: Option<String>,
+    /// The first reason in order, so that the order of trials does not matter.
+    pub scope: Option<LeftOut>,
     /// Where the units come from.
     pub sources: Sources,
     /// Good units by trial: the independent clusters when these cases run again.
@@ -101,10 +118,10 @@ impl Tally {
     }
 
     /// Counts a trial whose agent is out of the metric's scope.
-    pub(super) fn leave_out(&mut self, why: &str) {
+    pub(super) fn leave_out(&mut self, why: &LeftOut) {
         self.out_of_scope += 1;
-        if self.scope.as_deref().is_none_or(|known| why < known) {
-            self.scope = Some(why.to_owned());
+        if self.scope.as_ref().is_none_or(|known| why < known) {
+            self.scope = Some(why.clone());
         }
     }
 

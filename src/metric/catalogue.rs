@@ -4,7 +4,9 @@
 //! the files.
 
 use super::{Metric, REGISTERED};
-use crate::settings::catalogue::{MetricEntry, ResolvedMetric};
+use crate::settings::catalogue::{MetricEntry, ResolvedMetric, Values};
+use crate::trace::Member;
+use std::collections::BTreeMap;
 
 /// One metric: its catalogue entry and its constructor.
 pub(crate) struct Registered {
@@ -26,6 +28,30 @@ fn all() -> impl Iterator<Item = &'static Registered> {
 /// Entries of all metrics, in the order of the documentation.
 pub(crate) fn entries() -> Vec<&'static MetricEntry> {
     all().map(|metric| &metric.entry).collect()
+}
+
+/// The members of a published trace that each metric needs, in the order of the documentation. A value of a parameter
+/// has a row where it needs others than the default: `mandatory_call_rate(at=first)`.
+pub fn members() -> Vec<(String, &'static [Member])> {
+    let mut rows = Vec::new();
+    for Registered { entry, make } in all() {
+        let usual =
+            entry.parameters.iter().map(|one| (one.name, one.default.unwrap_or_else(|| one.example()).to_owned()));
+        let parameters: BTreeMap<&'static str, String> = usual.collect();
+        let with = |name: &'static str, value: &str| {
+            let mut parameters = parameters.clone();
+            parameters.insert(name, value.to_owned());
+            make(&ResolvedMetric { entry, parameters }).members()
+        };
+        let own = make(&ResolvedMetric { entry, parameters: parameters.clone() }).members();
+        rows.push((entry.name.to_owned(), own));
+        for parameter in entry.parameters {
+            let Values::OneOf(words) = parameter.values else { continue };
+            let others = words.iter().map(|word| (word, with(parameter.name, word))).filter(|(_, needs)| *needs != own);
+            rows.extend(others.map(|(word, needs)| (format!("{}({}={word})", entry.name, parameter.name), needs)));
+        }
+    }
+    rows
 }
 
 /// Returns the metric that a criterion names.

@@ -11,7 +11,7 @@ use super::expectation::probe_failure;
 use super::{Member, Metric, Observation, TrialView, TurnView};
 use crate::plan::ResolvedCase;
 use crate::settings::catalogue::MetricEntry;
-use crate::trace::EXTERNAL;
+use crate::trace::{EXTERNAL, IMPORTED};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {
@@ -78,7 +78,7 @@ impl Metric for ContextPreservation {
     }
 
     fn members(&self) -> &'static [Member] {
-        &[Member::Shown, Member::History]
+        &[Member::Shown, Member::History, Member::Answers]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
@@ -92,8 +92,9 @@ impl Metric for ContextPreservation {
                 let end = at.checked_sub(1).and_then(|before| turns[before].ended());
                 end.map_or(&[][..], |end| end.history.as_slice())
             };
-            // An external agent may show the same examples in front of every turn.
-            let first = turns[0].models().next().filter(|_| view.trace.lane.flow == EXTERNAL);
+            // The agent of others may show the same examples in front of every turn.
+            let foreign_agent = [EXTERNAL, IMPORTED].contains(&view.trace.lane.flow.as_str());
+            let first = turns[0].models().next().filter(|_| foreign_agent);
             let mut preamble: Vec<&String> =
                 first.iter().flat_map(|asked| &asked.shown).filter(|digest| spoken(digest)).collect();
             preamble.pop();

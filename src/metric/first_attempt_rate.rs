@@ -72,7 +72,7 @@ impl Metric for FirstAttemptRate {
     }
 
     fn members(&self) -> &'static [Member] {
-        &[Member::Calls, Member::Feedback]
+        &[Member::Calls, Member::Feedback, Member::Sequence]
     }
 
     fn unseen(&self, view: &TrialView<'_>) -> Option<String> {

@@ -68,7 +68,7 @@ impl Metric for ForcedRetrieval {
     }
 
     fn members(&self) -> &'static [Member] {
-        &[Member::ToolChoice, Member::Calls]
+        &[Member::ToolChoice, Member::Calls, Member::CallsOfCompletions, Member::Answers]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
@@ -95,7 +95,7 @@ impl Metric for ForbiddenCalls {
     }
 
     fn members(&self) -> &'static [Member] {
-        &[Member::ToolChoice]
+        &[Member::ToolChoice, Member::Calls, Member::CallsOfCompletions]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -87,8 +87,8 @@ impl Metric for InlineCitations {
 
     fn members(&self) -> &'static [Member] {
         match self {
-            Self::Range => &[Member::Passages],
-            Self::Cited | Self::Refusal => &[Member::Passages, Member::Refusals],
+            Self::Range => &[Member::Passages, Member::Answers],
+            Self::Cited | Self::Refusal => &[Member::Passages, Member::Answers, Member::Refusals],
         }
     }
 

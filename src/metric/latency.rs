@@ -60,7 +60,7 @@ impl Metric for Latency {
     }
 
     fn members(&self) -> &'static [Member] {
-        &[Member::Took]
+        &[Member::Took, Member::Answers]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -114,7 +114,7 @@ impl Metric for ManagedAnswers {
     }
 
     fn members(&self) -> &'static [Member] {
-        &[Member::Managed]
+        if *self == Self::Delivery { &[Member::Managed, Member::Answers] } else { &[Member::Managed] }
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

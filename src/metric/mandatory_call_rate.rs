@@ -109,7 +109,10 @@ impl Metric for MandatoryCallRate {
     }
 
     fn members(&self) -> &'static [Member] {
-        if self.at == At::First { &[Member::Calls, Member::Feedback] } else { &[Member::Calls] }
+        match self.at {
+            At::First => &[Member::Calls, Member::Feedback, Member::Sequence],
+            At::AfterRetry => &[Member::Calls],
+        }
     }
 
     fn unseen(&self, view: &TrialView<'_>) -> Option<String> {

@@ -175,7 +175,10 @@ impl Metric for Trajectory {
     }
 
     fn members(&self) -> &'static [Member] {
-        &[Member::Log]
+        match self {
+            Self::Citations | Self::Notices => &[Member::Log, Member::Sequence, Member::Sources],
+            _ => &[Member::Log, Member::Sequence, Member::Answers],
+        }
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

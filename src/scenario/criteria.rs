@@ -2,7 +2,7 @@
 
 use super::resolve::resolve_metric;
 use crate::settings::catalogue::MetricEntry;
-use crate::trace::EXTERNAL;
+use crate::trace::{EXTERNAL, IMPORTED};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -109,9 +109,10 @@ impl Criterion {
         self.required.unwrap_or(self.kind != GateKind::Point)
     }
 
-    /// Whether trials of that flow count: those of the criterion's flow, and of an external agent, which may replace any.
+    /// Whether trials of that flow count: those of the criterion's flow, and of external and imported agents, which may
+    /// replace any.
     pub(crate) fn counts_flow(&self, flow: &str) -> bool {
-        self.flow.as_ref().is_none_or(|own| own == flow || flow == EXTERNAL)
+        self.flow.as_ref().is_none_or(|own| own == flow || flow == EXTERNAL || flow == IMPORTED)
     }
 
     /// Default gate of every scenario: each trial meets its case's expectations. A gate on `case_pass_rate`, or one

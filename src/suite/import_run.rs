@@ -6,7 +6,7 @@ use crate::platform::files;
 use crate::platform::secrets;
 use crate::scenario::{Criteria, Scenario};
 use crate::suite::evaluation::{self, EvaluatedRun, ExaminedTrace, RunEvaluator};
-use crate::suite::import::{self, ImportError};
+use crate::suite::import::{Format, ImportError, Imported};
 use crate::trial::run::folder::Writing;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
@@ -54,6 +54,8 @@ pub struct ImportedRun {
     pub folder: PathBuf,
     /// What it shows.
     pub evaluated: EvaluatedRun,
+    /// How many traces are complete, without contents, and broken.
+    pub summary: String,
     /// Ignored members of conversations, with the number of conversations that have them.
     pub ignored: BTreeMap<String, usize>,
     /// Dropped duplicates: position in the file, from 1, and position of the original.
@@ -70,6 +72,7 @@ pub struct ImportedRun {
 /// # Errors
 /// If the file cannot be used, or the folder cannot be written.
 pub(crate) fn import(
+    format: Format,
     file: &Path,
     criteria: Option<Criteria>,
     project: Option<(Criteria, Vec<String>)>,
@@ -79,18 +82,17 @@ pub(crate) fn import(
 ) -> Result<ImportedRun, ImportFileError> {
     let name = file.file_name().map_or_else(|| "messages".into(), |name| name.to_string_lossy().into_owned());
     let text = read(file)?;
-    let read = match agent {
-        Some(agent) => import::messages_of(agent, &name, &text, criteria),
-        None => import::messages(&name, &text, criteria),
-    };
-    let mut read = read.map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
+    let mut read = format
+        .read(&name, &text, criteria, agent)
+        .map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
     if let Some((criteria, not_measured_ok)) = project {
         read.by_project(criteria, not_measured_ok);
     }
     Ok(written(read, reports, root)?)
 }
 
-fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<ImportedRun, SuiteError> {
+fn written(read: Imported, reports: &Path, root: &Path) -> Result<ImportedRun, SuiteError> {
+    let summary = read.summary();
     let (mut plan, mut traces) = (read.plan, read.traces);
     let text = plan.stored(|text| secrets::clean_bytes(text).into_owned())?;
     for trace in &mut traces {
@@ -101,11 +103,12 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<Import
     let examiner = evaluator.examiner();
     let unwritten = |error: io::Error| SuiteError::Write { reports: reports.to_owned(), error };
     let mut writing = Writing::begin(reports, &text).map_err(unwritten)?;
-    for traces in traces.chunks(WINDOW) {
+    for (traces, passages) in traces.chunks(WINDOW).zip(read.passages.chunks(WINDOW)) {
         let examined: Vec<_> = traces.par_iter().map(|trace| ExaminedTrace::of(&examiner, trace)).collect();
-        for (trace, examined) in traces.iter().zip(examined) {
+        for ((trace, passages), examined) in traces.iter().zip(passages).zip(examined) {
             writing.trace(&examined.line).map_err(unwritten)?;
-            evaluator.add(Some(trace), &[], examined)?;
+            writing.passages(passages).map_err(unwritten)?;
+            evaluator.add(Some(trace), passages, examined)?;
         }
     }
     let mut evaluated = evaluator.finish();
@@ -113,7 +116,7 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<Import
     environment::write(writing.path(), "import", None, root, None).map_err(unwritten)?;
     let (folder, aside) = writing.finish(false).map_err(unwritten)?;
     evaluation::write_runs_page(reports).map_err(unwritten)?;
-    Ok(ImportedRun { folder, evaluated, ignored: read.ignored, copies: read.copies, aside })
+    Ok(ImportedRun { folder, evaluated, summary, ignored: read.ignored, copies: read.copies, aside })
 }
 
 /// Content of a file, unpacked if it is gzip.

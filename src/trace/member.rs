@@ -41,6 +41,7 @@ members! {
     Shown = "turns[].completions[].shown", "which messages the model was shown";
     ToolChoice = "turns[].completions[].tool_choice", "what the model was made to call";
     Calls = "turns[].calls", "which tools an agent called";
+    CallsOfCompletions = "turns[].calls[].completion", "which completion made a call";
     Outcomes = "turns[].calls[].outcome", "which calls an agent refused as out of order";
     Passages = "turns[].searches[].passages", "what an agent's searches found";
     WithoutLearned = "turns[].searches[].without_learned", "what an agent's search would find without learned keywords";
@@ -51,6 +52,7 @@ members! {
     Retries = "turns[].retries", "which calls were retries";
     Moves = "turns[].moves", "which states an agent went through";
     Log = "turns[].log", "what an agent logs of its steps";
+    Sequence = "turns[].sequence", "when the agent wrote feedback and log entries";
     Answers = "turns[].answer", "how turns ended";
     Sources = "turns[].answer.sources", "what an agent's answers cite";
     Claims = "turns[].answer.used_internal_kb", "what an agent's answers claim to use";

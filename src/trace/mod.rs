@@ -77,6 +77,8 @@ pub(crate) fn version_of(events: &[Event]) -> u32 {
 
 /// The flow of external agents: their traces are built from their traffic, which does not show everything.
 pub(crate) const EXTERNAL: &str = "external";
+/// The flow of imported agents.
+pub(crate) const IMPORTED: &str = "imported";
 
 /// Whether a trial measures the agent or controls the measurement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

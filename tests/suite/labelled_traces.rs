@@ -1,5 +1,6 @@
 //! Traces that people labelled, in `tests/labelled/`: what an expectation or a metric must make of each, and why.
 
+use super::import_traces::published;
 use ragcheck::internals::plan::Plan;
 use ragcheck::internals::suite::evaluation::{ExaminedTrace, RunEvaluator};
 use ragcheck::internals::suite::import;
@@ -185,7 +186,7 @@ impl Teller {
 }
 
 /// What the evaluation of one plan with these traces comes to, as JSON.
-fn evaluation(plan: Plan, traces: &[Trace]) -> Value {
+pub fn evaluation(plan: Plan, traces: &[Trace]) -> Value {
     let plan = Arc::new(plan);
     let mut evaluator = RunEvaluator::begin(&plan).expect("criteria and expectations that can be read");
     for trace in traces {
@@ -306,7 +307,14 @@ fn imported_conversations_count_as_people_count_them() {
         let asked = serde_json::from_value(json!({"criteria": criteria(&names(counts))})).expect("criteria");
         let file = json!([messages]).to_string();
         let read = import::messages("c.json", file.as_bytes(), Some(asked)).expect("a file");
+        let asked = Some(read.plan.criteria.clone());
+        // The same conversation as a published trace.
+        let traces = read.traces.iter().map(|trace| serde_json::to_value(trace).expect("JSON"));
+        let file = Value::from_iter(traces.map(|trace| published(&trace, None)));
         wrong.extend(differences(text(one, "name"), text(one, "why"), counts, &evaluation(read.plan, &read.traces)));
+        let again = import::Format::Trace.read("c.json", file.to_string().as_bytes(), asked, None).expect("traces");
+        let name = format!("{}, as a published trace", text(one, "name"));
+        wrong.extend(differences(&name, text(one, "why"), counts, &evaluation(again.plan, &again.traces)));
     }
     assert!(all.len() > 20, "{}", all.len());
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), all.len(), wrong.join("\n"));

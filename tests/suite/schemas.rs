@@ -137,7 +137,7 @@ fn every_file_of_the_shipped_run_is_valid_against_its_schema_and_every_member_is
     assert!(traces.len() > 500, "{}", traces.len());
     let lines: serde_json::Map<String, Value> =
         traces.into_iter().enumerate().map(|(line, trace)| (line.to_string(), trace)).collect();
-    let mut schema: Value = serde_json::from_str(&schema::text("trace").expect("a schema")).expect("JSON");
+    let mut schema: Value = serde_json::from_str(&schema::text("events").expect("a schema")).expect("JSON");
     close(&mut schema);
     let (mut compiler, mut schemas) = (boon::Compiler::new(), boon::Schemas::new());
     compiler.add_resource("schema://trace/", schema).expect("an address");
@@ -199,7 +199,7 @@ fn a_file_with_a_bent_member_is_not_valid_against_its_schema() {
         ("/end", Some("ended".into())),
         ("/lane", None),
     ] {
-        bent("trace", &trace, pointer, new);
+        bent("events", &trace, pointer, new);
     }
 }
 
@@ -207,7 +207,7 @@ fn a_file_with_a_bent_member_is_not_valid_against_its_schema() {
 fn every_member_of_the_data_of_a_run_is_described_without_words_of_the_code() {
     let code = regex::Regex::new("`([A-Z][a-z]+[A-Z]?[a-z]*|[A-Z]+_[A-Z_]+|[a-z_]+::.*|[A-Z][A-Za-z]+::.*)`")
         .expect("a pattern");
-    for document in ["run", "plan", "trace", "exit-code"] {
+    for document in ["run", "plan", "events", "trace", "exit-code"] {
         let schema: Value = serde_json::from_str(&schema::text(document).expect("a schema")).expect("JSON");
         let kinds = schema["$defs"].as_object().into_iter().flatten().map(|(_, kind)| kind);
         let mut members = 0;

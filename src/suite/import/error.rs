@@ -97,6 +97,17 @@ pub enum ConversationError {
     /// The answer is in a member that is not read.
     #[error("its messages end without an answer, and `{0}` beside them is not read: append the answer to the messages")]
     ReplyBeside(&'static str),
+    /// Its line is not JSON.
+    #[error("line {line}: {why}")]
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        why: String,
+    },
+    /// A member of a published trace cannot be used.
+    #[error(transparent)]
+    Trace(#[from] TraceMistake),
     /// It has no turn.
     #[error("nobody asks anything and nobody answers in it")]
     Empty,
@@ -107,8 +118,31 @@ impl ConversationError {
     pub(super) fn cause(&self) -> String {
         match self {
             Self::Message { mistake, .. } => mistake.to_string(),
+            Self::Trace(mistake) => mistake.why.clone(),
+            Self::Line { why, .. } => why.clone(),
             other => other.to_string(),
         }
+    }
+}
+
+/// Why a member of a published trace cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{path}` {why}")]
+pub struct TraceMistake {
+    /// Its path: `conversations[0].turns[1].calls[0].id`.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+impl TraceMistake {
+    pub(super) fn new(path: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { path: path.into(), why: why.into() }
+    }
+
+    /// The same with a path below `outer`.
+    pub(super) fn inside(self, outer: &str) -> Self {
+        Self { path: format!("{outer}.{}", self.path), why: self.why }
     }
 }
 

@@ -15,15 +15,18 @@ mod distinct;
 mod error;
 mod mapping;
 mod planning;
+pub mod published;
 mod record;
 mod shape;
 
-pub use error::{ConversationError, Kind, MappingError, MessageError, WrongMember};
+pub use error::{ConversationError, Kind, MappingError, MessageError, TraceMistake, WrongMember};
 
 use crate::plan::Plan;
 use crate::scenario::{Criteria, Scenario};
-use crate::trace::Trace;
+use crate::trace::text::{plural, quote};
+use crate::trace::{Member, NamedPassage, Trace, TrialEnd};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// An imported file, ready to be judged.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,13 +35,87 @@ pub struct Imported {
     pub plan: Plan,
     /// One trace per trial, in plan order.
     pub traces: Vec<Trace>,
+    /// The whole passages that each trace's searches found, for readers of the report.
+    pub passages: Vec<Vec<Arc<NamedPassage>>>,
     /// Ignored members of conversations, with the number of conversations that have them.
     pub ignored: BTreeMap<String, usize>,
     /// Dropped duplicates: position in the file, from 1, and position of the original.
     pub copies: Vec<(usize, usize)>,
 }
 
+/// Formats of files that can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Lists of messages, in the shapes of several providers.
+    Messages,
+    /// Published traces.
+    Trace,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 2] = [Self::Messages, Self::Trace];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::Trace => "trace",
+        }
+    }
+
+    /// Imports `text`, the content of the file `name`; `criteria` replace the default ones. For the agent of a scenario,
+    /// its tool roles and gates apply, and a task with the name of a case must meet the expectations of that case.
+    ///
+    /// # Errors
+    /// If the file as a whole cannot be used; see [`ImportError`].
+    pub fn read(
+        self,
+        name: &str,
+        text: &[u8],
+        criteria: Option<Criteria>,
+        agent: Option<&Scenario>,
+    ) -> Result<Imported, ImportError> {
+        let records = match self {
+            Self::Messages => record::records(text)?,
+            Self::Trace => record::traces(text)?,
+        };
+        planning::imported(name, records, criteria, agent)
+    }
+}
+
+/// Largest number of reasons that a summary lists.
+const REASONS: usize = 3;
+
 impl Imported {
+    /// How many traces are complete, without contents, and broken, with the reasons:
+    /// `31 traces: 22 complete, 6 without contents (score only), 3 broken: …`.
+    pub fn summary(&self) -> String {
+        let mut broken: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut bare = 0;
+        for trace in &self.traces {
+            match &trace.end {
+                TrialEnd::Error(error) => *broken.entry(&error.cause).or_default() += 1,
+                TrialEnd::Completed => bare += usize::from(trace.lacks(Member::Answers)),
+            }
+        }
+        let (all, lost) = (self.traces.len(), broken.values().sum::<usize>());
+        let mut told = format!("{}: {} complete", plural(all, "trace"), all - lost - bare);
+        if bare > 0 {
+            told += &format!(", {bare} without contents (score only)");
+        }
+        if lost > 0 {
+            let mut causes: Vec<(&str, usize)> = broken.into_iter().collect();
+            causes.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+            let said =
+                causes.iter().take(REASONS).map(|(why, number)| format!("{number} of them: {}", quote(why, 160)));
+            let said: Vec<String> = said.collect();
+            let more = if causes.len() > REASONS { "; …" } else { "" };
+            told += &format!(", {lost} broken: {}{more}", said.join("; "));
+        }
+        told
+    }
+
     /// Adds the project's criteria; they replace default criteria with the same id.
     pub fn by_project(&mut self, project: Criteria, not_measured_ok: Vec<String>) {
         let usual = std::mem::take(&mut self.plan.criteria.criteria);
@@ -80,24 +157,11 @@ pub enum ImportError {
     },
 }
 
-/// Imports the conversations in `text`, the content of the file `name`; `criteria` replace the default ones.
+/// Imports lists of messages for tests; see [`Format::read`].
 ///
 /// # Errors
 /// If the file as a whole cannot be used; see [`ImportError`].
+#[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
 pub fn messages(name: &str, text: &[u8], criteria: Option<Criteria>) -> Result<Imported, ImportError> {
-    planning::imported(name, record::records(text)?, criteria, None)
-}
-
-/// Like [`messages`], for the agent of `scenario`: its tool roles and gates apply, and a task with the name of a case
-/// must meet the expectations of that case.
-///
-/// # Errors
-/// If the file as a whole cannot be used; see [`ImportError`].
-pub fn messages_of(
-    scenario: &Scenario,
-    name: &str,
-    text: &[u8],
-    criteria: Option<Criteria>,
-) -> Result<Imported, ImportError> {
-    planning::imported(name, record::records(text)?, criteria, Some(scenario))
+    Format::Messages.read(name, text, criteria, None)
 }

@@ -1,19 +1,21 @@
 //! Builds a plan and traces from conversations: one case per task, one repetition per conversation.
 
-use super::conversation::events;
 use super::copies::{drop_copies, input, shared};
+use super::error::TraceMistake;
 use super::record::Record;
-use super::{ImportError, Imported};
+use super::{ImportError, Imported, conversation, published};
 use crate::plan::{
     PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, trial_seed,
 };
 use crate::scenario::external::AgentRoles;
 use crate::scenario::{Criteria, Criterion, GateKind, Scenario};
 use crate::trace::{
-    Arm, Evidence, Lane, Mode, Role, Roles, Trace, TrialEnd, TrialError, TrialErrorKind, version_1, version_of,
+    Arm, Evidence, IMPORTED, Lane, Mode, NamedPassage, Role, Roles, Searched, Trace, TrialEnd, TrialError,
+    TrialErrorKind, version_1, version_of,
 };
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Builds the plan and traces of the file `name`.
 ///
@@ -59,18 +61,28 @@ pub(super) fn imported(
         .collect();
     order.sort_by_key(|(case, repetition, ..)| (*case, *repetition));
     let (mut trials, mut traces, mut rewards) = (Vec::new(), Vec::new(), BTreeMap::new());
-    for (case, repetition, record, copied) in order {
-        let lane = Lane { flow: "imported".into(), variant: "base".into(), repetition, arm: Arm::Main };
+    let (mut passages, mut machine) = (Vec::new(), None);
+    for (case, repetition, mut record, copied) in order {
+        let own = record.published.as_ref().and_then(|one| one.machine.as_ref());
+        if own.is_some_and(|own| machine.get_or_insert_with(|| own.clone()) != own) {
+            let why = "differs from that of an earlier trace: import traces of different agents separately";
+            record.messages = Err(TraceMistake::new("machine", why).into());
+        }
+        let lane = Lane { flow: IMPORTED.into(), variant: "base".into(), repetition, arm: Arm::Main };
         let id = format!("{scenario}/{}/{lane}", cases[case]);
         let seed = trial_seed(0, &id);
         if let Some(reward) = record.reward {
             rewards.insert(id.clone(), reward);
         }
-        let mut told = trace(&id, &scenario, &cases[case], lane.clone(), seed, name, record);
+        let given = record.published.as_ref().and_then(|one| one.roles.clone());
+        let of_agent = || agent.is_some().then(|| roles.clone());
+        let known = given.or_else(of_agent);
+        let (mut told, found) = trace((&id, &scenario, &cases[case], name), lane.clone(), seed, record, known.as_ref());
+        passages.push(found);
         if copied {
             told.notes.push("the log holds exact copies of it, which were dropped".to_owned());
         }
-        let roles = if agent.is_some() { roles.clone() } else { response_tools(&told) };
+        let roles = known.unwrap_or_else(|| response_tools(&told));
         traces.push(Trace { roles, ..told });
         trials.push(PlannedTrial { id, scenario: 0, case, lane, seed });
     }
@@ -108,7 +120,10 @@ pub(super) fn imported(
         trials: trials.into(),
         criteria: criteria.unwrap_or_else(|| usual(expected)),
         not_measured_ok: Vec::new(),
-        machines: BTreeMap::new(),
+        machines: machine
+            .and_then(|one| Some((IMPORTED.to_owned(), serde_json::to_value(one).ok()?)))
+            .into_iter()
+            .collect(),
         ratings: None,
         agreement: None,
         order: Vec::new(),
@@ -117,7 +132,7 @@ pub(super) fn imported(
         requirements: BTreeMap::new(),
         requirement_sources: BTreeMap::new(),
     };
-    Ok(Imported { plan, traces, ignored, copies })
+    Ok(Imported { plan, traces, passages, ignored, copies })
 }
 
 /// Case and repetition of each conversation, in file order. The case is its task, or the first conversation without a
@@ -149,22 +164,42 @@ fn placed(records: &[Record], inputs: &[Option<String>], places: &[usize]) -> Re
     Ok(placed)
 }
 
-fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str, record: Record) -> Trace {
+/// Passages that a trial found.
+type Found = Vec<Arc<NamedPassage>>;
+
+/// The trace of one conversation and the passages in it; `roles` are those of its tools, if known.
+fn trace(
+    (id, scenario, case, file): (&str, &str, &str, &str),
+    lane: Lane,
+    seed: u64,
+    record: Record,
+    roles: Option<&Roles>,
+) -> (Trace, Found) {
     let model = record.model.unwrap_or_else(|| "unknown".into());
-    let told = record.messages.and_then(|messages| events(&messages, &record.mapping, &model, record.reward));
-    let (events, notes, end) = match told {
-        Ok((events, notes)) => (events, notes, TrialEnd::Completed),
+    let told = record.messages.and_then(|messages| match &record.published {
+        Some(given) => Ok((published::events(given, roles.unwrap_or(&version_1()))?, Vec::new())),
+        None => conversation::events(&messages, &record.mapping, &model, record.reward)
+            .map(|(events, notes)| (published::Told { events, ..published::Told::default() }, notes)),
+    });
+    let (told, notes, end) = match told {
+        Ok((told, notes)) => (told, notes, TrialEnd::Completed),
         Err(mistake) => {
             let cause = mistake.cause();
             let message = format!("this conversation cannot be read: {mistake}");
             let detail = vec![format!("correct it in {file} and import the file again")];
             let kind = TrialErrorKind::ConversationBroken;
-            (Vec::new(), Vec::new(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
+            (published::Told::default(), Vec::new(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
         }
     };
-    let evidence = Evidence::new(Mode::Imported, file.to_owned(), &model);
-    Trace {
-        version: version_of(&[]),
+    let recorded_at = record.published.as_ref().and_then(|one| one.recorded_at.clone());
+    let evidence = Evidence { recorded_at, ..Evidence::new(Mode::Imported, file.to_owned(), &model) };
+    let mut searched: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
+    for passage in &told.passages {
+        searched.entry(&passage.base).or_default().insert(passage.id.clone(), passage.name().to_owned());
+    }
+    let passages = searched.into_iter().map(|(base, passages)| Searched { base: base.to_owned(), passages }).collect();
+    let trace = Trace {
+        version: version_of(&told.events),
         plan: String::new(),
         trial: id.to_owned(),
         scenario: scenario.to_owned(),
@@ -175,13 +210,14 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         roles: Roles::new(),
         offered: record.offered,
         notes,
-        passages: Vec::new(),
-        absent: None,
+        passages,
+        absent: record.published.as_deref().map(published::absent),
         restart: None,
         end,
-        took_us: 0,
-        events,
-    }
+        took_us: told.took_us,
+        events: told.events,
+    };
+    (trace, told.passages)
 }
 
 /// Tools through which a conversation answers, by the names used in our flows, if no scenario gives roles. A call after

@@ -2,17 +2,22 @@
 
 use super::ImportError;
 use super::distinct::Distinct;
-use super::error::{ConversationError, Kind, WrongMember};
+use super::error::{ConversationError, Kind, TraceMistake, WrongMember};
 use super::mapping::Mapping;
+use super::published::PublishedTrace;
 use super::shape;
+use crate::platform::secrets;
+use crate::trace::text;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
 /// One conversation of a file, with the members beside it.
 #[derive(Debug)]
 pub(super) struct Record {
-    /// Its messages, or why they cannot be read.
+    /// Its messages, or why they cannot be read. For a published trace its turns, each in the shape of a user message.
     pub messages: Result<Vec<Value>, ConversationError>,
+    /// The published trace that it is.
+    pub published: Option<Box<PublishedTrace>>,
     /// Its task.
     pub task: Option<String>,
     /// Trial number in the file.
@@ -38,20 +43,7 @@ pub(super) struct Record {
 /// # Errors
 /// If the text is not JSON or JSON lines, repeats a member name, or is empty.
 pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let values = match values(text) {
-        Err(why) if why.to_string().contains("recursion limit exceeded") => values(&without_too_deep(text))?,
-        values => values?,
-    };
-    // A single list is the whole file; otherwise, each line is an item.
-    let items = match <[Value; 1]>::try_from(values) {
-        Ok([Value::Array(items)]) => items,
-        Ok([one]) => vec![one],
-        Err(lines) => lines,
-    };
-    if items.is_empty() {
-        return Err(ImportError::Empty);
-    }
+    let items = items(text)?;
     let is_deep = |item: &Value| item.as_str() == Some(TOO_DEEP);
     if items.iter().any(shape::is_message) && items.iter().all(|item| shape::is_message(item) || is_deep(item)) {
         let deep = items.iter().any(is_deep);
@@ -66,6 +58,79 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
         }
     }
     if records.is_empty() { Err(ImportError::Empty) } else { Ok(records) }
+}
+
+/// Published traces of a file, in order.
+///
+/// # Errors
+/// If none of its lines is JSON, or it is empty.
+pub(super) fn traces(text: &[u8]) -> Result<Vec<Record>, ImportError> {
+    let whole = match items(text) {
+        Ok(items) => return Ok(items.into_iter().map(published).collect()),
+        Err(ImportError::Json(why)) => why,
+        Err(other) => return Err(other),
+    };
+    // A broken line does not lose the others.
+    let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
+    let read = lines.map(|(at, line)| items(line).map_err(|why| (at + 1, why.to_string())));
+    let read: Vec<_> = read.collect();
+    if read.iter().all(Result::is_err) {
+        return Err(ImportError::Json(whole));
+    }
+    let broken = |(line, why)| vec![Record::of(Err(ConversationError::Line { line, why }))];
+    let of = |line: Result<Vec<Value>, _>| line.map_or_else(broken, |all| all.into_iter().map(published).collect());
+    Ok(read.into_iter().flat_map(of).collect())
+}
+
+/// The record of one published trace.
+fn published(item: Value) -> Record {
+    if item.as_str() == Some(TOO_DEEP) {
+        return Record::of(Err(ConversationError::TooDeep));
+    }
+    let item = secrets::declared().redact_value(&item);
+    let turn = |turn: &Value| serde_json::json!({"role": "user", "content": turn["message"], "turn": turn});
+    let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let conversations = listed(&item["conversations"]).into_iter();
+    let turns = conversations.flat_map(|one| listed(&one["turns"])).map(|one| turn(&one)).collect();
+    let trace: PublishedTrace = match serde_path_to_error::deserialize(item) {
+        Ok(trace) => trace,
+        Err(why) => {
+            let path = why.path().to_string();
+            let why = text::quote(&why.into_inner().to_string(), 300);
+            return Record::of(Err(TraceMistake { path, why }.into()));
+        }
+    };
+    let mut record = Record::of(Ok(turns));
+    if let Some(reward) = trace.reward.filter(|reward| !(0.0..=1.0).contains(reward)) {
+        record.messages = Err(TraceMistake::new("reward", format!("is {reward}, not 0 to 1")).into());
+    }
+    if trace.recorded_at.as_ref().is_some_and(|at| at.parse::<jiff::Timestamp>().is_err()) {
+        record.messages = Err(TraceMistake::new("recorded_at", "is no time in RFC 3339").into());
+    }
+    record.id.clone_from(&trace.id);
+    record.task.clone_from(&trace.case);
+    record.trial = trace.repetition;
+    record.reward = trace.reward;
+    record.model.clone_from(&trace.model);
+    record.offered.clone_from(&trace.tools);
+    record.published = Some(Box::new(trace));
+    record
+}
+
+/// The items of a file: those of a single list, or one a line.
+fn items(text: &[u8]) -> Result<Vec<Value>, ImportError> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let values = match values(text) {
+        Err(why) if why.to_string().contains("recursion limit exceeded") => values(&without_too_deep(text))?,
+        values => values?,
+    };
+    // A single list is the whole file; otherwise, each line is an item.
+    let items = match <[Value; 1]>::try_from(values) {
+        Ok([Value::Array(items)]) => items,
+        Ok([one]) => vec![one],
+        Err(lines) => lines,
+    };
+    if items.is_empty() { Err(ImportError::Empty) } else { Ok(items) }
 }
 
 /// The JSON values of a text, one after the other.
@@ -169,6 +234,7 @@ impl Record {
     fn of(messages: Result<Vec<Value>, ConversationError>) -> Self {
         Self {
             messages,
+            published: None,
             task: None,
             trial: None,
             reward: None,

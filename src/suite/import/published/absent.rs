@@ -1,0 +1,67 @@
+//! Which members a published trace lacks. A member is there if every place that can have it has it.
+
+use super::{Call, GivenAnswer, GivenCompletion, GivenSearch, Origin, PublishedTrace, Turn};
+use crate::trace::Member;
+
+/// The members that it lacks, in the order of the document.
+pub(in crate::suite::import) fn absent(trace: &PublishedTrace) -> Vec<Member> {
+    let turns = || trace.conversations.iter().flat_map(|conversation| &conversation.turns);
+    let has = |member: &Member| match member {
+        Member::Tenant => trace.conversations.iter().all(|conversation| conversation.tenant.is_some()),
+        Member::Moves => trace.machine.is_some() && turns().all(|turn| turn.moves.is_some()),
+        member => turns().all(|turn| turn_has(turn, *member)),
+    };
+    Member::ALL.iter().filter(|member| !has(member)).copied().collect()
+}
+
+fn turn_has(turn: &Turn, member: Member) -> bool {
+    let completions =
+        |has: fn(&GivenCompletion) -> bool| turn.completions.as_ref().is_some_and(|all| all.iter().all(has));
+    let calls = |has: fn(&Call) -> bool| turn.calls.as_ref().is_some_and(|all| all.iter().all(has));
+    let searches = |has: fn(&GivenSearch) -> bool| turn.searches.as_ref().is_some_and(|all| all.iter().all(has));
+    let ends = turn.answer.is_some() || turn.error.is_some();
+    let answer =
+        |has: fn(&GivenAnswer) -> bool| ends && turn.answer.as_ref().is_none_or(|one| one.as_ref().is_none_or(has));
+    match member {
+        Member::Completions => completions(|_| true),
+        Member::Shown => completions(|one| one.shown.is_some()),
+        Member::ToolChoice => completions(|one| one.tool_choice.is_some()),
+        Member::Calls => calls(|_| true),
+        Member::CallsOfCompletions => calls(|call| call.completion.is_some()),
+        Member::Outcomes => calls(|call| call.outcome.is_some()),
+        Member::Passages => searches(|one| {
+            one.failed.is_some()
+                || match one.kind {
+                    Origin::Internal => one.passages.is_some(),
+                    Origin::External => one.pages.is_some(),
+                }
+        }),
+        Member::WithoutLearned => searches(|one| knows(one, one.without_learned.is_some())),
+        Member::Bases => searches(|one| knows(one, one.base.is_some())),
+        Member::Managed => searches(|one| knows(one, one.managed.is_some())),
+        Member::IndexWrites => {
+            turn.index_writes.as_ref().is_some_and(|all| all.iter().all(|write| write.read_back.is_some()))
+        }
+        Member::Feedback => turn.feedback.is_some(),
+        Member::Retries => turn.retries.is_some(),
+        Member::Log => turn.log.is_some(),
+        Member::Sequence => {
+            let lists = turn.feedback.as_ref().is_some_and(|all| !all.is_empty())
+                || turn.log.as_ref().is_some_and(|all| !all.is_empty());
+            turn.sequence.is_some() || !lists
+        }
+        Member::Answers => ends,
+        Member::Sources => answer(|answer| answer.sources.is_some()),
+        Member::Claims => answer(|answer| answer.used_internal_kb.is_some() && answer.used_external_kb.is_some()),
+        Member::Refusals => answer(|answer| answer.refused.is_some()),
+        Member::Took => turn.took_ms.is_some(),
+        Member::History => turn.history.is_some(),
+        Member::Replies => turn.reply.is_some(),
+        Member::Tenant | Member::Moves => true,
+    }
+}
+
+/// Whether a search shows something that only successful searches of the knowledge can show.
+fn knows(search: &GivenSearch, shown: bool) -> bool {
+    shown || search.kind == Origin::External || search.failed.is_some()
+}

@@ -1,0 +1,486 @@
+//! Published traces: what they carry is judged as the traces of a flow are, and what they lack is not measured, by name.
+
+use super::labelled_traces::evaluation;
+use super::project::{Outcome, Project};
+use ragcheck::internals::metric::members;
+use ragcheck::internals::suite::import::Format;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+const PAGE: &str = "docs/how-to/published-traces.md";
+
+/// The published form of a trace (as in `traces.jsonl`), with the state machine of its flow. It carries all members.
+pub fn published(trace: &Value, machine: Option<&Value>) -> Value {
+    let mut conversations: Vec<Value> = Vec::new();
+    let mut completions: BTreeMap<u64, usize> = BTreeMap::new();
+    let millis = |micros: &Value| json!(micros.as_u64().expect("microseconds") as f64 / 1e3);
+    for event in trace["events"].as_array().expect("events") {
+        let (kind, given) = event["what"].as_object().and_then(|one| one.iter().next()).expect("an event");
+        if kind == "conversation_started" {
+            conversations.push(json!({"name": given["name"], "tenant": given["tenant"], "turns": []}));
+            continue;
+        }
+        let talk = event["conversation"].as_u64().expect("an ordinal") as usize;
+        let turns = conversations[talk]["turns"].as_array_mut().expect("turns");
+        if kind == "turn_started" {
+            completions.clear();
+            turns.push(json!({"message": given["query"], "completions": [], "calls": [], "searches": [],
+                "index_writes": [], "feedback": [], "retries": [], "degraded": [], "log": [], "moves": [], "sequence": [],
+                "answer": null, "took_ms": 0, "history": []}));
+            continue;
+        }
+        let turn = turns.last_mut().expect("a turn");
+        let mut push = |list: &str, element: Value| {
+            let all = turn[list].as_array_mut().expect(list);
+            all.push(element);
+            let place = all.len() - 1;
+            turn["sequence"].as_array_mut().expect("a sequence").push(format!("{list}[{place}]").into());
+            place
+        };
+        match kind.as_str() {
+            "model_called" => {
+                let mut one = match given["reply"].get("completion") {
+                    Some(done) => json!({"model": done["model"], "text": done["text"], "refusal": done["refusal"],
+                        "finish": done["finish"], "input_tokens": done["input_tokens"],
+                        "cached_tokens": done["cached_tokens"], "output_tokens": done["output_tokens"]}),
+                    None => json!({"error": given["reply"]["failure"]}),
+                };
+                one["tool_choice"] = given["tool_choice"].clone();
+                one["shown"] = given["shown"].clone();
+                one["took_ms"] = millis(&given["took_us"]);
+                let place = push("completions", one);
+                completions.insert(given["call"].as_u64().expect("an ordinal"), place);
+            }
+            "tool_called" => {
+                let place = push("calls", Value::Null);
+                let id = format!("c{place}");
+                let (outcome, result) = came(&given["outcome"]);
+                let mut call = json!({"id": id, "tool": given["tool"], "arguments": given["arguments"],
+                    "outcome": outcome, "took_ms": millis(&given["took_us"]),
+                    "completion": completions.get(&given["call"].as_u64().expect("an ordinal"))});
+                let why = result.get("reason").or(result.get("message"));
+                call["reason"] = why.filter(|_| outcome != "ok").cloned().unwrap_or_default();
+                match result.as_object().and_then(|one| one.iter().next()).filter(|_| outcome == "ok") {
+                    Some((kind, found)) if kind == "search" || kind == "external" => {
+                        let mut search = search(kind, found);
+                        search["call"] = id.into();
+                        turn["searches"].as_array_mut().expect("searches").push(search);
+                    }
+                    Some((kind, write)) if kind == "indexed" => {
+                        let mut write = write.clone();
+                        write["call"] = id.into();
+                        turn["index_writes"].as_array_mut().expect("writes").push(write);
+                    }
+                    Some((_, other)) => call["result"] = other.clone(),
+                    None => {}
+                }
+                turn["calls"][place] = call;
+            }
+            "searched" => {
+                let (outcome, result) = came(&given["outcome"]);
+                let mut one = match result.as_object().and_then(|one| one.iter().next()).filter(|_| outcome == "ok") {
+                    Some((kind, found)) => search(kind, found),
+                    None => json!({"failed": result["message"]}),
+                };
+                one["query"] = given["query"].clone();
+                one["took_ms"] = millis(&given["took_us"]);
+                push("searches", one);
+            }
+            "fed_back" => _ = push("feedback", given.clone()),
+            "retried" => _ = push("retries", given.clone()),
+            "logged" => _ = push("log", given.clone()),
+            "moved" => _ = push("moves", given.clone()),
+            "degraded" => _ = push("degraded", given.clone()),
+            "turn_ended" => {
+                turn["sequence"].as_array_mut().expect("a sequence").push("answer".into());
+                turn["took_ms"] = millis(&given["took_us"]);
+                turn["history"] = given["history"].clone();
+                turn["reply"] = given["reply"].clone();
+                match given["outcome"].get("answered") {
+                    Some(answer) => {
+                        let mut answer = answer.clone();
+                        let members = answer.as_object_mut().expect("an answer");
+                        members.retain(|name, _| name != "unseen" && name != "traceable");
+                        members.entry("refused").or_insert(false.into());
+                        turn["answer"] = answer;
+                    }
+                    None => turn["error"] = given["outcome"]["failed"].clone(),
+                }
+            }
+            other => panic!("{other} has no place in a published trace"),
+        }
+    }
+    let mut whole = json!({"case": trace["case"], "repetition": trace["lane"]["repetition"], "tools": trace["offered"],
+        "model": trace["evidence"]["model"], "roles": trace["roles"], "machine": machine, "conversations": conversations});
+    if trace["roles"].as_object().is_none_or(Map::is_empty) {
+        whole["roles"] = Value::Null;
+    }
+    whole
+}
+
+/// The word of an outcome, and its content.
+fn came(outcome: &Value) -> (&str, &Value) {
+    let (word, content) = outcome.as_object().and_then(|one| one.iter().next()).expect("an outcome");
+    (word, content)
+}
+
+fn search(kind: &str, found: &Value) -> Value {
+    if kind == "external" {
+        return json!({"kind": "external", "id": found["result"], "query": found["query"], "answer": found["answer"],
+            "pages": found["citations"], "model": found["model"], "input_tokens": found["input_tokens"],
+            "cached_tokens": found["cached_tokens"], "output_tokens": found["output_tokens"]});
+    }
+    let passage = |hit: &Value| json!({"id": hit["id"], "title": hit["title"], "text": hit["excerpt"], "score": hit["raw_score"], "learned": hit["learned"]});
+    let passages: Vec<Value> = found["hits"].as_array().expect("hits").iter().map(passage).collect();
+    json!({"query": found["query"], "base": found["kb_id"], "passages": passages,
+        "without_learned": found["without_learned"], "managed": found["managed"]})
+}
+
+/// Every row of a run that measured something, with its successes and units, by id.
+fn figures(run: &Value) -> BTreeMap<String, (u64, u64)> {
+    let rows = ["criteria", "gates"].into_iter().flat_map(|list| run[list].as_array().expect("rows"));
+    let of = |row: &Value| {
+        let number = |key: &str| row[key].as_u64().expect("a number");
+        (row["id"].as_str().expect("an id").to_owned(), (number("successes"), number("n")))
+    };
+    rows.map(of).filter(|(_, (_, n))| *n > 0).collect()
+}
+
+/// The published traces of the project's newest run, without its control arm.
+fn of_run(project: &Project) -> Vec<Value> {
+    let machines = project.latest("plan.json")["machines"].clone();
+    let traces = project.traces().into_iter();
+    let main = traces.filter(|trace| trace["lane"]["arm"] != "control" && trace["end"] == "completed");
+    main.map(|trace| published(&trace, machines.get(trace["lane"]["flow"].as_str().expect("a flow")))).collect()
+}
+
+fn lines(traces: &[Value]) -> String {
+    traces.iter().map(|trace| format!("{trace}\n")).collect()
+}
+
+#[test]
+fn a_run_of_each_flow_that_is_exported_and_imported_again_has_the_same_figures() {
+    let project = Project::shipped();
+    let mut seen = BTreeSet::new();
+    for scenario in ["context", "learning", "keywords", "recovery", "react", "react-down", "two-stage", "managed-rag"] {
+        let file = format!("scenarios/{scenario}.yaml");
+        project.run(&["run", &file, "--no-history"]);
+        let (run, traces) = (project.latest("run.json"), of_run(&project));
+        project.write("traces.jsonl", &lines(&traces));
+        let outcome = project.run(&["score", "--import", "trace", "traces.jsonl", "--scenario", &file]);
+        let last = format!("{} traces: {} complete", traces.len(), traces.len());
+        assert_eq!(outcome.stderr.lines().last(), Some(last.as_str()), "{}{}", outcome.stdout, outcome.stderr);
+        let mut before = figures(&run);
+        // The control arm is no trace of the agent as it is, and the filter of a retrieval service stands in no trace.
+        before.retain(|id, _| !id.to_lowercase().contains("control") && id != "parameters-given");
+        let mut after = figures(&project.latest("run.json"));
+        // A scenario without gates has `cases`, which is `tasks` for imported conversations.
+        let tasks = after.remove("tasks");
+        after.extend(tasks.map(|tasks| ("cases".to_owned(), tasks)));
+        for (id, wanted) in before {
+            assert_eq!(after.get(&id), Some(&wanted), "{scenario}: {id}");
+            seen.insert(id);
+        }
+    }
+    for id in ["SC-001", "SC-002", "SC-003", "SC-005", "SC-006", "SC-007", "SC-008", "CITATIONS", "ORDER", "states"] {
+        assert!(seen.contains(id), "{id} was measured by none of these runs: {seen:?}");
+    }
+    assert!(seen.len() > 30, "{seen:?}");
+}
+
+/// Removes what stands at a path such as `turns[].calls[].outcome` from every place of a conversation.
+fn remove(value: &mut Value, path: &str) {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    let name = first.trim_end_matches("[]");
+    let Some(rest) = rest else {
+        value.as_object_mut().map(|members| members.remove(name));
+        return;
+    };
+    match value.get_mut(name) {
+        Some(Value::Array(items)) => items.iter_mut().for_each(|item| remove(item, rest)),
+        Some(Value::Null) | None => {}
+        Some(one) => remove(one, rest),
+    }
+}
+
+#[test]
+fn a_metric_without_a_member_that_it_needs_is_not_measured_and_names_it_and_no_other_changes() {
+    let project = Project::shipped();
+    let mut complete = Vec::new();
+    for scenario in ["keywords", "recovery", "react", "two-stage", "managed-rag"] {
+        project.run(&["run", &format!("scenarios/{scenario}.yaml"), "--no-history"]);
+        let mut traces = of_run(&project);
+        for trace in &mut traces {
+            trace["case"] = format!("{scenario}-{}", trace["case"].as_str().expect("a case")).into();
+            trace["machine"] = Value::Null;
+        }
+        complete.extend(traces);
+    }
+    let needs = members();
+    let criterion = |(name, _): &(String, _)| {
+        let metric = match name.as_str() {
+            "mandatory_call_rate" => "mandatory_call_rate(knowledge)".to_owned(),
+            "mandatory_call_rate(at=first)" => "mandatory_call_rate(knowledge, at=first)".into(),
+            "verbatim_query_rate" => "verbatim_query_rate(external)".into(),
+            "pass_all" | "pass_any" => format!("{name}(k=2)"),
+            "grade" => "grade(item=grounded)".into(),
+            other => other.to_owned(),
+        };
+        json!({"id": name, "about": "x", "metric": metric, "target": ">= 0%", "kind": "point", "meant": true})
+    };
+    let rates = needs.iter().filter(|(name, _)| !name.starts_with("latency"));
+    let mut rows: Vec<Value> = rates.map(criterion).collect();
+    rows.push(json!({"id": "latency_p95", "about": "x", "metric": "latency_p95", "target": "<= 10s", "kind": "point"}));
+    let judged = |traces: &[Value]| {
+        let asked = serde_json::from_value(json!({"criteria": rows})).expect("criteria");
+        let read = Format::Trace.read("t.jsonl", lines(traces).as_bytes(), Some(asked), None).expect("traces");
+        let found = evaluation(read.plan, &read.traces)["criteria"].as_array().expect("criteria").clone();
+        found.into_iter().map(|row| (row["id"].as_str().expect("an id").to_owned(), row)).collect::<BTreeMap<_, _>>()
+    };
+    let whole = judged(&complete);
+    let mut hidden = BTreeSet::new();
+    let paths: BTreeSet<&str> = needs.iter().flat_map(|(_, needs)| needs.iter().map(|one| one.path())).collect();
+    for path in paths {
+        let mut traces = complete.clone();
+        for trace in &mut traces {
+            match path.strip_prefix("turns[].") {
+                Some(_) => remove(trace, &format!("conversations[].{path}")),
+                None => remove(trace, path),
+            }
+            // An order names what is no longer there.
+            if path != "turns[].sequence" {
+                let is_gone = |name: &Value| {
+                    name.as_str().is_some_and(|name| {
+                        path.strip_prefix("turns[].").is_some_and(|list| name.starts_with(&format!("{list}[")))
+                    })
+                };
+                for talk in trace["conversations"].as_array_mut().expect("conversations") {
+                    for turn in talk["turns"].as_array_mut().expect("turns") {
+                        turn["sequence"].as_array_mut().expect("a sequence").retain(|name| !is_gone(name));
+                    }
+                }
+            }
+            if path == "turns[].calls" {
+                remove(trace, "conversations[].turns[].searches[].call");
+                remove(trace, "conversations[].turns[].sequence");
+                remove(trace, "conversations[].turns[].index_writes");
+            }
+            if path == "turns[].answer" {
+                remove(trace, "conversations[].turns[].error");
+            }
+            if path == "turns[].completions" {
+                remove(trace, "conversations[].turns[].calls[].completion");
+            }
+        }
+        let bare = judged(&traces);
+        for (name, needs) in needs.iter().filter(|(name, _)| whole.contains_key(name)) {
+            let (before, after) = (&whole[name], &bare[name]);
+            let is_part = |rest: &str| rest.is_empty() || rest.starts_with('.') || rest.starts_with("[]");
+            if needs.iter().any(|one| one.path().strip_prefix(path).is_some_and(is_part)) && before["n"] != 0 {
+                let sentence = after["sentence"].as_str().expect("a sentence");
+                assert_eq!(
+                    (&after["verdict"], &after["n"]),
+                    (&json!("NOT_MEASURED"), &json!(0)),
+                    "{name} without {path}"
+                );
+                assert!(sentence.contains("the trace does not show"), "{name} without {path}: {sentence}");
+                hidden.insert(name.clone());
+            } else if !["turns[].calls", "turns[].completions"].contains(&path) {
+                assert_eq!(after["successes"], before["successes"], "{name} without {path}");
+                assert_eq!(after["n"], before["n"], "{name} without {path}");
+            }
+        }
+    }
+    assert!(hidden.len() > 25, "{hidden:?}");
+}
+
+/// The first block of code in that language on the docs page.
+fn block(language: &str) -> String {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE)).expect("the page");
+    let after = page.split_once(&format!("```{language}\n")).expect("a block").1;
+    after.split_once("```").expect("its end").0.to_owned()
+}
+
+/// Criteria on citations, calls, times and an index, by id.
+const CRITERIA: &str = "about: x\ncriteria:\n\
+  - {id: SEARCH, about: x, metric: mandatory_call_rate(knowledge), target: '= 100%', kind: point}\n\
+  - {id: CITED, about: x, metric: citation_validity, target: '= 100%', kind: point}\n\
+  - {id: TIME, about: x, metric: latency_p95, target: '<= 10s', kind: point}\n\
+  - {id: INDEX, about: x, metric: keyword_coverage, target: '= 100%', kind: point}\n\
+  - {id: ANSWERS, about: x, metric: turn_success_rate, target: '= 100%', kind: point}\n";
+
+fn score(project: &Project, text: &str) -> Outcome {
+    project.write("mine.yaml", CRITERIA);
+    project.write("traces.jsonl", text);
+    project.run(&["score", "--import", "trace", "traces.jsonl", "--criteria", "mine.yaml"])
+}
+
+/// Verdicts of the criteria, by id.
+fn verdicts(project: &Project) -> BTreeMap<String, (String, String)> {
+    let run = project.latest("run.json");
+    let text = |row: &Value, key: &str| row[key].as_str().expect(key).to_owned();
+    let rows = run["criteria"].as_array().expect("criteria").iter();
+    rows.map(|row| (text(row, "id"), (text(row, "verdict"), text(row, "sentence")))).collect()
+}
+
+/// What the example of the page must come to.
+fn expect_example(project: &Project, outcome: &Outcome) {
+    let found = verdicts(project);
+    for id in ["SEARCH", "CITED", "TIME", "ANSWERS"] {
+        assert_eq!(found[id].0, "PASS", "{id}: {}", found[id].1);
+    }
+    let index = "nothing measured: the trace does not show what an agent's keyword index holds (turns[].index_writes[].read_back)";
+    assert_eq!(found["INDEX"], ("NOT_MEASURED".to_owned(), index.to_owned()));
+    assert_eq!(outcome.stderr.lines().last(), Some("1 trace: 1 complete"), "{}", outcome.stderr);
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE)).expect("the page");
+    assert!(page.contains(index), "the page quotes the sentence");
+}
+
+#[test]
+fn the_complete_example_of_the_page_is_judged() {
+    let project = Project::starter();
+    let outcome = score(&project, &block("json"));
+    expect_example(&project, &outcome);
+    let passages = project.read(&format!("{}/passages.jsonl", project.newest()));
+    assert!(passages.contains("Descale with citric acid."), "{passages}");
+}
+
+#[test]
+#[ignore = "needs python3, its standard library alone"]
+fn the_lines_of_python_on_the_page_write_a_trace_that_is_judged() {
+    let project = Project::starter();
+    let program = format!(
+        "import json\n{}\nwrite_trace('made.jsonl', 'How?', 'how', [{{'id': 'a#1', 'text': 'So.'}}], \
+         {{'text': 'So [1].', 'sources': [{{'id': 'a#1'}}]}}, 1200)\n",
+        block("python")
+    );
+    project.write("write.py", &program);
+    let mut python = std::process::Command::new("python3");
+    Outcome::of(python.arg(project.path("write.py")).current_dir(project.path("."))).expect_code(0);
+    let outcome = score(&project, &project.read("made.jsonl"));
+    expect_example(&project, &outcome);
+}
+
+/// A sound trace of one turn with these members beside its message.
+fn turn(members: Value) -> Value {
+    let mut turn = json!({"message": "How?"});
+    turn.as_object_mut().expect("a turn").extend(members.as_object().expect("members").clone());
+    json!({"conversations": [{"turns": [turn]}]})
+}
+
+#[test]
+fn a_broken_trace_is_an_error_with_its_path_and_the_others_are_judged() {
+    let project = Project::starter();
+    let sound = turn(json!({"answer": {"text": "So."}}));
+    let call = |id: &str| json!({"id": id, "tool": "t", "result": 1});
+    for (broken, path, why) in [
+        (turn(json!({"anser": {}})), "conversations[0].turns[0].anser", "unknown field"),
+        (
+            turn(json!({"calls": [{"tool": "t", "outcom": "ok"}]})),
+            "conversations[0].turns[0].calls[0].outcom",
+            "unknown",
+        ),
+        (turn(json!({"calls": {}})), "conversations[0].turns[0].calls", "invalid type"),
+        (
+            turn(json!({"calls": [{"tool": "t", "outcome": "fine"}]})),
+            "conversations[0].turns[0].calls[0].outcome",
+            "fine",
+        ),
+        (turn(json!({"took_ms": -1})), "conversations[0].turns[0].took_ms", "no duration"),
+        (turn(json!({"took_ms": "1 s"})), "conversations[0].turns[0].took_ms", "invalid type"),
+        (turn(json!({"searches": [{"call": "c9"}]})), "conversations[0].turns[0].searches[0].call", "names no call"),
+        (
+            turn(json!({"calls": [call("a"), call("a")], "searches": [{"call": "a"}]})),
+            "conversations[0].turns[0].searches[0].call",
+            "names several calls",
+        ),
+        (
+            turn(json!({"calls": [call("a")], "searches": [{"call": "a"}, {"call": "a"}]})),
+            "conversations[0].turns[0].searches[1].call",
+            "that another one names",
+        ),
+        (
+            turn(json!({"completions": [{}], "calls": [{"tool": "t", "completion": 1}]})),
+            "conversations[0].turns[0].calls[0].completion",
+            "names no completion",
+        ),
+        (
+            turn(json!({"calls": [call("a"), call("b")], "sequence": ["calls[1]", "calls[1]"]})),
+            "conversations[0].turns[0].sequence[1]",
+            "a second time",
+        ),
+        (turn(json!({"calls": [call("a")], "sequence": []})), "conversations[0].turns[0].sequence", "lacks `calls[0]`"),
+        (turn(json!({"sequence": ["calls[7]"]})), "conversations[0].turns[0].sequence[0]", "names no element"),
+        (
+            turn(json!({"answer": {"text": "a"}, "error": {"kind": "b"}})),
+            "conversations[0].turns[0].error",
+            "beside an answer",
+        ),
+        (json!({"conversations": []}), "conversations", "holds no turn"),
+        (json!({"reward": 3, "conversations": [{"turns": [{"message": "a"}]}]}), "reward", "not 0 to 1"),
+        (json!({"recorded_at": "<b>", "conversations": [{"turns": [{"message": "a"}]}]}), "recorded_at", "no time"),
+    ] {
+        let outcome = score(&project, &lines(&[sound.clone(), broken.clone()]));
+        outcome.expect_code(3);
+        let run = project.latest("run.json");
+        let errors: Vec<&str> =
+            run["trials"].as_array().expect("trials").iter().filter_map(|one| one["error"].as_str()).collect();
+        let told = errors.iter().any(|error| error.contains(&format!("`{path}`")) && error.contains(why));
+        assert!(told, "{path}, {why}: {errors:?}");
+        let last = outcome.stderr.lines().last().expect("a line").to_owned();
+        assert!(last.starts_with("2 traces: 1 complete, 1 broken: 1 of them: "), "{last}");
+    }
+}
+
+#[test]
+fn lines_that_are_no_json_are_counted_and_a_file_without_any_trace_is_refused() {
+    let project = Project::starter();
+    let sound = turn(json!({"answer": {"text": "So."}}));
+    let deep = format!("{{\"conversations\": {}{}}}", "[".repeat(4000), "]".repeat(4000));
+    let doubled = "{\"conversations\": [], \"conversations\": []}";
+    let bare = turn(json!({"calls": []}));
+    let text = format!("{sound}\n{{\"conversations\": \n{bare}\n{deep}\n{doubled}\n\n7\n");
+    let outcome = score(&project, &text);
+    let last = outcome.stderr.lines().last().expect("a line");
+    assert!(last.starts_with("6 traces: 1 complete, 1 without contents (score only), 4 broken: "), "{last}");
+    for why in ["EOF while parsing", "`conversations` is written twice"] {
+        assert!(outcome.stdout.contains(why), "{why}: {}", outcome.stdout);
+    }
+    for (text, why) in [("nothing", "not JSON"), ("", "no conversation"), ("[]", "no conversation")] {
+        let outcome = score(&project, text);
+        outcome.expect_code(2);
+        assert!(outcome.stderr.contains(why), "{why}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_key_in_a_trace_reaches_no_file_and_no_terminal() {
+    let project = Project::starter();
+    let key = format!("sk-proj-{}", "a1B2c3D4e5F6".repeat(4));
+    let mut trace =
+        turn(json!({"calls": [{"tool": "t", "arguments": {"authorization": format!("Bearer {key}")}, "result": &key}],
+        "answer": {"text": format!("Your key is {key}.")}, "took_ms": 5}));
+    trace["conversations"][0]["turns"][0]["message"] = format!("Is {key} valid?").into();
+    let broken = turn(json!({"calls": [{"tool": "t", "outcome": &key}]}));
+    let outcome = score(&project, &lines(&[trace, broken]));
+    assert!(!outcome.stdout.contains(&key) && !outcome.stderr.contains(&key), "{}{}", outcome.stdout, outcome.stderr);
+    for (name, bytes) in project.report(&project.newest()) {
+        assert!(!String::from_utf8_lossy(&bytes).contains(&key), "{name}");
+    }
+}
+
+#[test]
+fn a_second_trace_with_the_same_id_and_content_is_dropped_and_equal_messages_are_repetitions() {
+    let project = Project::starter();
+    let with = |id: &str, text: &str| {
+        let mut trace = turn(json!({"answer": {"text": text}}));
+        trace["id"] = id.into();
+        trace
+    };
+    let outcome = score(&project, &lines(&[with("1", "So."), with("1", "So."), with("2", "So."), with("1", "No.")]));
+    assert!(outcome.stderr.contains("dropped 1 exact copy: conversation 2 is conversation 1"), "{}", outcome.stderr);
+    let cases: BTreeSet<String> =
+        project.traces().iter().map(|trace| trace["case"].as_str().expect("a case").to_owned()).collect();
+    assert_eq!((project.traces().len(), cases.len()), (3, 1));
+}
