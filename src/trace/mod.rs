@@ -29,6 +29,7 @@ mod passages;
 mod result;
 mod role;
 mod seal;
+pub(crate) mod spans;
 pub(crate) mod state_machine;
 pub(crate) mod text;
 mod trajectory;
