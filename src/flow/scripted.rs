@@ -198,6 +198,7 @@ pub(in crate::flow) fn trace(flow: &dyn Flow, events: Vec<Event>) -> Trace {
         offered: None,
         notes: Vec::new(),
         passages: Vec::new(),
+        absent: None,
         restart: None,
         end: TrialEnd::Completed,
         took_us: 0,

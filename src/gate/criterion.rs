@@ -99,8 +99,7 @@ impl CriterionSums<'_> {
         let seen = || self.by_pass.iter().take(passes as usize);
         let nothing = seen().all(|tally| tally.n == 0);
         let allowed = plan.not_measured_ok.contains(&self.written.id);
-        let never = nothing
-            && (allowed || !self.applies || seen().any(|tally| tally.hidden.is_some() || tally.out_of_scope > 0));
+        let never = nothing && (allowed || !self.applies || seen().any(|tally| tally.out_of_scope > 0));
         never
             || metric.is_proxy(plan)
             || metric.agreement(plan).is_some()
@@ -181,7 +180,7 @@ impl CriterionSums<'_> {
             return result;
         }
         if tally.n == 0 {
-            nothing(&mut result, tally.hidden.or(tally.scope.as_deref()).or_else(|| metric.why_no_unit(plan)));
+            nothing(&mut result, tally.scope.as_deref().or_else(|| metric.why_no_unit(plan)));
             return result;
         }
         let sample = self.counting.sample(tally, plan.criteria.estimand, &self.first_alike);

@@ -201,16 +201,11 @@ impl<'p> Evaluator<'p> {
         for criterion in self.criteria.iter_mut().filter(|criterion| criterion.covers(&trial)) {
             let (excluded, target) = (case.excluded_from.contains_key(&criterion.written.id), criterion.target);
             let metric = &self.examiner.metrics[criterion.metric];
-            let (hidden, grouped) = (metric.hidden(evidence.mode, &trial.lane.flow), metric.group());
+            let grouped = metric.group();
             let seen = units.iter().find(|(metric, _)| *metric == criterion.metric);
             let scope = out_of_scope.iter().find(|(metric, _)| *metric == criterion.metric);
-            criterion.applies |= !excluded
-                && hidden.is_none()
-                && scope.is_none()
-                && metric.arm() == trial.lane.arm
-                && metric.applies(case);
+            criterion.applies |= !excluded && scope.is_none() && metric.arm() == trial.lane.arm && metric.applies(case);
             let tally = criterion.tally_of(trial.lane.repetition);
-            tally.hidden = tally.hidden.or(hidden);
             if let Some((_, why)) = scope {
                 tally.leave_out(why);
             }

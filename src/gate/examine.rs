@@ -199,10 +199,10 @@ impl<'p> Examiner<'p> {
         let (mut units, mut out_of_scope) = (Vec::new(), Vec::new());
         for place in metrics {
             let metric = &self.metrics[*place];
-            if metric.arm() != trial.lane.arm || metric.hidden(mode, &trial.lane.flow).is_some() {
+            if metric.arm() != trial.lane.arm {
                 continue;
             }
-            match metric.out_of_scope(trace) {
+            match trace.not_shown(metric.members()).or_else(|| metric.out_of_scope(trace)) {
                 None => {
                     units.push((*place, metric.observe(&view)));
                     out_of_scope.extend(metric.unseen(&view).map(|why| (*place, why)));

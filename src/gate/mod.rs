@@ -197,8 +197,8 @@ pub struct CriterionResult {
     pub sources: Vec<Source>,
     /// Trials in ERROR that would have counted.
     pub errors: u64,
-    /// Trials whose agent is out of the metric's scope: it lacks a role or a tool that the metric is about. These are
-    /// neither failures nor successes.
+    /// Trials whose agent is out of the metric's scope: it lacks a role or a tool that the metric is about, or its trace
+    /// lacks a member that the metric needs. These are neither failures nor successes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub out_of_scope: u64,
     /// Whether it applies to none of the trials, by their declarations: flow, case, tools and exclusions.

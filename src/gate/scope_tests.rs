@@ -4,7 +4,7 @@ use super::tests::{CASES, all_good, bad, confidence, run};
 use super::{CaseCounts, Verdict};
 use crate::metric::sample::{good, plan, story};
 use crate::plan::PlannedVariant;
-use crate::trace::Role;
+use crate::trace::{Member, Role};
 
 /// The criterion `SC-002` alone: for any flow, or for `tool-rag`.
 fn respond(flow: &str) -> String {
@@ -41,6 +41,26 @@ fn a_trial_in_error_of_an_agent_without_a_response_tool_is_out_of_scope_and_no_e
     traces[2].roles.clear();
     let result = run(&plan, traces).criteria.remove(0);
     assert_eq!(result.verdict, Verdict::Error, "nothing is known of its tools: nothing is left out");
+}
+
+#[test]
+fn a_trace_that_lacks_what_a_metric_needs_is_no_unit_and_its_criterion_names_the_member() {
+    let plan = plan(CASES, &respond(""), 4);
+    let mut traces = all_good(&plan);
+    traces[2].absent = Some(vec![Member::Feedback]);
+    let result = run(&plan, traces.clone()).criteria.remove(0);
+    assert_eq!((result.n, result.successes, result.out_of_scope), (3, 3, 1), "{}", result.sentence);
+    let words = "the trace does not show which messages to the model are the agent's own feedback (turns[].feedback)";
+    assert!(result.sentence.contains(&format!("1 trial out of scope ({words})")), "{}", result.sentence);
+    traces.iter_mut().for_each(|trace| trace.absent = Some(vec![Member::Feedback]));
+    let result = run(&plan, traces.clone()).criteria.remove(0);
+    assert_eq!((result.verdict, result.n), (Verdict::NotMeasured, 0));
+    assert_eq!(result.sentence, format!("nothing measured: {words}"));
+    // A member that the metric does not read hides nothing, and neither does an empty list.
+    for absent in [vec![Member::Took, Member::Log], Vec::new()] {
+        traces.iter_mut().for_each(|trace| trace.absent = Some(absent.clone()));
+        assert_eq!(run(&plan, traces.clone()).criteria.remove(0).n, 4);
+    }
 }
 
 #[test]

@@ -24,9 +24,7 @@ pub(super) struct Tally {
     pub times: Vec<u64>,
     /// Trials in ERROR that would have counted.
     pub errors: u64,
-    /// Reason why some traces cannot show the metric.
-    pub hidden: Option<&'static str>,
-    /// Trials whose agent is out of the metric's scope.
+    /// Trials whose agent is out of the metric's scope, or whose trace lacks what it needs.
     pub out_of_scope: u64,
     /// The first reason in alphabetical order, so that the order of trials does not matter.
     pub scope: Option<String>,
@@ -115,7 +113,6 @@ impl Tally {
         (self.successes, self.n) = (self.successes + other.successes, self.n + other.n);
         self.times.extend(&other.times);
         self.errors += other.errors;
-        self.hidden = self.hidden.or(other.hidden);
         self.out_of_scope += other.out_of_scope;
         self.scope = self.scope.take().into_iter().chain(other.scope.clone()).min();
         self.sources.absorb(&other.sources);

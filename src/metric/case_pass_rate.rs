@@ -4,8 +4,9 @@
 //! without grades whose case expects nothing is not a unit.
 
 use super::catalogue::Registered;
-use super::{Metric, Mode, Observation, TrialView};
+use super::{Metric, Observation, TrialView};
 use crate::settings::catalogue::MetricEntry;
+use crate::trace::Mode;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[Registered {

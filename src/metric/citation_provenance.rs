@@ -4,7 +4,7 @@
 use super::catalogue::Registered;
 use super::provenance::provenance;
 use super::turns::{is_traceable, untraceable};
-use super::{Metric, Mode, Observation, TrialView};
+use super::{Member, Metric, Observation, TrialView};
 use crate::settings::catalogue::{MetricEntry, Units};
 
 /// Catalogue entries of the metrics in this file.
@@ -30,8 +30,8 @@ impl Metric for CitationProvenance {
         untraceable(view)
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Passages, Member::Sources]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -7,7 +7,7 @@
 
 use super::catalogue::Registered;
 use super::turns::{is_traceable, untraceable};
-use super::{Metric, Mode, Observation, TrialView, quote};
+use super::{Member, Metric, Observation, TrialView, quote};
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::ToolResult;
 use std::collections::BTreeSet;
@@ -55,8 +55,8 @@ impl Metric for CitationValidity {
         untraceable(view)
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Passages, Member::Sources]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -10,7 +10,7 @@
 use super::catalogue::Registered;
 use super::citation_validity::retrieved;
 use super::tools::Tools;
-use super::{Metric, Mode, Observation, TrialView, TurnView};
+use super::{Member, Metric, Observation, TrialView, TurnView};
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::citations::{Mark, marks};
 use crate::trace::{Answer, Hit, Role};
@@ -178,8 +178,8 @@ impl Metric for CombinedSources {
         "answers with evidence from both sources"
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what an answer is made of")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Passages, Member::Sources]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -8,7 +8,7 @@
 
 use super::catalogue::Registered;
 use super::expectation::probe_failure;
-use super::{Metric, Mode, Observation, TrialView, TurnView};
+use super::{Member, Metric, Observation, TrialView, TurnView};
 use crate::plan::ResolvedCase;
 use crate::settings::catalogue::MetricEntry;
 use crate::trace::EXTERNAL;
@@ -77,8 +77,8 @@ impl Metric for ContextPreservation {
         case.conversations().any(|one| one.turns.len() >= 2)
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what the model was shown")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Shown, Member::History]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -8,7 +8,7 @@
 use super::catalogue::Registered;
 use super::expectation::answers;
 use super::turns::{is_traceable, names, untraceable};
-use super::{Metric, Mode, Observation, TrialView, quote};
+use super::{Member, Metric, Observation, TrialView, quote};
 use crate::plan::ResolvedCase;
 use crate::settings::catalogue::{MetricEntry, Units};
 
@@ -56,8 +56,8 @@ impl Metric for Evidence {
         untraceable(view).filter(|_| answers(view).any(|(_, expected)| !expected.evidence.is_empty()))
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Sources]
     }
 
     fn applies(&self, case: &ResolvedCase) -> bool {

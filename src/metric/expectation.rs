@@ -17,7 +17,7 @@ use crate::scenario::expect::{
 };
 use crate::settings::TimeSpan;
 use crate::trace::text::plural;
-use crate::trace::{Answer, Arm, SOURCES, TurnOutcome, USED_EXTERNAL_KB, USED_INTERNAL_KB};
+use crate::trace::{Answer, Arm, Member, SOURCES, TurnOutcome, USED_EXTERNAL_KB, USED_INTERNAL_KB};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -47,7 +47,8 @@ pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
         let error = own.is_some_and(|expect| expect.error.is_some())
             || (is_last(view, turn) && whole.is_some_and(|expect| expect.error.is_some()));
         if !error {
-            add(&label, ("an answer".into(), turn.answer().map(|_| ()).ok_or_else(|| ending(turn))));
+            let answered = ("an answer".into(), turn.answer().map(|_| ()).ok_or_else(|| ending(turn)));
+            needing(view, Member::Answers, vec![answered]).for_each(|checked| add(&label, checked));
         }
         for checked in own.iter().flat_map(|expect| turn_checks(expect, turn, view, patterns)) {
             add(&label, checked);
@@ -62,11 +63,20 @@ pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     if let Some(mistake) = patterns.mistakes().first() {
         add("", ("expectations that can be checked".into(), Err(Seen::new(mistake))));
     }
-    if let Some(departures) = view.departures {
+    if let Some(departures) = view.departures.filter(|_| !view.trace.lacks(Member::Moves)) {
         let seen = departures.first().map(|first| format!("turn {}: {}", first.turn.saturating_add(1), first.what));
         add("", ("moves that the state machine declares".into(), seen.map_or(Ok(()), |seen| Err(Seen::new(seen)))));
     }
     checks
+}
+
+/// The results of checks that need `member`: undetermined in a trace that lacks it.
+fn needing(view: &TrialView<'_>, member: Member, results: Vec<Checked>) -> impl Iterator<Item = Checked> {
+    let missing = view.trace.not_shown(&[member]);
+    results.into_iter().map(move |(what, held)| match &missing {
+        Some(why) => (what, Err(Seen::hidden(format!("not measured: {why}")))),
+        None => (what, held),
+    })
 }
 
 /// Whether the agent called no service, as its case declares.
@@ -115,25 +125,26 @@ pub(super) fn expects(case: &ResolvedCase, wanted: impl Fn(&AnswerExpectation) -
 }
 
 fn turn_checks(expect: &Expectation, turn: &TurnView<'_>, view: &TrialView<'_>, patterns: &Patterns) -> Vec<Checked> {
-    let mut results = shared_checks(expect, &[turn], view.turns, patterns);
-    results.extend(last_turn_checks(expect, turn, patterns));
-    results.extend(expect.within.iter().map(|limit| (format!("within: {limit}"), within(limit, turn))));
+    let mut results = shared_checks(expect, &[turn], view, patterns);
+    results.extend(last_turn_checks(expect, turn, view, patterns));
+    let took = expect.within.iter().map(|limit| (format!("within: {limit}"), within(limit, turn)));
+    results.extend(needing(view, Member::Took, took.collect()));
     results.extend(taken::checks(expect, &[turn], view));
     results
 }
 
 fn case_checks(expect: &Expectation, view: &TrialView<'_>, patterns: &Patterns) -> Vec<Checked> {
     let turns: Vec<_> = view.turns.iter().collect();
-    let mut results = shared_checks(expect, &turns, view.turns, patterns);
+    let mut results = shared_checks(expect, &turns, view, patterns);
     if let Some(last) = view.turns.last() {
-        results.extend(last_turn_checks(expect, last, patterns));
+        results.extend(last_turn_checks(expect, last, view, patterns));
     }
     if let Some(limit) = &expect.within {
         let each = view
             .turns
             .iter()
             .try_for_each(|turn| within(limit, turn).map_err(|seen| Seen::new(format!("{}: {seen}", turn.label()))));
-        results.push((format!("within: {limit}"), each));
+        results.extend(needing(view, Member::Took, vec![(format!("within: {limit}"), each)]));
     }
     results.extend(taken::checks(expect, &turns, view));
     results
@@ -143,41 +154,52 @@ fn case_checks(expect: &Expectation, view: &TrialView<'_>, patterns: &Patterns) 
 fn shared_checks(
     expect: &Expectation,
     turns: &[&TurnView<'_>],
-    all: &[TurnView<'_>],
+    view: &TrialView<'_>,
     patterns: &Patterns,
 ) -> Vec<Checked> {
     let call = |expected| (calls::describe(expected), calls::check(expected, turns, patterns));
-    let mut results: Vec<Checked> = expect.calls.iter().map(call).collect();
+    let called: Vec<Checked> = expect.calls.iter().map(call).collect();
+    let mut results: Vec<Checked> = needing(view, Member::Calls, called).collect();
     if let Some(expected) = &expect.keywords {
-        results.extend(keywords::check(expected, turns, all));
+        results.extend(needing(view, Member::IndexWrites, keywords::check(expected, turns, view.turns)));
     }
     for expected in &expect.retries {
-        results.extend(retries(expected, turns));
+        results.extend(needing(view, Member::Retries, retries(expected, turns)));
     }
     results
 }
 
 /// Checks read from the end of one turn.
-fn last_turn_checks(expect: &Expectation, turn: &TurnView<'_>, patterns: &Patterns) -> Vec<Checked> {
+fn last_turn_checks(
+    expect: &Expectation,
+    turn: &TurnView<'_>,
+    view: &TrialView<'_>,
+    patterns: &Patterns,
+) -> Vec<Checked> {
     let mut results = Vec::new();
-    if let Some(expected) = &expect.answer {
-        results.extend(answer(expected, turn, patterns));
-    }
-    if let Some(expected) = &expect.sources {
-        results.extend(sources(expected, turn));
-    }
+    let mut replies = Vec::new();
     for (pointer, condition) in &expect.reply {
         let place = if pointer.is_empty() { "body" } else { pointer };
-        results.push((
+        replies.push((
             format!("reply: {}", calls::describe_condition(place, condition)),
             reply(pointer, turn, |part| patterns.holds(condition, part)),
         ));
     }
+    if let Some(expected) = &expect.answer {
+        results.extend(answer(expected, turn, view, patterns));
+    }
+    if let Some(expected) = &expect.sources {
+        results.extend(sources(expected, turn, view));
+    }
+    let results = needing(view, Member::Answers, results);
+    let mut results: Vec<Checked> = results.chain(needing(view, Member::Replies, replies)).collect();
     for probe in expect.context.iter().flat_map(|context| &context.probes) {
-        results.push((describe_probe(probe), remembered(probe, turn)));
+        let member = if probe.in_arguments_of.is_some() { Member::Calls } else { Member::Answers };
+        results.extend(needing(view, member, vec![(describe_probe(probe), remembered(probe, turn))]));
     }
     if let Some(expected) = &expect.error {
-        results.push((format!("error: {}", expected.kind), error(expected, turn)));
+        let held = (format!("error: {}", expected.kind), error(expected, turn));
+        results.extend(needing(view, Member::Answers, vec![held]));
     }
     results
 }
@@ -203,7 +225,12 @@ fn each<'a>(
     wanted.iter().map(judge).collect()
 }
 
-fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns) -> Vec<Checked> {
+fn answer(
+    expected: &AnswerExpectation,
+    turn: &TurnView<'_>,
+    view: &TrialView<'_>,
+    patterns: &Patterns,
+) -> Vec<Checked> {
     let seen = |holds: bool, answer: &Answer| {
         if holds { Ok(()) } else { Err(Seen::new(format!("the answer was: {}", quote(&answer.text, 160)))) }
     };
@@ -226,7 +253,7 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
             (false, true) if hides_claims(answer) && says_so(answer, Some(expected)) => {
                 Err(Seen::new(format!("it says that it cannot answer: {}", quote(&answer.text, 160))))
             }
-            (false, true) if hides_claims(answer) => Err(sources_hidden()),
+            (false, true) if hides_claims(answer) => Err(sources_hidden(view)),
             (false, true) => Err(Seen::new("it names no source and claims none")),
             (true, true) | (false, false) => Ok(()),
         };
@@ -234,7 +261,7 @@ fn answer(expected: &AnswerExpectation, turn: &TurnView<'_>, patterns: &Patterns
         results.push((format!("answer.refusal: {wanted}"), result));
     }
     results.extend(each("answer.cites", &expected.cites, turn, |wanted, answer| {
-        shown(answer, answer.sources.iter().any(|source| names(wanted, &source.id)))
+        shown(answer, answer.sources.iter().any(|source| names(wanted, &source.id)), view)
     }));
     results
 }
@@ -245,16 +272,18 @@ fn hides_claims(answer: &Answer) -> bool {
 }
 
 /// Whether a condition on an answer's sources holds; undetermined where the trace does not show them.
-fn shown(answer: &Answer, holds: bool) -> Held {
+fn shown(answer: &Answer, holds: bool, view: &TrialView<'_>) -> Held {
     match (holds, answer.hides(SOURCES)) {
         (true, _) => Ok(()),
-        (false, true) => Err(sources_hidden()),
+        (false, true) => Err(sources_hidden(view)),
         (false, false) => Err(cited(answer)),
     }
 }
 
-fn sources_hidden() -> Seen {
-    Seen::hidden("not measured: the reply shows no sources; `target.sources` says where they stand")
+fn sources_hidden(view: &TrialView<'_>) -> Seen {
+    let missing = view.trace.not_shown(&[Member::Sources]);
+    let why = missing.unwrap_or_else(|| "the reply shows no sources; `target.sources` says where they stand".into());
+    Seen::hidden(format!("not measured: {why}"))
 }
 
 fn cited(answer: &Answer) -> Seen {
@@ -262,12 +291,13 @@ fn cited(answer: &Answer) -> Seen {
     Seen::new(if ids.is_empty() { "it cites no source".into() } else { format!("it cites: {}", ids.join(", ")) })
 }
 
-fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>) -> Vec<Checked> {
+fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>, view: &TrialView<'_>) -> Vec<Checked> {
     let with = |holds: &dyn Fn(&Answer) -> Held| turn.answer().ok_or_else(|| ending(turn)).and_then(holds);
     let flag = |answer: &Answer, wanted: bool, said: bool, member: &str| {
         if answer.hides(member) {
-            let why = "not measured: neither the reply nor a message to the model shows what the answer is made of";
-            return Err(Seen::hidden(why));
+            let why = "neither the reply nor a message to the model shows what the answer is made of";
+            let why = view.trace.not_shown(&[Member::Claims]).unwrap_or_else(|| why.into());
+            return Err(Seen::hidden(format!("not measured: {why}")));
         }
         if wanted == said { Ok(()) } else { Err(Seen::new(format!("the answer says {said}"))) }
     };
@@ -281,7 +311,7 @@ fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>) -> Vec<Checked> {
         results.push((format!("sources.external: {wanted}"), held));
     }
     if let Some(least) = expected.at_least {
-        let enough = |answer: &Answer| shown(answer, answer.sources.len() >= least as usize);
+        let enough = |answer: &Answer| shown(answer, answer.sources.len() >= least as usize, view);
         results.push((format!("sources.at_least: {least}"), with(&enough)));
     }
     results

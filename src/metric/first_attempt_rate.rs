@@ -9,7 +9,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::{executed, not_shown};
-use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote};
+use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, quote};
 use crate::settings::catalogue::{MetricEntry, Parameter};
 use crate::trace::{ToolOutcome, Trace, What};
 
@@ -71,8 +71,8 @@ impl Metric for FirstAttemptRate {
         vec![self.tools.clone()]
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not tell an agent's own feedback from the user's words")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Calls, Member::Feedback]
     }
 
     fn unseen(&self, view: &TrialView<'_>) -> Option<String> {

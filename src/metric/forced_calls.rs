@@ -8,7 +8,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::not_shown;
-use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote};
+use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, quote};
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::{Reply, Role, ToolOutcome, Trace};
 
@@ -34,8 +34,6 @@ pub(super) const ENTRIES: &[Registered] = &[
         make: |_| Box::new(ForbiddenCalls),
     },
 ];
-
-const UNKNOWN: &str = "messages do not say what the model was made to call";
 
 #[derive(Debug)]
 pub(super) struct ForcedRetrieval;
@@ -69,8 +67,8 @@ impl Metric for ForcedRetrieval {
         vec![Tools::Role(Role::Knowledge)]
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some(UNKNOWN)
+    fn members(&self) -> &'static [Member] {
+        &[Member::ToolChoice, Member::Calls]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
@@ -96,8 +94,8 @@ impl Metric for ForbiddenCalls {
         "completions that may call no tool"
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some(UNKNOWN)
+    fn members(&self) -> &'static [Member] {
+        &[Member::ToolChoice]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

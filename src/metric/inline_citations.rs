@@ -11,7 +11,7 @@
 //! an answer.
 
 use super::catalogue::Registered;
-use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
+use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView};
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::Answer;
 use crate::trace::citations::numbers_of;
@@ -85,13 +85,11 @@ impl Metric for InlineCitations {
         }
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
-    }
-
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        let refusal = matches!(self, Self::Cited | Self::Refusal);
-        refusal.then_some("traffic does not show which answers the agent declares to be refusals")
+    fn members(&self) -> &'static [Member] {
+        match self {
+            Self::Range => &[Member::Passages],
+            Self::Cited | Self::Refusal => &[Member::Passages, Member::Refusals],
+        }
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

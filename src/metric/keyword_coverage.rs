@@ -6,7 +6,7 @@
 
 use super::catalogue::Registered;
 use super::tools::Tools;
-use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
+use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView};
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::{Role, ToolResult};
 
@@ -53,12 +53,8 @@ impl Metric for KeywordCoverage {
         "queries with an external result"
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show what an agent's keyword index holds")
-    }
-
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say which results were indexed")
+    fn members(&self) -> &'static [Member] {
+        &[Member::IndexWrites]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -4,7 +4,7 @@
 //! limit; leaving it out would make failing fast look quick.
 
 use super::catalogue::Registered;
-use super::{Metric, Mode, Observation, Outcome, TrialView};
+use super::{Member, Metric, Observation, Outcome, TrialView};
 use crate::settings::catalogue::MetricEntry;
 use crate::trace::TurnOutcome;
 
@@ -59,8 +59,8 @@ impl Metric for Latency {
         "queries"
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages carry no times")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Took]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -12,7 +12,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::names;
-use super::{Metric, Mode, Observation, TrialView, TurnView, quote};
+use super::{Member, Metric, Observation, TrialView, TurnView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::document::{Related, RelatedKind};
 use crate::settings::catalogue::{MetricEntry, Parameter, Units};
@@ -136,12 +136,8 @@ impl Metric for Learned {
         case.conversations().any(|one| one.related.as_ref().is_some_and(|related| self.counts(related)))
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show what an agent's search would find without learned keywords")
-    }
-
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what a search found")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Passages, Member::WithoutLearned]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -13,7 +13,7 @@
 //! [`crate::trace::markers`]; the second checks the numbers.
 
 use super::catalogue::Registered;
-use super::{Held, Metric, Mode, Observation, Seen, TrialView, quote};
+use super::{Held, Member, Metric, Observation, Seen, TrialView, quote};
 use crate::settings::ManagedRetrievalSettings;
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::markers::{MarkerPlaces, marker, with_markers};
@@ -113,12 +113,8 @@ impl Metric for ManagedAnswers {
         }
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show what an agent makes of the answers of its retrieval service")
-    }
-
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what became of the answers of a retrieval service")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Managed]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -8,7 +8,7 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::{executed, not_shown};
-use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView};
+use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView};
 use crate::settings::catalogue::{MetricEntry, Parameter};
 use crate::trace::{Role, ToolCalled, ToolOutcome, Trace, What};
 
@@ -108,9 +108,8 @@ impl Metric for MandatoryCallRate {
         vec![self.tools.clone()]
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        let hidden = mode == Mode::Imported && self.at == At::First;
-        hidden.then_some("messages do not tell an agent's own feedback from the user's words")
+    fn members(&self) -> &'static [Member] {
+        if self.at == At::First { &[Member::Calls, Member::Feedback] } else { &[Member::Calls] }
     }
 
     fn unseen(&self, view: &TrialView<'_>) -> Option<String> {

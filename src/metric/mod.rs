@@ -104,7 +104,7 @@ use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, ResolvedCase
 use crate::scenario::Target;
 use crate::trace::state_machine::Departure;
 use crate::trace::text::quote;
-use crate::trace::{Agreement, Arm, EXTERNAL, Grade, Grades, Mode, Trace};
+use crate::trace::{Agreement, Arm, Grade, Grades, Member, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -259,18 +259,9 @@ pub trait Metric: Send + Sync {
     fn arm(&self) -> Arm {
         Arm::Main
     }
-    /// Reason why traces of that mode cannot show the metric, which then measures nothing and reports why.
-    fn hidden_in(&self, _mode: Mode) -> Option<&'static str> {
-        None
-    }
-    /// Reason why the traffic of an external agent cannot show the metric, which then measures nothing and reports
-    /// why.
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        None
-    }
-    /// Reason why a trace of that mode and flow cannot show the metric.
-    fn hidden(&self, mode: Mode, flow: &str) -> Option<&'static str> {
-        self.hidden_in(mode).or_else(|| self.hidden_in_traffic().filter(|_| flow == EXTERNAL))
+    /// Members of a published trace that it reads. A trace that lacks one of them has no units, and says which.
+    fn members(&self) -> &'static [Member] {
+        &[]
     }
     /// Tools that an agent must have, all of them, to be in scope.
     fn needs(&self) -> Vec<Tools> {

@@ -8,7 +8,7 @@
 use super::catalogue::Registered;
 use super::expectation::answers;
 use super::text_match::contains;
-use super::{Metric, Mode, Observation, TrialView, quote};
+use super::{Member, Metric, Observation, TrialView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::Nugget;
 use crate::settings::catalogue::{MetricEntry, Parameter};
@@ -40,8 +40,8 @@ impl Metric for NuggetRecall {
         if self.vital { "vital nuggets" } else { "nuggets" }
     }
 
-    fn hidden_in(&self, _mode: Mode) -> Option<&'static str> {
-        None
+    fn members(&self) -> &'static [Member] {
+        &[Member::Answers]
     }
 
     fn applies(&self, case: &ResolvedCase) -> bool {

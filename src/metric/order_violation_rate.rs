@@ -1,7 +1,7 @@
 //! `order_violation_rate`: queries with a tool call out of order / queries. Lower is better.
 
 use super::catalogue::Registered;
-use super::{Metric, Mode, Observation, TrialView, quote};
+use super::{Member, Metric, Observation, TrialView, quote};
 use crate::settings::catalogue::MetricEntry;
 use crate::trace::ToolOutcome;
 
@@ -20,12 +20,8 @@ impl Metric for OrderViolationRate {
         "queries"
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show which calls an agent refused as out of order")
-    }
-
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say in which order the agent was to call")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Calls, Member::Outcomes]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

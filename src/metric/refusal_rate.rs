@@ -10,7 +10,7 @@ use super::catalogue::Registered;
 use super::expectation::answers;
 use super::refusal_words::says_that_it_cannot_answer;
 use super::text_match::contains;
-use super::{Metric, Mode, Observation, TrialView, TurnView};
+use super::{Member, Metric, Observation, TrialView, TurnView};
 use crate::scenario::expect::AnswerExpectation;
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::settings::expression;
@@ -59,12 +59,8 @@ impl Metric for RefusalRate {
         "queries for which nothing was found"
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show what an agent's answers claim to rest on")
-    }
-
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what was retrieved or cited")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Passages, Member::Sources, Member::Claims]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -5,7 +5,7 @@
 //! mixed silently: `accounts` lists those that count.
 
 use super::catalogue::Registered;
-use super::{Metric, Mode, Observation, TrialView, quote};
+use super::{Member, Metric, Observation, TrialView, quote};
 use crate::settings::catalogue::{MetricEntry, Parameter, Units, Values};
 use crate::trace::Account;
 use std::collections::BTreeMap;
@@ -59,8 +59,8 @@ impl Metric for RetryRecovery {
         }
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say which calls were retries")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Retries]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -117,6 +117,7 @@ pub(crate) fn story(plan: &Plan, place: usize) -> Story {
         offered: None,
         notes: Vec::new(),
         passages: Vec::new(),
+        absent: None,
         restart: None,
         end: TrialEnd::Completed,
         took_us: 1,

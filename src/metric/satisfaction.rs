@@ -7,7 +7,7 @@
 use super::catalogue::Registered;
 use super::combined_sources::{mixed, unit};
 use super::tools::Tools;
-use super::{Metric, Mode, Observation, TrialView};
+use super::{Member, Metric, Observation, TrialView};
 use crate::plan::Plan;
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::Role;
@@ -44,8 +44,8 @@ impl Metric for Satisfaction {
         plan.ratings.is_some().then_some("no rating is of a trial here that answers from both sources")
     }
 
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what an answer is made of")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Passages, Member::Sources]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

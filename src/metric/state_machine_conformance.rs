@@ -1,7 +1,7 @@
 //! `state_machine_conformance`: trials that follow their flow's state machine / trials of flows that declare one.
 
 use super::catalogue::Registered;
-use super::{Metric, Mode, Observation, TrialView};
+use super::{Member, Metric, Observation, TrialView};
 use crate::settings::catalogue::MetricEntry;
 
 /// Catalogue entries of the metrics in this file.
@@ -22,12 +22,8 @@ impl Metric for StateMachineConformance {
         "trials"
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("an agent that runs elsewhere declares no states")
-    }
-
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say which states the agent went through")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Moves]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

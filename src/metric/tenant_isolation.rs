@@ -5,7 +5,7 @@
 //! not the one requested.
 
 use super::catalogue::Registered;
-use super::{Metric, Mode, Observation, TrialView, quote};
+use super::{Member, Metric, Observation, TrialView, quote};
 use crate::settings::catalogue::{MetricEntry, Units};
 use crate::trace::What;
 use std::collections::BTreeMap;
@@ -29,12 +29,8 @@ impl Metric for TenantIsolation {
         "searches"
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show whose knowledge base an agent searched")
-    }
-
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say whose knowledge base was searched")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Tenant, Member::Bases]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

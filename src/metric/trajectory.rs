@@ -20,7 +20,7 @@
 
 use super::catalogue::Registered;
 use super::trajectory_session::Session;
-use super::{Held, Metric, Mode, Observation, Seen, TrialView, TurnView, quote, turns::executed};
+use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, quote, turns::executed};
 use crate::settings::catalogue::{MetricEntry, Parameter, Units as Number, Values};
 use crate::trace::citations::numbers_of;
 use crate::trace::{Logged, ModelCalled, Reply, Role, ToolOutcome, Trace, TurnOutcome, What};
@@ -174,12 +174,8 @@ impl Metric for Trajectory {
         }
     }
 
-    fn hidden_in_traffic(&self) -> Option<&'static str> {
-        Some("traffic does not show what an agent logs of its steps")
-    }
-
-    fn hidden_in(&self, mode: Mode) -> Option<&'static str> {
-        (mode == Mode::Imported).then_some("messages do not say what the agent logged of its steps")
+    fn members(&self) -> &'static [Member] {
+        &[Member::Log]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -1,7 +1,7 @@
 //! `turn_success_rate`: answered queries / queries. An expected error is not an answer.
 
 use super::catalogue::Registered;
-use super::{Metric, Observation, TrialView};
+use super::{Member, Metric, Observation, TrialView};
 use crate::settings::catalogue::MetricEntry;
 
 /// Catalogue entries of the metrics in this file.
@@ -16,6 +16,10 @@ pub(super) struct TurnSuccessRate;
 impl Metric for TurnSuccessRate {
     fn units(&self) -> &'static str {
         "queries"
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &[Member::Answers]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

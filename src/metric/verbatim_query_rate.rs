@@ -7,7 +7,7 @@
 use super::catalogue::Registered;
 use super::text_match::normalise;
 use super::tools::Tools;
-use super::{Metric, Observation, TrialView};
+use super::{Member, Metric, Observation, TrialView};
 use crate::settings::catalogue::{MetricEntry, Parameter, Units};
 
 /// Catalogue entries of the metrics in this file.
@@ -39,6 +39,10 @@ impl Metric for VerbatimQueryRate {
 
     fn needs(&self) -> Vec<Tools> {
         vec![self.tools.clone()]
+    }
+
+    fn members(&self) -> &'static [Member] {
+        &[Member::Calls]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

@@ -437,6 +437,12 @@ pub(crate) const USED_INTERNAL_KB: &str = "used_internal_kb";
 pub(crate) const USED_EXTERNAL_KB: &str = "used_external_kb";
 
 impl Answer {
+    /// An answer of which only the text is known.
+    pub(crate) fn text_alone(text: String) -> Self {
+        let unseen = [SOURCES, USED_INTERNAL_KB, USED_EXTERNAL_KB].map(str::to_owned).to_vec();
+        Self { text, unseen, ..Self::default() }
+    }
+
     /// Whether that member is undetermined.
     pub fn hides(&self, member: &str) -> bool {
         self.unseen.iter().any(|name| name == member)

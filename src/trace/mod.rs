@@ -24,6 +24,7 @@ mod folder;
 mod grade;
 mod managed;
 pub(crate) mod markers;
+mod member;
 mod own_files;
 mod passages;
 mod result;
@@ -39,6 +40,7 @@ pub use event::*;
 pub use folder::*;
 pub(crate) use grade::*;
 pub(crate) use managed::*;
+pub(crate) use member::Member;
 pub(crate) use own_files::{EARLIER, claim, set_aside};
 pub(crate) use passages::{NamedPassage, PASSAGES, PassageText, PassageWriter, Passages, PassagesError, Searched};
 pub(crate) use result::*;
@@ -258,6 +260,10 @@ pub struct Trace {
     /// in traces of older builds and of imported messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passages: Vec<Searched>,
+    /// Members of a published trace that its source does not carry: metrics that need one measure nothing here. `None`
+    /// if mode and flow decide: lists of messages and the traffic of external agents lack known members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<Vec<Member>>,
     /// Why the process of an external agent was not used any further, so that it was started again for the next trial;
     /// `None` if it went on, or if ragcheck does not start the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

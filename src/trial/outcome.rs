@@ -49,6 +49,7 @@ impl Trial<'_> {
             offered: None,
             notes: Vec::new(),
             passages: Vec::new(),
+            absent: None,
             restart: None,
             end,
             took_us: 0,

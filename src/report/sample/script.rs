@@ -299,6 +299,7 @@ pub fn trace(id: &str, scenario: &str, case: &str, lane: &Lane, seed: u64, kind:
         offered: None,
         notes: Vec::new(),
         passages: Vec::new(),
+        absent: None,
         restart: None,
         end,
         took_us: script.at,

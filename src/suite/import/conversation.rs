@@ -166,7 +166,7 @@ impl TraceBuilder {
                 Some(TurnOutcome::Failed { kind: "refused".into(), message: refusal.clone() })
             }
             (_, true) if text.trim().is_empty() => None,
-            (_, true) => Some(TurnOutcome::Answered(Answer { text: text.clone(), ..Answer::default() })),
+            (_, true) => Some(TurnOutcome::Answered(Answer::text_alone(text.clone()))),
         };
         let call = self.completions;
         self.completions += 1;

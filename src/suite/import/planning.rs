@@ -176,6 +176,7 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         offered: record.offered,
         notes,
         passages: Vec::new(),
+        absent: None,
         restart: None,
         end,
         took_us: 0,

@@ -1,0 +1,100 @@
+//! Members of a published trace that a source of traces may lack. A metric names those that it needs, and measures
+//! nothing in a trace without one of them.
+
+use super::{EXTERNAL, Mode, Trace};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Declares each member with its path in the published trace and what it shows.
+macro_rules! members {
+    ($($name:ident = $path:literal, $shows:literal;)*) => {
+        /// A member of a published trace, by its path.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        pub enum Member {
+            $(
+                #[doc = concat!("Shows ", $shows, ".")]
+                #[serde(rename = $path)]
+                $name,
+            )*
+        }
+
+        impl Member {
+            /// All members, in the order of the document.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// Its path in the published trace.
+            pub fn path(self) -> &'static str {
+                match self { $(Self::$name => $path,)* }
+            }
+
+            /// What it shows, as a part of a sentence.
+            pub fn shows(self) -> &'static str {
+                match self { $(Self::$name => $shows,)* }
+            }
+        }
+    };
+}
+
+members! {
+    Tenant = "conversations[].tenant", "which tenant asked";
+    Completions = "turns[].completions", "what the model was asked";
+    Shown = "turns[].completions[].shown", "which messages the model was shown";
+    ToolChoice = "turns[].completions[].tool_choice", "what the model was made to call";
+    Calls = "turns[].calls", "which tools an agent called";
+    Outcomes = "turns[].calls[].outcome", "which calls an agent refused as out of order";
+    Passages = "turns[].searches[].passages", "what an agent's searches found";
+    WithoutLearned = "turns[].searches[].without_learned", "what an agent's search would find without learned keywords";
+    Bases = "turns[].searches[].base", "whose knowledge base an agent searched";
+    Managed = "turns[].searches[].managed", "what an agent makes of the answers of its retrieval service";
+    IndexWrites = "turns[].index_writes[].read_back", "what an agent's keyword index holds";
+    Feedback = "turns[].feedback", "which messages to the model are the agent's own feedback";
+    Retries = "turns[].retries", "which calls were retries";
+    Moves = "turns[].moves", "which states an agent went through";
+    Log = "turns[].log", "what an agent logs of its steps";
+    Answers = "turns[].answer", "how turns ended";
+    Sources = "turns[].answer.sources", "what an agent's answers cite";
+    Claims = "turns[].answer.used_internal_kb", "what an agent's answers claim to use";
+    Refusals = "turns[].answer.refused", "which answers the agent declares to be refusals";
+    Took = "turns[].took_ms", "how long turns took";
+    History = "turns[].history", "what an agent keeps of a conversation";
+    Replies = "turns[].reply", "the body of the agent's reply";
+}
+
+/// What the traffic of an external agent does not show.
+const NOT_IN_TRAFFIC: &[Member] = &[
+    Member::Outcomes,
+    Member::WithoutLearned,
+    Member::Bases,
+    Member::Managed,
+    Member::IndexWrites,
+    Member::Moves,
+    Member::Log,
+    Member::Claims,
+    Member::Refusals,
+];
+
+/// What a list of messages shows; it lacks all other members.
+const IN_MESSAGES: &[Member] = &[Member::Calls, Member::Completions, Member::Answers];
+
+impl Trace {
+    /// Whether its source lacks that member.
+    pub fn lacks(&self, member: Member) -> bool {
+        match &self.absent {
+            Some(absent) => absent.contains(&member),
+            None if self.evidence.mode == Mode::Imported => !IN_MESSAGES.contains(&member),
+            None => self.lane.flow == EXTERNAL && NOT_IN_TRAFFIC.contains(&member),
+        }
+    }
+
+    /// The reason why nothing can be said of the first of `members` that it lacks: `traffic does not show what an
+    /// agent's keyword index holds (turns[].index_writes[].read_back)`.
+    pub fn not_shown(&self, members: &[Member]) -> Option<String> {
+        let member = members.iter().find(|member| self.lacks(**member))?;
+        let source = match &self.absent {
+            Some(_) => "the trace does",
+            None if self.evidence.mode == Mode::Imported => "messages do",
+            None => "traffic does",
+        };
+        Some(format!("{source} not show {} ({})", member.shows(), member.path()))
+    }
+}
