@@ -311,7 +311,7 @@ pub(super) struct Score {
     #[arg(conflicts_with = "import")]
     pub run: Option<PathBuf>,
     /// Import another agent's conversations as a new run: `--import messages FILE`, a JSON or JSON lines file of OpenAI
-    /// chat messages (it may be compressed with gzip).
+    /// chat messages, or `--import otlp FILE`, an export of OpenTelemetry spans (both may be compressed with gzip).
     #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"])]
     pub import: Option<Vec<PathBuf>>,
     /// Criteria file for imported conversations; by default every query must get an answer and every task must pass.

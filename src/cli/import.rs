@@ -1,4 +1,4 @@
-//! `ragcheck score --import messages FILE`: makes a run folder from another agent's conversations.
+//! `ragcheck score --import FORMAT FILE`: makes a run folder from another agent's conversations.
 
 use super::arguments::Score;
 use super::exit::Exit;
@@ -7,7 +7,7 @@ use super::score::print;
 use super::select::{current_folder, reports_folder};
 use crate::gate::{Evaluation, Verdict};
 use crate::scenario::{self, Criteria, Scenario};
-use crate::suite;
+use crate::suite::{self, ImportFormat};
 use crate::trace::text::{plural, quote};
 use std::path::{Path, PathBuf};
 
@@ -19,16 +19,17 @@ const NAMED: usize = 5;
 /// # Errors
 /// If the file or the criteria cannot be used, or the folder cannot be written.
 pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
-    let [format, file] = named else { return Err(Problem::Words("write `--import messages FILE`".into())) };
-    if format.as_os_str() != "messages" {
-        let format = format.display();
-        return Err(Problem::Words(format!("`{format}` cannot be imported: write `--import messages FILE`")));
-    }
+    let names: Vec<String> = ImportFormat::ALL.iter().map(|(name, _)| format!("`--import {name} FILE`")).collect();
+    let write = format!("write {}", names.join(" or "));
+    let [format, file] = named else { return Err(Problem::Words(write)) };
+    let Some((_, known)) = ImportFormat::ALL.into_iter().find(|(name, _)| format.as_os_str() == *name) else {
+        return Err(Problem::Words(format!("`{}` cannot be imported: {write}", format.display())));
+    };
     let criteria = given.criteria.as_deref().map(read_criteria).transpose()?;
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let agent = given.scenario.as_deref().map(read_scenario).transpose()?;
     let project = if criteria.is_some() { None } else { of_project()? };
-    let run = suite::import(file, criteria, project, agent.as_ref(), &reports, &current_folder()?)?;
+    let run = suite::import(known, file, criteria, project, agent.as_ref(), &reports, &current_folder()?)?;
     if !run.ignored.is_empty() {
         let member =
             |(name, count): (&String, &usize)| format!("`{}` ({})", quote(name, 60), plural(*count, "conversation"));
@@ -49,6 +50,7 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
         remark(&undecided);
     }
     print(&run.evaluated, given.format, &run.folder);
+    run.summary.iter().for_each(|summary| remark(&quote(summary, 2_000)));
     Ok(Exit::of_code(run.evaluated.evaluation.exit_code))
 }
 

@@ -18,6 +18,20 @@ use std::sync::Arc;
 /// Conversations examined in parallel before they are aggregated.
 const WINDOW: usize = 256;
 
+/// How a file holds conversations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ImportFormat {
+    /// `messages`: lists of messages.
+    Messages,
+    /// `otlp`: spans of OpenTelemetry.
+    Otlp,
+}
+
+impl ImportFormat {
+    /// All formats, by name.
+    pub(crate) const ALL: [(&str, Self); 2] = [("messages", Self::Messages), ("otlp", Self::Otlp)];
+}
+
 /// Why a file of conversations cannot be made into a run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ImportFileError {
@@ -58,11 +72,13 @@ pub struct ImportedRun {
     pub ignored: BTreeMap<String, usize>,
     /// Dropped duplicates: position in the file, from 1, and position of the original.
     pub copies: Vec<(usize, usize)>,
+    /// How many traces were read, and why others were not.
+    pub summary: Option<String>,
     /// Note on additions of an earlier equal run that were not made here.
     pub aside: Option<String>,
 }
 
-/// Imports the conversations of `file` (JSON or JSON lines, optionally gzip), evaluates them and writes a run folder
+/// Imports the conversations of `file`, in `format` (optionally gzip), evaluates them and writes a run folder
 /// below `reports`. Applies `criteria` (by default those for any conversation) and the criteria of the `project`, with
 /// its list of metrics declared as not measured. `root` is noted in `environment.json`. `agent` is the scenario of the
 /// recorded agent, if any.
@@ -70,6 +86,7 @@ pub struct ImportedRun {
 /// # Errors
 /// If the file cannot be used, or the folder cannot be written.
 pub(crate) fn import(
+    format: ImportFormat,
     file: &Path,
     criteria: Option<Criteria>,
     project: Option<(Criteria, Vec<String>)>,
@@ -79,9 +96,10 @@ pub(crate) fn import(
 ) -> Result<ImportedRun, ImportFileError> {
     let name = file.file_name().map_or_else(|| "messages".into(), |name| name.to_string_lossy().into_owned());
     let text = read(file)?;
-    let read = match agent {
-        Some(agent) => import::messages_of(agent, &name, &text, criteria),
-        None => import::messages(&name, &text, criteria),
+    let read = match (format, agent) {
+        (ImportFormat::Otlp, agent) => import::traces(agent, &name, &text, criteria),
+        (ImportFormat::Messages, Some(agent)) => import::messages_of(agent, &name, &text, criteria),
+        (ImportFormat::Messages, None) => import::messages(&name, &text, criteria),
     };
     let mut read = read.map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
     if let Some((criteria, not_measured_ok)) = project {
@@ -113,7 +131,7 @@ fn written(read: import::Imported, reports: &Path, root: &Path) -> Result<Import
     environment::write(writing.path(), "import", None, root, None).map_err(unwritten)?;
     let (folder, aside) = writing.finish(false).map_err(unwritten)?;
     evaluation::write_runs_page(reports).map_err(unwritten)?;
-    Ok(ImportedRun { folder, evaluated, ignored: read.ignored, copies: read.copies, aside })
+    Ok(ImportedRun { folder, evaluated, ignored: read.ignored, copies: read.copies, summary: read.summary, aside })
 }
 
 /// Content of a file, unpacked if it is gzip.

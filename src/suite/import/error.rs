@@ -97,6 +97,9 @@ pub enum ConversationError {
     /// The answer is in a member that is not read.
     #[error("its messages end without an answer, and `{0}` beside them is not read: append the answer to the messages")]
     ReplyBeside(&'static str),
+    /// Its spans do not say it.
+    #[error("{0}")]
+    Spans(String),
     /// It has no turn.
     #[error("nobody asks anything and nobody answers in it")]
     Empty,

@@ -17,12 +17,14 @@ mod mapping;
 mod planning;
 mod record;
 mod shape;
+mod spans;
 
 pub use error::{ConversationError, Kind, MappingError, MessageError, WrongMember};
 
 use crate::plan::Plan;
 use crate::scenario::{Criteria, Scenario};
 use crate::trace::Trace;
+use crate::trace::spans::SpansError;
 use std::collections::BTreeMap;
 
 /// An imported file, ready to be judged.
@@ -36,6 +38,8 @@ pub struct Imported {
     pub ignored: BTreeMap<String, usize>,
     /// Dropped duplicates: position in the file, from 1, and position of the original.
     pub copies: Vec<(usize, usize)>,
+    /// How many traces were read, and why others were not, for formats that have traces.
+    pub summary: Option<String>,
 }
 
 impl Imported {
@@ -59,6 +63,12 @@ pub enum ImportError {
     /// It is neither JSON nor JSON lines.
     #[error("not JSON and not JSON lines: {0}")]
     Json(#[from] serde_json::Error),
+    /// It holds no spans.
+    #[error(transparent)]
+    Spans(#[from] SpansError),
+    /// Its spans say nothing about an agent.
+    #[error("no span says what an agent did, by the GenAI conventions or OpenInference; {0}")]
+    NoAgent(String),
     /// Its mapping is invalid.
     #[error(transparent)]
     Mapping(#[from] MappingError),
@@ -100,4 +110,22 @@ pub fn messages_of(
     criteria: Option<Criteria>,
 ) -> Result<Imported, ImportError> {
     planning::imported(name, record::records(text)?, criteria, Some(scenario))
+}
+
+/// Imports the traces in `bytes`, an export of OpenTelemetry spans; as [`messages`] or [`messages_of`].
+///
+/// # Errors
+/// If the file as a whole cannot be used; see [`ImportError`].
+pub(super) fn traces(
+    scenario: Option<&Scenario>,
+    name: &str,
+    bytes: &[u8],
+    criteria: Option<Criteria>,
+) -> Result<Imported, ImportError> {
+    let (records, summary) = spans::records(bytes)?;
+    if records.is_empty() {
+        return Err(ImportError::NoAgent(summary));
+    }
+    let imported = planning::imported(name, records, criteria, scenario)?;
+    Ok(Imported { summary: Some(summary), ..imported })
 }

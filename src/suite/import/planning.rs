@@ -3,6 +3,7 @@
 use super::conversation::events;
 use super::copies::{drop_copies, input, shared};
 use super::record::Record;
+use super::spans::Told;
 use super::{ImportError, Imported};
 use crate::plan::{
     PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, trial_seed,
@@ -117,7 +118,7 @@ pub(super) fn imported(
         requirements: BTreeMap::new(),
         requirement_sources: BTreeMap::new(),
     };
-    Ok(Imported { plan, traces, ignored, copies })
+    Ok(Imported { plan, traces, ignored, copies, summary: None })
 }
 
 /// Case and repetition of each conversation, in file order. The case is its task, or the first conversation without a
@@ -151,20 +152,24 @@ fn placed(records: &[Record], inputs: &[Option<String>], places: &[usize]) -> Re
 
 fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str, record: Record) -> Trace {
     let model = record.model.unwrap_or_else(|| "unknown".into());
-    let told = record.messages.and_then(|messages| events(&messages, &record.mapping, &model, record.reward));
-    let (events, notes, end) = match told {
-        Ok((events, notes)) => (events, notes, TrialEnd::Completed),
+    let told = record.messages.and_then(|messages| match record.told {
+        Some(told) => Ok(told),
+        None => events(&messages, &record.mapping, &model, record.reward)
+            .map(|(events, notes)| Told { events, notes, absent: None, took_us: 0 }),
+    });
+    let (told, end) = match told {
+        Ok(told) => (told, TrialEnd::Completed),
         Err(mistake) => {
             let cause = mistake.cause();
             let message = format!("this conversation cannot be read: {mistake}");
             let detail = vec![format!("correct it in {file} and import the file again")];
             let kind = TrialErrorKind::ConversationBroken;
-            (Vec::new(), Vec::new(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
+            (Told::default(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
         }
     };
     let evidence = Evidence::new(Mode::Imported, file.to_owned(), &model);
     Trace {
-        version: version_of(&[]),
+        version: version_of(&told.events),
         plan: String::new(),
         trial: id.to_owned(),
         scenario: scenario.to_owned(),
@@ -174,13 +179,13 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
         evidence,
         roles: Roles::new(),
         offered: record.offered,
-        notes,
+        notes: told.notes,
         passages: Vec::new(),
-        absent: None,
+        absent: told.absent,
         restart: None,
         end,
-        took_us: 0,
-        events,
+        took_us: told.took_us,
+        events: told.events,
     }
 }
 

@@ -5,6 +5,7 @@ use super::distinct::Distinct;
 use super::error::{ConversationError, Kind, WrongMember};
 use super::mapping::Mapping;
 use super::shape;
+use super::spans::Told;
 use serde_json::{Map, Value};
 use std::ops::Range;
 
@@ -31,6 +32,8 @@ pub(super) struct Record {
     pub id: Option<String>,
     /// Times of the conversation and of its messages, as written.
     pub times: Vec<String>,
+    /// Events that its source tells directly, instead of by its messages.
+    pub told: Option<Told>,
 }
 
 /// Conversations of a file, in order.
@@ -166,7 +169,7 @@ impl Record {
         same_id || (!times.is_empty() && times == told(other))
     }
 
-    fn of(messages: Result<Vec<Value>, ConversationError>) -> Self {
+    pub(super) fn of(messages: Result<Vec<Value>, ConversationError>) -> Self {
         Self {
             messages,
             task: None,
@@ -178,6 +181,7 @@ impl Record {
             offered: None,
             id: None,
             times: Vec::new(),
+            told: None,
         }
     }
 }

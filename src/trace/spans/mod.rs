@@ -13,7 +13,6 @@ mod story;
 mod turns;
 
 pub(crate) use meaning::{Completed, Deed, Found, Ran};
-pub(crate) use messages::Said;
 pub(crate) use story::{Done, Story, stories};
 pub(crate) use turns::{SpanTurn, turns};
 
