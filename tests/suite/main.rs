@@ -26,6 +26,7 @@ mod gates;
 mod history;
 mod hostile;
 mod import_messages;
+mod import_spans;
 mod imports;
 mod inputs;
 mod judge;

@@ -154,8 +154,12 @@ fn trace(id: &str, scenario: &str, case: &str, lane: Lane, seed: u64, file: &str
     let model = record.model.unwrap_or_else(|| "unknown".into());
     let told = record.messages.and_then(|messages| match record.told {
         Some(told) => Ok(told),
-        None => events(&messages, &record.mapping, &model, record.reward)
-            .map(|(events, notes)| Told { events, notes, absent: None, took_us: 0 }),
+        None => events(&messages, &record.mapping, &model, record.reward).map(|(events, notes)| Told {
+            events,
+            notes,
+            absent: None,
+            took_us: 0,
+        }),
     });
     let (told, end) = match told {
         Ok(told) => (told, TrialEnd::Completed),

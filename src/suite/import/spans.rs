@@ -143,9 +143,16 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<(T
         absent.push(Member::Calls);
         notes.push(format!("{} without arguments", plural(events.without_arguments, "run of a tool")));
     }
+    if events.other_arguments > 0 {
+        let runs = plural(events.other_arguments, "run of a tool");
+        notes.push(format!("{runs} with other arguments than the model's call, which counts"));
+    }
     absent.sort_unstable();
     let ends = turns.iter().map(|turn| turn.at_ns.saturating_sub(began) / 1_000 + turn.took_us);
-    Ok((Told { took_us: ends.max().unwrap_or_default(), events: events.events, notes, absent: Some(absent) }, has_contents))
+    Ok((
+        Told { took_us: ends.max().unwrap_or_default(), events: events.events, notes, absent: Some(absent) },
+        has_contents,
+    ))
 }
 
 /// The events so far.
@@ -160,6 +167,7 @@ struct Events<'s> {
     /// Index of the event of each run of a tool, by its place in the story.
     runs: BTreeMap<usize, usize>,
     without_arguments: usize,
+    other_arguments: usize,
 }
 
 impl<'s> Events<'s> {
@@ -173,6 +181,7 @@ impl<'s> Events<'s> {
             waiting: Vec::new(),
             runs: BTreeMap::new(),
             without_arguments: 0,
+            other_arguments: 0,
         }
     }
 
@@ -194,7 +203,9 @@ impl<'s> Events<'s> {
     fn completed(&mut self, done: &Done, completed: &Completed) {
         for said in completed.input.iter().flatten().filter(|said| said.role == "tool" || said.role == "function") {
             let call = self.call_of(said.answers.as_deref(), None);
-            if let Some(What::ToolCalled(call)) = call.map(|place| &mut self.events[place].what) {
+            if let Some(What::ToolCalled(call)) = call.map(|place| &mut self.events[place].what)
+                && call.arguments.is_object()
+            {
                 let value = serde_json::from_str(&said.text).unwrap_or_else(|_| Value::String(said.text.clone()));
                 call.outcome = ToolOutcome::Ok(ToolResult::other(value));
             }
@@ -230,10 +241,10 @@ impl<'s> Events<'s> {
         self.push(done.at_ns, What::ModelCalled(called));
         for asked in output.iter().flat_map(|said| &said.calls) {
             let broken = !asked.arguments.is_object();
+            self.waiting.push(self.events.len());
             let outcome = if broken {
                 ToolOutcome::not_executed("not_json", "its arguments are no JSON object")
             } else {
-                self.waiting.push(self.events.len());
                 ToolOutcome::not_executed("no_result", "no span and no message gives a result of this call")
             };
             let (id, tool, arguments) = (asked.id.clone(), asked.tool.clone(), asked.arguments.clone());
@@ -280,6 +291,13 @@ impl<'s> Events<'s> {
         self.runs.insert(place, event);
         if let What::ToolCalled(call) = &mut self.events[event].what {
             (call.outcome, call.took_us) = (outcome, done.took_us);
+            // Some instrumentations lose the arguments of calls that were streamed.
+            let is_empty = call.arguments.as_object().is_none_or(serde_json::Map::is_empty);
+            match &ran.arguments {
+                Some(arguments) if is_empty => call.arguments.clone_from(arguments),
+                Some(arguments) if *arguments != call.arguments => self.other_arguments += 1,
+                _ => {}
+            }
             if call.id.is_empty() {
                 call.id = ran.id.clone().unwrap_or_default();
             }

@@ -82,7 +82,10 @@ pub(super) fn of(span: &Span) -> Option<Deed> {
             let of = |names: &[&str], user| first(attributes, names).and_then(|value| words_in(value, user));
             Deed::Agent {
                 asked: of(&["gen_ai.input.messages", "input.value", "traceloop.entity.input"], true),
-                answered: of(&["gen_ai.output.messages", "gen_ai.output", "output.value", "traceloop.entity.output"], false),
+                answered: of(
+                    &["gen_ai.output.messages", "gen_ai.output", "output.value", "traceloop.entity.output"],
+                    false,
+                ),
             }
         }
         _ => return None,
@@ -171,7 +174,8 @@ fn found(attributes: &Attributes) -> Found {
     let query = ["gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "gen_ai.memory.query.text", "reranker.query"];
     let query = first(attributes, &query).map(plain);
     let documents = first(attributes, &["gen_ai.retrieval.documents", "gen_ai.memory.records"]).map(parsed);
-    let flat = ["retrieval.documents", "reranker.output_documents"].into_iter().find_map(|name| nested(attributes, name));
+    let flat =
+        ["retrieval.documents", "reranker.output_documents"].into_iter().find_map(|name| nested(attributes, name));
     let flat = flat.and_then(|list| {
         let items = list.as_array()?.iter().map(|one| one.get("document").unwrap_or(one));
         Some(items.map(with_metadata).collect())

@@ -10,8 +10,20 @@ use serde_json::{Map, Value};
 const MOST_PARTS: usize = 16;
 /// Members of an agent's input or output that hold its words, if it is an object.
 const WORDS: [&str; 14] = [
-    "input", "question", "query", "message", "prompt", "content", "text", "output", "answer", "response", "result",
-    "kwargs", "inputs", "return_value",
+    "input",
+    "question",
+    "query",
+    "message",
+    "prompt",
+    "content",
+    "text",
+    "output",
+    "answer",
+    "response",
+    "result",
+    "kwargs",
+    "inputs",
+    "return_value",
 ];
 
 /// One message.
@@ -50,7 +62,9 @@ pub(super) fn messages(value: &Value) -> Vec<Said> {
     let mut said = Vec::new();
     match (value, parsed(value)) {
         // A text that is JSON, but no message.
-        (Value::String(text), read) if !holds_messages(&read) => said.push(Said { text: text.clone(), ..Said::default() }),
+        (Value::String(text), read) if !holds_messages(&read) => {
+            said.push(Said { text: text.clone(), ..Said::default() })
+        }
         (_, read) => collect(&read, &mut said),
     }
     said
@@ -98,7 +112,8 @@ fn listed(members: Map<String, Value>) -> Value {
     let value = |one: Value| if let Value::Object(inner) = one { listed(inner) } else { one };
     match numbers {
         Some(numbers) => {
-            let mut items: Vec<(u64, Value)> = numbers.into_iter().zip(members.into_iter().map(|(_, one)| one)).collect();
+            let mut items: Vec<(u64, Value)> =
+                numbers.into_iter().zip(members.into_iter().map(|(_, one)| one)).collect();
             items.sort_by_key(|(number, _)| *number);
             items.into_iter().map(|(_, one)| value(one)).collect()
         }
@@ -201,7 +216,9 @@ pub(super) fn plain(value: &Value) -> String {
 pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
     let read = parsed(value);
     let theirs = |said: &&Said| if user { said.is_user() } else { said.is_agent() && said.calls.is_empty() };
-    if holds_messages(&read) && let Some(last) = messages(&read).iter().rfind(theirs) {
+    if holds_messages(&read)
+        && let Some(last) = messages(&read).iter().rfind(theirs)
+    {
         return Some(last.text.clone());
     }
     if let Value::Object(members) = &read {

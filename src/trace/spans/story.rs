@@ -62,7 +62,8 @@ pub(crate) fn stories(spans: Vec<Span>, outside: &[String]) -> Vec<Story> {
 
 impl Story {
     fn of(spans: Vec<Span>, outside: &[String]) -> Self {
-        let mut story = Self { trace: spans.first().map(|span| span.trace.clone()).unwrap_or_default(), ..Self::default() };
+        let mut story =
+            Self { trace: spans.first().map(|span| span.trace.clone()).unwrap_or_default(), ..Self::default() };
         let mut spans = story.distinct(spans);
         spans.sort_by_key(|span| (span.start_ns, Reverse(span.end_ns)));
         let deeds: Vec<Option<Deed>> = spans.iter().map(meaning::of).collect();
@@ -182,17 +183,21 @@ impl Story {
             self.dones[place].is_repeated = true;
             match (&mut self.dones[outer].deed, deed) {
                 (Deed::Completed(outer), Deed::Completed(inner)) => complete(outer, inner),
-                (Deed::Found(outer), Deed::Found(inner)) => *outer = Found {
-                    query: outer.query.take().or(inner.query),
-                    base: outer.base.take().or(inner.base),
-                    documents: outer.documents.take().or(inner.documents),
-                },
-                (Deed::Ran(outer), Deed::Ran(inner)) => *outer = Ran {
-                    tool: inner.tool,
-                    id: outer.id.take().or(inner.id),
-                    arguments: outer.arguments.take().or(inner.arguments),
-                    result: outer.result.take().or(inner.result),
-                },
+                (Deed::Found(outer), Deed::Found(inner)) => {
+                    *outer = Found {
+                        query: outer.query.take().or(inner.query),
+                        base: outer.base.take().or(inner.base),
+                        documents: outer.documents.take().or(inner.documents),
+                    }
+                }
+                (Deed::Ran(outer), Deed::Ran(inner)) => {
+                    *outer = Ran {
+                        tool: inner.tool,
+                        id: outer.id.take().or(inner.id),
+                        arguments: outer.arguments.take().or(inner.arguments),
+                        result: outer.result.take().or(inner.result),
+                    }
+                }
                 _ => {}
             }
         }

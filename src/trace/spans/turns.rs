@@ -95,13 +95,20 @@ fn by_completions(story: &Story, turn: &mut SpanTurn) {
     let completed: Vec<_> = own
         .filter_map(|place| match &story.dones[*place] {
             done if done.is_repeated => None,
-            done => if let Deed::Completed(completed) = &done.deed { Some((done, completed)) } else { None },
+            done => {
+                if let Deed::Completed(completed) = &done.deed {
+                    Some((done, completed))
+                } else {
+                    None
+                }
+            }
         })
         .collect();
     if turn.query.is_none() {
         let asked = completed.iter().find_map(|(_, one)| one.input.as_ref()?.iter().rfind(|said| said.is_user()));
         // One text without a role is a prompt.
-        let prompt = || completed.first().and_then(|(_, one)| one.input.as_ref()?.first().filter(|said| said.role.is_empty()));
+        let prompt =
+            || completed.first().and_then(|(_, one)| one.input.as_ref()?.first().filter(|said| said.role.is_empty()));
         turn.query = asked.or_else(prompt).map(|said| said.text.clone());
     }
     let Some((last, completion)) = completed.last() else { return };
