@@ -402,6 +402,8 @@ fn after_a_reply_the_silence_is_awaited_only_where_a_request_was_in_progress_or_
             trace: None,
             pace: &Real,
             words: &Plain,
+            telemetry: None,
+            told: super::Told::default(),
             events: Vec::new(),
             took: Duration::ZERO,
             completions: 0,

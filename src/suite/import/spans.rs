@@ -135,6 +135,9 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<(T
     }
     let mut notes = vec![format!("trace {}", story.trace)];
     notes.extend(story.notes.iter().cloned());
+    if story.others > 0 {
+        notes.push(format!("{} of other work, not read", plural(story.others, "span")));
+    }
     if !has_contents {
         absent.push(Member::Answers);
         notes.push("its spans hold no contents: only models, tokens, tools and times are known".to_owned());

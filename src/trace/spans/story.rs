@@ -3,12 +3,15 @@
 use super::meaning::{self, Completed, Deed, Found, Ran};
 use super::{Span, parsed};
 use crate::trace::Logged;
-use crate::trace::text::plural;
+use crate::trace::text::{plural, quote};
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ancestors of a span that are looked at.
 const MOST_ANCESTORS: usize = 1_000;
+/// Characters of one line about a deed.
+const LONGEST_LINE: usize = 1_000;
 /// Attribute of a span event that holds an entry of the trajectory log as JSON.
 const LOGGED: &str = "ragcheck.logged";
 
@@ -23,6 +26,8 @@ pub(crate) struct Story {
     pub(crate) logged: Vec<(u64, Logged)>,
     /// What is odd about the spans.
     pub(crate) notes: Vec<String>,
+    /// Number of spans of other work, which are not read.
+    pub(crate) others: usize,
     /// Attributes of all spans that say which task, trial and grade the trace belongs to.
     pub(crate) task: Option<String>,
     pub(crate) reward: Option<f64>,
@@ -109,14 +114,13 @@ impl Story {
             done.within = around.and_then(|place| numbers[place]);
         }
         story.fold();
-        let unread = deeds.iter().filter(|deed| deed.is_none()).count();
+        story.others = deeds.iter().filter(|deed| deed.is_none()).count();
         let clocks = spans.iter().filter(|span| span.start_ns == 0 || span.end_ns < span.start_ns).count();
         let dropped: u64 = spans.iter().map(|span| span.dropped).sum();
         for (count, what) in [
             (orphans, "whose parent did not come"),
             (circles, "in a circle of parents"),
             (clocks, "with an impossible time"),
-            (unread, "of other work, not read"),
         ] {
             if count > 0 {
                 story.notes.push(format!("{} {what}", plural(count, "span")));
@@ -201,6 +205,32 @@ impl Story {
                 _ => {}
             }
         }
+    }
+
+    /// What was done, a line each, without ids and times; parallel work in one order.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<Vec<String>> = vec![Vec::new()];
+        for done in self.dones.iter().filter(|done| !done.is_repeated) {
+            let json = |value: &Option<Value>| value.as_ref().map_or_else(|| "?".to_owned(), Value::to_string);
+            let line = match &done.deed {
+                Deed::Completed(_) => {
+                    lines.push(vec!["completion".to_owned()]);
+                    lines.push(Vec::new());
+                    continue;
+                }
+                Deed::Ran(ran) => format!("tool {} {} -> {}", ran.tool, json(&ran.arguments), json(&ran.result)),
+                Deed::Found(found) => {
+                    format!("search {:?} -> {}", found.query.as_deref().unwrap_or("?"), json(&found.documents))
+                }
+                Deed::Agent { .. } | Deed::Vectors => continue,
+            };
+            let failed = done.failed.as_ref().map_or_else(String::new, |why| format!(" FAILED: {why}"));
+            if let Some(last) = lines.last_mut() {
+                last.push(quote(&format!("{line}{failed}"), LONGEST_LINE));
+            }
+        }
+        lines.iter_mut().for_each(|part| part.sort());
+        lines.concat()
     }
 
     /// The deeds around one, from the inside.

@@ -9,6 +9,7 @@ mod agents;
 mod heard;
 mod services;
 mod setup;
+mod spans;
 mod start;
 
 pub(crate) use agents::{Agents, Contact, NoContact, Place};
@@ -17,7 +18,7 @@ pub(crate) use setup::agents_named;
 
 use crate::cassette::{Cassette, LocalTimes, Minted};
 use crate::flow::Abort;
-use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Session, Silence, Trouble, reset};
+use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Session, Silence, Telemetry, Told, Trouble, reset};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::provider::observed;
@@ -31,7 +32,7 @@ use crate::trial::live;
 use crate::trial::opened::{Opened, Trial};
 use crate::trial::outage::{Origin, with_outage};
 use crate::trial::outcome::{Finished, aborted, error, foreign, redacted, replayed, unusable};
-use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Unbound, Vars};
+use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Traced, Unbound, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::{Keys, LiveAccess, paces_of, targets};
 use crate::trial::tariff::tariff_of;
@@ -41,6 +42,7 @@ use crate::trial::{Doing, SetupError};
 use agents::{Process, Wanted};
 use heard::Heard;
 use setup::{Measured, Recorded};
+use spans::Received;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,6 +95,8 @@ struct Ran {
     secrets: Vec<(String, String)>,
     /// What the agent's process printed, without the keys of the environment; `None` for an agent that runs elsewhere.
     printed: Option<String>,
+    /// What its spans told, a line each.
+    spans: Vec<String>,
 }
 
 /// The requests in a recording.
@@ -175,7 +179,8 @@ impl Work<'_> {
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
         let trace = redacted(ran.trace, &redactor);
         let draft = Draft { trace, times: &times, vars: vars.values(), redactor };
-        Ok(keep(self.trial, recorder, draft, |cassette| self.replay_from(cassette, true)).await)
+        let lines = ran.spans.iter().map(|line| draft.redactor.redact(line).into_owned()).collect();
+        Ok(keep(self.trial, recorder.telling(lines), draft, |cassette| self.replay_from(cassette, true)).await)
     }
 
     async fn replay(&self) -> Outcome {
@@ -200,7 +205,8 @@ impl Work<'_> {
         let course = Course { doing: Doing::Replay, fresh, way, tap, vars, clock, pace, evidence, recorded };
         let ran = self.run(course).await?;
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
-        let trace = redacted(ran.trace, &redactor);
+        let mut trace = redacted(ran.trace, &redactor);
+        trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
@@ -269,9 +275,10 @@ impl Work<'_> {
             Mode::Live => Silence::IfBusy,
             Mode::Replay | Mode::Imported => Silence::Unchecked,
         };
-        let traced = self.place.traced();
+        let traced = self.place.traced().or_else(|| setup.spans.then(Traced::alone));
         let trace = traced.as_ref().map(|traced| traced.id().to_owned());
         let serving: Serving = lease.proxy.serve(way, &setup.hosts, setup.services.mounts(), traced);
+        let received = Received { reports: serving.reports(), clock: Arc::clone(&clock) };
         let mut session = Session {
             settings,
             trial: &self.trial.planned.id,
@@ -286,6 +293,8 @@ impl Work<'_> {
             trace,
             pace,
             words: &*vars,
+            telemetry: setup.spans.then_some(&received as &dyn Telemetry),
+            told: Told::default(),
             events: Vec::new(),
             took: Duration::ZERO,
             completions: 0,
@@ -302,6 +311,7 @@ impl Work<'_> {
         }
         let requests = serving.requests();
         drop(serving);
+        let told = std::mem::take(&mut session.told);
         let (proxy, printed) = (lease.proxy.address(), process.map(Process::printed));
         let live = evidence.mode == Mode::Live;
         let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
@@ -323,6 +333,9 @@ impl Work<'_> {
         }
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
+        if setup.spans {
+            spans::evidence(&mut trace, told.turns_without, told.notes);
+        }
         trace.version = version_of(&trace.events).max(trace.end.version());
         trace.restart = process.and_then(|_| match &trace.end {
             TrialEnd::Error(_) => Some(RestartCause::TrialError),
@@ -332,7 +345,7 @@ impl Work<'_> {
         if trace.end == TrialEnd::Completed {
             lease.release();
         }
-        Ok(Ran { trace, secrets: tap.secrets(), printed })
+        Ok(Ran { trace, secrets: tap.secrets(), printed, spans: told.lines })
     }
 
     #[expect(

@@ -6,9 +6,11 @@
 
 use super::admission::Refused;
 use super::route::Mount;
+use crate::flow::external::TurnSpans;
+use crate::trace::spans::{Batch, Span};
 use crate::transport::Transport;
 use axum::http::HeaderMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -76,6 +78,11 @@ impl Traced {
         Self { id: format!("{:016x}{:016x}", random(), random()), propagation, beside }
     }
 
+    /// A new trace of a trial whose requests have a proxy of their own.
+    pub(crate) fn alone() -> Self {
+        Self::new(Arc::default(), false)
+    }
+
     /// Its id: 32 hexadecimal digits.
     pub(crate) fn id(&self) -> &str {
         &self.id
@@ -101,6 +108,10 @@ struct Served {
     refused: Vec<Refused>,
     /// A request of no trial that came while trials ran side by side.
     stray: Option<Refused>,
+    /// Spans with its trace id that were not taken yet.
+    spans: Vec<Span>,
+    /// What is odd about exports since.
+    odd: BTreeSet<String>,
 }
 
 /// What is heard of a trial, when it ends.
@@ -161,6 +172,8 @@ impl Desk {
             untraced: 0,
             refused,
             stray,
+            spans: Vec::new(),
+            odd: BTreeSet::new(),
         });
         number
     }
@@ -217,6 +230,39 @@ impl Desk {
                 trace.propagation.lost();
             }
         }
+    }
+
+    /// Gives spans to the trials with their trace ids.
+    pub(super) fn report(&mut self, batch: Batch) {
+        let mut odd: BTreeSet<String> = batch.unread.into_iter().map(|why| format!("of its spans, {why}")).collect();
+        for span in batch.spans {
+            let traced = |served: &&mut Served| served.trace.as_ref().is_some_and(|trace| trace.id == span.trace);
+            match self.served.iter_mut().find(traced) {
+                Some(served) => served.spans.push(span),
+                None if self.ended.contains(&span.trace) => {}
+                None => {
+                    odd.insert("spans of other traces came: does the agent continue the `traceparent`?".to_owned());
+                }
+            }
+        }
+        for served in &mut self.served {
+            served.odd.extend(odd.iter().cloned());
+        }
+    }
+
+    /// Number of spans of a trial that were not taken yet, and whether one of them has that parent.
+    pub(super) fn reported(&self, number: u64, parent: &str) -> (usize, bool) {
+        let served = self.served.iter().find(|served| served.number == number);
+        served.map_or((0, false), |served| {
+            (served.spans.len(), served.spans.iter().any(|span| span.parent.as_deref() == Some(parent)))
+        })
+    }
+
+    /// Takes the spans of a trial, and what is odd about exports.
+    pub(super) fn take_spans(&mut self, number: u64) -> TurnSpans {
+        let Some(served) = self.trial(Whose::Trial(number)) else { return TurnSpans::default() };
+        let notes = std::mem::take(&mut served.odd).into_iter().collect();
+        TurnSpans { spans: std::mem::take(&mut served.spans), notes }
     }
 
     /// What was heard of a trial so far.
