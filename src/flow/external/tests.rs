@@ -1,5 +1,7 @@
 //! Turns inferred from the exchanges of an agent, and the requests sent to it.
 
+mod spans;
+
 use super::target::Reply;
 use super::trace_builder::TraceBuilder;
 use super::*;

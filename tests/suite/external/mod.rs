@@ -14,6 +14,7 @@ mod providers;
 #[cfg(unix)]
 mod python;
 mod sdks;
+mod spans;
 mod start;
 mod started;
 mod timing;
