@@ -207,30 +207,43 @@ impl Story {
         }
     }
 
-    /// What was done, a line each, without ids and times; parallel work in one order.
+    /// Deeds in the order in which they began; those that overlap in time come in the order of what they say.
+    pub(crate) fn in_order(&self, deeds: Vec<usize>) -> Vec<usize> {
+        let mut ordered: Vec<usize> = Vec::with_capacity(deeds.len());
+        let (mut first, mut end) = (0, 0);
+        for place in deeds {
+            let done = &self.dones[place];
+            if done.at_ns >= end {
+                ordered[first..].sort_by_cached_key(|place| format!("{:?}", self.dones[*place].deed));
+                first = ordered.len();
+            }
+            end = end.max(done.at_ns.saturating_add(done.took_us.saturating_mul(1_000)));
+            ordered.push(place);
+        }
+        ordered[first..].sort_by_cached_key(|place| format!("{:?}", self.dones[*place].deed));
+        ordered
+    }
+
+    /// What was done, a line each, without ids and times.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let mut lines: Vec<Vec<String>> = vec![Vec::new()];
-        for done in self.dones.iter().filter(|done| !done.is_repeated) {
-            let json = |value: &Option<Value>| value.as_ref().map_or_else(|| "?".to_owned(), Value::to_string);
+        let told = |place: &usize| {
+            let done = &self.dones[*place];
+            !done.is_repeated && matches!(done.deed, Deed::Completed(_) | Deed::Ran(_) | Deed::Found(_))
+        };
+        let json = |value: &Option<Value>| value.as_ref().map_or_else(|| "?".to_owned(), Value::to_string);
+        let line = |place: usize| {
+            let done = &self.dones[place];
             let line = match &done.deed {
-                Deed::Completed(_) => {
-                    lines.push(vec!["completion".to_owned()]);
-                    lines.push(Vec::new());
-                    continue;
-                }
                 Deed::Ran(ran) => format!("tool {} {} -> {}", ran.tool, json(&ran.arguments), json(&ran.result)),
                 Deed::Found(found) => {
                     format!("search {:?} -> {}", found.query.as_deref().unwrap_or("?"), json(&found.documents))
                 }
-                Deed::Agent { .. } | Deed::Vectors => continue,
+                _ => "completion".to_owned(),
             };
             let failed = done.failed.as_ref().map_or_else(String::new, |why| format!(" FAILED: {why}"));
-            if let Some(last) = lines.last_mut() {
-                last.push(quote(&format!("{line}{failed}"), LONGEST_LINE));
-            }
-        }
-        lines.iter_mut().for_each(|part| part.sort());
-        lines.concat()
+            quote(&format!("{line}{failed}"), LONGEST_LINE)
+        };
+        self.in_order((0..self.dones.len()).filter(told).collect()).into_iter().map(line).collect()
     }
 
     /// The deeds around one, from the inside.

@@ -83,6 +83,8 @@ pub(super) fn evidence(trace: &mut Trace, turns: usize, notes: Vec<String>) {
         ));
     }
     trace.absent = Some(absent);
+    // Tools that the agent runs by itself are offered to no model.
+    trace.offered = trace.offered.take().filter(|offered| !offered.is_empty());
     for note in notes {
         if !trace.notes.contains(&note) {
             trace.notes.push(note);

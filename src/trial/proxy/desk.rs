@@ -366,6 +366,29 @@ mod tests {
     }
 
     #[test]
+    fn spans_belong_to_the_trial_with_their_trace_id_whatever_runs() {
+        let [one, two] = [0, 1].map(|_| Traced::alone());
+        let mut desk = Desk::default();
+        let (first, second) = (serve(&mut desk, Some(&one)), serve(&mut desk, Some(&two)));
+        let span = |trace: &str, parent: &str| Span {
+            trace: trace.to_owned(),
+            parent: Some(parent.to_owned()),
+            ..Span::default()
+        };
+        let other = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let spans = vec![span(one.id(), "7"), span(other, "7"), span(two.id(), "8"), span(one.id(), "9")];
+        desk.report(Batch { spans, unread: vec!["one is broken".to_owned()] });
+        assert_eq!((desk.reported(first, "7"), desk.reported(first, "8")), ((2, true), (2, false)));
+        let taken = desk.take_spans(first);
+        assert_eq!((taken.spans.len(), taken.notes.len()), (2, 2), "{:?}", taken.notes);
+        assert_eq!(desk.reported(first, "7"), (0, false), "they are taken once");
+        assert_eq!(desk.take_spans(second).spans.len(), 1);
+        desk.end(second);
+        desk.report(Batch { spans: vec![span(two.id(), "8")], ..Batch::default() });
+        assert!(desk.take_spans(first).notes.is_empty(), "of a trial that ended");
+    }
+
+    #[test]
     fn a_trace_id_is_read_from_a_sound_header_alone() {
         let id = "4bf92f3577b34da6a3ce929d0e0e4736";
         assert_eq!(trace_id(&with(id)), Some(id));

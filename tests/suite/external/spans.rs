@@ -40,7 +40,8 @@ fn shows_all(traces: &[Value]) {
 fn needs_a_bare_interpreter_spans_show_what_traffic_does_not_and_are_recorded() {
     let before = stage("python3", "spans_agent.py", "SPANS: off", "");
     let outcome = run(&before, &["--mode", "live"]);
-    outcome.expect_code(1);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("the agent offered no tool"), "{}", outcome.stdout);
     assert!(events(&before.project.traces()[0], "tool_called").is_empty());
 
     let mut stage = stage("python3", "spans_agent.py", "SPANS: 'on'", SPANS);
@@ -87,4 +88,14 @@ fn needs_sdks_the_sdk_of_opentelemetry_exports_by_the_variables_that_are_set() {
     let outcome = run(&stage, &["--mode", "live"]);
     assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}{}", outcome.stdout, outcome.stderr);
     shows_all(&stage.project.traces());
+}
+
+#[test]
+fn spans_of_an_agent_without_http_are_a_mistake_because_they_belong_to_no_trial() {
+    let stage = stage("python3", "spans_agent.py", "SPANS: 'on'", SPANS);
+    stage.project.edit("agent.yaml", "  http: http://127.0.0.1:{{port}}/chat\n", "");
+    let checked = stage.project.run(&["check", "agent.yaml"]);
+    checked.expect_code(2);
+    let said = format!("{}{}", checked.stdout, checked.stderr);
+    assert!(said.contains("gets no `traceparent`"), "{said}");
 }

@@ -71,7 +71,7 @@ fn what_no_model_asked_for_stands_before_the_model_call_that_follows_it() {
     assert_eq!(notes, Vec::<String>::new());
     // Without spans of completions they stand before the last model call.
     let (events, _) = told_with_spans(exchanges.clone(), vec![span(2, 99, &search), keep]);
-    assert_eq!(kinds(&events), ["model", "keep", "search cause", "reflection", "model"]);
+    assert_eq!(kinds(&events), ["model", "search cause", "keep", "reflection", "model"]);
     let (_, notes) = told_with_spans(exchanges, vec![completion(1), completion(2), completion(3)]);
     assert_eq!(notes, ["its spans tell 3 completions of the model and its traffic 2: traffic counts"]);
 }

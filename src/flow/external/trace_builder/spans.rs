@@ -17,43 +17,43 @@ impl TraceBuilder<'_> {
     pub(in crate::flow::external) fn add_spans(&mut self, story: &Story) -> Vec<String> {
         let mut notes = story.notes.clone();
         let seen = self.events.iter().filter(|(_, what)| matches!(what, What::ModelCalled(_))).count();
-        let (mut told, mut items) = (0, Vec::new());
-        for (place, done) in story.dones.iter().enumerate().filter(|(_, done)| !done.is_repeated) {
-            match &done.deed {
-                Deed::Completed(_) => told += 1,
-                Deed::Ran(_) => items.push((told, format!("{:?}", done.deed), place)),
-                // One within a run of a tool is the result of that run.
-                Deed::Found(_) if !story.around(place).any(|outer| matches!(story.dones[outer].deed, Deed::Ran(_))) => {
-                    items.push((told, format!("{:?}", done.deed), place));
-                }
-                _ => {}
-            }
-        }
+        let is_completion = |place: &usize| {
+            let done = &story.dones[*place];
+            !done.is_repeated && matches!(done.deed, Deed::Completed(_))
+        };
+        let completions: Vec<usize> = (0..story.dones.len()).filter(is_completion).collect();
+        let told = completions.len();
         if told > 0 && told != seen {
             notes
                 .push(format!("its spans tell {told} completions of the model and its traffic {seen}: traffic counts"));
         }
-        // Parallel work comes in one order.
-        items.sort();
+        let before = |at_ns: u64| {
+            let earlier = completions.iter().filter(|place| story.dones[**place].at_ns <= at_ns).count();
+            (told == seen).then_some(earlier)
+        };
+        let adds = |place: &usize| match &story.dones[*place] {
+            done if done.is_repeated => false,
+            // A search within a run of a tool is the result of that run.
+            Done { deed: Deed::Found(_), .. } => {
+                !story.around(*place).any(|outer| matches!(story.dones[outer].deed, Deed::Ran(_)))
+            }
+            done => matches!(done.deed, Deed::Ran(_)),
+        };
+        let items = story.in_order((0..story.dones.len()).filter(adds).collect());
         let mut taken = BTreeSet::new();
-        for (before, _, place) in items {
-            let first = self.events.len();
-            let done = &story.dones[place];
+        for place in items {
+            let (first, done) = (self.events.len(), &story.dones[place]);
             match &done.deed {
                 Deed::Ran(ran) => notes.extend(self.add_run(story, place, ran, &mut taken)),
                 Deed::Found(found) => self.add_search(done, found),
                 _ => {}
             }
-            self.move_to(first, (told == seen).then_some(before), &mut taken);
+            self.move_to(first, before(done.at_ns), &mut taken);
         }
         for (at, entry) in &story.logged {
-            let before = story
-                .dones
-                .iter()
-                .filter(|done| !done.is_repeated && matches!(done.deed, Deed::Completed(_)) && done.at_ns <= *at);
-            let (first, before) = (self.events.len(), before.count());
+            let first = self.events.len();
             self.push(What::Logged(entry.clone()));
-            self.move_to(first, (told == seen).then_some(before), &mut taken);
+            self.move_to(first, before(*at), &mut taken);
         }
         notes
     }
@@ -69,7 +69,13 @@ impl TraceBuilder<'_> {
         let mut moved = self.events.split_off(first);
         let at = self.events[place].0;
         moved.iter_mut().for_each(|(own, _)| *own = (*own).min(at));
-        *taken = taken.iter().map(|known| if *known >= place { known + moved.len() } else { *known }).collect();
+        let added = moved.len();
+        let now = |known: usize| match known {
+            known if known >= first => place + known - first,
+            known if known >= place => known + added,
+            known => known,
+        };
+        *taken = taken.iter().copied().map(now).collect();
         self.events.splice(place..place, moved);
     }
 
@@ -100,8 +106,8 @@ impl TraceBuilder<'_> {
             let other = arguments.filter(|given| *given != call.arguments);
             let note = other.map(|_| contradiction(&call.tool, "has other arguments in its span"));
             let outcome = self.outcome_of(&call, inner, failed, result);
+            taken.insert(self.events.len());
             self.called(call, outcome);
-            taken.insert(self.events.len() - 1);
             return note.into_iter().collect();
         }
         let known = self.events.iter().enumerate().position(|(at, (_, what))| match what {
@@ -122,8 +128,8 @@ impl TraceBuilder<'_> {
             found: None,
         };
         let outcome = self.outcome_of(&call, inner, failed, result);
+        taken.insert(self.events.len());
         self.called(call, outcome);
-        taken.insert(self.events.len() - 1);
         Vec::new()
     }
 
