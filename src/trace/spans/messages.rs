@@ -63,7 +63,7 @@ pub(super) fn messages(value: &Value) -> Vec<Said> {
     match (value, parsed(value)) {
         // A text that is JSON, but no message.
         (Value::String(text), read) if !holds_messages(&read) => {
-            said.push(Said { text: text.clone(), ..Said::default() })
+            said.push(Said { text: text.clone(), ..Said::default() });
         }
         (_, read) => collect(&read, &mut said),
     }

@@ -85,7 +85,9 @@ pub(super) fn fits(bytes: &[u8]) -> bool {
 /// Adds the spans of one message, or of several with their length before them; `false` if it is neither.
 pub(super) fn read(bytes: &[u8], batch: &mut Batch) -> bool {
     if let Some(found) = resources(bytes) {
-        found.into_iter().for_each(|resource| of_resource(resource, batch));
+        for resource in found {
+            of_resource(resource, batch);
+        }
         return true;
     }
     let (mut rest, mut read) = (bytes, false);
@@ -139,7 +141,7 @@ fn span(bytes: &[u8]) -> Result<Span, String> {
             9 => pair(field, &mut span.attributes).ok_or("one of its attributes is broken")?,
             10 => span.dropped = field.number().unwrap_or_default(),
             11 => span.events.push(event(field).ok_or("one of its events is broken")?),
-            15 => span.failed = status(field).ok_or("its status is broken")?,
+            15 => status(field, &mut span.failed).ok_or("its status is broken")?,
             _ => {}
         }
     }
@@ -149,7 +151,7 @@ fn span(bytes: &[u8]) -> Result<Span, String> {
     Ok(span)
 }
 
-fn status(field: Field<'_>) -> Option<Option<String>> {
+fn status(field: Field<'_>, failed: &mut Option<String>) -> Option<()> {
     let (mut message, mut is_error) = (String::new(), false);
     for (number, field) in fields(field.bytes()?)? {
         match number {
@@ -158,7 +160,8 @@ fn status(field: Field<'_>) -> Option<Option<String>> {
             _ => {}
         }
     }
-    Some(is_error.then_some(message))
+    *failed = is_error.then_some(message);
+    Some(())
 }
 
 fn event(field: Field<'_>) -> Option<(String, Attributes)> {

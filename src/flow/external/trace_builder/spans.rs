@@ -68,7 +68,9 @@ impl TraceBuilder<'_> {
         let Some(place) = place.copied() else { return };
         let mut moved = self.events.split_off(first);
         let at = self.events[place].0;
-        moved.iter_mut().for_each(|(own, _)| *own = (*own).min(at));
+        for (own, _) in &mut moved {
+            *own = (*own).min(at);
+        }
         let added = moved.len();
         let now = |known: usize| match known {
             known if known >= first => place + known - first,
