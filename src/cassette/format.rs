@@ -6,8 +6,8 @@
 //!
 //! `chunks` of a stream are pairs of arrival and end; without them, the same bytes are replayed at once. `beside` marks
 //! exchanges of an external agent that were sent while an earlier one was in progress; without it, exchanges count as
-//! sent in order of arrival. `vars` are lists by name, for agents that generate values per run. `stopping` is the
-//! design of a run until decided; without it, `stopping.json` applies.
+//! sent in order of arrival. `vars` are lists by name, for agents that generate values per run. `spans` are
+//! what an agent's spans told, a line each. `stopping` is the design of a run until decided; without it, `stopping.json` applies.
 
 use super::body;
 use super::drift::Drift;

@@ -70,8 +70,8 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, String), SpansError>
                 record.told = Some(told);
             }
             Err(why) => {
-                *broken.entry(why.clone()).or_default() += 1;
-                record.messages = Err(ConversationError::Spans(why));
+                *broken.entry(why.to_string()).or_default() += 1;
+                record.messages = Err(why);
             }
         }
         records.push(record);
@@ -101,7 +101,7 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, String), SpansError>
 }
 
 /// Events of a story, and whether it has contents.
-fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<(Told, bool), String> {
+fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<(Told, bool), ConversationError> {
     let captured = |done: &Done| match &done.deed {
         Deed::Completed(completed) => completed.input.is_some() || completed.output.is_some(),
         Deed::Agent { asked, answered } => asked.is_some() || answered.is_some(),
@@ -115,7 +115,7 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<(T
     for (number, turn) in (0..).zip(turns) {
         events.turn = number;
         if has_contents {
-            let missing = || format!("no span says what turn {} was asked", number + 1);
+            let missing = || ConversationError::Spans(format!("no span says what turn {} was asked", number + 1));
             let query = turn.query.clone().ok_or_else(missing)?;
             events.push(turn.at_ns, What::TurnStarted { query });
         }
@@ -344,7 +344,7 @@ impl<'s> Events<'s> {
         self.push(done.at_ns, What::Searched(search));
     }
 
-    fn end(&mut self, turn: &SpanTurn) -> Result<(), String> {
+    fn end(&mut self, turn: &SpanTurn) -> Result<(), ConversationError> {
         let outcome = match (&turn.answer, &turn.failed) {
             (_, Some(message)) => TurnOutcome::Failed { kind: "agent_error".into(), message: message.clone() },
             (Some(text), None) => TurnOutcome::Answered(Answer::text_alone(text.clone())),
@@ -355,7 +355,8 @@ impl<'s> Events<'s> {
                 };
                 // As in messages, a turn that ends with a call never ended.
                 let calls = turn.dones.iter().any(said);
-                return calls.then_some(()).ok_or_else(|| format!("no span says what turn {} answered", self.turn + 1));
+                let missing = || ConversationError::Spans(format!("no span says what turn {} answered", self.turn + 1));
+                return calls.then_some(()).ok_or_else(missing);
             }
         };
         let ended = TurnEnded { took_us: turn.took_us, outcome, history: Vec::new(), reply: None };

@@ -3,7 +3,8 @@
 //! Ids are hexadecimal digits in OTLP; some exporters write the base64 of protobuf's JSON mapping, and some dumps
 //! decimal numbers. All are read. So are the names in snake case.
 
-use super::{Attributes, Batch, Span, SpansError, id_of};
+use super::{Attributes, Batch, Span, SpanError, SpansError, id_of};
+use crate::trace::text::quote;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -128,8 +129,7 @@ fn add(value: &Value, batch: &mut Batch) {
         Ok(span) => batch.spans.push(span),
         Err(why) => {
             let name = value.get("name").and_then(Value::as_str).unwrap_or("without a name");
-            let name: String = name.chars().take(60).collect();
-            batch.unread.push(format!("the span `{name}`: {why}"));
+            batch.unread.push(quote(&format!("the span `{}`: {why}", quote(name, 60)), 200));
         }
     }
 }
@@ -138,16 +138,16 @@ fn member<'v>(object: &'v Value, names: &[&str]) -> Option<&'v Value> {
     names.iter().find_map(|name| object.get(*name)).filter(|value| !value.is_null())
 }
 
-fn span(value: &Value) -> Result<Span, String> {
+fn span(value: &Value) -> Result<Span, SpanError> {
     let context = value.get("context").unwrap_or(value);
     let (trace, id) =
         (member(context, &["traceId", "trace_id", "traceID"]), member(context, &["spanId", "span_id", "spanID"]));
     if trace.is_none() && id.is_none() && value.get("name").is_none() {
-        return Err(format!("{} is no span", kind(value)));
+        return Err(SpanError(format!("{} is no span", kind(value))));
     }
     let wrong = |what: &str, found: Option<&Value>| {
         let found: String = found.map_or_else(|| "missing".to_owned(), Value::to_string).chars().take(60).collect();
-        format!("its {what} id is {found}")
+        SpanError(format!("its {what} id is {found}"))
     };
     let parent = member(value, &["parentSpanId", "parent_span_id", "parent_id"])
         .or_else(|| member(value.get("parent")?, &["span_id", "spanId"]));

@@ -60,6 +60,17 @@ pub(crate) struct Batch {
 )]
 pub struct SpansError(String);
 
+/// Why one span cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+struct SpanError(String);
+
+impl From<&str> for SpanError {
+    fn from(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
 /// Reads spans, in whichever encoding they are.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 //! Field numbers: <https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/trace/v1/trace.proto>.
 //! A collector's file exporter writes the length of each message before it, as 4 bytes; this is read too.
 
-use super::{Attributes, Batch, Span, id_of};
+use super::{Attributes, Batch, Span, SpanError, id_of};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -122,7 +122,7 @@ fn of_resource(bytes: &[u8], batch: &mut Batch) {
     }
 }
 
-fn span(bytes: &[u8]) -> Result<Span, String> {
+fn span(bytes: &[u8]) -> Result<Span, SpanError> {
     let mut span = Span::default();
     for (number, field) in fields(bytes).ok_or("its bytes break off or are no message")? {
         match number {
@@ -132,7 +132,7 @@ fn span(bytes: &[u8]) -> Result<Span, String> {
                 let bytes = field.bytes().unwrap_or_default();
                 span.parent = id_of(bytes, 8);
                 if span.parent.is_none() && bytes.iter().any(|byte| *byte != 0) {
-                    return Err(format!("its parent id is {} bytes", bytes.len()));
+                    return Err(SpanError(format!("its parent id is {} bytes", bytes.len())));
                 }
             }
             5 => span.name = field.text(),
@@ -146,7 +146,7 @@ fn span(bytes: &[u8]) -> Result<Span, String> {
         }
     }
     if span.trace.is_empty() || span.id.is_empty() {
-        return Err("it has no trace id or no span id".to_owned());
+        return Err("it has no trace id or no span id".into());
     }
     Ok(span)
 }

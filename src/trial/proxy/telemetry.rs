@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use flate2::read::MultiGzDecoder;
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::{Mutex, PoisonError};
 
 /// Longest export, as sent and unpacked, in bytes.
@@ -34,8 +34,9 @@ pub(super) async fn take(slot: &Mutex<Desk>, head: &Parts, body: Body) -> Respon
     }
     let packed = head.headers.get(CONTENT_ENCODING).is_some_and(|kind| kind.as_bytes() == b"gzip");
     let bytes = if packed { unpacked(&bytes) } else { Ok(bytes.to_vec()) };
-    let read = bytes.and_then(|bytes| {
-        if bytes.is_empty() { Ok(spans::Batch::default()) } else { spans::read(&bytes).map_err(|why| why.to_string()) }
+    let read = bytes.and_then(|bytes| match bytes.as_slice() {
+        [] => Ok(spans::Batch::default()),
+        bytes => spans::read(bytes).map_err(io::Error::other),
     });
     let mut desk = slot.lock().unwrap_or_else(PoisonError::into_inner);
     match read {
@@ -44,15 +45,18 @@ pub(super) async fn take(slot: &Mutex<Desk>, head: &Parts, body: Body) -> Respon
             answer(StatusCode::OK)
         }
         Err(why) => {
-            desk.report(spans::Batch { unread: vec![why], ..spans::Batch::default() });
+            desk.report(spans::Batch { unread: vec![why.to_string()], ..spans::Batch::default() });
             answer(StatusCode::BAD_REQUEST)
         }
     }
 }
 
-fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, String> {
+fn unpacked(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     let read = MultiGzDecoder::new(bytes).take(LONGEST as u64 + 1).read_to_end(&mut out);
-    read.map_err(|why| format!("an export is not gzip: {why}"))?;
-    if out.len() > LONGEST { Err(format!("an export is longer than {} MiB", LONGEST >> 20)) } else { Ok(out) }
+    read.map_err(|why| io::Error::other(format!("an export is not gzip: {why}")))?;
+    if out.len() > LONGEST {
+        return Err(io::Error::other(format!("an export is longer than {} MiB", LONGEST >> 20)));
+    }
+    Ok(out)
 }
