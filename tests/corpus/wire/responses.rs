@@ -11,13 +11,14 @@ use serde_json::Value;
 pub fn check(exchange: &Exchange) -> Result<(), String> {
     if exchange.status != 200 {
         let kind = error_kind(exchange.status, &exchange.response);
+        let said = error_message(&exchange.response);
         let fits = match exchange.status {
+            _ if kind == ErrorKind::NoModel => said.contains("model"),
             401 | 403 => kind == ErrorKind::Auth,
             429 => matches!(kind, ErrorKind::RateLimit | ErrorKind::Quota),
             400..500 => matches!(kind, ErrorKind::BadRequest | ErrorKind::ContextLength),
             _ => matches!(kind, ErrorKind::Server | ErrorKind::Overloaded),
         };
-        let said = error_message(&exchange.response);
         let whole = fits && !said.is_empty() && !said.starts_with('{');
         return if whole { Ok(()) } else { Err(format!("{} became {kind:?}: {said}", exchange.status)) };
     }
