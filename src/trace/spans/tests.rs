@@ -139,7 +139,7 @@ fn one_export_reads_the_same_in_every_encoding() {
     );
     assert_eq!(batch(dump.as_bytes()).spans, whole.spans[1..], "numbers of 128 bits");
     for nothing in [&b"no spans"[..], b"", b"\x08\x01", b"{broken"] {
-        assert!(read(nothing).is_err(), "{nothing:?}");
+        assert!(super::read(nothing).is_err(), "{nothing:?}");
     }
 }
 
