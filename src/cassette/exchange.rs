@@ -43,6 +43,8 @@ pub struct Header {
     pub profiles: BTreeMap<String, u32>,
     /// Values that the agent generated while recording, by the scenario's name for them, in order of appearance.
     pub vars: BTreeMap<String, Vec<String>>,
+    /// What the agent's spans told while recording, a line each, without ids and times.
+    pub spans: Vec<String>,
     /// Design of the run until decided that made this lane. `None` if the number of lanes was fixed, and in recordings
     /// of older builds, which have the design in `stopping.json` only.
     pub stopping: Option<StoppingDesign>,

@@ -6,8 +6,8 @@
 //!
 //! `chunks` of a stream are pairs of arrival and end; without them, the same bytes are replayed at once. `beside` marks
 //! exchanges of an external agent that were sent while an earlier one was in progress; without it, exchanges count as
-//! sent in order of arrival. `vars` are lists by name, for agents that generate values per run. `stopping` is the
-//! design of a run until decided; without it, `stopping.json` applies.
+//! sent in order of arrival. `vars` are lists by name, for agents that generate values per run. `spans` are
+//! what an agent's spans told, a line each. `stopping` is the design of a run until decided; without it, `stopping.json` applies.
 
 use super::body;
 use super::drift::Drift;
@@ -117,6 +117,7 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         takes: BTreeMap::new(),
         profiles: BTreeMap::new(),
         vars: BTreeMap::new(),
+        spans: Vec::new(),
         stopping: None,
     };
     header.stopping = root.get("stopping").map(stopping).transpose()?;
@@ -134,6 +135,11 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
             None => wrong(value, "a value of `vars` must be a string"),
         });
         header.vars.insert(name.to_string(), values.collect::<Parsed<Vec<_>>>()?);
+    }
+    if let Some(spans) = root.get("spans") {
+        let lines = list(spans, "spans")?.iter().map(|line| line.text().map(str::to_owned));
+        let Some(lines) = lines.collect() else { return wrong(spans, "an item of `spans` must be a string") };
+        header.spans = lines;
     }
     if let Some(takes) = root.get("takes") {
         for node in list(takes, "takes")? {
@@ -284,6 +290,9 @@ pub(super) fn encode(cassette: &Cassette, requests: Vec<Value>) -> Value {
         entries.insert("profiles".to_owned(), json!(header.profiles));
         if !header.vars.is_empty() {
             entries.insert("vars".to_owned(), json!(header.vars));
+        }
+        if !header.spans.is_empty() {
+            entries.insert("spans".to_owned(), json!(header.spans));
         }
         if let Some(design) = &header.stopping {
             let StoppingDesign { rule, max_passes, alpha_pass, alpha_fail, together, .. } = design;

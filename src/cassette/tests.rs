@@ -40,6 +40,7 @@ pub(super) fn header() -> Header {
         takes: BTreeMap::new(),
         profiles: BTreeMap::from([("openai-chat".to_owned(), 1)]),
         vars: BTreeMap::new(),
+        spans: Vec::new(),
         stopping: None,
     }
 }

@@ -314,8 +314,9 @@ pub(super) struct Score {
     /// The run folder; by default the project's newest run.
     #[arg(conflicts_with = "import")]
     pub run: Option<PathBuf>,
-    /// Import another agent's conversations as a new run, from a JSON or JSON lines file that may be compressed with gzip:
-    /// `--import messages FILE`, chat messages; `--import trace FILE`, published traces (`ragcheck schema trace`).
+    /// Import another agent's conversations as a new run, from a file that may be compressed with gzip: `--import messages
+    /// FILE`, JSON or JSON lines of chat messages; `--import trace FILE`, published traces (`ragcheck schema trace`);
+    /// `--import otlp FILE`, an export of OpenTelemetry spans.
     #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"])]
     pub import: Option<Vec<PathBuf>>,
     /// Criteria file for imported conversations; by default every query must get an answer and every task must pass.

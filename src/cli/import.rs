@@ -50,7 +50,7 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
         remark(&undecided);
     }
     print(&run.evaluated, given.format, &run.folder);
-    remark(&run.summary);
+    remark(&quote(&run.summary, 2_000));
     Ok(Exit::of_code(run.evaluated.evaluation.exit_code))
 }
 

@@ -160,6 +160,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
         takes: std::collections::BTreeMap::new(),
         profiles: recorder.profiles(),
         vars: BTreeMap::new(),
+        spans: Vec::new(),
         stopping: None,
     };
     let clock = VirtualClock::at(recorded_at);

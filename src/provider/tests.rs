@@ -74,6 +74,7 @@ async fn retries_answers_and_waits_of_a_recording_come_again_in_replay() {
         takes: BTreeMap::new(),
         profiles: recorder.profiles(),
         vars: BTreeMap::new(),
+        spans: Vec::new(),
         stopping: None,
     };
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);

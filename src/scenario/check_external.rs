@@ -59,6 +59,11 @@ impl Checker<'_> {
                     self.pointer(sources, at.key("sources"));
                 }
                 self.may_refuse(&target.may_refuse, at.key("may_refuse"));
+                if target.spans && target.http.is_none() {
+                    let message = "an agent without `http` gets no `traceparent`, so its spans belong to no trial";
+                    let mistake = Mistake::at(at.key("spans"), "no-traceparent", message);
+                    self.say(mistake.label("add `http: URL`, or remove it"));
+                }
                 if let Some(body) = &target.send {
                     self.body(body, at.key("send"));
                 }

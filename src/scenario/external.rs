@@ -89,6 +89,10 @@ pub struct AgentTarget {
     /// an ERROR.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub may_refuse: Vec<String>,
+    /// Whether the agent sends OpenTelemetry spans, over HTTP to `/v1/traces` of the proxy: what they say of its tools and
+    /// searches is judged beside its traffic. They are awaited after each turn, for at most 10 s.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spans: bool,
 }
 
 impl AgentTarget {

@@ -64,7 +64,7 @@ pub struct ImportedRun {
     pub aside: Option<String>,
 }
 
-/// Imports the conversations of `file` (JSON or JSON lines, optionally gzip), evaluates them and writes a run folder
+/// Imports the conversations of `file`, in `format` (optionally gzip), evaluates them and writes a run folder
 /// below `reports`. Applies `criteria` (by default those for any conversation) and the criteria of the `project`, with
 /// its list of metrics declared as not measured. `root` is noted in `environment.json`. `agent` is the scenario of the
 /// recorded agent, if any.

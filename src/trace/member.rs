@@ -75,6 +75,11 @@ const NOT_IN_TRAFFIC: &[Member] = &[
     Member::Refusals,
 ];
 
+/// What the traffic of an external agent does not show, without those that its spans `show`.
+pub(crate) fn not_in_traffic_but(show: &[Member]) -> Vec<Member> {
+    NOT_IN_TRAFFIC.iter().copied().filter(|member| !show.contains(member)).collect()
+}
+
 /// What a list of messages shows; it lacks all other members.
 const IN_MESSAGES: &[Member] = &[Member::Calls, Member::Completions, Member::Answers];
 

@@ -70,6 +70,7 @@ fn replay(recorder: &RecordTransport) -> (ReplayTransport, VirtualClock, String)
         takes: BTreeMap::new(),
         profiles: recorder.profiles(),
         vars: BTreeMap::new(),
+        spans: Vec::new(),
         stopping: None,
     };
     let (file, blobs) = (cassette::path(folder.path(), "s", "c", &"f.base.1"), cassette::blobs_dir(folder.path(), "s"));
@@ -200,6 +201,7 @@ fn a_request_that_answers_no_call_is_refused_before_it_is_matched() {
             takes: BTreeMap::new(),
             profiles: BTreeMap::new(),
             vars: BTreeMap::new(),
+            spans: Vec::new(),
             stopping: None,
         },
         Vec::new(),

@@ -72,6 +72,7 @@ pub(crate) struct Recorder {
     subject: Subject,
     transport: Arc<RecordTransport>,
     started: jiff::Timestamp,
+    spans: Vec<String>,
 }
 
 impl Recorder {
@@ -83,7 +84,12 @@ impl Recorder {
         redactor: Arc<Redactor>,
     ) -> Self {
         let transport = Arc::new(RecordTransport::new(below, Arc::clone(clock), redactor));
-        Self { subject, transport, started: clock.wall() }
+        Self { subject, transport, started: clock.wall(), spans: Vec::new() }
+    }
+
+    /// Adds what the agent's spans told.
+    pub(crate) fn telling(self, spans: Vec<String>) -> Self {
+        Self { spans, ..self }
     }
 
     /// The recording transport.
@@ -125,6 +131,7 @@ impl Recorder {
             takes,
             profiles: self.transport.profiles(),
             vars,
+            spans: self.spans,
             stopping,
         };
         let unplaced = |error| RecordingError::Place { path: shown.clone(), error };

@@ -175,6 +175,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
         takes: std::collections::BTreeMap::new(),
         profiles: BTreeMap::new(),
         vars: BTreeMap::new(),
+        spans: Vec::new(),
         stopping: None,
     };
     let cassette = Cassette::new(header, exchanges, BTreeMap::new());

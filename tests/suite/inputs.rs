@@ -32,6 +32,7 @@ fn a_recorded_lane_is_listed_as_such_and_the_others_are_noted_with_their_command
             takes: BTreeMap::new(),
             profiles: BTreeMap::from([("openai-chat".into(), 1)]),
             vars: BTreeMap::new(),
+            spans: Vec::new(),
             stopping: None,
         };
         let recorded = Cassette::new(header, Vec::new(), BTreeMap::new());

@@ -26,6 +26,7 @@ mod gates;
 mod history;
 mod hostile;
 mod import_messages;
+mod import_spans;
 mod import_traces;
 mod imports;
 mod inputs;

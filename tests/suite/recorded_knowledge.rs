@@ -108,6 +108,7 @@ fn replayed(recorder: &RecordTransport) -> (Arc<dyn Transport>, VirtualClock) {
         takes: BTreeMap::new(),
         profiles: recorder.profiles(),
         vars: BTreeMap::new(),
+        spans: Vec::new(),
         stopping: None,
     };
     let (file, blobs) = (cassette::path(folder.path(), "s", "c", &"f.base.1"), cassette::blobs_dir(folder.path(), "s"));

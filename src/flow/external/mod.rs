@@ -29,6 +29,7 @@ use super::digest;
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::provider::chat::{Message, Role};
 use crate::settings::catalogue::FlowEntry;
+use crate::trace::spans::{Span, stories};
 use crate::trace::{self, Event, IndexResult, Roles, TurnEnded, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Miss, Passed, Tap, Transport, TransportError};
 use std::collections::BTreeMap;
@@ -91,6 +92,32 @@ pub(crate) trait Life: Send + Sync {
 
     /// What a process without a reply is to do, if its standard output shows it.
     fn advice(&self) -> Option<String>;
+}
+
+/// Spans of one turn, or what is odd about them.
+#[derive(Debug, Default)]
+pub(crate) struct TurnSpans {
+    /// The spans that came since the turn before.
+    pub spans: Vec<Span>,
+    /// What could not be read or belongs to no trial.
+    pub notes: Vec<String>,
+}
+
+/// Where the agent's spans arrive.
+pub(crate) trait Telemetry: Send + Sync {
+    /// Waits for the spans of a turn until the one came that the span `parent` caused: the turn as a whole.
+    fn of_turn<'t>(&'t self, parent: &'t str) -> BoxFuture<'t, TurnSpans>;
+}
+
+/// What spans told in a trial.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Turns without a span.
+    pub turns_without: usize,
+    /// What was done, a line each.
+    pub lines: Vec<String>,
+    /// What is odd about them, or contradicts the traffic.
+    pub notes: Vec<String>,
 }
 
 /// Duration of turns. In replay, only the duration of the exchanges is known.
@@ -163,6 +190,10 @@ pub(crate) struct Session<'a> {
     pub pace: &'a dyn Pace,
     /// Replaces values generated per run.
     pub words: &'a dyn Words,
+    /// Where its spans arrive, if it sends any.
+    pub telemetry: Option<&'a dyn Telemetry>,
+    /// What spans told so far.
+    pub told: Told,
     /// Events so far.
     pub events: Vec<Event>,
     /// Duration so far.
@@ -244,9 +275,9 @@ impl Session<'_> {
             prompts: &self.settings.prompts,
         };
         let mut request = self.settings.target.request(&fill);
+        let parent = format!("{:016x}", (u64::from(conversation.ordinal) << 32) + u64::from(turn) + 1);
         if let Some(id) = &self.trace {
-            let parent = (u64::from(conversation.ordinal) << 32) + u64::from(turn) + 1;
-            request.headers.push(("traceparent".to_owned(), format!("00-{id}-{parent:016x}-01")));
+            request.headers.push(("traceparent".to_owned(), format!("00-{id}-{parent}-01")));
         }
         let sent = self.clock.now();
         let reply = self.reply(request).await?;
@@ -264,6 +295,15 @@ impl Session<'_> {
         let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &known, self.completions)
             .citing(self.settings.target.sources.as_deref());
         let miss = telling.hear(passed);
+        if let Some(telemetry) = self.telemetry {
+            let TurnSpans { spans, notes } = telemetry.of_turn(&parent).await;
+            self.told.notes.extend(notes);
+            self.told.turns_without += usize::from(spans.is_empty());
+            for story in stories(spans, &[parent]) {
+                self.told.notes.extend(telling.add_spans(&story));
+                self.told.lines.extend(story.lines().iter().map(|line| self.words.text(line)));
+            }
+        }
         let reply = match reply {
             Ok(reply) => self.settings.target.reply(reply).in_words(self.words),
             Err((kind, why)) => Reply::Failed(kind, self.words.text(&why), serde_json::Value::Null),

@@ -1,5 +1,7 @@
 //! Turns inferred from the exchanges of an agent, and the requests sent to it.
 
+mod spans;
+
 use super::target::Reply;
 use super::trace_builder::TraceBuilder;
 use super::*;
@@ -403,6 +405,8 @@ fn after_a_reply_the_silence_is_awaited_only_where_a_request_was_in_progress_or_
             trace: None,
             pace: &Real,
             words: &Plain,
+            telemetry: None,
+            told: super::Told::default(),
             events: Vec::new(),
             took: Duration::ZERO,
             completions: 0,

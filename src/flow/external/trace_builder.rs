@@ -6,6 +6,8 @@
 //! written, after a completion without a call or after a failed call, is feedback. Exchanges with the search service
 //! between two model calls are sorted by their text, so that parallel calls give one order.
 
+mod spans;
+
 use super::evidence::{self, Retrieved};
 use super::groups::{Group, grouped, in_order};
 use super::shown::{continued, digests};

@@ -18,11 +18,13 @@ mod planning;
 pub mod published;
 mod record;
 mod shape;
+mod spans;
 
 pub use error::{ConversationError, Kind, MappingError, MessageError, TraceMistake, WrongMember};
 
 use crate::plan::Plan;
 use crate::scenario::{Criteria, Scenario};
+use crate::trace::spans::SpansError;
 use crate::trace::text::{plural, quote};
 use crate::trace::{Member, NamedPassage, Trace, TrialEnd};
 use std::collections::BTreeMap;
@@ -41,6 +43,8 @@ pub struct Imported {
     pub ignored: BTreeMap<String, usize>,
     /// Dropped duplicates: position in the file, from 1, and position of the original.
     pub copies: Vec<(usize, usize)>,
+    /// How many traces were read, and why others were not, where the reader counted them.
+    counts: Option<String>,
 }
 
 /// Formats of files that can be imported.
@@ -50,17 +54,20 @@ pub enum Format {
     Messages,
     /// Published traces.
     Trace,
+    /// Spans of OpenTelemetry.
+    Otlp,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 2] = [Self::Messages, Self::Trace];
+    pub const ALL: [Self; 3] = [Self::Messages, Self::Trace, Self::Otlp];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Messages => "messages",
             Self::Trace => "trace",
+            Self::Otlp => "otlp",
         }
     }
 
@@ -76,11 +83,18 @@ impl Format {
         criteria: Option<Criteria>,
         agent: Option<&Scenario>,
     ) -> Result<Imported, ImportError> {
-        let records = match self {
-            Self::Messages => record::records(text)?,
-            Self::Trace => record::traces(text)?,
+        let (records, counts) = match self {
+            Self::Messages => (record::records(text)?, None),
+            Self::Trace => (record::traces(text)?, None),
+            Self::Otlp => {
+                let (records, counts) = spans::records(text)?;
+                if records.is_empty() {
+                    return Err(ImportError::NoAgent(counts));
+                }
+                (records, Some(counts))
+            }
         };
-        planning::imported(name, records, criteria, agent)
+        Ok(Imported { counts, ..planning::imported(name, records, criteria, agent)? })
     }
 }
 
@@ -91,6 +105,9 @@ impl Imported {
     /// How many traces are complete, without contents, and broken, with the reasons:
     /// `31 traces: 22 complete, 6 without contents (score only), 3 broken: …`.
     pub fn summary(&self) -> String {
+        if let Some(counts) = &self.counts {
+            return counts.clone();
+        }
         let mut broken: BTreeMap<&str, usize> = BTreeMap::new();
         let mut bare = 0;
         for trace in &self.traces {
@@ -136,6 +153,12 @@ pub enum ImportError {
     /// It is neither JSON nor JSON lines.
     #[error("not JSON and not JSON lines: {0}")]
     Json(#[from] serde_json::Error),
+    /// It holds no spans.
+    #[error(transparent)]
+    Spans(#[from] SpansError),
+    /// Its spans say nothing about an agent.
+    #[error("no span says what an agent did, by the GenAI conventions or OpenInference; {0}")]
+    NoAgent(String),
     /// Its mapping is invalid.
     #[error(transparent)]
     Mapping(#[from] MappingError),

@@ -3,6 +3,7 @@
 use super::copies::{drop_copies, input, shared};
 use super::error::TraceMistake;
 use super::record::Record;
+use super::record::Told;
 use super::{ImportError, Imported, conversation, published};
 use crate::plan::{
     PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, trial_seed,
@@ -132,7 +133,7 @@ pub(super) fn imported(
         requirements: BTreeMap::new(),
         requirement_sources: BTreeMap::new(),
     };
-    Ok(Imported { plan, traces, passages, ignored, copies })
+    Ok(Imported { plan, traces, passages, ignored, copies, counts: None })
 }
 
 /// Case and repetition of each conversation, in file order. The case is its task, or the first conversation without a
@@ -176,19 +177,21 @@ fn trace(
     roles: Option<&Roles>,
 ) -> (Trace, Found) {
     let model = record.model.unwrap_or_else(|| "unknown".into());
-    let told = record.messages.and_then(|messages| match &record.published {
-        Some(given) => Ok((published::events(given, roles.unwrap_or(&version_1()))?, Vec::new())),
-        None => conversation::events(&messages, &record.mapping, &model, record.reward)
-            .map(|(events, notes)| (published::Told { events, ..published::Told::default() }, notes)),
+    let absent = record.published.as_deref().map(published::absent);
+    let told = record.messages.and_then(|messages| match (record.told, &record.published) {
+        (Some(told), _) => Ok(told),
+        (None, Some(given)) => Ok(published::events(given, roles.unwrap_or(&version_1()))?),
+        (None, None) => conversation::events(&messages, &record.mapping, &model, record.reward)
+            .map(|(events, notes)| Told { events, notes, ..Told::default() }),
     });
-    let (told, notes, end) = match told {
-        Ok((told, notes)) => (told, notes, TrialEnd::Completed),
+    let (told, end) = match told {
+        Ok(told) => (told, TrialEnd::Completed),
         Err(mistake) => {
             let cause = mistake.cause();
             let message = format!("this conversation cannot be read: {mistake}");
             let detail = vec![format!("correct it in {file} and import the file again")];
             let kind = TrialErrorKind::ConversationBroken;
-            (published::Told::default(), Vec::new(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
+            (Told::default(), TrialEnd::Error(TrialError { kind, message, cause, detail }))
         }
     };
     let recorded_at = record.published.as_ref().and_then(|one| one.recorded_at.clone());
@@ -209,9 +212,9 @@ fn trace(
         evidence,
         roles: Roles::new(),
         offered: record.offered,
-        notes,
+        notes: told.notes,
         passages,
-        absent: record.published.as_deref().map(published::absent),
+        absent: told.absent.or(absent),
         restart: None,
         end,
         took_us: told.took_us,

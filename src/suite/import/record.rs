@@ -8,8 +8,10 @@ use super::published::PublishedTrace;
 use super::shape;
 use crate::platform::secrets;
 use crate::trace::text;
+use crate::trace::{Event, Member, NamedPassage};
 use serde_json::{Map, Value};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One conversation of a file, with the members beside it.
 #[derive(Debug)]
@@ -36,6 +38,22 @@ pub(super) struct Record {
     pub id: Option<String>,
     /// Times of the conversation and of its messages, as written.
     pub times: Vec<String>,
+    /// Events that its source tells directly, instead of by its messages.
+    pub told: Option<Told>,
+}
+
+/// Events of one conversation that its source tells directly, and what it shows beside them.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub events: Vec<Event>,
+    /// Remarks on the conversation.
+    pub notes: Vec<String>,
+    /// Members of a published trace that its source lacks; `None` if the mode decides.
+    pub absent: Option<Vec<Member>>,
+    /// Duration of all turns, in microseconds.
+    pub took_us: u64,
+    /// Whole passages that its searches found.
+    pub passages: Vec<Arc<NamedPassage>>,
 }
 
 /// Conversations of a file, in order.
@@ -231,7 +249,7 @@ impl Record {
         same_id || (!times.is_empty() && times == told(other))
     }
 
-    fn of(messages: Result<Vec<Value>, ConversationError>) -> Self {
+    pub(super) fn of(messages: Result<Vec<Value>, ConversationError>) -> Self {
         Self {
             messages,
             published: None,
@@ -244,6 +262,7 @@ impl Record {
             offered: None,
             id: None,
             times: Vec::new(),
+            told: None,
         }
     }
 }

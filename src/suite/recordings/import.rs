@@ -98,6 +98,7 @@ pub(crate) fn import(
             .map(|one| (one.profile.clone(), known_profile(&one.profile).unwrap_or(&EXACT).version))
             .collect(),
         vars: BTreeMap::new(),
+        spans: Vec::new(),
         stopping: None,
     };
     let lane = Cassette::new(header, std::mem::take(&mut imported.exchanges), BTreeMap::new());

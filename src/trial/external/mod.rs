@@ -10,6 +10,7 @@ mod heard;
 pub(crate) mod runner;
 mod services;
 mod setup;
+mod spans;
 mod start;
 
 pub(crate) use agents::{Agents, Contact, NoContact, Place};
@@ -18,7 +19,7 @@ pub(crate) use setup::agents_named;
 
 use crate::cassette::{Cassette, LocalTimes, Minted};
 use crate::flow::Abort;
-use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Probe, Session, Silence, Trouble, reset};
+use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Probe, Session, Silence, Telemetry, Told, Trouble, reset};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::provider::observed;
@@ -43,6 +44,7 @@ use agents::{Process, Wanted};
 use heard::Heard;
 use runner::{Beginnings, NEVER_ENDED};
 use setup::{Measured, Recorded};
+use spans::Received;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,6 +97,8 @@ struct Ran {
     secrets: Vec<(String, String)>,
     /// What the agent's process printed, without the keys of the environment; `None` for an agent that runs elsewhere.
     printed: Option<String>,
+    /// What its spans told, a line each.
+    spans: Vec<String>,
 }
 
 /// The requests in a recording.
@@ -188,7 +192,8 @@ impl Work<'_> {
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
         let trace = redacted(ran.trace, &redactor);
         let draft = Draft { trace, times: &times, vars: vars.values(), redactor };
-        Ok(keep(self.trial, recorder, draft, |cassette| self.replay_from(cassette, true)).await)
+        let lines = ran.spans.iter().map(|line| draft.redactor.redact(line).into_owned()).collect();
+        Ok(keep(self.trial, recorder.telling(lines), draft, |cassette| self.replay_from(cassette, true)).await)
     }
 
     async fn replay(&self) -> Outcome {
@@ -213,7 +218,8 @@ impl Work<'_> {
         let course = Course { doing: Doing::Replay, fresh, way, tap, vars, clock, pace, evidence, recorded };
         let ran = self.run(course).await?;
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
-        let trace = redacted(ran.trace, &redactor);
+        let mut trace = redacted(ran.trace, &redactor);
+        trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
@@ -313,7 +319,7 @@ impl Work<'_> {
         };
         let traced = match &begun {
             Some(_) => Some(Traced::new(Arc::default(), false)),
-            None => self.place.traced(),
+            None => self.place.traced().or_else(|| setup.spans.then(Traced::alone)),
         };
         let trace = traced.as_ref().map(|traced| traced.id().to_owned());
         let serving: Serving = lease.proxy.serve(way, &setup.hosts, setup.services.mounts(), traced);
@@ -324,6 +330,7 @@ impl Work<'_> {
             Some(begun) => Some(&**begun),
             None => process.map(|process| process as &dyn Life),
         };
+        let received = Received { reports: serving.reports(), clock: Arc::clone(&clock) };
         let mut session = Session {
             settings,
             trial: &self.trial.planned.id,
@@ -339,6 +346,8 @@ impl Work<'_> {
             trace,
             pace,
             words: &*vars,
+            telemetry: setup.spans.then_some(&received as &dyn Telemetry),
+            told: Told::default(),
             events: Vec::new(),
             took: Duration::ZERO,
             completions: 0,
@@ -360,6 +369,7 @@ impl Work<'_> {
         }
         let requests = serving.requests();
         drop(serving);
+        let told = std::mem::take(&mut session.told);
         let (proxy, printed) = (lease.proxy.address(), process.map(Process::printed));
         let live = evidence.mode == Mode::Live;
         let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
@@ -382,6 +392,9 @@ impl Work<'_> {
         }
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
+        if setup.spans {
+            spans::evidence(&mut trace, told.turns_without, told.notes);
+        }
         if probed {
             trace.reveal(Member::IndexWrites);
         }
@@ -397,7 +410,7 @@ impl Work<'_> {
         if let Some(begun) = begun {
             begun.end(&trace.end);
         }
-        Ok(Ran { trace, secrets: tap.secrets(), printed })
+        Ok(Ran { trace, secrets: tap.secrets(), printed, spans: told.lines })
     }
 
     #[expect(

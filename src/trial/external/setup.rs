@@ -81,6 +81,8 @@ pub(in crate::trial) struct ExternalSetup {
     pub(in crate::trial) services: AgentServices,
     /// Paths that the proxy may refuse without ending the trial.
     pub(super) may_refuse: Vec<String>,
+    /// Whether the agent sends spans.
+    pub(super) spans: bool,
     /// Patterns of the values that the agent generates per run.
     pub(super) patterns: Vec<Pattern>,
 }
@@ -145,6 +147,7 @@ impl ExternalSetup {
             services: AgentServices::of(agent, &declared, project),
             hosts: agent.proxy_hosts.clone(),
             may_refuse: target.may_refuse.clone(),
+            spans: target.spans,
             proxy: agent.proxy.parse().map_err(AgentError::Proxy)?,
             patterns: patterns.collect::<Result<_, AgentError>>()?,
             declared,

@@ -90,16 +90,7 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Mount]) -> Result<
         let why = format!("which is for {host}: this proxy leads to the model and the search service alone");
         return Err(Refusal::forbidden("ragcheck_other_host", why));
     }
-    let host = header(HOST).filter(|host| !is_named(host, hosts));
-    loopback::admit(host, origin).map_err(|stranger| {
-        let why = match &stranger {
-            loopback::Stranger::Page(_) => format!("with an `Origin` header, and {stranger}"),
-            loopback::Stranger::Name(_) => {
-                format!("and {stranger}, or allow a container's name by `proxy_hosts: [NAME]`")
-            }
-        };
-        Refusal::forbidden("ragcheck_forbidden", why)
-    })?;
+    admit_local(head, hosts)?;
     let (method, path, query) = (head.method.as_str(), head.uri.path(), head.uri.query());
     let found = route::route(mounts, (method, path), query, &head.headers);
     let found = found.ok_or_else(|| {
@@ -111,6 +102,22 @@ pub(super) fn admit(head: &Parts, hosts: &[String], mounts: &[Mount]) -> Result<
         return Err(Refusal::forbidden("ragcheck_signed_request", SIGNED.to_owned()));
     }
     Ok(found)
+}
+
+/// Whether a request comes from this machine, and not from a page in a browser.
+pub(super) fn admit_local(head: &Parts, hosts: &[String]) -> Result<(), Refusal> {
+    let header = |name| head.headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("?"));
+    let origin = header(ORIGIN);
+    let host = header(HOST).filter(|host| !is_named(host, hosts));
+    loopback::admit(host, origin).map_err(|stranger| {
+        let why = match &stranger {
+            loopback::Stranger::Page(_) => format!("with an `Origin` header, and {stranger}"),
+            loopback::Stranger::Name(_) => {
+                format!("and {stranger}, or allow a container's name by `proxy_hosts: [NAME]`")
+            }
+        };
+        Refusal::forbidden("ragcheck_forbidden", why)
+    })
 }
 
 /// The JSON body of a request; null where it has none. That of a declared service may be anything.

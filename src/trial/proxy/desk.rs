@@ -7,10 +7,12 @@
 
 use super::admission::Refused;
 use super::route::Mount;
+use crate::flow::external::TurnSpans;
+use crate::trace::spans::{Batch, Span};
 use crate::transport::Transport;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -80,6 +82,11 @@ impl Traced {
         Self { id: format!("{:016x}{:016x}", random(), random()), propagation, beside }
     }
 
+    /// A new trace of a trial whose requests have a proxy of their own.
+    pub(crate) fn alone() -> Self {
+        Self::new(Arc::default(), false)
+    }
+
     /// Its id: 32 hexadecimal digits.
     pub(crate) fn id(&self) -> &str {
         &self.id
@@ -105,6 +112,10 @@ struct Served {
     refused: Vec<Refused>,
     /// A request of no trial that came while trials ran side by side.
     stray: Option<Refused>,
+    /// Spans with its trace id that were not taken yet.
+    spans: Vec<Span>,
+    /// What is odd about exports since.
+    odd: BTreeSet<String>,
 }
 
 /// What is heard of a trial, when it ends.
@@ -167,6 +178,8 @@ impl Desk {
             untraced: 0,
             refused,
             stray,
+            spans: Vec::new(),
+            odd: BTreeSet::new(),
         });
         number
     }
@@ -236,6 +249,39 @@ impl Desk {
                 trace.propagation.lost();
             }
         }
+    }
+
+    /// Gives spans to the trials with their trace ids.
+    pub(super) fn report(&mut self, batch: Batch) {
+        let mut odd: BTreeSet<String> = batch.unread.into_iter().map(|why| format!("of its spans, {why}")).collect();
+        for span in batch.spans {
+            let traced = |served: &&mut Served| served.trace.as_ref().is_some_and(|trace| trace.id == span.trace);
+            match self.served.iter_mut().find(traced) {
+                Some(served) => served.spans.push(span),
+                None if self.ended.contains(&span.trace) => {}
+                None => {
+                    odd.insert("spans of other traces came: does the agent continue the `traceparent`?".to_owned());
+                }
+            }
+        }
+        for served in &mut self.served {
+            served.odd.extend(odd.iter().cloned());
+        }
+    }
+
+    /// Number of spans of a trial that were not taken yet, and whether one of them has that parent.
+    pub(super) fn reported(&self, number: u64, parent: &str) -> (usize, bool) {
+        let served = self.served.iter().find(|served| served.number == number);
+        served.map_or((0, false), |served| {
+            (served.spans.len(), served.spans.iter().any(|span| span.parent.as_deref() == Some(parent)))
+        })
+    }
+
+    /// Takes the spans of a trial, and what is odd about exports.
+    pub(super) fn take_spans(&mut self, number: u64) -> TurnSpans {
+        let Some(served) = self.trial(Whose::Trial(number)) else { return TurnSpans::default() };
+        let notes = std::mem::take(&mut served.odd).into_iter().collect();
+        TurnSpans { spans: std::mem::take(&mut served.spans), notes }
     }
 
     /// What was heard of a trial so far.
@@ -381,6 +427,29 @@ mod tests {
             propagation.kept();
             assert!(!propagation.is_kept());
         }
+    }
+
+    #[test]
+    fn spans_belong_to_the_trial_with_their_trace_id_whatever_runs() {
+        let [one, two] = [0, 1].map(|_| Traced::alone());
+        let mut desk = Desk::default();
+        let (first, second) = (serve(&mut desk, Some(&one)), serve(&mut desk, Some(&two)));
+        let span = |trace: &str, parent: &str| Span {
+            trace: trace.to_owned(),
+            parent: Some(parent.to_owned()),
+            ..Span::default()
+        };
+        let other = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let spans = vec![span(one.id(), "7"), span(other, "7"), span(two.id(), "8"), span(one.id(), "9")];
+        desk.report(Batch { spans, unread: vec!["one is broken".to_owned()] });
+        assert_eq!((desk.reported(first, "7"), desk.reported(first, "8")), ((2, true), (2, false)));
+        let taken = desk.take_spans(first);
+        assert_eq!((taken.spans.len(), taken.notes.len()), (2, 2), "{:?}", taken.notes);
+        assert_eq!(desk.reported(first, "7"), (0, false), "they are taken once");
+        assert_eq!(desk.take_spans(second).spans.len(), 1);
+        desk.end(second);
+        desk.report(Batch { spans: vec![span(two.id(), "8")], ..Batch::default() });
+        assert!(desk.take_spans(first).notes.is_empty(), "of a trial that ended");
     }
 
     #[test]

@@ -8,13 +8,14 @@
 //! ([`Serving::requests`]), which it ends.
 //!
 //! `desk` says which trial a request belongs to: one address serves one trial at a time, or several that the agent tells
-//! apart by `traceparent`. Nothing here knows a scenario, a trace or a cassette.
+//! apart by `traceparent`. `telemetry` receives the spans of agents. Nothing here knows a scenario or a cassette.
 
 mod admission;
 mod desk;
 mod refusal;
 mod route;
 mod server;
+mod telemetry;
 mod vars;
 
 pub(crate) use admission::Refused;
@@ -22,5 +23,5 @@ pub(crate) use desk::{Asked, Propagation, Requests, Traced, base_path, tracepare
 pub(crate) use route::{MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves};
 pub(crate) use server::PLACEHOLDER_KEY;
 pub use server::Proxy;
-pub(crate) use server::Serving;
+pub(crate) use server::{Reports, Serving};
 pub(crate) use vars::{Bound, Pattern, Unbound, Vars};

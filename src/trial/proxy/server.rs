@@ -1,9 +1,11 @@
 //! The listener: one address, and behind it the transports of the trials that are running.
 
-use super::admission::{Refusal, Refused, admit, read_body};
+use super::admission::{Refusal, Refused, admit, admit_local, read_body};
 use super::desk::{Desk, Requests, TRACEPARENT, Traced, Whose, take_base_path};
 use super::refusal::{failed, refusal};
 use super::route::{Api, Mount, Route, client_dialect};
+use super::telemetry;
+use crate::flow::external::TurnSpans;
 use crate::provider::{ended_by, observed};
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
 use axum::extract::{Request, State};
@@ -105,9 +107,32 @@ impl Proxy {
 }
 
 impl Serving {
+    /// Its spans.
+    pub(crate) fn reports(&self) -> Reports {
+        Reports { slot: Arc::clone(&self.slot), number: self.number }
+    }
+
     /// What was heard so far.
     pub(crate) fn requests(&self) -> Requests {
         lock(&self.slot).requests(self.number)
+    }
+}
+
+/// The spans of one trial that is served.
+pub(crate) struct Reports {
+    slot: Slot,
+    number: u64,
+}
+
+impl Reports {
+    /// Number of its spans that were not taken yet, and whether one of them has that parent.
+    pub(crate) fn reported(&self, parent: &str) -> (usize, bool) {
+        lock(&self.slot).reported(self.number, parent)
+    }
+
+    /// Takes its spans, and what is odd about exports.
+    pub(crate) fn take_spans(&self) -> TurnSpans {
+        lock(&self.slot).take_spans(self.number)
     }
 }
 
@@ -135,6 +160,12 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
         let whose = desk.whose(&head.headers);
         (whose, desk.served_at(whose))
     };
+    if telemetry::is_export(&head) {
+        return match admit_local(&head, &hosts) {
+            Ok(()) => telemetry::take(&slot, &head, body).await,
+            Err(Refusal { status, .. }) => status.into_response(),
+        };
+    }
     let client = client_dialect(head.uri.path(), &head.headers);
     let mut content_type = head.headers.get(CONTENT_TYPE).and_then(|kind| Some(kind.to_str().ok()?.to_owned()));
     let read = match admit(&head, &hosts, &mounts) {

@@ -17,6 +17,7 @@ mod python;
 mod runner;
 mod runner_examples;
 mod sdks;
+mod spans;
 mod start;
 mod started;
 mod timing;

@@ -4,6 +4,7 @@ use super::{
     Call, Conversation, GivenAnswer, GivenCompletion, GivenSearch, IndexWrite, Origin, Outcome, PublishedTrace, Turn,
 };
 use crate::suite::import::error::TraceMistake;
+use crate::suite::import::record::Told;
 use crate::trace::{
     Answer, Completion, Event, ExternalResult, FlowSearch, Hit, IndexResult, ModelCalled, NamedPassage, PassageText,
     Rejection, Reply, Role, Roles, SOURCES, SearchResult, SourceRef, ToolCalled, ToolOutcome, ToolResult, TurnEnded,
@@ -18,15 +19,6 @@ use std::sync::Arc;
 const UNKNOWN: &str = "not recorded";
 /// Longest excerpt of a passage, in characters.
 const EXCERPT: usize = 160;
-
-/// Events of a trace, and the whole passages that its searches found.
-#[derive(Debug, Default)]
-pub(in crate::suite::import) struct Told {
-    pub events: Vec<Event>,
-    pub passages: Vec<Arc<NamedPassage>>,
-    /// Duration of all turns, in microseconds.
-    pub took_us: u64,
-}
 
 /// Events of `trace`; `roles` are those of its tools.
 ///

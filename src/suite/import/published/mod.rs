@@ -6,7 +6,7 @@ mod absent;
 mod events;
 
 pub(super) use absent::absent;
-pub(super) use events::{Told, events};
+pub(super) use events::events;
 
 use crate::trace::state_machine::Machine;
 use crate::trace::{CitedPage, FedBack, Learned, Logged, ManagedAnswer, Moved, Retried, Role};

@@ -16,6 +16,7 @@ pub(super) use process::Process;
 pub(crate) use turnstile::Place;
 
 use super::setup::ExternalSetup;
+use super::spans;
 use super::start::{Starts, Unfit};
 use crate::platform::clock::Clock;
 use crate::trace::{TrialError, TrialErrorKind};
@@ -215,6 +216,7 @@ impl Agents {
             folder: &wanted.trial.opened.loaded.root,
             environment: environment::of(setup.services.base_urls(proxy.address()), wanted.doing)
                 .into_iter()
+                .chain(setup.spans.then(|| spans::variables(proxy.address())).into_iter().flatten())
                 .chain(setup.env.clone())
                 .collect(),
             serves: setup.http.is_some(),

@@ -1,0 +1,197 @@
+//! What one span says: by the GenAI conventions of OpenTelemetry (today's names and earlier ones), by OpenInference, or
+//! by OpenLLMetry.
+//!
+//! <https://github.com/open-telemetry/semantic-conventions-genai>,
+//! <https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md>
+
+use super::messages::{Said, flattened, messages, nested, plain, words_in};
+use super::{Attributes, Span, first, parsed, words};
+use serde_json::{Map, Value};
+
+/// What an agent did, by one span.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Deed {
+    /// It worked on a request of its user, or a part of it did.
+    Agent {
+        /// The user's words.
+        asked: Option<String>,
+        /// The agent's words.
+        answered: Option<String>,
+    },
+    /// Its model completed.
+    Completed(Completed),
+    /// A tool ran.
+    Ran(Ran),
+    /// It searched, or ranked what it found.
+    Found(Found),
+    /// It asked for vectors.
+    Vectors,
+}
+
+/// A completion of the model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Completed {
+    pub(crate) model: String,
+    /// `None` if contents are not captured.
+    pub(crate) input: Option<Vec<Said>>,
+    /// `None` if contents are not captured.
+    pub(crate) output: Option<Vec<Said>>,
+    pub(crate) finish: Option<String>,
+    pub(crate) input_tokens: Option<u64>,
+    pub(crate) cached_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+}
+
+/// A run of a tool.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Ran {
+    pub(crate) tool: String,
+    /// Id of the call.
+    pub(crate) id: Option<String>,
+    /// `None` if contents are not captured.
+    pub(crate) arguments: Option<Value>,
+    /// `None` if contents are not captured.
+    pub(crate) result: Option<Value>,
+}
+
+/// A search.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) query: Option<String>,
+    /// Name of what was searched.
+    pub(crate) base: Option<String>,
+    /// List of documents, each an object; `None` if contents are not captured.
+    pub(crate) documents: Option<Value>,
+}
+
+/// What a span says; `None` if it says nothing about an agent's work.
+pub(super) fn of(span: &Span) -> Option<Deed> {
+    let attributes = &span.attributes;
+    let kind = words(attributes, &["gen_ai.operation.name"])
+        .or_else(|| words(attributes, &["openinference.span.kind"]))
+        .or_else(|| words(attributes, &["traceloop.span.kind"]))
+        .or_else(|| words(attributes, &["llm.request.type"]))?;
+    Some(match kind.to_ascii_lowercase().as_str() {
+        "chat" | "text_completion" | "generate_content" | "call_llm" | "completion" | "llm" => {
+            Deed::Completed(completed(span))
+        }
+        "execute_tool" | "tool" => Deed::Ran(ran(span)),
+        "retrieval" | "retriever" | "reranker" | "search_memory" => Deed::Found(found(attributes)),
+        "embeddings" | "embedding" => Deed::Vectors,
+        "invoke_agent" | "invoke_workflow" | "agent" | "chain" | "workflow" => {
+            let of = |names: &[&str], user| first(attributes, names).and_then(|value| words_in(value, user));
+            Deed::Agent {
+                asked: of(&["gen_ai.input.messages", "input.value", "traceloop.entity.input"], true),
+                answered: of(
+                    &["gen_ai.output.messages", "gen_ai.output", "output.value", "traceloop.entity.output"],
+                    false,
+                ),
+            }
+        }
+        _ => return None,
+    })
+}
+
+fn completed(span: &Span) -> Completed {
+    let attributes = &span.attributes;
+    let number = |names: &[&str]| first(attributes, names).and_then(Value::as_u64);
+    let of = |names: &[&str], flat: &[&str]| {
+        let direct = first(attributes, names).map(messages);
+        direct.or_else(|| flattened(attributes, flat)).filter(|said| !said.is_empty())
+    };
+    let (asked, answered) = in_events(span);
+    let finish = first(attributes, &["gen_ai.response.finish_reasons", "gen_ai.completion.0.finish_reason"]);
+    Completed {
+        model: words(attributes, &["gen_ai.response.model", "gen_ai.request.model", "llm.model_name"])
+            .unwrap_or("unknown")
+            .to_owned(),
+        input: of(&["gen_ai.input.messages"], &["llm.input_messages", "gen_ai.prompt"])
+            .or(asked)
+            .or_else(|| of(&["input.value"], &[])),
+        output: of(&["gen_ai.output.messages", "gen_ai.output"], &["llm.output_messages", "gen_ai.completion"])
+            .or(answered)
+            .or_else(|| of(&["output.value"], &[])),
+        finish: finish.map(|value| plain(value.get(0).unwrap_or(value))),
+        input_tokens: number(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"]),
+        cached_tokens: number(&[
+            "gen_ai.usage.cache_read.input_tokens",
+            "gen_ai.usage.cache_read_input_tokens",
+            "llm.token_count.prompt_details.cache_read",
+        ]),
+        output_tokens: number(&[
+            "gen_ai.usage.output_tokens",
+            "gen_ai.usage.completion_tokens",
+            "llm.token_count.completion",
+        ]),
+    }
+}
+
+/// Messages in the events of a span, as earlier conventions have them: `gen_ai.user.message`, `gen_ai.choice`, …
+fn in_events(span: &Span) -> (Option<Vec<Said>>, Option<Vec<Said>>) {
+    let (mut asked, mut answered) = (Vec::new(), Vec::new());
+    for (name, attributes) in &span.events {
+        let whole = |names: &[&str]| first(attributes, names).map(messages).unwrap_or_default();
+        asked.extend(whole(&["gen_ai.input.messages", "gen_ai.prompt"]));
+        answered.extend(whole(&["gen_ai.output.messages", "gen_ai.completion"]));
+        let told = |role: &str| {
+            let mut message: Map<String, Value> =
+                attributes.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            if let Some(calls) = message.get_mut("tool_calls") {
+                *calls = parsed(calls);
+            }
+            message.insert("role".to_owned(), role.into());
+            messages(&Value::Object(message))
+        };
+        match name.strip_prefix("gen_ai.").and_then(|rest| rest.strip_suffix(".message")) {
+            Some(role @ ("system" | "user" | "assistant" | "tool")) => asked.extend(told(role)),
+            _ if name == "gen_ai.choice" => match attributes.get("message") {
+                Some(message) => answered.extend(messages(message)),
+                None => answered.extend(told("assistant")),
+            },
+            _ => {}
+        }
+    }
+    ((!asked.is_empty()).then_some(asked), (!answered.is_empty()).then_some(answered))
+}
+
+fn ran(span: &Span) -> Ran {
+    let attributes = &span.attributes;
+    let named = words(attributes, &["gen_ai.tool.name", "tool.name", "traceloop.entity.name"]);
+    let name = named.or_else(|| span.name.strip_prefix("execute_tool ")).unwrap_or(&span.name);
+    let id = words(attributes, &["gen_ai.tool.call.id", "tool_call.id", "tool.id"]);
+    let arguments = ["gen_ai.tool.call.arguments", "gen_ai.tool.args", "input.value", "tool.parameters"];
+    let result = ["gen_ai.tool.call.result", "gen_ai.output", "output.value", "traceloop.entity.output"];
+    let arguments = first(attributes, &arguments).or_else(|| first(attributes, &["traceloop.entity.input"]));
+    Ran {
+        tool: name.to_owned(),
+        id: id.map(str::to_owned),
+        arguments: arguments.map(parsed),
+        result: first(attributes, &result).map(parsed),
+    }
+}
+
+fn found(attributes: &Attributes) -> Found {
+    let query = ["gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "gen_ai.memory.query.text", "reranker.query"];
+    let query = first(attributes, &query).map(plain);
+    let documents = first(attributes, &["gen_ai.retrieval.documents", "gen_ai.memory.records"]).map(parsed);
+    let flat =
+        ["retrieval.documents", "reranker.output_documents"].into_iter().find_map(|name| nested(attributes, name));
+    let flat = flat.and_then(|list| {
+        let items = list.as_array()?.iter().map(|one| one.get("document").unwrap_or(one));
+        Some(items.map(with_metadata).collect())
+    });
+    Found {
+        query: query.or_else(|| first(attributes, &["input.value"]).and_then(|value| words_in(value, true))),
+        base: words(attributes, &["gen_ai.data_source.id", "gen_ai.memory.store.id"]).map(str::to_owned),
+        documents: documents.or(flat),
+    }
+}
+
+/// A document whose metadata may be JSON in a text.
+fn with_metadata(document: &Value) -> Value {
+    let mut document = document.clone();
+    if let Some(metadata) = document.get_mut("metadata") {
+        *metadata = parsed(metadata);
+    }
+    document
+}

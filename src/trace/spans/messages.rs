@@ -1,0 +1,232 @@
+//! Messages of a model's input and output, as instrumentations write them into attributes.
+//!
+//! Read are the `parts` of the GenAI conventions, the messages of OpenAI's chat, OpenInference's and OpenLLMetry's
+//! flattened attributes (`llm.input_messages.0.message.role`, `gen_ai.prompt.0.content`), and lists of calls.
+
+use super::{Attributes, parsed};
+use serde_json::{Map, Value};
+
+/// Parts of a flattened name that are read; names with more are not messages.
+const MOST_PARTS: usize = 16;
+/// Members of an agent's input or output that hold its words, if it is an object.
+const WORDS: [&str; 14] = [
+    "input",
+    "question",
+    "query",
+    "message",
+    "prompt",
+    "content",
+    "text",
+    "output",
+    "answer",
+    "response",
+    "result",
+    "kwargs",
+    "inputs",
+    "return_value",
+];
+
+/// One message.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Said {
+    /// `system`, `user`, `assistant`, `tool` or another word; empty if none is given.
+    pub(crate) role: String,
+    pub(crate) text: String,
+    pub(crate) calls: Vec<Call>,
+    /// For a result: the id of its call.
+    pub(crate) answers: Option<String>,
+}
+
+/// One call of a tool in a message.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Call {
+    /// Empty if none is given.
+    pub(crate) id: String,
+    pub(crate) tool: String,
+    /// As JSON, or as text if it is none.
+    pub(crate) arguments: Value,
+}
+
+impl Said {
+    pub(crate) fn is_user(&self) -> bool {
+        matches!(self.role.as_str(), "user" | "human")
+    }
+
+    pub(crate) fn is_agent(&self) -> bool {
+        matches!(self.role.as_str(), "assistant" | "ai" | "model" | "")
+    }
+}
+
+/// The messages in a value, which may be written as JSON in a text.
+pub(super) fn messages(value: &Value) -> Vec<Said> {
+    let mut said = Vec::new();
+    match (value, parsed(value)) {
+        // A text that is JSON, but no message.
+        (Value::String(text), read) if !holds_messages(&read) => {
+            said.push(Said { text: text.clone(), ..Said::default() });
+        }
+        (_, read) => collect(&read, &mut said),
+    }
+    said
+}
+
+/// Whether a value is a message, or a list that has one.
+fn holds_messages(value: &Value) -> bool {
+    const MEMBERS: [&str; 8] =
+        ["role", "content", "parts", "contents", "message", "messages", "tool_calls", "tool.name"];
+    match value {
+        Value::Array(items) => items.iter().any(|item| item.is_object() && holds_messages(item)),
+        Value::Object(object) => MEMBERS.iter().any(|name| object.contains_key(*name)),
+        _ => false,
+    }
+}
+
+/// The messages in flattened attributes that begin with one of these names.
+pub(super) fn flattened(attributes: &Attributes, names: &[&str]) -> Option<Vec<Said>> {
+    let said = messages(&names.iter().find_map(|name| nested(attributes, name))?);
+    (!said.is_empty()).then_some(said)
+}
+
+/// The value of flattened attributes: `NAME.0.a.b`.
+pub(super) fn nested(attributes: &Attributes, name: &str) -> Option<Value> {
+    let mut root = Map::new();
+    for (key, value) in attributes {
+        let Some(path) = key.strip_prefix(name).and_then(|rest| rest.strip_prefix('.')) else { continue };
+        let mut parts: Vec<&str> = path.split('.').take(MOST_PARTS + 1).collect();
+        let Some(last) = parts.pop().filter(|_| parts.len() < MOST_PARTS) else { continue };
+        let mut place = Some(&mut root);
+        for part in parts {
+            let Some(members) = place else { break };
+            place = members.entry(part).or_insert_with(|| Value::Object(Map::new())).as_object_mut();
+        }
+        if let Some(members) = place {
+            members.insert(last.to_owned(), value.clone());
+        }
+    }
+    (!root.is_empty()).then(|| listed(root))
+}
+
+/// Objects whose names are numbers become lists.
+fn listed(members: Map<String, Value>) -> Value {
+    let numbers: Option<Vec<u64>> = members.keys().map(|name| name.parse().ok()).collect();
+    let value = |one: Value| if let Value::Object(inner) = one { listed(inner) } else { one };
+    match numbers {
+        Some(numbers) => {
+            let mut items: Vec<(u64, Value)> =
+                numbers.into_iter().zip(members.into_iter().map(|(_, one)| one)).collect();
+            items.sort_by_key(|(number, _)| *number);
+            items.into_iter().map(|(_, one)| value(one)).collect()
+        }
+        None => Value::Object(members.into_iter().map(|(name, one)| (name, value(one))).collect()),
+    }
+}
+
+fn collect(value: &Value, said: &mut Vec<Said>) {
+    match value {
+        Value::Array(items) if items.iter().any(|item| item.get("tool.name").is_some()) => {
+            let calls = items.iter().filter_map(call).collect();
+            said.push(Said { role: "assistant".to_owned(), calls, ..Said::default() });
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, said)),
+        Value::Object(object) => {
+            if let Some(inner) = object.get("message").filter(|inner| inner.is_object()) {
+                return collect(inner, said);
+            }
+            match object.get("messages") {
+                Some(inner) => collect(inner, said),
+                None => message(object, said),
+            }
+        }
+        Value::Null => {}
+        other => said.push(Said { text: plain(other), ..Said::default() }),
+    }
+}
+
+fn message(object: &Map<String, Value>, said: &mut Vec<Said>) {
+    let text = |names: &[&str]| names.iter().find_map(|name| object.get(*name)?.as_str());
+    let role = text(&["role", "type"]).unwrap_or_default().to_ascii_lowercase();
+    let mut one = Said { role, ..Said::default() };
+    let mut results = Vec::new();
+    for name in ["content", "parts", "contents"] {
+        match object.get(name) {
+            Some(Value::Array(parts)) => parts.iter().for_each(|item| part(item, &mut one, &mut results)),
+            Some(Value::Null) | None => {}
+            Some(other) => add(&mut one.text, &plain(other)),
+        }
+    }
+    let calls = object.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
+    one.calls.extend(calls.filter_map(call));
+    one.calls.extend(object.get("function_call").and_then(call));
+    one.answers = text(&["tool_call_id", "id"]).filter(|_| one.role == "tool").map(str::to_owned);
+    // A message may hold nothing but results.
+    if results.is_empty() || !one.text.is_empty() || !one.calls.is_empty() {
+        said.push(one);
+    }
+    said.append(&mut results);
+}
+
+fn part(item: &Value, one: &mut Said, results: &mut Vec<Said>) {
+    let item = item.get("message_content").unwrap_or(item);
+    let text = |names: &[&str]| names.iter().find_map(|name| item.get(*name)?.as_str()).map(str::to_owned);
+    let kind = text(&["type"]).unwrap_or_else(|| "text".to_owned());
+    match kind.as_str() {
+        "text" | "input_text" | "output_text" => {
+            let words = item.as_str().map(str::to_owned).or_else(|| text(&["content", "text"]));
+            add(&mut one.text, &words.unwrap_or_default());
+        }
+        "tool_call" | "tool_use" => one.calls.extend(call(item)),
+        "tool_call_response" | "tool_result" => {
+            let result = ["response", "result", "content"].into_iter().find_map(|name| item.get(name));
+            let answers = text(&["id", "tool_call_id", "tool_use_id"]);
+            let text = result.map(plain).unwrap_or_default();
+            results.push(Said { role: "tool".to_owned(), text, answers, ..Said::default() });
+        }
+        _ => {}
+    }
+}
+
+fn call(item: &Value) -> Option<Call> {
+    let item = item.get("tool_call").unwrap_or(item);
+    let function = item.get("function").unwrap_or(item);
+    let tool = ["name", "tool.name"].into_iter().find_map(|name| function.get(name)?.as_str())?.to_owned();
+    let given = ["arguments", "args", "input", "tool.args"].into_iter().find_map(|name| function.get(name));
+    let arguments = match given {
+        None | Some(Value::Null) => Value::Object(Map::new()),
+        Some(Value::String(empty)) if empty.trim().is_empty() => Value::Object(Map::new()),
+        Some(other) => parsed(other),
+    };
+    let id = item.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Some(Call { id, tool, arguments })
+}
+
+fn add(text: &mut String, more: &str) {
+    if !text.is_empty() && !more.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(more);
+}
+
+/// A value as words: a text as it is, anything else as JSON.
+pub(super) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The words of a user (or of the agent) in an agent's input (or output): the last message of theirs; else a text, or
+/// the one member of an object that is known to hold words; else the JSON as it is.
+pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
+    let read = parsed(value);
+    let theirs = |said: &&Said| if user { said.is_user() } else { said.is_agent() && said.calls.is_empty() };
+    if holds_messages(&read)
+        && let Some(last) = messages(&read).iter().rfind(theirs)
+    {
+        return Some(last.text.clone());
+    }
+    if let Value::Object(members) = &read {
+        let known = WORDS.into_iter().find_map(|name| members.get(name));
+        if let Some(inner) = known.filter(|inner| !inner.is_null()) {
+            return words_in(inner, user);
+        }
+    }
+    let words = if read.is_string() { plain(&read) } else { plain(value) };
+    (!words.is_empty() && words != "null").then_some(words)
+}

@@ -1,0 +1,274 @@
+//! The spans of one trace id in order, each with what it says and with the span that it happened within.
+
+use super::meaning::{self, Completed, Deed, Found, Ran};
+use super::{Span, parsed};
+use crate::trace::Logged;
+use crate::trace::text::{plural, quote};
+use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Ancestors of a span that are looked at.
+const MOST_ANCESTORS: usize = 1_000;
+/// Characters of one line about a deed.
+const LONGEST_LINE: usize = 1_000;
+/// Attribute of a span event that holds an entry of the trajectory log as JSON.
+const LOGGED: &str = "ragcheck.logged";
+
+/// What an agent did in one trace.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Story {
+    /// The trace id.
+    pub(crate) trace: String,
+    /// Its deeds, by the time at which they began.
+    pub(crate) dones: Vec<Done>,
+    /// Entries of its trajectory log, with the time of the span that has them.
+    pub(crate) logged: Vec<(u64, Logged)>,
+    /// What is odd about the spans.
+    pub(crate) notes: Vec<String>,
+    /// Number of spans of other work, which are not read.
+    pub(crate) others: usize,
+    /// Attributes of all spans that say which task, trial and grade the trace belongs to.
+    pub(crate) task: Option<String>,
+    pub(crate) reward: Option<f64>,
+}
+
+/// One deed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Done {
+    pub(crate) deed: Deed,
+    /// The deed that it happened within, by index.
+    pub(crate) within: Option<usize>,
+    /// Id of the outermost span around it.
+    pub(crate) root: String,
+    /// When it began, in nanoseconds since 1970.
+    pub(crate) at_ns: u64,
+    /// Duration, in microseconds.
+    pub(crate) took_us: u64,
+    /// Message of its error.
+    pub(crate) failed: Option<String>,
+    /// Whether another instrumentation reported the same deed, around this span: it counts once.
+    pub(crate) is_repeated: bool,
+}
+
+/// The stories in some spans, by the first span of each trace id. `outside` are ids of spans that others report.
+pub(crate) fn stories(spans: Vec<Span>, outside: &[String]) -> Vec<Story> {
+    let mut by_trace: Vec<Vec<Span>> = Vec::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    for span in spans {
+        let place = *known.entry(span.trace.clone()).or_insert(by_trace.len());
+        if place == by_trace.len() {
+            by_trace.push(Vec::new());
+        }
+        by_trace[place].push(span);
+    }
+    by_trace.into_iter().map(|spans| Story::of(spans, outside)).collect()
+}
+
+impl Story {
+    fn of(spans: Vec<Span>, outside: &[String]) -> Self {
+        let mut story =
+            Self { trace: spans.first().map(|span| span.trace.clone()).unwrap_or_default(), ..Self::default() };
+        let mut spans = story.distinct(spans);
+        spans.sort_by_key(|span| (span.start_ns, Reverse(span.end_ns)));
+        let deeds: Vec<Option<Deed>> = spans.iter().map(meaning::of).collect();
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        for (place, span) in spans.iter().enumerate() {
+            places.entry(&span.id).or_insert(place);
+        }
+        let (mut orphans, mut circles) = (0, 0);
+        let mut numbers: Vec<Option<usize>> = vec![None; spans.len()];
+        let mut enclosing: Vec<Option<usize>> = Vec::new();
+        for (place, span) in spans.iter().enumerate() {
+            let (mut root, mut around, mut seen) = (place, None, BTreeSet::from([place]));
+            while let Some(parent) = &spans[root].parent {
+                let Some(next) = places.get(parent.as_str()).copied() else {
+                    orphans += usize::from(root == place && !outside.contains(parent));
+                    break;
+                };
+                if !seen.insert(next) || seen.len() > MOST_ANCESTORS {
+                    circles += 1;
+                    break;
+                }
+                root = next;
+                if around.is_none() && deeds[next].is_some() {
+                    around = Some(next);
+                }
+            }
+            story.logged(span);
+            story.about(span);
+            let Some(deed) = &deeds[place] else { continue };
+            numbers[place] = Some(story.dones.len());
+            enclosing.push(around);
+            story.dones.push(Done {
+                deed: deed.clone(),
+                within: None,
+                root: spans[root].id.clone(),
+                at_ns: span.start_ns,
+                took_us: span.end_ns.saturating_sub(span.start_ns) / 1_000,
+                failed: span.failed.clone().or_else(|| exception(span)),
+                is_repeated: false,
+            });
+        }
+        for (done, around) in story.dones.iter_mut().zip(enclosing) {
+            done.within = around.and_then(|place| numbers[place]);
+        }
+        story.fold();
+        story.others = deeds.iter().filter(|deed| deed.is_none()).count();
+        let clocks = spans.iter().filter(|span| span.start_ns == 0 || span.end_ns < span.start_ns).count();
+        let dropped: u64 = spans.iter().map(|span| span.dropped).sum();
+        for (count, what) in [
+            (orphans, "whose parent did not come"),
+            (circles, "in a circle of parents"),
+            (clocks, "with an impossible time"),
+        ] {
+            if count > 0 {
+                story.notes.push(format!("{} {what}", plural(count, "span")));
+            }
+        }
+        if dropped > 0 {
+            story.notes.push(format!("the exporter dropped {dropped} attributes"));
+        }
+        story
+    }
+
+    /// The spans without exact copies, which exporters send again.
+    fn distinct(&mut self, spans: Vec<Span>) -> Vec<Span> {
+        let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut kept: Vec<Span> = Vec::with_capacity(spans.len());
+        let (mut copies, mut others) = (0, 0);
+        for span in spans {
+            let same = known.entry(span.id.clone()).or_default();
+            if same.iter().any(|place| kept[*place] == span) {
+                copies += 1;
+                continue;
+            }
+            others += usize::from(!same.is_empty());
+            same.push(kept.len());
+            kept.push(span);
+        }
+        for (count, what) in [(copies, "sent twice, counted once"), (others, "with the id of another span")] {
+            if count > 0 {
+                self.notes.push(format!("{} {what}", plural(count, "span")));
+            }
+        }
+        kept
+    }
+
+    /// Entries of the trajectory log in the events of a span.
+    fn logged(&mut self, span: &Span) {
+        let entries = span.events.iter().filter_map(|(_, attributes)| attributes.get(LOGGED));
+        for entry in entries.chain(span.attributes.get(LOGGED)) {
+            match serde_json::from_value(parsed(entry)) {
+                Ok(entry) => self.logged.push((span.start_ns, entry)),
+                Err(why) => self.notes.push(format!("an entry `{LOGGED}` cannot be read: {why}")),
+            }
+        }
+    }
+
+    fn about(&mut self, span: &Span) {
+        let task = span.attributes.get("ragcheck.task_id").map(super::messages::plain);
+        self.task = self.task.take().or(task);
+        self.reward = self.reward.or_else(|| span.attributes.get("ragcheck.reward")?.as_f64());
+    }
+
+    /// Marks deeds that two instrumentations report, one around the other; the outer one gets what only the inner says.
+    fn fold(&mut self) {
+        for place in 0..self.dones.len() {
+            let deed = self.dones[place].deed.clone();
+            let same = self.around(place).find(|outer| match (&self.dones[*outer].deed, &deed) {
+                (Deed::Completed(_), Deed::Completed(_)) | (Deed::Found(_), Deed::Found(_)) => true,
+                (Deed::Ran(outer), Deed::Ran(inner)) => {
+                    outer.tool == inner.tool && (outer.id == inner.id || outer.id.is_none() || inner.id.is_none())
+                }
+                _ => false,
+            });
+            let Some(outer) = same else { continue };
+            self.dones[place].is_repeated = true;
+            match (&mut self.dones[outer].deed, deed) {
+                (Deed::Completed(outer), Deed::Completed(inner)) => complete(outer, inner),
+                (Deed::Found(outer), Deed::Found(inner)) => {
+                    *outer = Found {
+                        query: outer.query.take().or(inner.query),
+                        base: outer.base.take().or(inner.base),
+                        documents: outer.documents.take().or(inner.documents),
+                    }
+                }
+                (Deed::Ran(outer), Deed::Ran(inner)) => {
+                    *outer = Ran {
+                        tool: inner.tool,
+                        id: outer.id.take().or(inner.id),
+                        arguments: outer.arguments.take().or(inner.arguments),
+                        result: outer.result.take().or(inner.result),
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Deeds in the order in which they began; those that overlap in time come in the order of what they say.
+    pub(crate) fn in_order(&self, deeds: Vec<usize>) -> Vec<usize> {
+        let mut ordered: Vec<usize> = Vec::with_capacity(deeds.len());
+        let (mut first, mut end) = (0, 0);
+        for place in deeds {
+            let done = &self.dones[place];
+            if done.at_ns >= end {
+                ordered[first..].sort_by_cached_key(|place| format!("{:?}", self.dones[*place].deed));
+                first = ordered.len();
+            }
+            end = end.max(done.at_ns.saturating_add(done.took_us.saturating_mul(1_000)));
+            ordered.push(place);
+        }
+        ordered[first..].sort_by_cached_key(|place| format!("{:?}", self.dones[*place].deed));
+        ordered
+    }
+
+    /// What was done, a line each, without ids and times.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let told = |place: &usize| {
+            let done = &self.dones[*place];
+            !done.is_repeated && matches!(done.deed, Deed::Completed(_) | Deed::Ran(_) | Deed::Found(_))
+        };
+        let json = |value: &Option<Value>| value.as_ref().map_or_else(|| "?".to_owned(), Value::to_string);
+        let line = |place: usize| {
+            let done = &self.dones[place];
+            let line = match &done.deed {
+                Deed::Ran(ran) => format!("tool {} {} -> {}", ran.tool, json(&ran.arguments), json(&ran.result)),
+                Deed::Found(found) => {
+                    format!("search {:?} -> {}", found.query.as_deref().unwrap_or("?"), json(&found.documents))
+                }
+                _ => "completion".to_owned(),
+            };
+            let failed = done.failed.as_ref().map_or_else(String::new, |why| format!(" FAILED: {why}"));
+            quote(&format!("{line}{failed}"), LONGEST_LINE)
+        };
+        self.in_order((0..self.dones.len()).filter(told).collect()).into_iter().map(line).collect()
+    }
+
+    /// The deeds around one, from the inside.
+    pub(crate) fn around(&self, place: usize) -> impl Iterator<Item = usize> {
+        // A circle of parents would go on for ever.
+        std::iter::successors(self.dones[place].within, |outer| self.dones[*outer].within).take(MOST_ANCESTORS)
+    }
+}
+
+fn complete(outer: &mut Completed, inner: Completed) {
+    *outer = Completed {
+        model: std::mem::take(&mut outer.model),
+        input: outer.input.take().or(inner.input),
+        output: outer.output.take().or(inner.output),
+        finish: outer.finish.take().or(inner.finish),
+        input_tokens: outer.input_tokens.or(inner.input_tokens),
+        cached_tokens: outer.cached_tokens.or(inner.cached_tokens),
+        output_tokens: outer.output_tokens.or(inner.output_tokens),
+    };
+}
+
+/// The message of an exception that ended a span, if its status does not say it.
+fn exception(span: &Span) -> Option<String> {
+    let kind = span.attributes.get("error.type")?.as_str()?.to_owned();
+    let told = span.events.iter().rev().find(|(name, _)| name == "exception");
+    let words = told.and_then(|(_, attributes)| Some(attributes.get("exception.message")?.as_str()?.to_owned()));
+    Some(words.unwrap_or(kind))
+}

@@ -1,0 +1,122 @@
+//! The turns in a story.
+//!
+//! The outermost agents below one root are one turn: its query is what the first was asked, its answer what the last
+//! said. Without a span of an agent, a completion begins a turn if a user's message follows the last answer in its
+//! input; the turn's answer is then the last text of the model.
+
+use super::meaning::Deed;
+use super::messages::Said;
+use super::story::Story;
+
+/// One turn, as far as spans tell.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct SpanTurn {
+    /// The user's words; `None` if contents are not captured.
+    pub(crate) query: Option<String>,
+    /// The agent's words; `None` if there are none or contents are not captured.
+    pub(crate) answer: Option<String>,
+    /// Message of the error in which it ended.
+    pub(crate) failed: Option<String>,
+    /// When it began, in nanoseconds since 1970.
+    pub(crate) at_ns: u64,
+    /// Duration, in microseconds.
+    pub(crate) took_us: u64,
+    /// What was done in it: indexes into [`Story::dones`], in order.
+    pub(crate) dones: Vec<usize>,
+    /// Root of its spans.
+    root: String,
+}
+
+/// The turns of a story, in order.
+pub(crate) fn turns(story: &Story) -> Vec<SpanTurn> {
+    let is_agent = |place: &usize| matches!(story.dones[*place].deed, Deed::Agent { .. });
+    let outer = |place: usize| story.around(place).filter(is_agent).last();
+    let mut turns: Vec<SpanTurn> = Vec::new();
+    for (place, done) in story.dones.iter().enumerate() {
+        let Deed::Agent { asked, answered } = &done.deed else { continue };
+        if outer(place).is_some() {
+            continue;
+        }
+        let known = turns.iter().position(|turn| turn.root == done.root);
+        let turn = known.unwrap_or_else(|| {
+            turns.push(SpanTurn { root: done.root.clone(), at_ns: done.at_ns, ..SpanTurn::default() });
+            turns.len() - 1
+        });
+        let turn = &mut turns[turn];
+        turn.query = turn.query.take().or_else(|| asked.clone());
+        turn.answer = answered.clone().or(turn.answer.take());
+        turn.failed.clone_from(&done.failed);
+        turn.took_us = turn.took_us.max(done.at_ns.saturating_sub(turn.at_ns) / 1_000 + done.took_us);
+    }
+    let by_agents = !turns.is_empty();
+    for (place, done) in story.dones.iter().enumerate() {
+        if is_agent(&place) || done.is_repeated {
+            continue;
+        }
+        let turn = if by_agents {
+            let same = turns.iter().position(|turn| turn.root == done.root);
+            same.or_else(|| turns.iter().rposition(|turn| turn.at_ns <= done.at_ns)).unwrap_or_default()
+        } else {
+            if turns.last().is_none_or(|turn| is_asked_again(story, turn, place)) {
+                turns.push(SpanTurn { at_ns: done.at_ns, ..SpanTurn::default() });
+            }
+            turns.len() - 1
+        };
+        turns[turn].dones.push(place);
+        if !by_agents {
+            let turn = &mut turns[turn];
+            turn.took_us = turn.took_us.max(done.at_ns.saturating_sub(turn.at_ns) / 1_000 + done.took_us);
+        }
+    }
+    for turn in &mut turns {
+        by_completions(story, turn);
+    }
+    turns
+}
+
+/// Whether a completion belongs to another turn: the user's last message in its input follows the turn's answer.
+fn is_asked_again(story: &Story, turn: &SpanTurn, place: usize) -> bool {
+    let Deed::Completed(next) = &story.dones[place].deed else { return false };
+    let said = turn.dones.iter().rev().find_map(|place| match &story.dones[*place].deed {
+        Deed::Completed(last) => last.output.as_ref()?.iter().rfind(|said| said.is_agent() && said.calls.is_empty()),
+        _ => None,
+    });
+    let (Some(said), Some(input)) = (said, &next.input) else { return false };
+    let answered = input.iter().rposition(|one| one.is_agent() && one.text == said.text);
+    let asked = input.iter().rposition(Said::is_user);
+    answered.zip(asked).is_some_and(|(answered, asked)| asked > answered)
+}
+
+/// Adds the query and the answer that only the model's messages show.
+fn by_completions(story: &Story, turn: &mut SpanTurn) {
+    let own = turn.dones.iter().filter(|place| {
+        !story.around(**place).any(|outer| matches!(story.dones[outer].deed, Deed::Found(_) | Deed::Ran(_)))
+    });
+    let completed: Vec<_> = own
+        .filter_map(|place| match &story.dones[*place] {
+            done if done.is_repeated => None,
+            done => {
+                if let Deed::Completed(completed) = &done.deed {
+                    Some((done, completed))
+                } else {
+                    None
+                }
+            }
+        })
+        .collect();
+    if turn.query.is_none() {
+        let asked = completed.iter().find_map(|(_, one)| one.input.as_ref()?.iter().rfind(|said| said.is_user()));
+        // One text without a role is a prompt.
+        let prompt =
+            || completed.first().and_then(|(_, one)| one.input.as_ref()?.first().filter(|said| said.role.is_empty()));
+        turn.query = asked.or_else(prompt).map(|said| said.text.clone());
+    }
+    let Some((last, completion)) = completed.last() else { return };
+    if turn.answer.is_none() {
+        let said = completion.output.iter().flatten().rfind(|said| said.is_agent() && said.calls.is_empty());
+        turn.answer = said.map(|said| said.text.clone()).filter(|text| !text.trim().is_empty());
+    }
+    if turn.answer.is_none() {
+        turn.failed = turn.failed.take().or_else(|| last.failed.clone());
+    }
+}

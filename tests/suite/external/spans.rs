@@ -1,0 +1,101 @@
+//! Agents that send spans while a trial runs: what traffic does not show is measured, recorded and replayed.
+
+use super::started::run;
+use super::{Stage, events};
+use serde_json::Value;
+use std::path::Path;
+
+/// The shipped project with a scenario for the program, and that variables and lines of its target.
+fn stage(python: &str, program: &str, env: &str, target: &str) -> Stage {
+    let stage = Stage::set();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/external").join(program);
+    let scenario = format!(
+        "scenario: agent\nflow: external\nmodel: {{provider: simulator, name: greenhouse-1}}\ntarget:\n  command: \
+         ['{python}', '{}']\n  env: {{{env}}}\n  http: http://127.0.0.1:{{{{port}}}}/chat\n{target}roles: {{knowledge: \
+         search_docs, index: remember}}\ncases:\n  - case: warranty\n    ask: How long does the warranty of the Canopy \
+         last?\n    expect: {{calls: [{{exact: [search_docs, remember]}}]}}\n",
+        program.display()
+    );
+    stage.project.write("agent.yaml", &scenario);
+    stage
+}
+
+const LANE: &str = "fixtures/cassettes/agent/warranty/external.base.1.yaml";
+const SPANS: &str = "  spans: true\n";
+
+/// Asserts that the only trace has the search with its passage and the index write, in the order of the agent.
+fn shows_all(traces: &[Value]) {
+    let calls = events(&traces[0], "tool_called");
+    let tools: Vec<&Value> = calls.iter().map(|call| &call["tool"]).collect();
+    assert_eq!(tools, ["search_docs", "remember"], "{calls:?}");
+    assert_eq!(calls[0].pointer("/outcome/ok/search/hits/0/id"), Some(&Value::from("warranty#1")), "{}", calls[0]);
+    assert_eq!(calls[1].pointer("/outcome/ok/indexed/keywords/0"), Some(&Value::from("warranty")), "{}", calls[1]);
+    let all = traces[0]["events"].as_array().expect("events");
+    let place = |kind: &str| all.iter().position(|event| event["what"].get(kind).is_some()).expect(kind);
+    assert!(place("tool_called") < place("model_called"), "the search came before the model");
+}
+
+#[test]
+#[ignore = "needs python3, its standard library alone"]
+fn needs_a_bare_interpreter_spans_show_what_traffic_does_not_and_are_recorded() {
+    let before = stage("python3", "spans_agent.py", "SPANS: off", "");
+    let outcome = run(&before, &["--mode", "live"]);
+    outcome.expect_code(3);
+    assert!(outcome.stdout.contains("the agent offered no tool"), "{}", outcome.stdout);
+    assert!(events(&before.project.traces()[0], "tool_called").is_empty());
+
+    let mut stage = stage("python3", "spans_agent.py", "SPANS: 'on'", SPANS);
+    let recorded = run(&stage, &["--mode", "record"]);
+    assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+    let traces = stage.project.traces();
+    shows_all(&traces);
+    assert!(traces[0]["notes"].as_array().is_none_or(Vec::is_empty), "{}", traces[0]["notes"]);
+    let lane = stage.project.read(LANE);
+    assert!(lane.contains("spans:") && lane.contains("tool search_docs"), "{lane}");
+    stage.simulator = None;
+    let replayed = run(&stage, &[]);
+    assert!(replayed.stdout.contains("1 trial: 1 PASS"), "{}{}", replayed.stdout, replayed.stderr);
+    assert_eq!(stage.project.traces(), traces, "a replay of the same agent has the same bytes");
+    // Today's spans are judged, and what differs is told.
+    stage.project.edit("agent.yaml", "SPANS: 'on'", "SPANS: 'on', SHELF: 'moved#7'");
+    run(&stage, &[]);
+    let traces = stage.project.traces();
+    let found = events(&traces[0], "tool_called")[0].to_string();
+    assert!(found.contains("moved#7"), "{found}");
+    let notes = traces[0]["notes"].to_string();
+    assert!(notes.contains("its spans differ from the recorded ones") && notes.contains("moved#7"), "{notes}");
+}
+
+#[test]
+#[ignore = "needs python3, its standard library alone"]
+fn needs_a_bare_interpreter_without_spans_of_the_trial_calls_are_not_measured() {
+    for (how, words) in [("'off'", "no spans came within 10 s after 1 turn"), ("alone", "spans of other traces came")] {
+        let stage = stage("python3", "spans_agent.py", &format!("SPANS: {how}"), SPANS);
+        let outcome = run(&stage, &["--mode", "live"]);
+        outcome.expect_code(3);
+        let trace = &stage.project.traces()[0];
+        assert!(trace["notes"].to_string().contains(words), "{how}: {}", trace["notes"]);
+        assert!(events(trace, "tool_called").is_empty(), "a span of another trace belongs to no trial");
+        assert!(outcome.stdout.contains("turns[].calls"), "{}", outcome.stdout);
+    }
+}
+
+#[test]
+#[ignore = "needs an interpreter with opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http: RAGCHECK_AGENTS_PYTHON"]
+fn needs_sdks_the_sdk_of_opentelemetry_exports_by_the_variables_that_are_set() {
+    let python = std::env::var("RAGCHECK_AGENTS_PYTHON").expect("RAGCHECK_AGENTS_PYTHON names an interpreter");
+    let stage = stage(&python, "sdks/otel_spans.py", "SPANS: 'on'", SPANS);
+    let outcome = run(&stage, &["--mode", "live"]);
+    assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}{}", outcome.stdout, outcome.stderr);
+    shows_all(&stage.project.traces());
+}
+
+#[test]
+fn spans_of_an_agent_without_http_are_a_mistake_because_they_belong_to_no_trial() {
+    let stage = stage("python3", "spans_agent.py", "SPANS: 'on'", SPANS);
+    stage.project.edit("agent.yaml", "  http: http://127.0.0.1:{{port}}/chat\n", "");
+    let checked = stage.project.run(&["check", "agent.yaml"]);
+    checked.expect_code(2);
+    let said = format!("{}{}", checked.stdout, checked.stderr);
+    assert!(said.contains("gets no `traceparent`"), "{said}");
+}

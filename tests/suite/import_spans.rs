@@ -1,0 +1,126 @@
+//! Traces of OpenTelemetry as conversations: the verdicts of the same conversations as messages, and what is missing.
+
+use super::project::{Outcome, Project};
+use serde_json::{Value, json};
+
+fn span(trace: usize, id: u64, parent: u64, attributes: &Value) -> Value {
+    let of = |value: &Value| match value {
+        Value::Number(number) if number.is_f64() => json!({"doubleValue": number}),
+        Value::Number(number) => json!({"intValue": number.to_string()}),
+        other => json!({"stringValue": other.as_str().map_or_else(|| other.to_string(), str::to_owned)}),
+    };
+    let pairs: Vec<Value> = attributes
+        .as_object()
+        .expect("attributes")
+        .iter()
+        .map(|(key, value)| json!({"key": key, "value": of(value)}))
+        .collect();
+    let parent = if parent == 0 { String::new() } else { format!("{parent:016x}") };
+    json!({"traceId": format!("{:032x}", trace + 1), "spanId": format!("{id:016x}"), "parentSpanId": parent, "name": "s",
+        "startTimeUnixNano": (1_700_000_000_000_000_000 + id * 1_000_000_000).to_string(),
+        "endTimeUnixNano": (1_700_000_000_500_000_000 + id * 1_000_000_000).to_string(), "attributes": pairs})
+}
+
+fn export(spans: &[Value]) -> String {
+    json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).to_string()
+}
+
+fn import(project: &Project, format: &str, text: &str, more: &[&str]) -> Outcome {
+    project.write("log.json", text);
+    project.run(&[&["score", "--import", format, "log.json"][..], more].concat())
+}
+
+/// Verdicts by case.
+fn verdicts(project: &Project) -> Vec<(String, String)> {
+    let run = project.latest("run.json");
+    let trials = run["trials"].as_array().expect("trials").iter();
+    trials.map(|trial| (trial["case"].to_string(), trial["verdict"].to_string())).collect()
+}
+
+/// A conversation with two calls, as messages and as the spans of an instrumented agent.
+fn labelled(number: usize) -> (Value, Vec<Value>) {
+    let reward = [1.0, 0.0, 0.5][number % 3];
+    let task = format!("task-{number}");
+    let question = format!("Question {number}?");
+    let call = json!({"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{\"q\":\"x\"}"}});
+    let asked = json!([{"role": "user", "content": question}]);
+    let mut messages = asked.as_array().expect("messages").clone();
+    messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+    messages.push(json!({"role": "tool", "tool_call_id": "c1", "content": "{\"hits\":[]}"}));
+    let shown = Value::Array(messages.clone());
+    messages.push(json!({"role": "assistant", "content": "So it is."}));
+    let about = json!({"gen_ai.operation.name": "invoke_agent", "ragcheck.task_id": task, "ragcheck.reward": reward});
+    let chat = |input: &Value, output: Value| {
+        json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.input.messages": input,
+            "gen_ai.output.messages": [output], "gen_ai.usage.input_tokens": 7})
+    };
+    let said = json!({"role": "assistant", "content": "So it is."});
+    let spans = vec![
+        span(number, 1, 0, &about),
+        span(number, 2, 1, &chat(&asked, json!({"role": "assistant", "tool_calls": [call]}))),
+        span(
+            number,
+            3,
+            1,
+            &json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find",
+            "gen_ai.tool.call.id": "c1", "gen_ai.tool.call.arguments": "{\"q\":\"x\"}", "gen_ai.tool.call.result": "{\"hits\":[]}"}),
+        ),
+        span(number, 4, 1, &chat(&shown, said)),
+    ];
+    (json!({"task_id": task, "reward": reward, "messages": messages}), spans)
+}
+
+#[test]
+fn labelled_conversations_have_the_same_verdicts_as_spans_and_as_messages() {
+    let (messages, spans): (Vec<Value>, Vec<Vec<Value>>) = (0..9).map(labelled).unzip();
+    let project = Project::starter();
+    import(&project, "messages", &Value::Array(messages).to_string(), &[]);
+    let expected = verdicts(&project);
+    assert!(expected.iter().any(|(_, verdict)| verdict.contains("PASS")), "{expected:?}");
+    assert!(expected.iter().any(|(_, verdict)| verdict.contains("FAIL")), "{expected:?}");
+    let outcome = import(&project, "otlp", &export(&spans.concat()), &[]);
+    assert_eq!(verdicts(&project), expected);
+    assert!(outcome.stderr.trim_end().ends_with("9 traces: 9 complete"), "{}", outcome.stderr);
+    let trace = &project.traces()[0];
+    let calls: Vec<&Value> = trace["events"]
+        .as_array()
+        .expect("events")
+        .iter()
+        .filter_map(|event| event["what"].get("tool_called"))
+        .collect();
+    assert_eq!(calls.len(), 1, "a call and its run are one");
+    assert_eq!((&calls[0]["id"], &calls[0]["outcome"]), (&json!("c1"), &json!({"ok": {"other": {"hits": []}}})));
+    // The same spans with retrieved documents show what a search found.
+    let document = json!({"openinference.span.kind": "RETRIEVER", "input.value": "x",
+        "retrieval.documents.0.document.id": "a#1", "retrieval.documents.0.document.content": "So it is."});
+    let more = [spans[0].clone(), vec![span(0, 5, 3, &document)]].concat();
+    import(&project, "otlp", &export(&more), &[]);
+    let calls = project.traces()[0].to_string();
+    assert!(calls.contains(r#""id":"a#1""#) && calls.contains(r#""excerpt":"So it is.""#), "{calls}");
+}
+
+#[test]
+fn the_last_line_says_how_many_traces_are_complete_without_contents_or_broken_and_why() {
+    let mut spans = labelled(0).1;
+    let chat = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 7});
+    spans.push(span(1, 1, 0, &chat));
+    spans.push(span(2, 1, 0, &json!({"gen_ai.operation.name": "chat", "gen_ai.output.messages": "So."})));
+    spans.push(span(3, 1, 0, &json!({"http.method": "GET"})));
+    let mut wrong = span(4, 1, 0, &chat);
+    wrong["traceId"] = json!("x");
+    spans.push(wrong);
+    let project = Project::starter();
+    let outcome = import(&project, "otlp", &export(&spans), &[]);
+    let last = "4 traces: 1 complete, 1 without contents (score only), 1 broken: no span says what turn 1 was asked, 1 of \
+                other work, left out, 1 part of the file not read: the span `s`: its trace id is \"x\"";
+    assert!(outcome.stderr.trim_end().ends_with(last), "{}", outcome.stderr);
+    outcome.expect_code(3);
+    let run = project.latest("run.json").to_string();
+    assert!(run.contains("turns[].answer"), "what has no contents names the member that is missing: {run}");
+    let nothing = import(&project, "otlp", &export(&[span(3, 1, 0, &json!({"http.method": "GET"}))]), &[]);
+    nothing.expect_code(2);
+    assert!(nothing.stderr.contains("no span says what an agent did"), "{}", nothing.stderr);
+    import(&project, "otlp", "nothing", &[]).expect_code(2);
+    let unknown = import(&project, "otel", "{}", &[]);
+    assert!(unknown.stderr.contains("write `--import messages FILE` or `--import otlp FILE`"), "{}", unknown.stderr);
+}
