@@ -355,7 +355,9 @@ impl Session<'_> {
                 return Err(Trouble::Miss(miss));
             }
         }
-        entries.iter_mut().for_each(|entry| probe::read_back(entry, &held));
+        for entry in &mut entries {
+            probe::read_back(entry, &held);
+        }
         Ok(())
     }
 

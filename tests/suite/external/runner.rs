@@ -38,7 +38,6 @@ const KEY: &str = "sk-runner-4711-secret";
 /// Runs as a test runner when `ragcheck exec` starts it; as a test it has nothing to do.
 #[test]
 #[ignore = "is a test runner, which other tests start"]
-#[expect(clippy::print_stdout, reason = "what a runner prints is seen")]
 fn runs_as_a_test_runner() {
     let Ok(steps) = std::env::var(STEPS) else { return };
     let steps: Vec<Value> = serde_json::from_str(&steps).expect("steps");
