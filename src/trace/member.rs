@@ -51,6 +51,7 @@ members! {
     Feedback = "turns[].feedback", "which messages to the model are the agent's own feedback";
     Retries = "turns[].retries", "which calls were retries";
     Moves = "turns[].moves", "which states an agent went through";
+    Machine = "machine", "which moves an agent's state machine declares";
     Log = "turns[].log", "what an agent logs of its steps";
     Sequence = "turns[].sequence", "when the agent wrote feedback and log entries";
     Answers = "turns[].answer", "how turns ended";
