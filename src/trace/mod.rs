@@ -39,7 +39,7 @@ pub use event::*;
 pub use folder::*;
 pub(crate) use grade::*;
 pub(crate) use managed::*;
-pub(crate) use member::Member;
+pub use member::Member;
 pub(crate) use own_files::{EARLIER, claim, set_aside};
 pub(crate) use passages::{NamedPassage, PASSAGES, PassageText, PassageWriter, Passages, PassagesError, Searched};
 pub(crate) use result::*;

@@ -4,6 +4,7 @@ use super::labelled_traces::evaluation;
 use super::project::{Outcome, Project};
 use ragcheck::internals::metric::members;
 use ragcheck::internals::suite::import::Format;
+use ragcheck::internals::trace::Member;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -279,8 +280,7 @@ fn a_metric_without_a_member_that_it_needs_is_not_measured_and_names_it_and_no_o
         found.into_iter().map(|row| (row["id"].as_str().expect("an id").to_owned(), row)).collect::<BTreeMap<_, _>>()
     };
     let (mut hidden, mut wrong) = (BTreeSet::new(), Vec::new());
-    let paths: BTreeSet<&str> = needs.iter().flat_map(|(_, needs)| needs.iter().map(|one| one.path())).collect();
-    for path in paths {
+    for path in Member::ALL.iter().map(|member| member.path()) {
         let gone: Vec<&str> = [path].into_iter().chain(with(path).iter().copied()).collect();
         // Only traces that have it lose it: one without a call has no outcome of a call to lose.
         let lost = complete.iter().map(|trace| (trace, without(trace, &gone))).filter(|(trace, bare)| *trace != bare);
