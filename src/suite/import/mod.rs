@@ -161,7 +161,6 @@ pub enum ImportError {
 ///
 /// # Errors
 /// If the file as a whole cannot be used; see [`ImportError`].
-#[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
 pub fn messages(name: &str, text: &[u8], criteria: Option<Criteria>) -> Result<Imported, ImportError> {
     Format::Messages.read(name, text, criteria, None)
 }
