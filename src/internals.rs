@@ -100,7 +100,7 @@ pub mod suite {
 
 pub mod trace {
     pub use crate::trace::{
-        Arm, Lane, PLAN, TRACES, ToolOutcome, Trace, TrialEnd, TurnOutcome, What, seal, write_trace,
+        Arm, Lane, Member, PLAN, TRACES, ToolOutcome, Trace, TrialEnd, TurnOutcome, What, seal, write_trace,
     };
 }
 

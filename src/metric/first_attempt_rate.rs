@@ -71,6 +71,10 @@ impl Metric for FirstAttemptRate {
         vec![self.tools.clone()]
     }
 
+    fn reads_outcomes(&self) -> bool {
+        true
+    }
+
     fn members(&self) -> &'static [Member] {
         &[Member::Calls, Member::Feedback, Member::Sequence]
     }

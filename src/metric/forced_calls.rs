@@ -67,6 +67,10 @@ impl Metric for ForcedRetrieval {
         vec![Tools::Role(Role::Knowledge)]
     }
 
+    fn reads_outcomes(&self) -> bool {
+        true
+    }
+
     fn members(&self) -> &'static [Member] {
         &[Member::ToolChoice, Member::Calls, Member::CallsOfCompletions, Member::Answers]
     }

@@ -108,6 +108,10 @@ impl Metric for MandatoryCallRate {
         vec![self.tools.clone()]
     }
 
+    fn reads_outcomes(&self) -> bool {
+        true
+    }
+
     fn members(&self) -> &'static [Member] {
         match self.at {
             At::First => &[Member::Calls, Member::Feedback, Member::Sequence],

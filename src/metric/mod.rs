@@ -269,7 +269,13 @@ pub trait Metric: Send + Sync {
     }
     /// Reason why the agent of that trace is out of scope: neither a failure nor a success, and reported as such.
     fn out_of_scope(&self, trace: &Trace) -> Option<String> {
-        self.needs().iter().find_map(|tools| tools.missing(trace))
+        let missing = self.needs().iter().find_map(|tools| tools.missing(trace));
+        missing.or_else(|| trace.unknown_outcomes().filter(|_| self.reads_outcomes()))
+    }
+    /// Whether it reads whether calls ran. Where that is known of some calls of an imported trace only, for example of
+    /// those that failed, they are no fair sample of the others.
+    fn reads_outcomes(&self) -> bool {
+        false
     }
     /// Reason why part of the trial is undetermined although its agent is in scope, such as input that was hidden
     /// from the trace. That part is not a unit, and is reported as such.

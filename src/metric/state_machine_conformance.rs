@@ -23,7 +23,7 @@ impl Metric for StateMachineConformance {
     }
 
     fn members(&self) -> &'static [Member] {
-        &[Member::Moves]
+        &[Member::Moves, Member::Machine]
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {

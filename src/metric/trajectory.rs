@@ -176,8 +176,19 @@ impl Metric for Trajectory {
 
     fn members(&self) -> &'static [Member] {
         match self {
-            Self::Citations | Self::Notices => &[Member::Log, Member::Sequence, Member::Sources],
-            _ => &[Member::Log, Member::Sequence, Member::Answers],
+            Self::Steps(_) | Self::Reasoned => {
+                &[Member::Log, Member::Sequence, Member::Calls, Member::Outcomes, Member::Answers]
+            }
+            Self::Lessons | Self::Contexts | Self::Keeps => {
+                &[Member::Log, Member::Sequence, Member::Shown, Member::Answers]
+            }
+            Self::Notices => {
+                &[Member::Log, Member::Sequence, Member::Moves, Member::Calls, Member::Outcomes, Member::Sources]
+            }
+            Self::Budget => &[Member::Log, Member::Sequence, Member::Completions, Member::Answers],
+            Self::Persistence => &[Member::Log, Member::Sequence, Member::Moves, Member::Answers],
+            Self::Citations => &[Member::Log, Member::Sequence, Member::Sources],
+            Self::Approach | Self::Savings => &[Member::Log, Member::Sequence, Member::Answers],
         }
     }
 

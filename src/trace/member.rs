@@ -1,7 +1,7 @@
 //! Members of a published trace that a source of traces may lack. A metric names those that it needs, and measures
 //! nothing in a trace without one of them.
 
-use super::{EXTERNAL, Mode, Trace};
+use super::{EXTERNAL, Event, Mode, Trace, What};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,7 @@ members! {
     Feedback = "turns[].feedback", "which messages to the model are the agent's own feedback";
     Retries = "turns[].retries", "which calls were retries";
     Moves = "turns[].moves", "which states an agent went through";
+    Machine = "machine", "which moves an agent's state machine declares";
     Log = "turns[].log", "what an agent logs of its steps";
     Sequence = "turns[].sequence", "when the agent wrote feedback and log entries";
     Answers = "turns[].answer", "how turns ended";
@@ -91,6 +92,14 @@ impl Trace {
             None if self.evidence.mode == Mode::Imported => !IN_MESSAGES.contains(&member),
             None => self.lane.flow == EXTERNAL && NOT_IN_TRAFFIC.contains(&member),
         }
+    }
+
+    /// The reason why outcomes cannot be judged in an imported trace whose source says of no call whether it ran: with a
+    /// call of which nothing else shows it.
+    pub(crate) fn unknown_outcomes(&self) -> Option<String> {
+        let unknown = |event: &Event| matches!(&event.what, What::ToolCalled(call) if call.outcome.is_unseen());
+        let told = self.evidence.mode == Mode::Imported && self.absent.is_some();
+        (told && self.events.iter().any(unknown)).then(|| self.not_shown(&[Member::Outcomes])).flatten()
     }
 
     /// Notes that it carries that member after all, from another source than its usual one.

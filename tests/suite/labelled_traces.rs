@@ -310,7 +310,7 @@ fn imported_conversations_count_as_people_count_them() {
         let asked = Some(read.plan.criteria.clone());
         // The same conversation as a published trace.
         let traces = read.traces.iter().map(|trace| serde_json::to_value(trace).expect("JSON"));
-        let file = traces.map(|trace| published(&trace, None)).collect::<Value>();
+        let file: Value = traces.map(|trace| published(&trace, None)).collect();
         wrong.extend(differences(text(one, "name"), text(one, "why"), counts, &evaluation(read.plan, &read.traces)));
         let again = import::Format::Trace.read("c.json", file.to_string().as_bytes(), asked, None).expect("traces");
         let name = format!("{}, as a published trace", text(one, "name"));

@@ -8,7 +8,7 @@ pub(in crate::suite::import) fn absent(trace: &PublishedTrace) -> Vec<Member> {
     let turns = || trace.conversations.iter().flat_map(|conversation| &conversation.turns);
     let has = |member: &Member| match member {
         Member::Tenant => trace.conversations.iter().all(|conversation| conversation.tenant.is_some()),
-        Member::Moves => trace.machine.is_some() && turns().all(|turn| turn.moves.is_some()),
+        Member::Machine => trace.machine.is_some(),
         member => turns().all(|turn| turn_has(turn, *member)),
     };
     Member::ALL.iter().filter(|member| !has(member)).copied().collect()
@@ -44,6 +44,7 @@ fn turn_has(turn: &Turn, member: Member) -> bool {
         }
         Member::Feedback => turn.feedback.is_some(),
         Member::Retries => turn.retries.is_some(),
+        Member::Moves => turn.moves.is_some(),
         Member::Log => turn.log.is_some(),
         Member::Sequence => {
             let lists = turn.feedback.as_ref().is_some_and(|all| !all.is_empty())
@@ -57,7 +58,7 @@ fn turn_has(turn: &Turn, member: Member) -> bool {
         Member::Took => turn.took_ms.is_some(),
         Member::History => turn.history.is_some(),
         Member::Replies => turn.reply.is_some(),
-        Member::Tenant | Member::Moves => true,
+        Member::Tenant | Member::Machine => true,
     }
 }
 

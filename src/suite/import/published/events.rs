@@ -96,7 +96,7 @@ impl Telling<'_> {
                     let outcome = match (&search.failed, self.found(search, &query)) {
                         (Some(why), _) => ToolOutcome::Failed { message: why.clone(), retryable: false },
                         (None, Some(result)) => ToolOutcome::Ok(result),
-                        (None, None) => ToolOutcome::Unseen { reason: "the trace has no passages of it".into() },
+                        (None, None) => ToolOutcome::Unseen { reason: "the trace has no result of it".into() },
                     };
                     self.push(What::Searched(FlowSearch { query, outcome, took_us, attempts: Vec::new() }));
                 }
@@ -168,7 +168,7 @@ impl Telling<'_> {
         Ok(What::ToolCalled(ToolCalled { call: ordinal, id, tool, arguments, outcome, took_us, attempts: Vec::new() }))
     }
 
-    /// The result of a search, if the trace has it.
+    /// The result of a search, if the trace has a part of it.
     fn found(&mut self, search: &GivenSearch, query: &str) -> Option<ToolResult> {
         if search.kind == Origin::External {
             return Some(ToolResult::External(ExternalResult {
@@ -182,9 +182,17 @@ impl Telling<'_> {
                 output_tokens: search.output_tokens,
             }));
         }
+        // A base or a managed answer shows that the search gave a result, with or without its passages.
+        let is_shown = search.passages.is_some()
+            || search.base.is_some()
+            || search.managed.is_some()
+            || search.without_learned.is_some();
+        if !is_shown {
+            return None;
+        }
         let base = search.base.clone().unwrap_or_else(|| UNKNOWN.into());
         let mut hits = Vec::new();
-        for passage in search.passages.as_ref()? {
+        for passage in search.passages.iter().flatten() {
             let (title, text) = (passage.title.clone().unwrap_or_default(), passage.text.clone().unwrap_or_default());
             hits.push(Hit {
                 id: passage.id.clone(),
