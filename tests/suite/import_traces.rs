@@ -304,9 +304,9 @@ fn a_metric_without_a_member_that_it_needs_is_not_measured_and_names_it_and_no_o
                     // Other traces may lack another one of them.
                     let is_named = needs.iter().any(|one| sentence.contains(&format!("({})", one.path())));
                     after["verdict"] == "NOT_MEASURED" && after["n"] == 0 && is_named
-                } else if path == "turns[].calls[].outcome" && sentence.contains("(turns[].calls[].outcome)") {
-                    // Traces whose calls all have a result still show that they ran.
-                    after["n"].as_u64() < before["n"].as_u64()
+                } else if path == "turns[].calls[].outcome" && after["n"].as_u64() < before["n"].as_u64() {
+                    // Whole trials are left out, those with a call of which nothing shows whether it ran.
+                    after["out_of_scope"].as_u64() > before["out_of_scope"].as_u64()
                 } else {
                     (&after["successes"], &after["n"]) == (&before["successes"], &before["n"])
                 };
