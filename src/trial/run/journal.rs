@@ -214,7 +214,13 @@ impl Journal {
             return Err(JournalError::Running { process: begun.process, since: begun.at });
         }
         let kept = KeptTraces::of(&path, &plan.id, |_| true).map_err(of)?;
-        let again = KeptTraces::last_draws(&folder.join(RUN_AGAIN), &plan.id).map_err(of)?;
+        let later = folder.join(RUN_AGAIN);
+        let again = KeptTraces::last_draws(&later, &plan.id).map_err(of)?;
+        if later.exists() {
+            // The next line would continue one that was cut off by the kill, and both would be lost.
+            let of = |error| JournalError::File { path: later.clone(), error };
+            files::append(&later).and_then(|file| file.set_len(again.whole())).map_err(of)?;
+        }
         let length = kept.whole();
         file.set_len(length).map_err(of)?;
         let beside = folder.join(PASSAGES);
@@ -284,7 +290,11 @@ impl Journal {
         }
         if let Some(again) = again {
             let mut file = files::append(self.folder.join(RUN_AGAIN))?;
-            file.write_all(&again).and_then(|()| file.sync_data())?;
+            let length = file.metadata()?.len();
+            if let Err(error) = file.write_all(&again).and_then(|()| file.sync_data()) {
+                let _ = file.set_len(length);
+                return Err(error);
+            }
         }
         if let Err(error) = file.write_all(&line).and_then(|()| file.sync_data()) {
             // A partial line would be dropped on resume; truncating leaves none.
@@ -366,4 +376,41 @@ fn id(plan: &Value) -> String {
 fn folder_of(reports: &Path, plan: &Plan, number: usize) -> PathBuf {
     let id = plan.id.get(..12).unwrap_or("plan");
     reports.join(UNFINISHED).join(format!("{id}-{number}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::sample::{plan, story};
+
+    #[test]
+    fn a_later_draw_that_was_cut_off_by_a_kill_takes_no_other_with_it() {
+        let reports = tempfile::tempdir().expect("a folder");
+        let plan = plan("[{case: a, ask: b, expect: {within: 9s}}, {case: c, ask: d, expect: {within: 9s}}]", "[]", 1);
+        let text = serde_json::to_vec(&plan).expect("JSON");
+        let of = |place: usize| {
+            let mut trace = story(&plan, place).turn("b").done();
+            trace.evidence.run_again.push(super::super::UNJUDGED.to_owned());
+            Finished { again: Some(Box::new(trace.clone())), ..Finished::of(trace) }
+        };
+        let begun = Begun::now("live", Timestamp::UNIX_EPOCH, Vec::new());
+        let first = Journal::begin(reports.path(), &plan, &text, begun).expect("begins");
+        first.keep(&of(0)).expect("written");
+        let later = first.folder.join(RUN_AGAIN);
+        let (traces, begun) = (first.folder.join(TRACES), first.begun.clone());
+        let folder = first.folder.clone();
+        drop(first);
+        // The kill came within the line of the later draw, and before its trial was noted.
+        for file in [&later, &traces] {
+            let text = files::read_to_string(file).expect("readable");
+            files::replace(file, &text.as_bytes()[..text.len() - if *file == later { 20 } else { text.len() }])
+                .expect("cut");
+        }
+        let second = Journal::reopen(folder.clone(), begun.clone(), &plan).expect("resumes");
+        second.keep(&of(1)).expect("written");
+        drop(second);
+        let third = Journal::reopen(folder, begun, &plan).expect("resumes");
+        let trial = plan.trials.at(1).expect("planned").id;
+        assert!(third.finished_before(&trial).is_some_and(|finished| finished.again.is_some()));
+    }
 }
