@@ -113,7 +113,7 @@ fn scoring(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
             let mut evaluator = Evaluator::new(plan).expect("a sound plan");
             let examiner = evaluator.examiner();
             for trace in traces {
-                let examined = examiner.examine(trace).expect("a planned trial");
+                let examined = examiner.examine(trace, &[]).expect("a planned trial");
                 evaluator.add(examined).expect("added once");
             }
             evaluator.finish()

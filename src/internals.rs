@@ -47,7 +47,7 @@ pub mod knowledge {
 
 pub mod metric {
     pub use crate::metric::catalogue::members;
-    pub use crate::metric::generic;
+    pub use crate::metric::{generic, grounding};
 }
 
 pub mod plan {

@@ -192,7 +192,7 @@ fn a_run_stops_at_the_end_of_the_pass_that_settles_its_last_gate_and_says_what_i
     let mut passes = 0;
     for pass in 1..=12 {
         for place in (pass - 1) * 10..pass * 10 {
-            let examined = evaluator.examiner().examine(&good(&plan, place)).expect("examined");
+            let examined = evaluator.examiner().examine(&good(&plan, place), &[]).expect("examined");
             evaluator.add(examined).expect("added");
         }
         passes = pass;

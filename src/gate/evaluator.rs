@@ -446,7 +446,7 @@ pub fn evaluate(
 ) -> Result<Evaluation, EvaluationError> {
     let mut evaluator = Evaluator::new(plan)?;
     for trace in traces {
-        let examined = evaluator.examiner.examine(&trace?)?;
+        let examined = evaluator.examiner.examine(&trace?, &[])?;
         evaluator.add(examined)?;
     }
     Ok(evaluator.finish())

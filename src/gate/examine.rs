@@ -13,10 +13,11 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::platform::bounds::Bound;
 use crate::trace::state_machine::Machine;
 use crate::trace::{
-    Account, Arm, Evidence, Grade, Grades, Member, Mode, RestartCause, Trace, TrialEnd, TrialError, TurnOutcome, What,
-    grade_of_another,
+    Account, Arm, Evidence, Grade, Grades, Member, Mode, NamedPassage, RestartCause, Trace, TrialEnd, TrialError,
+    TurnOutcome, What, grade_of_another,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Data derived from the plan once and shared by all trials.
 pub struct Examiner<'p> {
@@ -124,11 +125,11 @@ impl<'p> Examiner<'p> {
         self.grades.of_trial(trial)
     }
 
-    /// Examines one trial.
+    /// Examines one trial; `passages` are the whole passages that its searches found.
     ///
     /// # Errors
     /// If the plan does not contain the trial.
-    pub fn examine(&self, trace: &Trace) -> Result<Examined, EvaluationError> {
+    pub fn examine(&self, trace: &Trace, passages: &[Arc<NamedPassage>]) -> Result<Examined, EvaluationError> {
         let stranger = || EvaluationError::Stranger(trace.trial.clone());
         let place = self.plan.trials.place_of(&trace.trial).ok_or_else(stranger)?;
         let trial = self.plan.trials.at(place).ok_or_else(stranger)?;
@@ -190,6 +191,7 @@ impl<'p> Examiner<'p> {
             checks: &[],
             departures: departures.as_deref(),
             grades,
+            passages,
         };
         let mut checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
         let note = missing.note(trace).map(|note| format!("note: {note}"));

@@ -349,7 +349,7 @@ fn trials_can_be_examined_side_by_side() {
     shared(&examiner);
     let traces = all_good(&plan);
     let examined: Vec<_> = std::thread::scope(|scope| {
-        let tasks: Vec<_> = traces.iter().map(|trace| scope.spawn(|| examiner.examine(trace))).collect();
+        let tasks: Vec<_> = traces.iter().map(|trace| scope.spawn(|| examiner.examine(trace, &[]))).collect();
         tasks.into_iter().map(|task| task.join().expect("no panic").expect("planned")).collect()
     });
     for one in examined.into_iter().rev() {

@@ -6,6 +6,7 @@
 //! is inverted: history is withheld there, so at least one context probe must fail.
 
 use super::calls::{self, Patterns};
+use super::grounding;
 use super::refusal_rate::{claims_nothing, says_so};
 use super::text_match::contains;
 use super::turns::names;
@@ -239,6 +240,10 @@ fn answer(
     let has = |answer: &Answer, part: &str| {
         if expected.exact { answer.text.contains(part) } else { contains(&answer.text, part) }
     };
+    let grounded = |most: u32| {
+        turn.answer().ok_or_else(|| ending(turn))?;
+        grounding::grounded(view, turn).map_or(Ok(()), |found| found.holds(most))
+    };
     let mut results = each("answer.contains", &expected.contains, turn, |part, answer| seen(has(answer, part), answer));
     results.extend(each("answer.not_contains", &expected.not_contains, turn, |part, answer| {
         seen(!has(answer, part), answer)
@@ -246,6 +251,9 @@ fn answer(
     results.extend(each("answer.matches", &expected.matches, turn, |expression, answer| {
         seen(patterns.matches(expression, &answer.text), answer)
     }));
+    results.extend(expected.grounded.map(|wanted| (format!("answer.grounded: {wanted}"), grounded(0))));
+    let most = expected.unsupported_facts;
+    results.extend(most.map(|most| (format!("answer.unsupported_facts: {most}"), grounded(most))));
     if let Some(wanted) = expected.refusal {
         let seen = |answer: &Answer| match (wanted, claims_nothing(answer)) {
             (true, false) => Err(cited(answer)),

@@ -24,6 +24,7 @@ fn checks(plan: &Plan, trace: &Trace) -> Vec<Check> {
         checks: &[],
         departures: Some(&departures),
         grades: &[],
+        passages: &[],
     };
     expectation::checks(&view, &Patterns::of(&case.case))
 }

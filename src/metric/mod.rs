@@ -18,6 +18,7 @@ mod first_attempt_rate;
 mod forced_calls;
 pub mod generic;
 mod grade;
+pub mod grounding;
 mod inline_citations;
 mod keyword_coverage;
 mod keywords;
@@ -83,6 +84,7 @@ metrics! {
     citation_provenance,
     evidence,
     nugget_recall,
+    grounding,
     grade,
     refusal_rate,
     combined_sources,
@@ -104,9 +106,10 @@ use crate::plan::{Plan, PlannedCase, PlannedScenario, PlannedTrial, ResolvedCase
 use crate::scenario::Target;
 use crate::trace::state_machine::Departure;
 use crate::trace::text::quote;
-use crate::trace::{Agreement, Arm, Grade, Grades, Member, Trace};
+use crate::trace::{Agreement, Arm, Grade, Grades, Member, NamedPassage, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// One trial with everything a metric may read about it.
 #[derive(Debug, Clone, Copy)]
@@ -129,6 +132,8 @@ pub struct TrialView<'a> {
     pub departures: Option<&'a [Departure]>,
     /// Grades of its answers; empty where nothing was graded.
     pub grades: &'a [Grade],
+    /// Passages that its searches found, whole; the trace has their beginnings.
+    pub passages: &'a [Arc<NamedPassage>],
 }
 
 impl TrialView<'_> {

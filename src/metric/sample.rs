@@ -86,7 +86,18 @@ pub(crate) fn observe(metric: &str, cases: &str, tell: impl Fn(Story) -> Story) 
     let case = &scenario.cases[0];
     let turns = turns(&case.case, &trace);
     let (plan, trace, turns) = (&plan, &trace, turns.as_slice());
-    metric.observe(&TrialView { plan, trial, scenario, case, trace, turns, checks: &[], departures: None, grades: &[] })
+    metric.observe(&TrialView {
+        plan,
+        trial,
+        scenario,
+        case,
+        trace,
+        turns,
+        checks: &[],
+        departures: None,
+        grades: &[],
+        passages: &[],
+    })
 }
 
 /// Trace builder; each method adds the event that it names.

@@ -295,6 +295,7 @@ mod tests {
             checks: &[],
             departures: None,
             grades: &[],
+            passages: &[],
         };
         expectation::checks(&view, &Patterns::of(&case.case))
     }

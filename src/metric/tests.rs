@@ -16,8 +16,18 @@ fn observe(metric: &str, plan: &Plan, trace: &Trace) -> Vec<String> {
     let scenario = &plan.scenarios[trial.scenario];
     let case = &scenario.cases[trial.case];
     let turns = turns(&case.case, trace);
-    let view =
-        TrialView { plan, trial, scenario, case, trace, turns: &turns, checks: &[], departures: None, grades: &[] };
+    let view = TrialView {
+        plan,
+        trial,
+        scenario,
+        case,
+        trace,
+        turns: &turns,
+        checks: &[],
+        departures: None,
+        grades: &[],
+        passages: &[],
+    };
     let units = metric.observe(&view).into_iter();
     let words = units.map(|unit| match unit.outcome {
         Outcome::Success if unit.note.is_empty() => "yes".to_owned(),

@@ -138,6 +138,15 @@ impl<'a> Expectations<'a> {
         {
             self.texts(list, at.key(key));
         }
+        if answer.grounded == Some(false) {
+            let mistake = Mistake::at(at.key("grounded"), "asserts-nothing", "no answer is expected to be unsupported");
+            self.say(mistake.on_key().label("write `true`, or leave it out"));
+        }
+        if answer.grounded.is_some() && answer.unsupported_facts.is_some() {
+            let message = "`grounded` allows no unsupported fact";
+            let mistake = Mistake::at(at.key("unsupported_facts"), "contradiction", message);
+            self.say(mistake.on_key().label("keep one of the two"));
+        }
         self.texts(&answer.evidence, at.key("evidence"));
         self.sources(&answer.cites, at.key("cites"));
         self.sources(&answer.evidence, at.key("evidence"));

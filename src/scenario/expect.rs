@@ -169,6 +169,13 @@ pub struct AnswerExpectation {
     /// Whether it says that it cannot answer, and neither names nor claims a source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<bool>,
+    /// Whether every fact in it stands in what was retrieved or asked: numbers with units, dates, codes, names, quoted
+    /// words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grounded: Option<bool>,
+    /// Largest number of facts that may stand in nothing that was retrieved or asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsupported_facts: Option<u32>,
 }
 
 /// A fact that a good answer contains.

@@ -205,13 +205,13 @@ fn written(
     for RunnerTrial { finished, .. } in trials {
         let mut trace = finished.trace;
         trace.plan.clone_from(&plan.id);
-        let mut examined = ExaminedTrace::of(&examiner, &trace);
+        let mut examined = ExaminedTrace::of(&examiner, &trace, &finished.passages);
         if options.mode == Mode::Record && trace.end == TrialEnd::Completed {
             let verdict = examined.verdict().map_or(UNJUDGED, Verdict::as_str).to_owned();
             let noted = trial::note_verdict(opened, &trace, &verdict);
             noted.map_err(|why| SuiteError::Stopped(io::Error::other(why)))?;
             trace.evidence.noted_verdict = Some(verdict);
-            examined = ExaminedTrace::of(&examiner, &trace);
+            examined = ExaminedTrace::of(&examiner, &trace, &finished.passages);
         }
         writing.trace(&examined.line).map_err(unwritten)?;
         writing.passages(&finished.passages).map_err(unwritten)?;

@@ -104,7 +104,10 @@ fn written(read: Imported, reports: &Path, root: &Path) -> Result<ImportedRun, S
     let unwritten = |error: io::Error| SuiteError::Write { reports: reports.to_owned(), error };
     let mut writing = Writing::begin(reports, &text).map_err(unwritten)?;
     for (traces, passages) in traces.chunks(WINDOW).zip(read.passages.chunks(WINDOW)) {
-        let examined: Vec<_> = traces.par_iter().map(|trace| ExaminedTrace::of(&examiner, trace)).collect();
+        let examined: Vec<_> = {
+            let both = traces.par_iter().zip(passages);
+            both.map(|(trace, passages)| ExaminedTrace::of(&examiner, trace, passages)).collect()
+        };
         for ((trace, passages), examined) in traces.iter().zip(passages).zip(examined) {
             writing.trace(&examined.line).map_err(unwritten)?;
             writing.passages(passages).map_err(unwritten)?;

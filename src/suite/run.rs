@@ -16,7 +16,7 @@ use crate::trace::text::plural;
 use crate::trace::{self, Trace, TrialEnd, TrialErrorKind};
 use crate::transport::Budget;
 use crate::trial::run::{self, Begun, Commit, EarlierDraws, Journal, KeptTraces, LiveOptions, Step, folder::Writing};
-use crate::trial::{self, Opened, external};
+use crate::trial::{self, Finished, Opened, external};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -110,7 +110,7 @@ impl Suite {
             };
             let completed = trial.finished.trace.end == TrialEnd::Completed;
             if let Some(again) = trial.finished.again.take() {
-                let made = ExaminedTrace::of(&examiner, &again);
+                let made = ExaminedTrace::of(&examiner, &again, &trial.finished.passages);
                 let verdict = made.verdict().map_or(run::UNJUDGED, Verdict::as_str);
                 if record {
                     trial::note_run_again(&opened, &again, verdict).map_err(io::Error::other)?;
@@ -118,13 +118,13 @@ impl Suite {
                 if let Some(last) = trial.finished.trace.evidence.run_again.last_mut() {
                     verdict.clone_into(last);
                 }
-                trial.made = ExaminedTrace::of(&examiner, &trial.finished.trace);
+                trial.made = ExaminedTrace::of(&examiner, &trial.finished.trace, &trial.finished.passages);
                 writing.run_again(&made.line)?;
             } else if let Some(verdict) = trial.made.verdict().filter(|_| record && completed).map(Verdict::as_str) {
                 trial::note_verdict(&opened, &trial.finished.trace, verdict).map_err(io::Error::other)?;
                 // A replay of the recording has the same note.
                 trial.finished.trace.evidence.noted_verdict = Some(verdict.to_owned());
-                trial.made = ExaminedTrace::of(&examiner, &trial.finished.trace);
+                trial.made = ExaminedTrace::of(&examiner, &trial.finished.trace, &trial.finished.passages);
             }
             let trace = &trial.finished.trace;
             writing.trace(&trial.made.line)?;
@@ -444,8 +444,8 @@ fn carry_out(
     examiner: &Examiner<'_>,
     commit: &mut Commit<'_, ExaminedTrace>,
 ) -> io::Result<()> {
-    let inspect = |trace: &Trace| {
-        let examined = ExaminedTrace::of(examiner, trace);
+    let inspect = |finished: &Finished| {
+        let examined = ExaminedTrace::of(examiner, &finished.trace, &finished.passages);
         options.progress.add(examined.verdict(), examined.cost());
         examined
     };

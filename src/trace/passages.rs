@@ -303,7 +303,7 @@ impl Trace {
     }
 
     /// The external answer of that name in a conversation.
-    fn external_answer(&self, conversation: u32, result: &str) -> Option<&str> {
+    pub(crate) fn external_answer(&self, conversation: u32, result: &str) -> Option<&str> {
         let events = self.events.iter().filter(|event| event.conversation == conversation);
         let mut answers = events.filter_map(|event| event.what.given()?.external());
         answers.find(|found| found.result == result).map(|found| found.answer.as_str())

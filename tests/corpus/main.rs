@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 mod agents;
 mod exchanges;
+mod grounding;
 mod hostile;
 mod hybrid;
 mod published;

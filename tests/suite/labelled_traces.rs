@@ -190,7 +190,7 @@ pub fn evaluation(plan: Plan, traces: &[Trace]) -> Value {
     let plan = Arc::new(plan);
     let mut evaluator = RunEvaluator::begin(&plan).expect("criteria and expectations that can be read");
     for trace in traces {
-        let examined = ExaminedTrace::of(&evaluator.examiner(), trace);
+        let examined = ExaminedTrace::of(&evaluator.examiner(), trace, &[]);
         evaluator.add(Some(trace), &[], examined).expect("a planned trial");
     }
     serde_json::to_value(evaluator.finish().evaluation).expect("JSON")

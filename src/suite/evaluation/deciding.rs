@@ -15,8 +15,8 @@ use crate::stats::power::{Spread, repeats_difference, smallest_visible_differenc
 use crate::stats::rate::units_for;
 use crate::stats::sample::{clusters_as_seen, clusters_for};
 use crate::stats::{ALPHA, Clusters, population};
-use crate::trace::{Arm, Trace, TrialEnd};
-use crate::trial::{Opened, lane_file, replay};
+use crate::trace::{Arm, TrialEnd};
+use crate::trial::{Finished, Opened, lane_file, replay};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -77,10 +77,10 @@ pub(super) fn deciding(opened: &Opened, plan: &Plan) -> Vec<Deciding> {
     for window in plan.trials.chunks(WINDOW) {
         let lanes = window.par_iter().filter(|trial| !trial.is_external());
         let lanes = lanes.filter(|trial| lane_file(opened.trial(&plan, trial)).is_file());
-        let traces = lanes.map(|trial| replay(opened.trial(&plan, trial)).trace);
-        let whole: Vec<Trace> = traces.filter(|trace| trace.end == TrialEnd::Completed).collect();
-        for trace in whole {
-            if evaluator.add(Some(&trace), &[], ExaminedTrace::of(&examiner, &trace)).is_err() {
+        let replayed = lanes.map(|trial| replay(opened.trial(&plan, trial)));
+        let whole: Vec<Finished> = replayed.filter(|one| one.trace.end == TrialEnd::Completed).collect();
+        for Finished { trace, passages, .. } in whole {
+            if evaluator.add(Some(&trace), &passages, ExaminedTrace::of(&examiner, &trace, &passages)).is_err() {
                 return Vec::new();
             }
             recorded = true;

@@ -21,17 +21,17 @@ pub struct ExaminedTrace {
 }
 
 impl ExaminedTrace {
-    /// Examines a trace, on any thread, and serialises it.
-    pub fn of(examiner: &Examiner<'_>, trace: &Trace) -> Self {
+    /// Examines a trace with the passages that it found, on any thread, and serialises it.
+    pub fn of(examiner: &Examiner<'_>, trace: &Trace, passages: &[Arc<NamedPassage>]) -> Self {
         let mut line = Vec::with_capacity(8 * 1024);
         // Writing to memory cannot fail, and a trace has string keys only.
         let _ = trace::write_trace(&mut line, trace);
-        Self::of_line(examiner, trace, line)
+        Self::of_line(examiner, trace, passages, line)
     }
 
     /// Examines a trace that is already serialised.
-    pub fn of_line(examiner: &Examiner<'_>, trace: &Trace, line: Vec<u8>) -> Self {
-        Self { examined: examiner.examine(trace), searchable: Searchable::of(trace), line }
+    pub fn of_line(examiner: &Examiner<'_>, trace: &Trace, passages: &[Arc<NamedPassage>], line: Vec<u8>) -> Self {
+        Self { examined: examiner.examine(trace, passages), searchable: Searchable::of(trace), line }
     }
 
     /// Verdict of the trial; `None` if it could not be examined.

@@ -5,7 +5,7 @@ use crate::gate::{EvaluationError, Examiner};
 use crate::plan::{PLAN_VERSION, Plan};
 use crate::platform::files;
 use crate::report::Room;
-use crate::trace::{self, GradeError, Grades, Passages, PassagesError, Seal, Trace, TraceError};
+use crate::trace::{self, GradeError, Grades, NamedPassage, Passages, PassagesError, Seal, Trace, TraceError};
 use rayon::prelude::*;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -202,9 +202,11 @@ fn add_traces(
         scope.spawn(move || {
             for window in windows {
                 let lines = match window {
-                    Ok(window) => {
-                        window.lines().into_par_iter().map(|line| read_line(&examiner, room.as_ref(), line)).collect()
-                    }
+                    Ok(window) => window
+                        .lines()
+                        .into_par_iter()
+                        .map(|line| read_line(&examiner, passages, room.as_ref(), line))
+                        .collect(),
                     Err(why) => vec![Err(why)],
                 };
                 if examined.send(lines).is_err() {
@@ -213,10 +215,9 @@ fn add_traces(
             }
         });
         for line in lines.into_iter().flatten() {
-            let ExaminedLine { trace, examined, edited } =
+            let ExaminedLine { trace, found, examined, edited } =
                 line.map_err(|error| ScoreError::Trace { file: file.clone(), error })?;
             edits.traces.extend(edited);
-            let found = trace.as_ref().map_or_else(Vec::new, |trace| passages.of(trace));
             let added = evaluator.add(trace.as_ref(), &found, examined);
             added.map_err(|error| ScoreError::Evaluation { file: file.clone(), error })?;
         }
@@ -228,6 +229,8 @@ fn add_traces(
 struct ExaminedLine {
     /// The trace, if it is still needed.
     trace: Option<Trace>,
+    /// The passages that it found.
+    found: Vec<Arc<NamedPassage>>,
     examined: ExaminedTrace,
     /// Trial id of a line that was edited by hand.
     edited: Option<String>,
@@ -235,6 +238,7 @@ struct ExaminedLine {
 
 fn read_line(
     examiner: &Examiner<'_>,
+    passages: &Passages,
     room: Option<&Room>,
     (number, line): (usize, &[u8]),
 ) -> Result<ExaminedLine, TraceError> {
@@ -242,9 +246,10 @@ fn read_line(
     let text = std::str::from_utf8(line).map_err(no_text)?;
     let trace = trace::parse_trace(text, number)?;
     let edited = is_edited(trace::sealed(text), &trace.plan).then(|| trace.trial.clone());
-    let examined = ExaminedTrace::of_line(examiner, &trace, Vec::new());
+    let found = passages.of(&trace);
+    let examined = ExaminedTrace::of_line(examiner, &trace, &found, Vec::new());
     let is_done = room.zip(examined.verdict()).is_some_and(|(room, verdict)| room.is_full(verdict));
-    Ok(ExaminedLine { trace: (!is_done).then_some(trace), examined, edited })
+    Ok(ExaminedLine { trace: (!is_done).then_some(trace), found, examined, edited })
 }
 
 /// Some lines of a file.

@@ -9,7 +9,7 @@ use super::interrupt::interrupted;
 use super::{Commit, EarlierDraws, Inspected, Journal, KeptTraces, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::platform::clock::{Clock, RealClock};
-use crate::trace::{Trace, TrialEnd};
+use crate::trace::TrialEnd;
 use crate::transport::Budget;
 use crate::trial::live::{live as run_live, record};
 use crate::trial::managed_key::refused_key;
@@ -54,7 +54,7 @@ pub(crate) fn live<T>(
     opened: &Arc<Opened>,
     plan: &Arc<Plan>,
     options: LiveOptions<'_>,
-    inspect: &dyn Fn(&Trace) -> T,
+    inspect: &dyn Fn(&Finished) -> T,
     commit: &mut Commit<'_, T>,
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -99,7 +99,7 @@ pub(crate) fn live<T>(
                 let mut ahead = BTreeMap::new();
                 while let Some(next_finished) = finished.next().await {
                     let (place, finished) = next_finished?;
-                    let made = inspect(&finished.trace);
+                    let made = inspect(&finished);
                     ahead.insert(place, Inspected { finished, made });
                     while let Some(inspected) = ahead.remove(&next) {
                         next += 1;

@@ -26,12 +26,12 @@ use crate::trial::Finished;
 use std::io;
 use std::ops::ControlFlow;
 
-/// One trial, with the value that `inspect` computed from its trace.
+/// One trial, with the value that `inspect` computed from it.
 #[derive(Debug)]
 pub(crate) struct Inspected<T> {
     /// Result of the trial.
     pub finished: Finished,
-    /// Value that `inspect` computed from its trace.
+    /// Value that `inspect` computed from it.
     pub made: T,
 }
 

@@ -5,7 +5,6 @@
 
 use super::{Commit, Inspected, KeptTraces, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
-use crate::trace::Trace;
 use crate::trial::{Doing, Finished, Opened, external};
 use futures_util::StreamExt;
 use rayon::prelude::*;
@@ -27,7 +26,7 @@ pub(crate) fn replay<T: Send>(
     plan: &Plan,
     jobs: usize,
     kept: &KeptTraces,
-    inspect: &(dyn Fn(&Trace) -> T + Sync),
+    inspect: &(dyn Fn(&Finished) -> T + Sync),
     commit: &mut Commit<'_, T>,
 ) -> io::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new()
@@ -69,11 +68,11 @@ fn whole<T: Send>(
     plan: &Plan,
     pass: &[PlannedTrial],
     hands: &Hands<'_>,
-    inspect: &(dyn Fn(&Trace) -> T + Sync),
+    inspect: &(dyn Fn(&Finished) -> T + Sync),
     commit: &mut Commit<'_, T>,
 ) -> io::Result<ControlFlow<()>> {
     let inspected = |finished: Finished| {
-        let made = inspect(&finished.trace);
+        let made = inspect(&finished);
         Inspected { finished, made }
     };
     std::thread::scope(|scope| {

@@ -1,0 +1,267 @@
+//! Facts of an answer that can be looked up: numbers, dates, codes, names and quoted words.
+//!
+//! List markers, ordinals and whole numbers up to twelve without a unit are left out. So are code, addresses and
+//! citations. A name is a word with a capital where the language marks names by capitals, and not the first word of a
+//! sentence, which has one anyway.
+
+use super::date::{Date, dates};
+use super::quantity::{Quantity, quantities};
+use regex::Regex;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Largest count that is left out.
+const COUNT: f64 = 12.0;
+
+/// A fact in a statement.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fact {
+    /// Its words, as the answer has them.
+    pub words: String,
+    /// Where they stand in the answer, in bytes.
+    pub place: Range<usize>,
+    pub(super) kind: Kind,
+}
+
+/// What has to be found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kind {
+    Number(Quantity),
+    Date(Date),
+    /// Letters and digits, lower case, without marks.
+    Code(String),
+    /// One capitalised word, and the initials of the run that it is in.
+    Name(String, String),
+    /// Words in quotation marks.
+    Quote(Vec<String>),
+}
+
+/// One sentence or line of an answer with the numbers that it cites.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Statement {
+    /// Where it stands, in bytes.
+    pub place: Range<usize>,
+    /// Its citations by number.
+    pub cited: Vec<usize>,
+    /// Its facts, in order.
+    pub facts: Vec<Fact>,
+}
+
+static HIDDEN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?s)```.*?(?:```|$)|`[^`\n]*`|\]\([^)\s]*\)|https?://[^\s<>)\]]*|\S+@\S+\.\S+").expect("an expression")
+});
+static CITED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\[[^\[\]\n]{0,60}\]|【[^】\n]{0,60}】|[¹²³⁰⁴-⁹]+").expect("an expression"));
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"“([^”\n]{2,200})”|„([^“”\n]{2,200})[“”]|«([^»\n]{2,200})»|"([^"\n]{2,200})""#).expect("an expression")
+});
+static CODE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[\p{L}\d](?:[\p{L}\d._/-]*[\p{L}\d])?").expect("an expression"));
+static MARKER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^\s*(?:[-*•#>]+\s*)*\d{1,3}[.):]\s").expect("an expression"));
+static WORD: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\p{L}[\p{L}\p{M}]*(?:['’-]\p{L}[\p{L}\p{M}]*)*").expect("an expression"));
+static SMALL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\p{Ll}").expect("an expression"));
+
+/// The statements of an answer. A citation behind the full stop belongs to the sentence before it.
+pub(crate) fn statements(answer: &str) -> Vec<Statement> {
+    let (blank, citations) = blanked(answer);
+    let names = marks_names(answer);
+    let mut found: Vec<Statement> = Vec::new();
+    for place in sentences(&blank) {
+        let cited = citations.iter().filter(|(at, _)| place.contains(at)).flat_map(|(_, numbers)| numbers.clone());
+        let facts = facts(answer, &blank, place.clone(), names);
+        let cited: Vec<usize> = cited.collect();
+        let empty = blank[place.clone()].trim().trim_matches(['.', ',', ';']).is_empty();
+        match found.last_mut() {
+            Some(last) if empty => last.cited.extend(cited),
+            _ => found.push(Statement { place, cited, facts }),
+        }
+    }
+    found
+}
+
+/// The text with spaces in place of code, addresses and citations, and the citations by place.
+fn blanked(answer: &str) -> (String, Vec<(usize, Vec<usize>)>) {
+    let mut text = answer.to_owned();
+    let mut citations = Vec::new();
+    let mut hide = |place: Range<usize>| text.replace_range(place.clone(), &" ".repeat(place.len()));
+    for found in HIDDEN.find_iter(answer) {
+        hide(found.range());
+    }
+    for found in CITED.find_iter(answer) {
+        let numbers = crate::trace::citations::numbers_of(found.as_str());
+        if !numbers.is_empty() {
+            citations.push((found.start(), numbers));
+            hide(found.range());
+        }
+    }
+    for found in MARKER.find_iter(answer) {
+        hide(found.range());
+    }
+    // A newline that was hidden still ends a line.
+    let lines: Vec<usize> = answer.match_indices('\n').map(|(at, _)| at).collect();
+    for at in lines {
+        text.replace_range(at..=at, "\n");
+    }
+    (text, citations)
+}
+
+/// Places of sentences and lines.
+fn sentences(text: &str) -> Vec<Range<usize>> {
+    let mut ends = Vec::new();
+    let letters: Vec<(usize, char)> = text.char_indices().collect();
+    for (place, &(at, letter)) in letters.iter().enumerate() {
+        let next = letters.get(place + 1).map(|(_, next)| *next);
+        let ends_sentence = match letter {
+            '\n' => true,
+            '.' | '!' | '?' | '…' => next.is_none_or(char::is_whitespace) && !abbreviates(&text[..at]),
+            '"' | '”' | '»' => text[..at].ends_with(['.', '!', '?']) && next.is_some_and(char::is_whitespace),
+            '。' | '！' | '？' => true,
+            _ => false,
+        };
+        if ends_sentence {
+            ends.push(at + letter.len_utf8());
+        }
+    }
+    ends.push(text.len());
+    let mut from = 0;
+    let mut places = Vec::new();
+    for end in ends {
+        if from < end && !text[from..end].chars().all(char::is_whitespace) {
+            places.push(from..end);
+        }
+        from = end;
+    }
+    places
+}
+
+/// Whether the full stop behind `text` belongs to an initial or a short title.
+fn abbreviates(text: &str) -> bool {
+    let word = text.rsplit(|letter: char| !letter.is_alphabetic()).next().unwrap_or_default();
+    let titles = ["mr", "mrs", "ms", "dr", "st", "prof", "no", "vs", "approx", "e", "g", "i", "z", "b", "bzw", "ca"];
+    (word.chars().count() == 1 && word.chars().all(char::is_uppercase))
+        || titles.contains(&word.to_lowercase().as_str())
+}
+
+/// Whether capitals in the middle of a sentence mark names: not in German, where they mark nouns, and not in a text in
+/// capitals.
+fn marks_names(text: &str) -> bool {
+    let words: Vec<String> = WORD.find_iter(text).map(|word| word.as_str().to_lowercase()).collect();
+    let among = |list: &[&str]| words.iter().filter(|word| list.contains(&word.as_str())).count();
+    let german = among(&[
+        "der", "die", "das", "und", "ist", "nicht", "ein", "eine", "mit", "für", "auf", "den", "dem", "sie", "von",
+    ]);
+    let other = among(&["the", "of", "and", "is", "to", "in", "a", "le", "la", "de", "el", "et", "y", "il", "che"]);
+    german <= other && SMALL.is_match(text)
+}
+
+fn facts(answer: &str, blank: &str, place: Range<usize>, names: bool) -> Vec<Fact> {
+    let text = &blank[place.clone()];
+    let mut taken: Vec<Range<usize>> = Vec::new();
+    let mut facts = Vec::new();
+    let mut add = |within: Range<usize>, kind: Kind| {
+        let at = place.start + within.start..place.start + within.end;
+        facts.push(Fact { words: answer[at.clone()].trim().to_owned(), place: at, kind });
+    };
+    let free = |taken: &[Range<usize>], one: &Range<usize>| {
+        taken.iter().all(|other| one.end <= other.start || other.end <= one.start)
+    };
+    for found in QUOTED.captures_iter(text) {
+        let Some(inside) = found.iter().skip(1).flatten().next() else { continue };
+        let words = words(inside.as_str());
+        if !words.is_empty() {
+            taken.push(found.get(0).map_or(inside.range(), |whole| whole.range()));
+            add(inside.range(), Kind::Quote(words));
+        }
+    }
+    for date in dates(text) {
+        let within = date.start..date.end;
+        if free(&taken, &within) {
+            taken.push(within.clone());
+            add(within, Kind::Date(date));
+        }
+    }
+    for found in CODE.find_iter(text) {
+        let code = plain_code(found.as_str());
+        if free(&taken, &found.range()) && is_code(found.as_str()) {
+            taken.push(found.range());
+            add(found.range(), Kind::Code(code));
+        }
+    }
+    for number in quantities(text) {
+        let within = number.start..number.end;
+        let is_count = number.bare && number.values.iter().all(|value| *value <= COUNT);
+        if free(&taken, &within) && !is_count {
+            taken.push(within.clone());
+            add(within, Kind::Number(number));
+        }
+    }
+    if names {
+        for (found, initials) in capitalised(text) {
+            if free(&taken, &found) {
+                let word = text[found.clone()].to_owned();
+                add(found, Kind::Name(word, initials));
+            }
+        }
+    }
+    facts.sort_by_key(|fact| (fact.place.start, fact.place.end));
+    facts
+}
+
+/// Places of capitalised words that do not begin a sentence, a line, a quotation or a clause behind a colon.
+fn capitalised(text: &str) -> Vec<(Range<usize>, String)> {
+    let words: Vec<regex::Match<'_>> = WORD.find_iter(text).collect();
+    let is_capital = |word: &str| word.chars().next().is_some_and(char::is_uppercase);
+    let capitals = words.iter().filter(|word| is_capital(word.as_str())).count();
+    // A heading has capitals throughout.
+    if words.len() > 1 && capitals * 10 >= words.len() * 8 && !text.trim_end().ends_with('.') {
+        return Vec::new();
+    }
+    let begins = |word: &regex::Match<'_>| {
+        let before = text[..word.start()].trim_end();
+        before.is_empty()
+            || before.ends_with([':', ';', '"', '“', '„', '«', '(', '–', '—', '*', '#', '|', '-', '•', '/', '\''])
+    };
+    let counts = |word: &&regex::Match<'_>| {
+        let text = word.as_str();
+        is_capital(text) && text.chars().count() > 1 && text != "I" && !begins(word)
+    };
+    let mut initials = vec![String::new(); words.len()];
+    let mut from = 0;
+    for at in 0..words.len() {
+        let adjoins = at > 0 && words[at - 1].end() + 1 == words[at].start();
+        let runs_on = adjoins && is_capital(words[at].as_str()) && is_capital(words[at - 1].as_str());
+        from = if runs_on { from } else { at };
+        let run: String = words[from..=at]
+            .iter()
+            .filter_map(|word| word.as_str().chars().next())
+            .flat_map(char::to_lowercase)
+            .collect();
+        initials[from..=at].fill(run);
+    }
+    words.iter().zip(initials).filter(|(word, _)| counts(word)).map(|(word, run)| (word.range(), run)).collect()
+}
+
+/// Lower-case words and numbers of a text.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let parts = text.split(|letter: char| !letter.is_alphanumeric());
+    parts.filter(|part| !part.is_empty()).map(str::to_lowercase).collect()
+}
+
+/// Whether a token has letters and digits, and is neither an ordinal, a decade, nor a number with its unit.
+pub(super) fn is_code(token: &str) -> bool {
+    let has = |of: fn(&char) -> bool| token.chars().any(|letter| of(&letter));
+    let lower = token.to_lowercase();
+    let rest = lower.trim_start_matches(|letter: char| letter.is_ascii_digit() || ".,/-".contains(letter));
+    let behind_digits = ["st", "nd", "rd", "th", "s", "am", "pm", "er", "ème", "º", "ª"];
+    has(char::is_ascii_digit)
+        && has(|letter| letter.is_alphabetic())
+        && !behind_digits.contains(&rest)
+        && !(rest.chars().all(|letter| letter.is_alphabetic() || letter == '-') && rest.len() < lower.len())
+}
+
+/// Letters and digits of a code, lower case.
+pub(super) fn plain_code(token: &str) -> String {
+    token.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}

@@ -1,0 +1,260 @@
+//! Whether a text supports a fact.
+
+use super::date::{Date, dates};
+use super::facts::{Fact, Kind, plain_code, words};
+use super::quantity::{Quantity, equal, quantities, spelled};
+use regex::Regex;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// Words of a statement that a computed number comes with.
+const COMPUTED: &[&str] = &[
+    "total",
+    "sum",
+    "altogether",
+    "combined",
+    "difference",
+    "average",
+    "mean",
+    "twice",
+    "double",
+    "half",
+    "remaining",
+    "margin",
+    "increase",
+    "increased",
+    "decrease",
+    "decreased",
+    "later",
+    "earlier",
+    "longer",
+    "fewer",
+    "apart",
+    "aged",
+    "insgesamt",
+    "zusammen",
+    "summe",
+    "differenz",
+    "durchschnitt",
+];
+
+/// Numbers of a source beyond which none is looked for among sums and differences.
+const OPERANDS: usize = 60;
+
+static SEASON: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b(1\d|20)\d\d\s?[-–/]\s?(\d\d)\b").expect("an expression"));
+
+/// Short words that are no initials.
+const FUNCTION_WORDS: &[&str] = &[
+    "am", "an", "and", "are", "as", "at", "be", "but", "by", "can", "did", "do", "for", "go", "had", "has", "he",
+    "her", "him", "his", "if", "in", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "out", "she",
+    "so", "the", "to", "up", "us", "was", "we", "who", "you",
+];
+
+/// Other names of what an answer may name.
+const ALIASES: &[(&str, &[&str])] = &[
+    ("tv", &["television", "televised"]),
+    ("us", &["usa", "american", "america", "states"]),
+    ("usa", &["us", "american", "america", "states"]),
+    ("american", &["us", "usa", "america"]),
+    ("uk", &["britain", "british", "kingdom"]),
+    ("british", &["uk", "britain", "england", "english"]),
+    ("eu", &["european", "europe"]),
+];
+
+/// A text, prepared for looking up facts.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    numbers: Vec<Quantity>,
+    dates: Vec<Date>,
+    words: Vec<String>,
+    /// Different words; those with a capital; and codes without marks.
+    known: BTreeSet<String>,
+    capitals: BTreeSet<String>,
+    codes: BTreeSet<String>,
+    acronyms: BTreeSet<String>,
+    /// Letters and digits in order, lower case, without spaces.
+    letters: String,
+}
+
+/// How a source stands to a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Support {
+    Supported,
+    /// A number that can be computed from numbers of the source, in a statement that says so.
+    Computed,
+    Unsupported,
+}
+
+impl Source {
+    /// Prepares texts.
+    pub(crate) fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let mut source = Self::default();
+        for text in texts {
+            source.add(text);
+        }
+        source
+    }
+
+    fn add(&mut self, text: &str) {
+        self.numbers.extend(quantities(text));
+        self.dates.extend(dates(text));
+        let found = words(text);
+        self.numbers.extend(spelled(&found));
+        for token in text.split(|letter: char| letter.is_whitespace() || "()[]{},;:\"“”'’!?".contains(letter)) {
+            let token = token.trim_matches(|letter: char| !letter.is_alphanumeric());
+            if token.chars().any(|letter| letter.is_ascii_digit()) {
+                self.codes.insert(plain_code(token));
+            }
+            if token.chars().count() > 1 && token.chars().all(char::is_uppercase) {
+                self.acronyms.insert(token.to_owned());
+            }
+            if token.chars().next().is_some_and(char::is_uppercase) {
+                self.capitals.extend(words(token));
+            }
+        }
+        // `2007-08` names 2008 too.
+        for parts in SEASON.captures_iter(text) {
+            self.numbers.extend(format!("{}{}", &parts[1], &parts[2]).parse().ok().map(Quantity::spelled));
+        }
+        // `RFC 7231` is written `RFC7231` too.
+        for pair in found.windows(2) {
+            self.codes.insert(pair.concat());
+        }
+        for initials in initials(text) {
+            self.known.insert(initials);
+        }
+        self.letters.extend(found.iter().map(String::as_str));
+        self.letters.push(' ');
+        self.known.extend(found.iter().cloned());
+        self.words.extend(found);
+    }
+
+    /// Number of different words of `statement` that the source has.
+    pub(crate) fn overlap(&self, statement: &str) -> usize {
+        words(statement).into_iter().collect::<BTreeSet<_>>().iter().filter(|word| self.known.contains(*word)).count()
+    }
+
+    /// How the source stands to a fact of `statement`.
+    pub(crate) fn supports(&self, fact: &Fact, statement: &str) -> Support {
+        let supported = match &fact.kind {
+            Kind::Number(number) => self.has_number(number),
+            Kind::Date(date) => self.has_date(date),
+            Kind::Code(code) => self.codes.contains(code) || self.known.contains(code),
+            Kind::Name(name, run) => self.has_name(name) || self.has_acronym(run),
+            // `does n't` is `doesn't`.
+            Kind::Quote(quoted) => match quoted.as_slice() {
+                [word] => self.known.contains(word),
+                _ => self.letters.contains(&quoted.concat()),
+            },
+        };
+        match &fact.kind {
+            _ if supported => Support::Supported,
+            Kind::Number(number) if self.computes(number, statement) => Support::Computed,
+            _ => Support::Unsupported,
+        }
+    }
+
+    fn has_number(&self, number: &Quantity) -> bool {
+        let year = |date: &Date| {
+            date.year.is_some_and(|year| number.values.iter().any(|value| equal(*value, f64::from(year))))
+        };
+        self.numbers.iter().any(|other| number.agrees(other)) || (number.bare && self.dates.iter().any(year))
+    }
+
+    /// Whether year and day stand in the source, together or apart.
+    fn has_date(&self, date: &Date) -> bool {
+        let year = date.year.is_none_or(|year| {
+            let number = Quantity::spelled(f64::from(year));
+            self.has_number(&number)
+        });
+        year && self.dates.iter().any(|other| date.falls_on(other))
+    }
+
+    /// A name is known by its words, its initials, or as an adjective of a name of the source.
+    fn has_name(&self, name: &str) -> bool {
+        words(name).iter().all(|word| {
+            let bare = word.strip_suffix('s').unwrap_or(word);
+            word.chars().count() == 1
+                || self.known.contains(word)
+                || self.known.contains(bare)
+                || self.known.contains(&format!("{word}s"))
+                || self.capitals.iter().any(|other| related(word, other, 4))
+                || self.known.iter().any(|other| related(word, other, 5))
+                || ALIASES
+                    .iter()
+                    .any(|(alias, others)| alias == word && others.iter().any(|one| self.known.contains(*one)))
+        })
+    }
+
+    /// Whether the source has the initials of a run of capitalised words: `WA`, or `wa` in a text without capitals.
+    fn has_acronym(&self, initials: &str) -> bool {
+        let upper = initials.to_uppercase();
+        let written = self.capitals.is_empty() && !FUNCTION_WORDS.contains(&initials) && self.known.contains(initials);
+        initials.chars().count() > 1 && (self.acronyms.contains(&upper) || written)
+    }
+
+    /// Whether a statement that says so may have computed the number: a sum, difference, product, quotient or
+    /// percentage of two numbers of the source, or the mean or sum of all with its unit.
+    fn computes(&self, number: &Quantity, statement: &str) -> bool {
+        let said = words(statement);
+        if !said.iter().any(|word| COMPUTED.contains(&word.as_str())) {
+            return false;
+        }
+        let mut values: Vec<f64> = Vec::new();
+        let years = self.dates.iter().filter_map(|date| date.year).map(f64::from);
+        for value in self.numbers.iter().filter_map(|other| other.values.first().copied()).chain(years) {
+            if !values.iter().any(|known| equal(*known, value)) {
+                values.push(value);
+            }
+        }
+        values.truncate(OPERANDS);
+        let is = |value: f64| {
+            number.values.iter().any(|wanted| {
+                equal(*wanted, value)
+                    || (value - wanted).abs() < 0.5 * 10_f64.powi(-i32::from(wanted.fract() != 0.0))
+                        && wanted.fract() != 0.0
+            })
+        };
+        let sum: f64 = values.iter().sum();
+        let pairs =
+            || values.iter().enumerate().flat_map(|(at, one)| values[at + 1..].iter().map(move |other| (*one, *other)));
+        (values.len() > 2 && (is(sum) || is(sum / values.len() as f64)))
+            || pairs().any(|(one, other)| {
+                is(one + other)
+                    || is((one - other).abs())
+                    || is((one + other) / 2.0)
+                    || is(one * other)
+                    || (number.unit == Some("%") && (is(one / other * 100.0) || is(other / one * 100.0)))
+                    || (one != 0.0 && is(other / one))
+                    || (other != 0.0 && is(one / other))
+            })
+    }
+}
+
+/// Whether one word is a form of the other: they begin with `least` equal letters or more, and differ in a short ending (`Brazil`, `Brazilian`).
+fn related(one: &str, other: &str, least: usize) -> bool {
+    let alike = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+    let longest = one.chars().count().max(other.chars().count());
+    alike >= least && longest - alike <= 3
+}
+
+/// Initials of runs of capitalised words, lower case: `uk` for `United Kingdom`.
+fn initials(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut run = String::new();
+    for word in text.split_whitespace().chain([""]) {
+        let plain = word.trim_matches(|letter: char| !letter.is_alphanumeric());
+        match plain.chars().next().filter(|letter| letter.is_uppercase()) {
+            Some(letter) => run.extend(letter.to_lowercase()),
+            None if matches!(plain, "of" | "the" | "and" | "for") && !run.is_empty() => {}
+            None => {
+                if run.chars().count() > 1 {
+                    found.push(std::mem::take(&mut run));
+                }
+                run.clear();
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,90 @@
+//! Which facts are found, and what supports them.
+
+use super::*;
+
+const SOURCE: &str = "The Canopy heater (model CH-240) draws 2,400 W. Its resistance is 48 to 56 ohms. Returns are accepted \
+                      within 30 days. It was first sold on 3 May 2019 by Fernlight of Oslo. \"Never cover the grille\", says the manual.";
+
+fn missing(answer: &str) -> Vec<String> {
+    let (_, places) = unsupported(answer, SOURCE);
+    places.into_iter().map(|place| answer[place].to_owned()).collect()
+}
+
+#[test]
+fn what_stands_in_the_source_in_other_spellings_is_supported() {
+    for answer in [
+        "It draws 2.4 kW.",
+        "The resistance is between 48 and 56 Ω.",
+        "You have 30 days, which is about a month.",
+        "It came out on May 3rd, 2019.",
+        "It was sold in 2019.",
+        "The model is CH240.",
+        "The manual says \"never cover the grille\".",
+        "It is made by Fernlight.",
+        "There are 3 steps:\n1. Unplug it.\n2. Wait.\n3. Send it to Oslo.",
+        "This is the 2nd of them.",
+    ] {
+        assert_eq!(missing(answer), [""; 0], "{answer}");
+    }
+}
+
+#[test]
+fn what_stands_nowhere_is_named() {
+    for (answer, expected) in [
+        ("It draws 2.6 kW.", "2.6 kW"),
+        ("The resistance is 38 ohms.", "38 ohms"),
+        ("It is 48 volts.", "48 volts"),
+        ("You have 60 days.", "60 days"),
+        ("It was sold on 4 May 2019.", "4 May 2019"),
+        ("It was sold in 2018.", "2018"),
+        ("The model is CH-250.", "CH-250"),
+        ("The manual says \"always cover the grille\".", "always cover the grille"),
+        ("According to Napoleon it is.", "Napoleon"),
+    ] {
+        assert_eq!(missing(answer), [expected], "{answer}");
+    }
+}
+
+#[test]
+fn code_addresses_citations_and_nouns_of_german_are_no_facts() {
+    for answer in [
+        "Run `reset --level 99`.",
+        "See [1] and [14].",
+        "See https://shop.example/p/123456 for it.",
+        "Die Heizung ist nicht für das Bad, und der Stecker ist von der Wand entfernt.",
+    ] {
+        assert_eq!(places(answer), [], "{answer}");
+    }
+}
+
+#[test]
+fn a_computed_number_is_not_checked_where_the_statement_says_so() {
+    assert_eq!(missing("The difference is 8 ohms, or 8 in total; the sum is 104 ohms."), [""; 0]);
+    assert_eq!(missing("It is 104 ohms."), ["104 ohms"]);
+}
+
+#[test]
+fn a_statement_that_cites_is_looked_up_in_what_it_cites() {
+    let evidence = ["It weighs 20 kg.", "It costs 99 euros."];
+    let evidence: Vec<Evidence<'_>> = ["a#1", "b#1"]
+        .into_iter()
+        .zip(evidence)
+        .map(|(id, text)| Evidence { id, source: Source::of([text]), whole: id == "a#1" })
+        .collect();
+    let found = |text: &str| {
+        let answer = Answer { text: text.into(), ..Answer::default() };
+        let found = look_up(&answer, &["Is it 15 kg?"], &evidence, &[0, 1]);
+        (found.unsupported.into_iter().map(|(_, note)| note).collect::<Vec<_>>(), found.unseen.is_some())
+    };
+    assert_eq!(found("It weighs 20 kg [1]. It costs 99 euros. [2]"), (vec![], false));
+    assert_eq!(found("It weighs 15 kg [1]."), (vec![], false), "the user said so");
+    assert_eq!(
+        found("It costs 99 euros [1]."),
+        (vec!["“99 euros” is not in “a#1”, which is cited; it is in “b#1”".into()], false)
+    );
+    assert_eq!(
+        found("It costs 98 euros [2].").0,
+        ["“98 euros” is in nothing that was retrieved; the nearest passage is “b#1”"]
+    );
+    assert!(found("It costs 98 euros [2].").1, "the whole text of b#1 is not known");
+}
