@@ -12,7 +12,7 @@ use crate::platform::secrets::{MARK, Redactor};
 use serde_json::Value;
 
 /// Remedy for a request that holds a secret: it is recorded without the secret, so it never matches.
-const SECRET: &str = "a secret stands in what is sent, and recordings hold none: take it out of the prompt, the question or the \
+const SECRET: &str = "the request contains a secret, and recordings hold none: remove it from the prompt, the question or the \
                       document before recording again";
 
 /// Explanation of a cassette miss.
@@ -109,7 +109,7 @@ pub(crate) fn explain(
     );
     detail.extend(found.iter().flat_map(|difference| difference.lines.iter().cloned()));
     if found.is_empty() && same_place {
-        detail.push("`ragcheck cassette rekey` makes the keys anew from the recorded requests".to_owned());
+        detail.push("`ragcheck cassette rekey` recomputes the keys from the recorded requests".to_owned());
     }
     if found.iter().flat_map(|difference| &difference.lines).any(|line| line.contains(MARK)) {
         detail.push(SECRET.to_owned());
@@ -232,7 +232,7 @@ mod tests {
         let request = secret.exchanges[0].request.as_mut().expect("recorded");
         request.body["messages"][0]["content"] = json!("Always search with [redacted:KEY].");
         let told = miss(&secret, &conversation("Always search with 0123456789.", &[]), 0);
-        assert!(told.detail.iter().any(|line| line.starts_with("a secret stands in what is sent")), "{told:?}");
+        assert!(told.detail.iter().any(|line| line.starts_with("the request contains a secret")), "{told:?}");
     }
 
     #[test]

@@ -111,7 +111,7 @@ mod tests {
             [
                 (2, "a key that begins like those of OpenAI, Anthropic or OpenRouter"),
                 (4, "the value of SERVICE_KEY"),
-                (5, "a value that stands where a key does, in base64"),
+                (5, "a value in the place of a key, in base64"),
             ]
         );
     }

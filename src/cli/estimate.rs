@@ -21,7 +21,7 @@ fn money(given: &Money, without: usize) -> String {
     }
     if given.untold > 0 {
         let requests = plural(given.untold as usize, "recorded request");
-        said.push(format!("not measured for {requests} whose tokens were not told"));
+        said.push(format!("not measured for {requests} whose tokens were not reported"));
     }
     if said.is_empty() { "not measured: nothing was recorded".to_owned() } else { said.join("; ") }
 }

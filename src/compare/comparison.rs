@@ -2,6 +2,7 @@
 
 use super::sentences;
 use super::{Counts, Difference, Figure, Flip, PairedCase, PromptChange, Span};
+use crate::trace::words;
 use serde::{Deserialize, Serialize};
 
 /// Version of a comparison as JSON. Version 2 names the members of what were lists of values in version 1.
@@ -14,35 +15,23 @@ pub(crate) const TIME_MARGIN: f64 = 0.10;
 /// pass 95 times in 100, .3 % of comparisons have one; with cases that pass 90 times, 2.2 %.
 pub(crate) const LIVE_REPETITIONS: u64 = 3;
 
-/// Result of comparing one criterion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Finding {
-    /// B is better beyond the margin, significantly.
-    Better,
-    /// B is worse beyond the margin, significantly.
-    Worse,
-    /// The supported gain is above minus the margin.
-    NotWorse,
-    /// None of these.
-    Undecided,
-    /// No case changed; that does not prove equality.
-    NoDiscordance,
-    /// Nothing to compare.
-    NotCompared,
-}
-
-impl Finding {
-    /// Name as printed in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::NotWorse => "not worse",
-            Self::Undecided => "inconclusive",
-            Self::NoDiscordance => "no case changed",
-            Self::NotCompared => "not compared",
-        }
+words! {
+    /// Result of comparing one criterion.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Finding {
+        /// B is better beyond the margin, significantly.
+        Better = "better",
+        /// B is worse beyond the margin, significantly.
+        Worse = "worse",
+        /// The supported gain is above minus the margin.
+        NotWorse = "not worse",
+        /// None of these.
+        Undecided = "inconclusive",
+        /// No case changed; that does not prove equality.
+        NoDiscordance = "no case changed",
+        /// Nothing to compare.
+        NotCompared = "not compared",
     }
 }
 

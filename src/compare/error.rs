@@ -34,7 +34,7 @@ pub enum CompareError {
     #[error("baseline format {0} is newer than this build reads ({BASELINE_VERSION}); update ragcheck")]
     NewerBaseline(u32),
     /// A run mixes live and replayed trials.
-    #[error("{0} holds live and replayed trials side by side; compare runs of one mode")]
+    #[error("{0} has both live and replayed trials; compare runs of one mode")]
     MixedModes(String),
     /// One side is live, the other a replay.
     #[error(

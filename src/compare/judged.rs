@@ -147,7 +147,9 @@ fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested 
     let found = times::times(pairs);
     if found.unanswered > 0 {
         let cases = sentences::count(found.unanswered, "case", "cases");
-        notes.push(format!("{TURN_TIME}: {cases} left out, half of whose turns got no answer on one side or both"));
+        notes.push(format!(
+            "{TURN_TIME}: {cases} left out, in which half of the turns got no answer on one side or both"
+        ));
     }
     let cases = found.ratios.len() as u64;
     let p = found.test();

@@ -54,7 +54,7 @@ impl Default for Usage {
 }
 
 impl Usage {
-    /// Adds what a trial called, read, wrote and cost in US dollars; its queries are told apart, see [`Usage::add_turn`].
+    /// Adds what a trial called, read, wrote and cost in US dollars; its queries are counted separately, see [`Usage::add_turn`].
     pub(super) fn add_calls(&mut self, trace: &Trace, cost: Option<f64>) {
         let calls = self.model_calls + self.service_answers;
         let taken = Taken::of(trace.events.iter().map(|event| &event.what), None);

@@ -114,7 +114,7 @@ fn the_flow_searches_and_the_model_is_asked_once_without_tools() {
 
 #[test]
 fn a_search_that_fails_or_is_cut_off_is_in_the_record() {
-    for (takes, fails, words, took_us) in [(1, true, "no SQLite", 1_000_000), (999, false, "time ran out", 120_000_000)]
+    for (takes, fails, words, took_us) in [(1, true, "an SQLite", 1_000_000), (999, false, "time ran out", 120_000_000)]
     {
         let (events, asked) = play(takes, fails, Vec::new());
         assert!(asked.is_empty());

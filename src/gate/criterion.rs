@@ -331,7 +331,7 @@ impl CriterionSums<'_> {
         } else if self.tally.sources.mixed() {
             result.verdict = Verdict::Error;
             result.sentence = format!(
-                "{}: live and replayed units stand side by side, and their figures are never averaged: judge them apart",
+                "{}: it has live and replayed units, whose figures are never averaged: evaluate them separately",
                 result.observed_text
             );
         } else if result.errors > 0 && result.verdict != Verdict::Fail {

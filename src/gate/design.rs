@@ -129,7 +129,7 @@ impl Design {
         }
     }
 
-    /// Where the gate stands after complete passes.
+    /// State of the gate after complete passes.
     pub(super) fn standing(&self, passes: &[Clusters]) -> Standing {
         if !self.counting.is_single(passes) {
             return self.bet.standing(passes, self.look == Look::Nothing);
@@ -138,7 +138,7 @@ impl Design {
         self.of_units(&passes)
     }
 
-    /// Where the gate stands after complete passes of independent units.
+    /// State of the gate after complete passes of independent units.
     pub(super) fn of_units(&self, passes: &[Pass]) -> Standing {
         match self.look {
             Look::NoViolation { units } => self.without_violation(units, passes),

@@ -84,7 +84,7 @@ impl Redrawn {
         }
         if self.failed_before > 0 {
             let trials = count(self.failed_before, "trial", "trials");
-            said += &format!("; drawn anew: {trials} of which an earlier draw was FAIL");
+            said += &format!("; drawn again: {trials} of which an earlier draw was FAIL");
         }
         if self.replaced_errors > 0 {
             said += &format!("; {} run again", count(self.replaced_errors, "outage", "outages"));

@@ -11,7 +11,7 @@ use super::{CurvePoint, StageTime};
 use crate::metric::TurnView;
 use crate::metric::stages::{Stage, TurnTime, first_tokens, turn_times};
 use crate::stats::quantile::{Bounded, bounded_in_clusters};
-use crate::trace::{ASKED_NOBODY, Evidence, Lane, Mode, Trace};
+use crate::trace::{ASKED_NOBODY, Evidence, Lane, Mode, Trace, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -145,16 +145,18 @@ impl Kind {
     }
 }
 
-/// Who answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Origin {
-    Live,
-    Mixed,
-    MixedLive,
-    NoService,
-    Recorded,
-    Simulator,
-    SimulatorLive,
+words! {
+    /// Who answered.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Origin {
+        Live = "live",
+        Mixed = "mixed",
+        MixedLive = "mixed, live",
+        NoService = "no service",
+        Recorded = "recorded",
+        Simulator = "simulator",
+        SimulatorLive = "simulator, live",
+    }
 }
 
 impl Origin {
@@ -172,18 +174,6 @@ impl Origin {
             (true, true, _) => Self::SimulatorLive,
             (true, false, true) => Self::MixedLive,
             (true, false, false) => Self::Live,
-        }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Mixed => "mixed",
-            Self::MixedLive => "mixed, live",
-            Self::NoService => "no service",
-            Self::Recorded => "recorded",
-            Self::Simulator => "simulator",
-            Self::SimulatorLive => "simulator, live",
         }
     }
 }

@@ -74,7 +74,7 @@ pub(crate) use unread::Unread;
 pub(crate) use unshown::Unshown;
 
 use crate::metric::Check;
-use crate::trace::{Lane, Mode};
+use crate::trace::{Lane, Mode, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,36 +82,25 @@ use serde::{Deserialize, Serialize};
 /// members the names of CSV columns; both are read.
 pub(crate) const RUN_VERSION: u32 = 2;
 
-/// The five verdicts.
-///
-/// ```
-/// assert_eq!(ragcheck::Verdict::NotMeasured.as_str(), "NOT_MEASURED");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Verdict {
-    /// The requirement holds.
-    Pass,
-    /// The requirement does not hold.
-    Fail,
-    /// The evidence does not decide.
-    Inconclusive,
-    /// There was nothing to measure.
-    NotMeasured,
-    /// Not evaluated: a trial in ERROR is among its units.
-    Error,
-}
-
-impl Verdict {
-    /// Name as printed in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pass => "PASS",
-            Self::Fail => "FAIL",
-            Self::Inconclusive => "INCONCLUSIVE",
-            Self::NotMeasured => "NOT_MEASURED",
-            Self::Error => "ERROR",
-        }
+words! {
+    /// The five verdicts.
+    ///
+    /// ```
+    /// assert_eq!(ragcheck::Verdict::NotMeasured.as_str(), "NOT_MEASURED");
+    /// ```
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    pub enum Verdict {
+        /// The requirement holds.
+        Pass = "PASS",
+        /// The requirement does not hold.
+        Fail = "FAIL",
+        /// The evidence does not decide.
+        Inconclusive = "INCONCLUSIVE",
+        /// There was nothing to measure.
+        NotMeasured = "NOT_MEASURED",
+        /// Not evaluated: a trial in ERROR is among its units.
+        Error = "ERROR",
     }
 }
 

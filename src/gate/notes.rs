@@ -42,8 +42,7 @@ pub(super) fn changed(plan: &Plan, changed: &BTreeMap<usize, (String, Verdict)>)
     let named: Vec<String> = named.collect();
     let more = if changed.len() > NAMED { format!(" and {} more", changed.len() - NAMED) } else { String::new() };
     let recordings = count(changed.len() as u64, "recording", "recordings");
-    (!named.is_empty())
-        .then(|| format!("{recordings} came to another verdict when recorded: {}{more}", named.join(", ")))
+    (!named.is_empty()).then(|| format!("{recordings} had another verdict when recorded: {}{more}", named.join(", ")))
 }
 
 /// Lists the trials that were drawn more than once, with the results of their draws.

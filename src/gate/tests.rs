@@ -404,7 +404,7 @@ fn a_recording_that_came_to_another_verdict_when_it_was_made_is_named() {
     assert!(same.trials.iter().all(|trial| trial.verdict == Verdict::Pass));
     assert_eq!(same.notes, Vec::<String>::new());
     let one = traces(|place| (place == 3).then_some("FAIL"));
-    assert_eq!(one.notes, ["1 recording came to another verdict when recorded: s/a/tool-rag.base.4 (FAIL, now PASS)"]);
+    assert_eq!(one.notes, ["1 recording had another verdict when recorded: s/a/tool-rag.base.4 (FAIL, now PASS)"]);
     let mut missed: Vec<_> = (0..8).map(|place| good(&plan, place)).collect();
     missed[3].evidence.noted_verdict = Some("PASS".to_owned());
     let (message, cause) = ("cassette miss".to_owned(), "miss".to_owned());

@@ -7,19 +7,22 @@
 use super::rule::{Asked, Evidence};
 use crate::stats::percent::{Rounding, rounded};
 use crate::stats::{ALPHA, Sample};
+use crate::trace::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Kind of an INCONCLUSIVE criterion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Unshown {
-    /// Every observed figure reaches the target, and more units at this rate can prove it.
-    Met,
-    /// An observed figure is below the target.
-    Below,
-    /// The observed figures reach the target, but no number of units can prove it, or the plan cannot pass any more.
-    CannotPass,
+words! {
+    /// Kind of an INCONCLUSIVE criterion.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Unshown {
+        /// Every observed figure reaches the target, and more units at this rate can prove it.
+        Met = "met",
+        /// An observed figure is below the target.
+        Below = "below target",
+        /// The observed figures reach the target, but no number of units can prove it, or the plan cannot pass any more.
+        CannotPass = "cannot pass",
+    }
 }
 
 impl Unshown {
@@ -30,15 +33,6 @@ impl Unshown {
             false => Self::Below,
             true if can_pass => Self::Met,
             true => Self::CannotPass,
-        }
-    }
-
-    /// Value in CSV columns.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::Below => "below target",
-            Self::CannotPass => "cannot pass",
         }
     }
 }

@@ -60,13 +60,13 @@ pub(super) enum ReplyError {
     #[error("its members are not `id`, `evidence`, `verdict` in this order")]
     Members,
     /// The quotation is not a text.
-    #[error("`evidence` is no text")]
+    #[error("`evidence` is not a text")]
     Evidence,
     /// The verdict is missing.
     #[error("`verdict` is neither \"pass\" nor \"fail\"")]
     Verdict,
     /// The quoted words are not in the data.
-    #[error("it quotes what nobody wrote: {}", text::quote(.0, 80))]
+    #[error("it quotes words that appear nowhere: {}", text::quote(.0, 80))]
     Misquoted(String),
 }
 
@@ -222,7 +222,7 @@ mod tests {
         assert!(reply(&verdict_first)["two"].is_ok());
         assert!(why(&graded("maybe", "pass")).contains("neither"));
         assert!(
-            why(&graded("pass", "pass").replace("LASTS two", "lasts three")).contains("nobody wrote: it lasts three")
+            why(&graded("pass", "pass").replace("LASTS two", "lasts three")).contains("appear nowhere: it lasts three")
         );
         assert!(why(&graded("pass", "pass").replace("\"one\"", "\"uno\"")).contains("leaves it out"));
         assert!(why(&graded("pass", "pass").replace("\"two\"", "\"one\"")).contains("twice"));

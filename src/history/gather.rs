@@ -20,7 +20,7 @@ pub enum NoPoint {
     #[error("imported conversations have no time of their own")]
     Imported,
     /// Live and replayed figures are never averaged.
-    #[error("live and replayed trials stand side by side in it")]
+    #[error("it has both live and replayed trials")]
     MixedModes,
 }
 

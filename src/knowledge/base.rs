@@ -1,4 +1,4 @@
-//! What can be searched: a knowledge base as declared, as opened for one trial, and the several that a flow may have.
+//! Knowledge bases: as declared, as opened for one trial, and the set that a flow may search.
 
 use super::{FoundPassages, KnowledgeError, Passage};
 use crate::platform::clock::BoxFuture;
@@ -17,16 +17,16 @@ pub struct Found {
     pub raw_score: f64,
 }
 
-/// What one search came to.
+/// Result of one search.
 #[derive(Debug)]
 pub struct Search {
     /// The passages, best first, or why there are none.
     pub result: Result<Vec<Found>, SearchError>,
-    /// The HTTP attempts that it took, in order: none of a base that asks no server.
+    /// Its HTTP attempts, in order; empty for a base without a server.
     pub attempts: Vec<Attempt>,
 }
 
-/// Why a search gave nothing.
+/// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// The index on this machine failed.
@@ -47,7 +47,7 @@ fn of_service(error: &ProviderError) -> String {
 }
 
 impl Search {
-    /// A search that asked no server.
+    /// A search without a server.
     pub fn local(result: Result<Vec<Found>, KnowledgeError>) -> Self {
         Self { result: result.map_err(SearchError::Local), attempts: Vec::new() }
     }
@@ -61,7 +61,7 @@ impl From<Attempted<Vec<Found>>> for Search {
 
 /// A knowledge base, opened for one trial.
 pub trait KnowledgeBase: Send + Sync {
-    /// The `top_k` best passages for `query`, best first; ties stand in the order of the corpus.
+    /// The `top_k` best passages for `query`, best first; ties are in the order of the corpus.
     fn search<'a>(&'a self, query: &'a str, top_k: usize) -> BoxFuture<'a, Search>;
     /// The share of all passages that hold every meaningful word of `text`; `None` where that is not known, or where
     /// there are too few passages for it to say anything.
@@ -69,20 +69,20 @@ pub trait KnowledgeBase: Send + Sync {
         let _ = text;
         None
     }
-    /// Whether what a recording pinned is another state of a base behind a server than what is declared today; `None`
-    /// of a base that is here, where a changed passage shows by what is found.
+    /// Whether a recording pins another state of a base on a server than the declared one; `None` for a local base,
+    /// where a changed passage changes the results.
     fn departs_from(&self, pinned: &str) -> Option<bool> {
         let _ = pinned;
         None
     }
-    /// What a recording pins: a hash of everything that can be found; of a base behind a server, of what the server
-    /// says of it, once it was asked, and of its declaration before.
+    /// What a recording pins: a hash of all passages; for a base on a server, a hash of the server's description of it,
+    /// or of its declaration until the server was asked.
     fn hash(&self) -> String;
 }
 
 /// A knowledge base as declared: shared by trials, each of which opens it for itself.
 pub trait KnowledgeSource: Send + Sync {
-    /// The base for one trial. Whatever it asks a server goes through `access`: live, recorded or replayed.
+    /// Opens the base for one trial. Requests to a server go through `access`: live, recorded or replayed.
     fn open(&self, access: &Access) -> Arc<dyn KnowledgeBase>;
 }
 
@@ -123,7 +123,7 @@ impl KnowledgeBases {
         Self { bases }
     }
 
-    /// Notes from now on what searches of these bases find.
+    /// Begins to record the passages that searches of these bases find.
     pub fn noting(&mut self) -> FoundPassages {
         let mut found = FoundPassages::default();
         for (name, base) in &mut self.bases {
@@ -137,17 +137,17 @@ impl KnowledgeBases {
         self.named(kb_id).or_else(|| self.bases.first().filter(|_| kb_id == DEFAULT_KB).map(|(_, base)| base))
     }
 
-    /// The base of exactly that name: for flows whose users must not come from one to another.
+    /// The base of exactly that name, for flows whose users must not reach another base.
     pub fn named(&self, name: &str) -> Option<&Arc<dyn KnowledgeBase>> {
         self.bases.iter().find(|(known, _)| known == name).map(|(_, base)| base)
     }
 
-    /// All of them, each with the name that it is declared by.
+    /// All bases with their declared names.
     pub fn all(&self) -> impl Iterator<Item = (&str, &Arc<dyn KnowledgeBase>)> {
         self.bases.iter().map(|(name, base)| (name.as_str(), base))
     }
 
-    /// The names that a model is told of: [`DEFAULT_KB`] where there is one base, else the names of all.
+    /// Names offered to the model: [`DEFAULT_KB`] for a single base, else the names of all.
     pub fn names(&self) -> Vec<&str> {
         match self.bases.as_slice() {
             [_] => vec![DEFAULT_KB],
@@ -155,18 +155,17 @@ impl KnowledgeBases {
         }
     }
 
-    /// The greatest share of one base's passages that hold every meaningful word of `text`, where one knows it.
+    /// The largest share, over the bases that know it, of passages with every meaningful word of `text`.
     pub fn share_holding(&self, text: &str) -> Option<f64> {
         self.bases.iter().filter_map(|(_, base)| base.share_holding(text)).max_by(f64::total_cmp)
     }
 
-    /// Whether what a recording pinned is another state of the only base, one behind a server, than what is declared
-    /// today.
+    /// Whether a recording pins another state of the only base, if it is on a server, than the declared one.
     pub fn depart_from(&self, pinned: &str) -> bool {
         matches!(self.bases.as_slice(), [(_, base)] if base.departs_from(pinned) == Some(true))
     }
 
-    /// What a recording pins of them: the base's own hash where there is one, else SHA-256 over names and hashes.
+    /// What a recording pins: the hash of a single base, else SHA-256 over names and hashes.
     pub fn hash(&self) -> String {
         if let [(_, base)] = self.bases.as_slice() {
             return base.hash();

@@ -1,9 +1,9 @@
-//! HTML's character references: the loop that finds them, and the numbered ones. Which names are read is the caller's.
+//! HTML's character references: finds them and decodes the numbered ones. The caller knows the named ones.
 
-/// Characters of a reference at most, with its ampersand.
+/// Maximum characters of a reference, with its ampersand.
 const LONGEST: usize = 12;
 
-/// A text with its references replaced, `&#65;`, `&#x41;` and those whose name `named` knows; all others stay.
+/// Replaces `&#65;`, `&#x41;` and the references whose names `named` knows; others are unchanged.
 pub(crate) fn decoded(text: &str, named: impl Fn(&str) -> Option<char>) -> String {
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,38 +1,38 @@
-//! Whether a keyword and an answer speak of one concept, by their words alone.
+//! Decides by words alone whether a keyword and an answer are about the same concept.
 //!
 //! A keyword need not be a word of the answer: an abbreviation (`co2`, `eeg`), a compound (`heatpump`, `warmepumpe` in
-//! `warmepumpenforderung`), another form (`pollinating`) or another spelling (`fertilizer`) of one says the same. Each is
+//! `warmepumpenforderung`), another form (`pollinating`) or another spelling (`fertilizer`) means the same. Each is
 //! a rule here, and `tests` hold them against a measured set of good keywords and of unrelated ones.
 
 use super::tokenize;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-/// Letters at their beginning that two forms of one word share at least.
+/// Minimum common initial letters of two forms of one word.
 const SHARED_LETTERS: usize = 4;
-/// Letters of the shorter word of a compound at least.
+/// Minimum letters of the shorter word of a compound.
 const COMPOUND: usize = 5;
-/// Letters from which on one letter more, less or other is a spelling, and from which on two are.
+/// Lengths from which words that differ by one edit, or by two, are spellings of one word.
 const SPELLING: [usize; 2] = [6, 9];
-/// Letters of a root at least.
+/// Minimum letters of a root.
 const ROOT: usize = 3;
-/// Ends of words that a root lacks, longest first.
+/// Endings removed to find a root, longest first.
 const ENDS: [&str; 9] = ["ations", "ation", "ings", "ing", "ers", "er", "ed", "ment", "s"];
-/// Words at most that are one word without their spaces.
+/// Maximum words that are one word without their spaces.
 const JOINED: usize = 6;
 /// Letters of an abbreviation.
 const ABBREVIATION: std::ops::RangeInclusive<usize> = 3..=6;
 
-/// What an answer speaks of: its words, in their order and in their stems.
+/// The words of an answer, in order and stemmed.
 #[derive(Debug, Clone)]
 pub(crate) struct Concepts<'t> {
     texts: Vec<&'t str>,
     stems: BTreeSet<String>,
-    /// Made when a keyword repeats none of the stems.
+    /// Built on demand, for a keyword that repeats none of the stems.
     close: OnceCell<Close>,
 }
 
-/// What other forms and spellings are found by.
+/// Index for other forms and spellings.
 #[derive(Debug, Clone)]
 struct Close {
     stems: Vec<Stem>,
@@ -40,7 +40,7 @@ struct Close {
 }
 
 impl<'t> Concepts<'t> {
-    /// Those of several texts.
+    /// The words of several texts.
     pub(crate) fn of(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let texts: Vec<&str> = texts.into_iter().collect();
         let stems = texts.iter().flat_map(|text| tokenize::stems(text)).collect();
@@ -67,14 +67,14 @@ impl<'t> Concepts<'t> {
     }
 }
 
-/// The stem of a word, with what it is compared by.
+/// A stem, with precomputed data for comparisons.
 #[derive(Debug, Clone)]
 struct Stem {
     text: String,
-    /// How many letters it has.
+    /// Number of letters.
     length: usize,
     root: String,
-    /// Which letters it has, a bit for each; letters of other alphabets may share one.
+    /// Its letters as a bit set; letters of other alphabets may share a bit.
     letters: u64,
 }
 
@@ -84,7 +84,7 @@ impl Stem {
         Self { length: text.chars().count(), root: root(&text), letters, text }
     }
 
-    /// An edit takes one letter away and brings one in at most: two words are as many edits apart at least.
+    /// A lower bound on the number of edits between two words: an edit removes and adds at most one letter.
     fn least_edits(&self, other: &Self) -> usize {
         let missing = |one: u64, other: u64| (one & !other).count_ones() as usize;
         let letters = missing(self.letters, other.letters).max(missing(other.letters, self.letters));
@@ -92,7 +92,7 @@ impl Stem {
     }
 }
 
-/// A word without its end and with one way to write a sound: `dim` of "dimming", `sulfur` of "sulphur".
+/// A word without its ending and with normalised spelling: `dim` for "dimming", `sulfur` for "sulphur".
 fn root(word: &str) -> String {
     let mut root = word.replace("ph", "f");
     let end = ENDS.iter().find(|end| root.ends_with(**end) && root.chars().count() >= end.len() + ROOT);
@@ -122,8 +122,8 @@ fn is_one_word(one: &Stem, other: &Stem) -> bool {
             && strsim::damerau_levenshtein(&one.text, &other.text) <= spelling)
 }
 
-/// Whether `word` is several of `text`'s words that follow each other: their first letters (`eeg`), with a number
-/// behind them (`co2` of "carbon dioxide", whose second word says how many), or they themselves without a space.
+/// Whether `word` stands for several consecutive words of `text`: their initials (`eeg`), initials with a number
+/// (`co2` for "carbon dioxide", whose second word implies the number), or the words without spaces.
 fn is_made_of(word: &str, text: &[String]) -> bool {
     let length = word.chars().count();
     // Whichever it is, the first of those words begins as the whole does.
@@ -136,12 +136,12 @@ fn is_made_of(word: &str, text: &[String]) -> bool {
     })
 }
 
-/// Whether the first letters of the `length` words that `words` begin with are those of `word`.
+/// Whether the initials of the first `length` of `words` are the letters of `word`.
 fn are_initials(word: &str, length: usize, words: &[String]) -> bool {
     words.get(..length).is_some_and(|words| words.iter().filter_map(|word| word.chars().next()).eq(word.chars()))
 }
 
-/// Whether two to [`JOINED`] words that `words` begin with are `word` when the spaces between them go.
+/// Whether the first two to [`JOINED`] of `words`, without spaces, are `word`.
 fn are_joined(word: &str, words: &[String]) -> bool {
     let mut rest = word;
     for (place, word) in words.iter().take(JOINED).enumerate() {

@@ -1,9 +1,9 @@
-//! The knowledge base that needs no server: a full-text index over a corpus, and a rank of our own.
+//! The knowledge base without a server: a full-text index over a corpus, with its own ranking.
 //!
 //! Small corpora live in memory, one copy for each connection of the pool; larger ones in a derived file
-//! ([`super::index_file`]), which is brought up to date by what changed and opened read-only. What FTS5 finds is scored by
-//! [`super::rank`], which says what a new passage may change. The score of a search is the sum of its terms' scores,
-//! so the index is asked for each term once, and searches add up what is remembered of them.
+//! ([`super::index_file`]), which is updated incrementally and opened read-only. [`super::rank`] scores the matches of FTS5
+//! and explains what a new passage may change. The score of a search is the sum of its terms' scores, so each term is
+//! looked up once and cached.
 
 use super::documents::Corpus;
 use super::full_text::FullText;
@@ -18,13 +18,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Passages up to which a copy in memory for each connection is cheaper than a file.
+/// Maximum number of passages for which a copy in memory for each connection is cheaper than a file.
 const IN_MEMORY: usize = 2_000;
 
-/// Passages in remembered terms at most: 16 bytes each. Beyond it all are forgotten.
+/// Maximum number of passages in cached terms, 16 bytes each; the cache is cleared when it is reached.
 const MOST_REMEMBERED: usize = 2_000_000;
 
-/// Passages below which shares of them say nothing about a word.
+/// Minimum number of passages for which the share that holds a word is meaningful.
 const FEW: usize = 20;
 
 /// The passages (places in the corpus) that a term occurs in, each with the term's part of the score.
@@ -69,7 +69,7 @@ impl Embedded {
         Self::open_in(Language::English, corpus, cache)
     }
 
-    /// The same for a corpus of that language.
+    /// Like [`Self::open`], for a corpus in `language`.
     ///
     /// # Errors
     /// When the index cannot be built.
@@ -137,7 +137,7 @@ impl Embedded {
                 *score += part * repeated;
             }
         }
-        // Equal scores stand in the order of the corpus.
+        // Equal scores are in the order of the corpus.
         let order = |one: &usize, other: &usize| scores[*other].total_cmp(&scores[*one]).then(one.cmp(other));
         if top_k > 0 && ranked.len() > top_k {
             ranked.select_nth_unstable_by(top_k - 1, order);

@@ -1,14 +1,14 @@
-//! The beginning of a text, for people who look at many.
+//! The beginning of a text, for lists.
 
 use crate::platform::secrets;
 
 /// At most `most` characters from the beginning of `text`: up to the last end of a sentence in the second half of
-/// them, else up to the last space, with an ellipsis for what is left out. A text that is short enough comes back whole.
+/// them, else up to the last space, with an ellipsis for what is left out. A short text is returned whole.
 pub(crate) fn excerpt(text: &str, most: usize) -> String {
     if text.char_indices().nth(most).is_none() {
         return text.to_owned();
     }
-    // A secret that is cut would be found by nobody afterwards.
+    // A secret that was cut could not be recognised afterwards.
     let text = &*secrets::clean(text);
     let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };
     let head = &text[..end];

@@ -1,5 +1,4 @@
-//! The passages that the searches of one trial found, each once and whole: noted beside the search, whatever a flow makes
-//! of it.
+//! The passages that the searches of one trial found, each once and in full, regardless of what the flow does with them.
 
 use super::{KnowledgeBase, Passage, Search};
 use crate::platform::clock::BoxFuture;
@@ -9,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// By id.
 type Noted = Arc<Mutex<BTreeMap<String, Passage>>>;
 
-/// What was found so far.
+/// The passages found so far.
 #[derive(Default)]
 pub struct FoundPassages {
     bases: Vec<(String, Noted)>,
@@ -26,7 +25,7 @@ impl FoundPassages {
         taken.filter(|(_, passages)| !passages.is_empty()).collect()
     }
 
-    /// The base, noting what it finds under `name`.
+    /// A base that records what it finds under `name`.
     pub(super) fn noting(&mut self, name: &str, base: Arc<dyn KnowledgeBase>) -> Arc<dyn KnowledgeBase> {
         let noted = Noted::default();
         self.bases.push((name.to_owned(), Arc::clone(&noted)));

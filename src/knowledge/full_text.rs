@@ -1,9 +1,9 @@
-//! The full-text index of a corpus: `SQLite`'s FTS5, asked for words and where they stand.
+//! The full-text index of a corpus: `SQLite`'s FTS5, queried for words and their positions.
 //!
 //! The table `passages` (title, text) lives in memory, where row n is passage n of the corpus, counted from 1, or in a
-//! derived file ([`super::index_file`]), opened read-only, whose rows come with their places in the corpus. Two tables of the connection stand beside it: `instances` reads where each stem
-//! stands, and `given` takes words and gives back the stems that the index keeps of them, by the same tokenizer.
-//! Text only ever arrives as a value, never in a query's grammar.
+//! derived file ([`super::index_file`]), opened read-only, whose rows come with their places in the corpus. Each connection has two more tables: `instances` has the
+//! positions of each stem, and `given` turns words into stems with the tokenizer of the index.
+//! Text is always a bound value, never part of a query's syntax.
 
 use super::documents::Passage;
 use super::guard::{differs, guard};
@@ -15,7 +15,7 @@ use rusqlite::{Connection, OpenFlags, Row, params};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Changes whenever the tokenizer or the columns do: a derived file of another version is not read.
+/// Version of tokenizer and columns: a derived file of another version is not read.
 pub(super) const INDEX_VERSION: u32 = 2;
 
 /// One connection to an index.
@@ -57,7 +57,7 @@ impl FullText {
              CREATE VIRTUAL TABLE temp.given USING fts5(word, content='', {tokenizer});
              CREATE VIRTUAL TABLE temp.stems USING fts5vocab('temp', 'given', 'instance');"
         ))?;
-        // Without it, every query is planned anew for its parameters, which for one table changes nothing.
+        // Without it, every query is planned again for its parameters, which is useless for a single table.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         Ok(Self { connection, words, rows })
     }
@@ -94,12 +94,12 @@ impl FullText {
     pub(super) fn beginning_with(&self, prefix: &str) -> rusqlite::Result<Vec<(usize, usize)>> {
         let mut statement =
             self.connection.prepare_cached("SELECT doc FROM instances WHERE term >= ?1 AND term < ?2")?;
-        // The last character there is, so that every word with the prefix stands before it.
+        // The largest character, so every word with the prefix sorts before it.
         let rows = statement.query_map([prefix, &format!("{prefix}\u{10ffff}")], |row| Ok(self.place(row.get(0)?)))?;
         Ok(counted(rows.collect::<rusqlite::Result<Vec<usize>>>()?))
     }
 
-    /// The same for `stems` one behind the other in one column; of none at all there is nothing.
+    /// The same for consecutive `stems` in one column; empty for no stems.
     pub(super) fn side_by_side(&self, stems: &[String]) -> rusqlite::Result<Vec<(usize, usize)>> {
         let mut statement =
             self.connection.prepare_cached("SELECT doc, col, \"offset\" FROM instances WHERE term = ?1")?;
@@ -113,7 +113,7 @@ impl FullText {
         Ok(counted(starts.unwrap_or_default().into_iter().map(|(row, _, _)| self.place(row)).collect()))
     }
 
-    /// The place in the corpus of a passage's row.
+    /// The position in the corpus of a row's passage.
     fn place(&self, row: i64) -> usize {
         match &self.rows {
             Some(rows) => rows.get(&row).copied().unwrap_or(usize::MAX),
@@ -122,35 +122,34 @@ impl FullText {
     }
 }
 
-/// Each place once, with how often it was there, ascending.
+/// Each position once, with its count, ascending.
 fn counted(mut places: Vec<usize>) -> Vec<(usize, usize)> {
     places.sort_unstable();
     let each = places.chunk_by(|one, other| one == other);
     each.filter_map(|same| same.first().map(|place| (*place, same.len()))).collect()
 }
 
-/// The place of a row that is counted from 1.
+/// The position of a row; rows are counted from 1.
 fn number(row: i64) -> usize {
     usize::try_from(row - 1).unwrap_or(usize::MAX)
 }
 
-/// How a database is opened to read.
+/// Flags for reading a database.
 pub(super) fn to_read() -> OpenFlags {
     OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW
 }
 
-/// How a database is opened to write: `SQLite` opens files by itself, and refuses a path on which there is a symbolic link
-/// when it gets there.
+/// Flags for writing a database: `SQLite` opens files itself, and must refuse symbolic links.
 pub(super) fn to_write() -> OpenFlags {
     OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW
 }
 
-/// Where a database is, with no symbolic link on the way.
+/// The path of a database, with symbolic links resolved.
 pub(super) fn real(file: &Path) -> rusqlite::Result<PathBuf> {
     files::resolved(file).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-/// Makes the tables of a derived file: rows can be deleted by their numbers, and `rows` has a digest of the passage of each.
+/// Creates the tables of a derived file; `rows` has a digest of each row's passage, and rows can be deleted by number.
 pub(super) fn make_tables(connection: &Connection, words: Words) -> rusqlite::Result<()> {
     let tokenizer = words.tokenizer();
     connection.execute_batch(&format!(
@@ -159,7 +158,7 @@ pub(super) fn make_tables(connection: &Connection, words: Words) -> rusqlite::Re
     ))
 }
 
-/// Creates the full-text table in memory and puts every passage in, row 1 being the first.
+/// Creates the full-text table in memory and inserts every passage; row 1 is the first.
 fn fill(connection: &mut Connection, passages: &[Passage], words: Words) -> rusqlite::Result<()> {
     let tokenizer = words.tokenizer();
     connection

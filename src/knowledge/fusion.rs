@@ -1,26 +1,26 @@
-//! One list from several: reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
+//! Merges ranked lists: reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 //!
 //! Each list gives its n-th entry weight / ([`DAMPING`] + n); an entry's score is the sum. Only places count, so scores of
 //! different kinds need no common scale. The paper's constant is 60, for many lists of equal rank; of two, with words that
 //! find more than vectors do, 10 and twice the weight for words ([`WORDS`]) found more on one of the two collections that
 //! the corpus suite publishes, which is where they were chosen; on the other one they were only measured.
 //!
-//! What a new passage can disturb: one that is outside the first [`DEPTH`] of every list changes nothing at all; one
-//! within moves those behind it down by one place in that list, by less than 2 % of the best score.
+//! Effect of a new passage: outside the first [`DEPTH`] of every list, none; within, it moves the passages after it down
+//! by one place in that list, which is less than 2 % of the best score.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// By how much the first places count less than their reciprocals.
+/// Damping of the first places: a larger value makes the places count more equally.
 const DAMPING: f64 = 10.0;
 
-/// What a list by words weighs beside one by vectors, which weighs 1.
+/// Weight of the list by words; the list by vectors has weight 1.
 pub(super) const WORDS: f64 = 2.0;
 
-/// Entries of each list that are fused.
+/// Number of entries of each list that are used.
 pub(super) const DEPTH: usize = 50;
 
-/// The entries of all lists, best first, each with its score; of equal scores the one that `order` says is earlier.
+/// The entries of all lists, best first, each with its score; `order` decides between equal scores.
 pub(super) fn fuse<T: Copy + Eq + Hash, K: Ord>(lists: &[(Vec<T>, f64)], order: impl Fn(T) -> K) -> Vec<(T, f64)> {
     // Sums of several entries in one order: that of the lists.
     let mut scores: HashMap<T, f64> = HashMap::new();

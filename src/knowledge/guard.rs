@@ -1,4 +1,4 @@
-//! What a database from a stranger may do when it is opened: nothing but hold rows.
+//! Limits an untrusted database to holding rows.
 //!
 //! A `SQLite` file carries code: triggers, views, generated columns and default values run when a table is read or written,
 //! and can take any time and memory. Triggers and views are switched off, functions and virtual tables in the schema that
@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use std::collections::BTreeSet;
 
-/// Switches off what a schema could run.
+/// Disables everything that a schema could execute.
 pub(super) fn guard(connection: &Connection) -> rusqlite::Result<()> {
     for (switch, on) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
@@ -21,7 +21,7 @@ pub(super) fn guard(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// What of a schema is not as in `ours`, or missing: its kind and its name; `None` where the two are the same.
+/// The first difference between a schema and `ours`, by kind and name; `None` if they are equal.
 pub(super) fn differs(connection: &Connection, ours: &Connection) -> rusqlite::Result<Option<(String, String)>> {
     let (theirs, ours) = (schema(connection)?, schema(ours)?);
     let first = theirs.difference(&ours).chain(ours.difference(&theirs)).next();
@@ -30,7 +30,7 @@ pub(super) fn differs(connection: &Connection, ours: &Connection) -> rusqlite::R
     Ok(first.map(|(kind, name, _)| (plain(kind), plain(name))))
 }
 
-/// Kind, name and definition of all that a database declares. The statistics of `ANALYZE` are rows and nothing else.
+/// Kind, name and definition of everything that a database declares, except the statistics of `ANALYZE`, which are rows.
 fn schema(connection: &Connection) -> rusqlite::Result<BTreeSet<(String, String, String)>> {
     let mut statement = connection.prepare("SELECT type, name, coalesce(sql, '') FROM main.sqlite_master")?;
     let rows = statement.query_map([], |row| {

@@ -1,8 +1,8 @@
-//! A base that is searched by its vectors, and by its words too where its folder is here: the two lists are fused.
+//! A base searched by vectors and, if it has a local folder, also by words; the two lists are fused.
 //!
-//! The query's vector is asked for at each search, through the trial's transport: an exchange of its lane. The passages'
-//! vectors stand beside the folder ([`super::vectors`]) or on a server ([`super::server`]). With both lists, a base behind
-//! a server finds what the same base without one finds: the words are searched here, and the fusion is ours.
+//! Each search requests the query's vector through the trial's transport: an exchange of its lane. The passages' vectors
+//! are beside the folder ([`super::vectors`]) or on a server ([`super::server`]). Words are searched and lists fused
+//! locally in both cases, so a server does not change the results.
 
 use super::documents::Passage;
 use super::embedded::Embedded;
@@ -17,18 +17,18 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What stands behind the number of passages in what is pinned.
+/// Separator after the number of passages in a pinned state.
 const COUNTED: &str = " passages";
 
 /// Where the passages' vectors are.
 pub(super) enum VectorsAt {
-    /// Here, beside the folder.
+    /// A local file beside the folder.
     Folder(Arc<PassageVectors>),
     /// On a server.
     Server(ServerAddress),
 }
 
-/// What is shared by the trials that search one base.
+/// State shared by the trials that search one base.
 pub(super) struct Hybrid {
     id: String,
     /// The folder's full-text index, where there is a folder.
@@ -70,11 +70,11 @@ struct Opened {
     shared: Arc<Hybrid>,
     embedder: Embedder,
     store: Option<Box<dyn Store>>,
-    /// What its server said of it, once it was asked.
+    /// Its description by the server, after the first request.
     collection: Mutex<Option<Collection>>,
 }
 
-/// A provider's failure of our own finding.
+/// A provider's failure detected locally.
 fn unfit(message: String) -> ProviderError {
     ProviderError::Failed { kind: ErrorKind::BadRequest, status: None, message }
 }
@@ -132,7 +132,7 @@ impl Opened {
         Attempted { result: Ok(rows.nearest(vector, most).into_iter().filter_map(passage).collect()), attempts }
     }
 
-    /// Keeps a collection that was described, unless its vectors are by another model.
+    /// Accepts a described collection unless its vectors come from another model.
     fn fits(&self, collection: Collection) -> Result<Collection, ProviderError> {
         let declared = &self.shared.embeddings.model;
         if let Some(model) = collection.model.as_ref().filter(|model| *model != declared) {
@@ -146,14 +146,14 @@ impl Opened {
         Ok(collection)
     }
 
-    /// The list by vectors alone, or fused with that by words.
+    /// The list by vectors, fused with the list by words if there is one.
     fn joined(&self, words: Option<Vec<Found>>, near: Vec<(Passage, f64)>, top_k: usize) -> Vec<Found> {
         let (Some(by_words), Some(index)) = (words, &self.shared.words) else {
             return near.into_iter().take(top_k).map(|(passage, raw_score)| Found { passage, raw_score }).collect();
         };
         let places: HashMap<&str, usize> =
             index.corpus().passages.iter().enumerate().map(|(place, passage)| (passage.id.as_str(), place)).collect();
-        // What a server holds and the folder does not was pushed from another state of it: it stands behind at equal scores.
+        // Passages that only the server has were pushed from another state of the folder: they come last at equal scores.
         let mut unknown: Vec<String> = Vec::new();
         let mut entry = |passage: &Passage| {
             places.get(passage.id.as_str()).copied().unwrap_or_else(|| {
@@ -179,11 +179,10 @@ impl Opened {
     }
 }
 
-/// Similarities that differ by less are equal: what one sum in another order, and a server's narrower numbers, come to.
+/// Similarities that differ by less are equal: rounding of sums in another order, and of a server's narrower numbers.
 const EQUAL: f64 = 1e-6;
 
-/// Places by their scores, best first; those whose scores are equal to the next in order of place, since every server
-/// has an order of its own for them.
+/// Places by score, best first; equal scores are ordered by place, because servers differ in their order.
 fn steady(mut near: Vec<(usize, f64)>) -> Vec<usize> {
     near.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let equal = near.chunk_by_mut(|(_, one), (_, other)| one - other < EQUAL);
@@ -201,7 +200,7 @@ impl KnowledgeBase for Opened {
     }
 
     fn departs_from(&self, pinned: &str) -> Option<bool> {
-        // The count is known of a server that was asked; today's was not.
+        // Only a server that was asked has a count.
         let uncounted =
             |text: &str| text.split(", ").filter(|part| !part.ends_with(COUNTED)).collect::<Vec<_>>().join(", ");
         self.store.as_ref().map(|_| uncounted(pinned) != uncounted(&self.hash()))

@@ -1,14 +1,12 @@
-//! The derived file of a large corpus's full-text index: kept from one run to the next, and brought up to date by what
-//! changed.
+//! The derived file of a large corpus's full-text index, kept between runs and updated incrementally.
 //!
-//! A file is named `<base>-<language>-v<version>-<keyed hash>.sqlite`; the hash is of its own bytes, by this user's key. A
-//! checkout may hold a file of any name, and what is damaged `SQLite` would not always notice: what has another hash is
-//! removed. Its table `rows` has a digest of the passage behind each row, so that a file says itself what it was made of:
-//! one of exactly the corpus's passages is used as it is, in whatever order they stand; otherwise the one that shares most
-//! with the corpus is copied, rows of passages that are gone are deleted, new ones are added, and nothing else is indexed
-//! again. What is found does not depend on the way: rows are only names of passages.
+//! A file is named `<base>-<language>-v<version>-<keyed hash>.sqlite`; it hashes the file's
+//! bytes with the user's key. A file with another hash is removed: a checkout may contain a forged file, and `SQLite`
+//! would not notice all damage. The table `rows` has a digest of each row's passage. A file with exactly the corpus's
+//! passages, in any order, is used unchanged. Otherwise the file that shares most passages is copied, its obsolete rows
+//! are deleted, and new ones are added. Results are the same either way: rows only identify passages.
 //!
-//! Two processes that build at once make two files. Without a key none is kept.
+//! Two processes that build at the same time create two files. Without a key, no file is kept.
 
 use super::KnowledgeError;
 use super::documents::{Corpus, Passage};
@@ -22,21 +20,20 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Files of one base that are kept, so that one that another process still reads is not removed.
+/// Number of files kept for a base, so that a file in use by another process is not removed.
 const MOST: usize = 4;
 
-/// The place in the corpus of each row of a file; `None` where row n is passage n, counted from 1, as in a file that was
-/// made anew.
+/// The position in the corpus of each row; `None` if row n is passage n (from 1), as in a new file.
 pub(super) type Rows = Option<Arc<HashMap<i64, usize>>>;
 
-/// What a passage's words are known by: the beginning of SHA-256 over title and text, each behind its length.
+/// Digest of a passage: the beginning of SHA-256 over title and text, each prefixed by its length.
 type Digest = [u8; 16];
 
 /// The file of a large corpus's index.
 pub(super) enum Derived {
-    /// Kept for the next time.
+    /// Kept for later runs.
     Kept(PathBuf),
-    /// Gone with the base.
+    /// Removed with the base.
     Once(TemporaryFile),
 }
 
@@ -60,7 +57,7 @@ fn digest(passage: &Passage) -> Digest {
     digest
 }
 
-/// That the index in `file` failed.
+/// An error of the index in `file`.
 fn failed(file: &Path) -> impl Fn(rusqlite::Error) -> KnowledgeError {
     move |error| KnowledgeError::Index { what: "search index", file: Some(file.to_owned()), error }
 }
@@ -103,7 +100,7 @@ pub(super) fn derive(
     others.sort();
     let beside = files::temporary_file(folder).map_err(unwritable)?;
     let rows = match others.last() {
-        // Where most is new, a file without traces of the old is made sooner.
+        // If most passages are new, building a new file is faster.
         Some((common, nearest)) if common * 2 >= digests.len() => {
             copy(nearest, beside.path()).map_err(unwritable)?;
             update(beside.path(), &corpus.passages, &digests, words).map(|rows| Some(Arc::new(rows)))
@@ -127,7 +124,7 @@ fn stem(corpus: &Corpus, words: Words) -> String {
     format!("{plain}-{}-v{}-", words.language(), full_text::INDEX_VERSION)
 }
 
-/// The keyed hash of an index file: of its name and of its bytes.
+/// The keyed hash of an index file's name and bytes.
 pub(super) fn authenticate(file: &Path, stem: &str, key: &OwnKey) -> io::Result<String> {
     let (mut file, mut hash, mut part) = (files::open(file)?, key.hash(), vec![0; 1 << 16]);
     hash.update_text(stem);
@@ -143,7 +140,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut files::open(from)?, &mut files::create(to)?).map(|_| ())
 }
 
-/// How the rows of a file fit a corpus.
+/// Comparison of a file's rows with a corpus.
 struct Matched {
     /// Rows of passages of the corpus, with their places there.
     rows: HashMap<i64, usize>,
@@ -194,7 +191,7 @@ fn in_order(file: &Path, digests: &[Digest]) -> rusqlite::Result<bool> {
     Ok(expected.next().is_none())
 }
 
-/// Makes an index of all passages in an empty file, row 1 being the first.
+/// Indexes all passages in an empty file; row 1 is the first.
 fn write(file: &Path, passages: &[Passage], digests: &[Digest], words: Words) -> rusqlite::Result<()> {
     let mut connection = Connection::open_with_flags(full_text::real(file)?, full_text::to_write())?;
     full_text::make_tables(&connection, words)?;
@@ -219,7 +216,7 @@ fn insert<'p>(
     Ok(())
 }
 
-/// Brings the index in a file to a corpus: rows of what is gone go, what is new gets their numbers first.
+/// Updates the index in a file to a corpus: deletes obsolete rows, and reuses their numbers first.
 fn update(
     file: &Path,
     passages: &[Passage],

@@ -1,9 +1,9 @@
-//! What was learned from the external service, under keywords.
+//! Answers of the external service, indexed by keywords.
 //!
-//! A keyword is stored once, whatever its case, spaces and simple plurals, with every (query, question, result) that it
+//! A keyword is stored once, regardless of case, spaces and simple plurals, with every (query, question, result) that it
 //! came from; indexing the same again changes nothing. An index lives in memory, where it is opened by the first indexing (a trial that learns
 //! nothing opens nothing), or in a file that conversations and processes share: writes are `Immediate` transactions
-//! behind a busy timeout. The tables are in `keyword_store`.
+//! with a busy timeout. The tables are in `keyword_store`.
 
 #[cfg(test)]
 mod tests;
@@ -19,14 +19,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What one indexing did.
+/// Result of one indexing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Indexed {
     /// The keywords, normalised, in the order given and without repeats.
     pub keywords: Vec<String>,
-    /// Of these, the ones that were there before.
+    /// Keywords that were already in the index.
     pub merged: Vec<String>,
-    /// Of these, the ones that an exact look-up found again with this result as provenance.
+    /// Keywords whose exact look-up afterwards has this result as provenance.
     pub read_back: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct Indexed {
 #[derive(Debug)]
 pub struct KeywordIndex {
     file: Option<PathBuf>,
-    /// Whether what is there is left as it is.
+    /// Whether it is read-only.
     read_only: bool,
     upkeep: Option<Upkeep>,
     connection: Mutex<Option<Connection>>,
@@ -51,19 +51,19 @@ impl KeywordIndex {
         Self { file: Some(path.to_owned()), read_only: false, upkeep: None, connection: Mutex::default() }
     }
 
-    /// The index in a file that is there, which is only read.
+    /// An existing index in a file, read-only.
     pub fn to_read(path: &Path) -> Self {
         let mut index = Self::in_file(path);
         index.read_only = true;
         index
     }
 
-    /// An index in memory that cannot be written: looking up finds nothing, indexing fails as `SQLite` says it.
+    /// An index in memory that cannot be written: look-ups find nothing, and indexing fails with an error of `SQLite`.
     pub fn unwritable() -> Self {
         Self { file: None, read_only: true, upkeep: None, connection: Mutex::default() }
     }
 
-    /// Closes an index in a file, so that its next use opens the file anew, as another process does.
+    /// Closes an index in a file; its next use opens the file again, as another process would.
     pub fn close(&self) {
         if self.file.is_some() {
             drop(self.connection.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -79,7 +79,7 @@ impl KeywordIndex {
         }
     }
 
-    /// The same index, pruned by itself at every indexing.
+    /// The same index, pruned automatically at every indexing.
     #[must_use]
     pub fn with_upkeep(mut self, upkeep: Upkeep) -> Self {
         self.upkeep = Some(upkeep);
@@ -162,7 +162,7 @@ impl KeywordIndex {
         Ok(self.if_open(store::list)?.unwrap_or_default())
     }
 
-    /// Removes what `rule` says, and the answers that nothing leads to any more.
+    /// Removes keywords by `rule`, and answers without a keyword.
     ///
     /// # Errors
     /// When the index cannot be written; nothing is removed then.

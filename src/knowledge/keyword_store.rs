@@ -1,15 +1,15 @@
-//! The keyword index's tables.
+//! Tables of the keyword index.
 //!
 //! | table | a row is |
 //! |---|---|
-//! | results | one external answer, under the digest of all that makes it: another answer is another row |
+//! | results | one external answer, identified by a digest of its content |
 //! | keywords | one keyword as it was first written, under the form in which keywords are compared, with its uses |
 //! | provenance | keyword, answer, the model's query and the user's question that belong together |
 //! | stems | one meaningful word of a keyword, in its stem |
 //!
 //! `PRAGMA application_id` says that a file is a keyword index, `PRAGMA user_version` the version of this layout. Both
 //! are read from the file's first bytes before anything is opened: a file of another program, or of another version,
-//! is refused and left as it is.
+//! is refused and not changed.
 
 use super::guard::{differs, guard};
 use super::learned::{ExternalRecord, KeywordEntry, Provenance, learned_id};
@@ -25,17 +25,17 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 const VERSION: i64 = 2;
-/// The word that is put at byte 68 of the file: `rckw`.
+/// Application id at byte 68 of the file: `rckw`.
 const APPLICATION: i64 = 0x7263_6b77;
-/// Characters of a keyword, at most.
+/// Maximum characters of a keyword.
 const LONGEST_KEYWORD: usize = 200;
-/// Characters of every other text, at most.
+/// Maximum characters of every other text.
 const LONGEST_TEXT: usize = 1_000_000;
-/// Characters of all citations of an answer, at most.
+/// Maximum characters of all citations of an answer.
 const LONGEST_CITATIONS: usize = 16_000_000;
-/// How long a writer waits for the others: many of them take turns.
+/// Time that a writer waits for others.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How often a new file's switch to a write-ahead log is tried again, one after another that others open it.
+/// Maximum attempts to switch a new file to a write-ahead log while other processes open it.
 const WAL_ATTEMPTS: usize = 1_000;
 
 const TABLES: &str = "
@@ -54,10 +54,10 @@ CREATE TABLE stems (
     stem TEXT NOT NULL, keyword INTEGER NOT NULL REFERENCES keywords(id), PRIMARY KEY (stem, keyword)) WITHOUT ROWID;
 ";
 
-/// Emptied databases in memory that wait for the next index: opening one costs more than all else that a trial does
-/// with it, for its tables and its prepared statements.
+/// Emptied databases in memory for reuse: creating tables and statements costs more than everything else that a trial
+/// does with one.
 static IDLE: Mutex<Vec<Connection>> = Mutex::new(Vec::new());
-/// Idle databases at most.
+/// Maximum number of idle databases.
 const MOST_IDLE: usize = 64;
 
 const EMPTY: [&str; 4] = ["DELETE FROM stems", "DELETE FROM provenance", "DELETE FROM keywords", "DELETE FROM results"];
@@ -72,7 +72,7 @@ fn open_in_memory() -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// A database in memory that takes nothing.
+/// A database in memory that cannot be written.
 pub(super) fn open_unwritable() -> rusqlite::Result<Connection> {
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(TABLES)?;
@@ -80,7 +80,7 @@ pub(super) fn open_unwritable() -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Empties a database in memory for the next index; one that cannot be emptied goes.
+/// Empties a database in memory for reuse, or drops it if that fails.
 pub(super) fn give_back(connection: Connection) {
     let empty =
         |statement: &str| connection.prepare_cached(statement).and_then(|mut delete| delete.execute([])).is_ok();
@@ -91,7 +91,7 @@ pub(super) fn give_back(connection: Connection) {
     }
 }
 
-/// Opens the file, or memory, and makes the tables where there are none.
+/// Opens a file or memory and creates missing tables.
 pub(super) fn open(file: Option<&Path>) -> Result<Connection, KnowledgeError> {
     let Some(file) = file else { return open_in_memory().map_err(|error| failed(None, error)) };
     let failed = |error| failed(Some(file), error);
@@ -106,7 +106,7 @@ pub(super) fn open(file: Option<&Path>) -> Result<Connection, KnowledgeError> {
     }
 }
 
-/// Opens a file that is a keyword index, to read it: nothing is made and nothing changed.
+/// Opens an existing keyword index read-only.
 pub(super) fn open_to_read(file: &Path) -> Result<Connection, KnowledgeError> {
     let foreign = |why: ForeignFile| KnowledgeError::Foreign { path: file.to_owned(), why };
     let header = header(file).map_err(|error| KnowledgeError::Read { path: file.to_owned(), error })?;
@@ -126,12 +126,12 @@ pub(super) fn open_to_read(file: &Path) -> Result<Connection, KnowledgeError> {
     }
 }
 
-/// That the index in `file`, or in memory, failed.
+/// An error of the index in `file`, or in memory.
 pub(super) fn failed(file: Option<&Path>, error: rusqlite::Error) -> KnowledgeError {
     KnowledgeError::Index { what: "keyword index", file: file.map(Path::to_owned), error }
 }
 
-/// Whether texts are as long as an index takes.
+/// Checks that texts are within the limits of an index.
 ///
 /// # Errors
 /// [`KnowledgeError::LongText`] for the first that is longer.
@@ -153,7 +153,7 @@ pub(super) fn short_enough(
     Ok(())
 }
 
-/// Whether a file holds a text that is longer than what [`short_enough`] lets in.
+/// Whether a file has a text longer than [`short_enough`] allows.
 fn holds_long_text(connection: &Connection) -> rusqlite::Result<bool> {
     let long = format!(
         "SELECT 1 FROM keywords WHERE max(length(keyword), length(form)) > {LONGEST_KEYWORD}
@@ -167,7 +167,7 @@ fn holds_long_text(connection: &Connection) -> rusqlite::Result<bool> {
     connection.prepare(&long)?.exists([])
 }
 
-/// The first 100 bytes of a file that is there and not empty.
+/// The first 100 bytes of an existing file that is not empty.
 fn header(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     match crate::platform::files::open(file) {
@@ -179,7 +179,7 @@ fn header(file: &Path) -> std::io::Result<Option<Vec<u8>>> {
     Ok(bytes.iter().any(|byte| *byte != 0).then_some(bytes))
 }
 
-/// Why a file that begins with these bytes is no keyword index of this build.
+/// Why a file with these first bytes is not a keyword index of this build.
 fn why_foreign(header: &[u8]) -> Option<ForeignFile> {
     if header.get(..16) != Some(b"SQLite format 3\0") {
         return Some(ForeignFile::NotSqlite);
@@ -195,14 +195,14 @@ fn why_other(application: i64, version: i64) -> Option<ForeignFile> {
     (version != VERSION).then_some(ForeignFile::OtherVersion { version, known: VERSION })
 }
 
-/// Why the tables of a file are not those of a keyword index.
+/// Why a file's tables are not those of a keyword index.
 fn foreign_schema(connection: &Connection) -> rusqlite::Result<Option<ForeignFile>> {
     let ours = Connection::open_in_memory()?;
     ours.execute_batch(TABLES)?;
     Ok(differs(connection, &ours)?.map(|(kind, name)| ForeignFile::OtherSchema { kind, name }))
 }
 
-/// Opens a file that is ours or new; `Err` inside with the reason when it turned out to be neither.
+/// Opens a keyword index or a new file; the inner `Err` says why it is neither.
 fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, ForeignFile>> {
     let mut connection = Connection::open_with_flags(super::full_text::real(file)?, super::full_text::to_write())?;
     // Before WAL: switching the journal needs a lock that another process may hold.
@@ -228,8 +228,8 @@ fn open_checked(file: &Path) -> rusqlite::Result<Result<Connection, ForeignFile>
     Ok(Ok(connection))
 }
 
-/// Switches a file to a write-ahead log, once: SQLite answers that it is busy at once, whatever patience it was told to
-/// have, while another process opens the same new file.
+/// Switches a file to a write-ahead log: SQLite reports it as busy at once, regardless of the busy timeout, while another
+/// process opens the same new file.
 fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     for _ in 0..WAL_ATTEMPTS {
         let mode = || connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0));
@@ -239,7 +239,7 @@ fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
         });
         match switched {
             Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
-                // A lock that SQLite does wait for.
+                // Here SQLite waits for the lock.
                 connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")?;
             }
             done => return done,
@@ -248,8 +248,7 @@ fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")
 }
 
-/// Stores a record under keywords (as written, and in the form in which they are compared); gives back the ones that
-/// were there before.
+/// Stores a record under keywords (as written, and as compared); returns those that already existed.
 pub(super) fn insert(
     connection: &mut Connection,
     record: &ExternalRecord,
@@ -351,7 +350,7 @@ fn record_of(row: &Row<'_>) -> rusqlite::Result<ExternalRecord> {
         query: row.get(4)?,
         answer: row.get(5)?,
         citations: serde_json::from_str(&citations).unwrap_or_default(),
-        // Those of one indexing stand in its provenance: several questions may lead to one answer.
+        // The provenance has those of one indexing: several questions may lead to one answer.
         question: String::new(),
         question_id: String::new(),
     })

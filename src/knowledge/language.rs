@@ -1,4 +1,4 @@
-//! What the language of a base does to words: which are left out of queries, and what form they are compared in.
+//! Language of a base: which words queries ignore, and the form in which words are compared.
 //!
 //! | language | left out | compared as |
 //! |---|---|---|
@@ -6,7 +6,7 @@
 //! | none | nothing | they are written, without case and accents |
 //! | others | the ISO list of the crate `stop-words` | Snowball's stems, by the crate `rust-stemmers` |
 //!
-//! A query is brought to the same form as the passages. Accents are taken away after stemming, by the tokenizer.
+//! Queries are normalised like passages. The tokenizer removes accents after stemming.
 
 use super::tokenize;
 use crate::settings::Language;
@@ -42,7 +42,7 @@ languages! {
 }
 
 impl Words {
-    /// Those of `language`.
+    /// The words of `language`.
     pub(super) fn of(language: Language) -> Self {
         Self(language)
     }
@@ -68,7 +68,7 @@ impl Words {
         }
     }
 
-    /// Text as the index is given it: words apart, and stemmed where the tokenizer does not.
+    /// Text for the index: with words separated, and stemmed if the tokenizer does not stem.
     pub(super) fn prepared(self, text: &str) -> Cow<'_, str> {
         let Some((algorithm, _)) = of(self.0) else { return tokenize::apart(text) };
         let stemmer = Stemmer::create(algorithm);

@@ -1,10 +1,10 @@
-//! What is learned: an external answer with where it came from, and what listings and searches show of it.
+//! Learned entries: an external answer with its provenance, and its form in listings and searches.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// An external answer, and where it was received.
+/// An external answer and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExternalRecord {
     /// The session that received it.

@@ -27,7 +27,7 @@ pub(crate) enum Change {
     Changed(String),
     /// It is gone.
     Removed(String),
-    /// The same title and text stand under another id: (before, now).
+    /// The same title and text under another id: (before, now).
     Renamed(String, String),
 }
 

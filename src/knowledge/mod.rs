@@ -97,7 +97,7 @@ pub enum KnowledgeError {
     /// More passages than are searched.
     #[error("{}: more than {} passages in this knowledge base; {}", path.display(), Bound::Passages.shown(), Bound::Passages.advice())]
     TooMany {
-        /// The file that has the first of those that are too many.
+        /// The file with the first passage above the limit.
         path: PathBuf,
     },
     /// A folder without a single passage.
@@ -133,7 +133,7 @@ pub enum KnowledgeError {
         why: String,
     },
     /// A file that is there, and is no keyword index of this build; it was not written.
-    #[error("{} is no keyword index that this build can open: {why}; it was left as it is. Name another file", path.display())]
+    #[error("{} is not a keyword index that this build can open: {why}; it was left as it is. Name another file", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -167,7 +167,7 @@ pub enum ForeignFile {
     #[error("it is empty")]
     Empty,
     /// No database.
-    #[error("it is no SQLite database")]
+    #[error("it is not an SQLite database")]
     NotSqlite,
     /// A database of another program.
     #[error("it is a database of something else")]
@@ -180,7 +180,7 @@ pub enum ForeignFile {
         /// Ours.
         known: i64,
     },
-    /// A text that is longer than what is indexed.
+    /// A text too long for the index.
     #[error("it holds a text that is longer than what is indexed")]
     LongText,
     /// A schema that this build does not make: it could run something.

@@ -29,7 +29,7 @@ pub struct Declared<'a> {
 /// Prepares a base for trials. Nothing is asked of any server.
 ///
 /// # Errors
-/// When what is declared cannot be read or used.
+/// If the declaration cannot be read or used.
 pub fn prepare(declared: Declared<'_>) -> Result<Arc<dyn KnowledgeSource>, KnowledgeError> {
     let Some(settings) = declared.settings else { return Ok(Arc::new(Shared(words(declared, declared.place)?))) };
     if let Some(server) = &settings.server {

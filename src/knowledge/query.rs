@@ -3,7 +3,7 @@
 //! | written | asks for |
 //! |---|---|
 //! | `heat pump` | either word |
-//! | `"heat pump"` | either word, and more where they stand side by side |
+//! | `"heat pump"` | either word; a higher score where they are adjacent |
 //! | `warrant*` | every word that begins with it (three letters at least) |
 //!
 //! All else is text: operators, brackets and quotes of a search language mean nothing here.
@@ -23,7 +23,7 @@ const LONGEST_PHRASE: usize = 8;
 pub(super) enum Term {
     /// A word, in any of its forms.
     Word(String),
-    /// Words that stand side by side, with spaces between them.
+    /// Adjacent words, separated by spaces.
     Phrase(String),
     /// Words that begin so.
     Prefix(String),
@@ -58,7 +58,7 @@ pub(super) fn parse(text: &str, of: Words) -> Vec<(Term, u32)> {
     terms
 }
 
-/// Words with a star behind them.
+/// Words followed by a star.
 fn prefixes(plain: &str) -> Vec<String> {
     let pieces: Vec<&str> = plain.split('*').collect();
     let before_a_star = pieces.split_last().map_or(&[][..], |(_, before)| before);
@@ -69,10 +69,10 @@ fn prefixes(plain: &str) -> Vec<String> {
     before_a_star.iter().filter_map(last_word).collect()
 }
 
-/// What stands between two quotes and has two words or more.
+/// Quoted text of two or more words.
 fn phrases(plain: &str) -> Vec<String> {
     let pieces: Vec<&str> = plain.split('"').collect();
-    // The piece behind an opening quote without a closing one is no phrase.
+    // Text after an unclosed quote is not a phrase.
     let quoted = pieces.iter().enumerate().filter(|(place, _)| place % 2 == 1 && place + 1 < pieces.len());
     let words = quoted.map(|(_, piece)| tokenize::words(piece));
     words.filter(|words| (2..=LONGEST_PHRASE).contains(&words.len())).map(|words| words.join(" ")).collect()

@@ -28,8 +28,8 @@ pub fn is_stop_word(word: &str) -> bool {
     word.len() <= LONGEST_STOP_WORD && STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// Text with its words apart, for scripts that write none: Han characters stand alone, hiragana (mostly grammar)
-/// becomes a space. Searching and indexing both use it; other text comes back as it is.
+/// Separates words in scripts without spaces: Han characters are single words, hiragana (mostly grammar)
+/// becomes a space. Searching and indexing both use it; other text is unchanged.
 pub fn apart(text: &str) -> Cow<'_, str> {
     let is_han =
         |letter: char| matches!(letter, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
@@ -70,7 +70,7 @@ pub(super) fn without_accents(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.nfd().filter(|letter| !is_combining_mark(*letter)).nfc().collect())
 }
 
-/// How many words `text` has, as it is written.
+/// Number of words in `text`.
 pub fn count(text: &str) -> usize {
     split(&apart(text)).count()
 }

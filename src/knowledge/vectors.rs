@@ -1,7 +1,7 @@
 //! The vectors of a base's passages, in one file beside its folder, and the exact search over them.
 //!
 //! The file is `<folder>.<model>.vectors`: a line of JSON (version, model, numbers of a vector, and of each passage its id
-//! with a digest of its title and text), then the numbers as little-endian 32-bit floats, a passage behind the other,
+//! with a digest of its title and text), then the numbers as little-endian 32-bit floats, one passage after the other,
 //! each vector of length 1. A passage whose title or text changed has another digest, so its vector is not taken for its
 //! own; the others are kept when the base is indexed again.
 
@@ -30,7 +30,7 @@ struct Head {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VectorError {
     /// Another length than those before.
-    #[error("a vector has {given} numbers, and those before have {before}: index the base anew with one model")]
+    #[error("a vector has {given} numbers, and those before have {before}: index the base again with one model")]
     Length {
         /// Its numbers.
         given: usize,
@@ -190,7 +190,7 @@ impl PassageVectors {
         &self.hash
     }
 
-    /// The vectors, a passage behind the other.
+    /// The vectors, one passage after the other.
     pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
         self.numbers.chunks_exact(self.dimensions.max(1))
     }

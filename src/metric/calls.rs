@@ -336,7 +336,7 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
             unseen.iter().filter(|call| concerned(call)).map(|call| call.tool.as_str()).collect();
         let tools: Vec<String> = tools.into_iter().map(|tool| quote(tool, 60)).collect();
         Seen::hidden(format!(
-            "not measured: no later message shows a result of {}, so whether it ran cannot be told",
+            "not measured: no later message shows a result of {}, so whether it ran is unknown",
             tools.join(", ")
         ))
     };

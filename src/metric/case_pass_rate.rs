@@ -5,14 +5,11 @@
 
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView};
-use crate::settings::catalogue::MetricEntry;
 use crate::trace::Mode;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate("case_pass_rate", "Trials that met everything their case expects.", &[]),
-    make: |_| Box::new(CasePassRate),
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("case_pass_rate", |_| Box::new(CasePassRate))
+    .about("Trials that met everything their case expects.")];
 
 #[derive(Debug)]
 pub(super) struct CasePassRate;

@@ -4,7 +4,7 @@
 //! the files.
 
 use super::{Metric, REGISTERED};
-use crate::settings::catalogue::{MetricEntry, ResolvedMetric, Values};
+use crate::settings::catalogue::{Better, Figure, MetricEntry, Parameter, ResolvedMetric, Units, Values};
 use crate::trace::Member;
 use std::collections::BTreeMap;
 
@@ -14,6 +14,51 @@ pub(crate) struct Registered {
     pub entry: MetricEntry,
     /// Builds the metric from these parameters.
     pub make: fn(&ResolvedMetric) -> Box<dyn Metric>,
+}
+
+impl Registered {
+    /// A rate: higher is better, and the script determines its units.
+    pub(super) const fn rate(name: &'static str, make: fn(&ResolvedMetric) -> Box<dyn Metric>) -> Self {
+        let (figure, better, units) = (Figure::Rate, Better::Higher, Units::Planned);
+        Self { entry: MetricEntry { name, about: "", figure, better, units, parameters: &[], is_rated: false }, make }
+    }
+
+    /// A time, with the percentage of units that must stay below the target.
+    pub(super) const fn time(name: &'static str, percent: u8, make: fn(&ResolvedMetric) -> Box<dyn Metric>) -> Self {
+        let mut metric = Self::rate(name, make).lower_is_better();
+        metric.entry.figure = Figure::Time(percent);
+        metric
+    }
+
+    /// Sets what it measures, in a sentence.
+    pub(super) const fn about(mut self, about: &'static str) -> Self {
+        self.entry.about = about;
+        self
+    }
+
+    /// Sets its parameters.
+    pub(super) const fn takes(mut self, parameters: &'static [Parameter]) -> Self {
+        self.entry.parameters = parameters;
+        self
+    }
+
+    /// Sets lower as better.
+    pub(super) const fn lower_is_better(mut self) -> Self {
+        self.entry.better = Better::Lower;
+        self
+    }
+
+    /// Marks it as based on human ratings.
+    pub(super) const fn rated(mut self) -> Self {
+        self.entry.is_rated = true;
+        self
+    }
+
+    /// Sets what determines the number of units per conversation.
+    pub(super) const fn counted(mut self, units: Units) -> Self {
+        self.entry.units = units;
+        self
+    }
 }
 
 /// A criterion names a metric that no file registers although the catalogue listed it: a bug.

@@ -5,18 +5,15 @@ use super::catalogue::Registered;
 use super::provenance::provenance;
 use super::turns::{is_traceable, untraceable};
 use super::{Member, Metric, Observation, TrialView};
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "citation_provenance",
-        "Of the answers that cite, those whose every citation was retrieved, named and shown, none lost, invented or renumbered.",
-        &[],
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("citation_provenance", |_| Box::new(CitationProvenance))
+    .about(
+        "Of the answers that cite, those whose every citation was retrieved, named and shown, none \
+             lost, invented or renumbered.",
     )
-        .counted(Units::OfTurns),
-    make: |_| Box::new(CitationProvenance),
-}];
+    .counted(Units::OfTurns)];
 
 #[derive(Debug)]
 pub(super) struct CitationProvenance;

@@ -8,20 +8,14 @@
 use super::catalogue::Registered;
 use super::turns::{is_traceable, untraceable};
 use super::{Member, Metric, Observation, TrialView, quote};
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::trace::ToolResult;
 use std::collections::BTreeSet;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "citation_validity",
-        "Of the answers with sources, those that name only what the conversation retrieved.",
-        &[],
-    )
-    .counted(Units::OfTurns),
-    make: |_| Box::new(CitationValidity),
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("citation_validity", |_| Box::new(CitationValidity))
+    .about("Of the answers with sources, those that name only what the conversation retrieved.")
+    .counted(Units::OfTurns)];
 
 #[derive(Debug)]
 pub(super) struct CitationValidity;

@@ -11,21 +11,15 @@ use super::catalogue::Registered;
 use super::citation_validity::retrieved;
 use super::tools::Tools;
 use super::{Member, Metric, Observation, TrialView, TurnView};
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::trace::citations::{Mark, marks};
 use crate::trace::{Answer, Hit, Role};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "combined_sources",
-        "Of the answers for which both sources gave evidence, those that name both and use both in their text.",
-        &[],
-    )
-    .counted(Units::OfTurns),
-    make: |_| Box::new(CombinedSources),
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("combined_sources", |_| Box::new(CombinedSources))
+    .about("Of the answers for which both sources gave evidence, those that name both and use both in their text.")
+    .counted(Units::OfTurns)];
 
 /// Number of words unique to a source, within the turn, that show that a text uses it.
 const OWN_WORDS: usize = 2;

@@ -10,18 +10,13 @@ use super::catalogue::Registered;
 use super::expectation::probe_failure;
 use super::{Member, Metric, Observation, TrialView, TurnView};
 use crate::plan::ResolvedCase;
-use crate::settings::catalogue::MetricEntry;
 use crate::trace::{EXTERNAL, IMPORTED};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "context_preservation",
+pub(super) const ENTRIES: &[Registered] =
+    &[Registered::rate("context_preservation", |_| Box::new(ContextPreservation)).about(
         "Conversations of several turns that were shown their whole history and whose context probes all hold.",
-        &[],
-    ),
-    make: |_| Box::new(ContextPreservation),
-}];
+    )];
 
 #[derive(Debug)]
 pub(super) struct ContextPreservation;

@@ -6,18 +6,11 @@
 use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView};
 use crate::plan::ResolvedCase;
-use crate::settings::catalogue::MetricEntry;
 use crate::trace::Arm;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "control_validity",
-        "Control trials, run without history, in which a context probe fails as it must.",
-        &[],
-    ),
-    make: |_| Box::new(ControlValidity),
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("control_validity", |_| Box::new(ControlValidity))
+    .about("Control trials, run without history, in which a context probe fails as it must.")];
 
 #[derive(Debug)]
 pub(super) struct ControlValidity;

@@ -10,23 +10,15 @@ use super::expectation::answers;
 use super::turns::{is_traceable, names, untraceable};
 use super::{Member, Metric, Observation, TrialView, quote};
 use crate::plan::ResolvedCase;
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered {
-        entry: MetricEntry::rate(
-            "citation_precision",
-            "Of the sources that answers with known evidence cite, those that are evidence.",
-            &[],
-        )
+    Registered::rate("citation_precision", |_| Box::new(Evidence { of: Of::Precision }))
+        .about("Of the sources that answers with known evidence cite, those that are evidence.")
         .counted(Units::Unlimited),
-        make: |_| Box::new(Evidence { of: Of::Precision }),
-    },
-    Registered {
-        entry: MetricEntry::rate("citation_recall", "Of the evidence that cases give, what the answers cite.", &[]),
-        make: |_| Box::new(Evidence { of: Of::Recall }),
-    },
+    Registered::rate("citation_recall", |_| Box::new(Evidence { of: Of::Recall }))
+        .about("Of the evidence that cases give, what the answers cite."),
 ];
 
 /// Which of the two metrics.

@@ -292,7 +292,7 @@ fn shown(answer: &Answer, holds: bool, view: &TrialView<'_>) -> Held {
 
 fn sources_hidden(view: &TrialView<'_>) -> Seen {
     let missing = view.trace.not_shown(&[Member::Sources]);
-    let why = missing.unwrap_or_else(|| "the reply shows no sources; `target.sources` says where they stand".into());
+    let why = missing.unwrap_or_else(|| "the reply shows no sources; `target.sources` names their place".into());
     Seen::hidden(format!("not measured: {why}"))
 }
 
@@ -334,7 +334,7 @@ fn reply(pointer: &str, turn: &TurnView<'_>, holds: impl Fn(&Value) -> bool) -> 
     match body.pointer(pointer) {
         Some(part) if holds(part) => Ok(()),
         Some(part) => Err(Seen::new(format!("it was: {}", quote(&part.to_string(), 160)))),
-        None => Err(Seen::new(format!("nothing stands there: {}", quote(&body.to_string(), 160)))),
+        None => Err(Seen::new(format!("there is no value: {}", quote(&body.to_string(), 160)))),
     }
 }
 

@@ -10,18 +10,14 @@ use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::{executed, not_shown};
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, quote};
-use crate::settings::catalogue::{MetricEntry, Parameter};
+use crate::settings::catalogue::Parameter;
 use crate::trace::{ToolOutcome, Trace, What};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "first_attempt_rate",
-        "Queries whose first attempt at the final step is a valid call of the tool.",
-        &[Parameter::tool(Some("respond"))],
-    ),
-    make: |asked| Box::new(FirstAttemptRate { tools: Tools::of(asked) }),
-}];
+pub(super) const ENTRIES: &[Registered] =
+    &[Registered::rate("first_attempt_rate", |asked| Box::new(FirstAttemptRate { tools: Tools::of(asked) }))
+        .about("Queries whose first attempt at the final step is a valid call of the tool.")
+        .takes(&[Parameter::tool(Some("respond"))])];
 
 #[derive(Debug)]
 pub(super) struct FirstAttemptRate {

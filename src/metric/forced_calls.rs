@@ -9,30 +9,21 @@ use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::not_shown;
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, quote};
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::trace::{Reply, Role, ToolOutcome, Trace};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered {
-        entry: MetricEntry::rate(
-            "forced_retrieval_rate",
-            "Queries whose first request forces the call of a knowledge tool, which the model then makes and which gives a result.",
-            &[],
+    Registered::rate("forced_retrieval_rate", |_| Box::new(ForcedRetrieval))
+        .about(
+            "Queries whose first request forces the call of a knowledge tool, which the model then \
+             makes and which gives a result.",
         )
         .counted(Units::OfTurns),
-        make: |_| Box::new(ForcedRetrieval),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "forbidden_call_rate",
-            "Of the completions that may call no tool (`tool_choice: none`), those that call one.",
-            &[],
-        )
+    Registered::rate("forbidden_call_rate", |_| Box::new(ForbiddenCalls))
+        .about("Of the completions that may call no tool (`tool_choice: none`), those that call one.")
         .lower_is_better()
         .counted(Units::OfCompletions),
-        make: |_| Box::new(ForbiddenCalls),
-    },
 ];
 
 #[derive(Debug)]

@@ -11,21 +11,20 @@ use super::catalogue::Registered;
 use super::{Metric, Observation, TrialView, quote};
 use crate::plan::Plan;
 use crate::scenario::Target;
-use crate::settings::catalogue::{MetricEntry, Parameter, Units, Values};
+use crate::settings::catalogue::{Parameter, Units, Values};
 use crate::trace::{Agreement, Grade, GradeValue, Grades, MeasuredAgreement};
 
 const ITEM: Parameter = Parameter { name: "item", values: Values::Item, default: None };
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "grade",
-        "Of the answers that a model graded by this item of a rubric (`ragcheck judge`), those that pass; no grades, NOT_MEASURED.",
-        &[ITEM],
-    )
-    .counted(Units::OfTurns),
-    make: |asked| Box::new(GradeRate { item: asked.parameter("item").to_owned() }),
-}];
+pub(super) const ENTRIES: &[Registered] =
+    &[Registered::rate("grade", |asked| Box::new(GradeRate { item: asked.parameter("item").to_owned() }))
+        .about(
+            "Of the answers that a model graded by this item of a rubric (`ragcheck judge`), those \
+             that pass; no grades, NOT_MEASURED.",
+        )
+        .takes(&[ITEM])
+        .counted(Units::OfTurns)];
 
 #[derive(Debug)]
 pub(super) struct GradeRate {

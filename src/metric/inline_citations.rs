@@ -12,39 +12,24 @@
 
 use super::catalogue::Registered;
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView};
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::trace::Answer;
 use crate::trace::citations::numbers_of;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered {
-        entry: MetricEntry::rate(
-            "citation_range",
-            "Of the answers that cite by number, those whose every number is one of the passages of their turn.",
-            &[],
+    Registered::rate("citation_range", |_| Box::new(InlineCitations::Range))
+        .about("Of the answers that cite by number, those whose every number is one of the passages of their turn.")
+        .counted(Units::OfTurns),
+    Registered::rate("cited_answer_rate", |_| Box::new(InlineCitations::Cited))
+        .about(
+            "Of the answers to queries for which passages were found, those in words with a number; \
+             declared refusals left out.",
         )
         .counted(Units::OfTurns),
-        make: |_| Box::new(InlineCitations::Range),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "cited_answer_rate",
-            "Of the answers to queries for which passages were found, those in words with a number; declared refusals left out.",
-            &[],
-        )
+    Registered::rate("declared_refusal_rate", |_| Box::new(InlineCitations::Refusal))
+        .about("Of the answered queries for which no passage was found, those that say so in the words of the refusal.")
         .counted(Units::OfTurns),
-        make: |_| Box::new(InlineCitations::Cited),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "declared_refusal_rate",
-            "Of the answered queries for which no passage was found, those that say so in the words of the refusal.",
-            &[],
-        )
-        .counted(Units::OfTurns),
-        make: |_| Box::new(InlineCitations::Refusal),
-    },
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,19 +7,13 @@
 use super::catalogue::Registered;
 use super::tools::Tools;
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView};
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::trace::{Role, ToolResult};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "keyword_coverage",
-        "Of the queries with an external result, those whose results were all indexed by keywords and read back.",
-        &[],
-    )
-    .counted(Units::OfTurns),
-    make: |_| Box::new(KeywordCoverage),
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("keyword_coverage", |_| Box::new(KeywordCoverage))
+    .about("Of the queries with an external result, those whose results were all indexed by keywords and read back.")
+    .counted(Units::OfTurns)];
 
 #[derive(Debug)]
 pub(super) struct KeywordCoverage;

@@ -5,43 +5,18 @@
 
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, Outcome, TrialView};
-use crate::settings::catalogue::MetricEntry;
 use crate::trace::TurnOutcome;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered {
-        entry: MetricEntry::time(
-            "latency_p50",
-            "Time from the user's words to the answer: half of all queries stay below.",
-            50,
-        ),
-        make: |_| Box::new(Latency { quantile: 0.50 }),
-    },
-    Registered {
-        entry: MetricEntry::time(
-            "latency_p90",
-            "Time from the user's words to the answer: 90 % of queries stay below.",
-            90,
-        ),
-        make: |_| Box::new(Latency { quantile: 0.90 }),
-    },
-    Registered {
-        entry: MetricEntry::time(
-            "latency_p95",
-            "Time from the user's words to the answer: 95 % of queries stay below.",
-            95,
-        ),
-        make: |_| Box::new(Latency { quantile: 0.95 }),
-    },
-    Registered {
-        entry: MetricEntry::time(
-            "latency_p99",
-            "Time from the user's words to the answer: 99 % of queries stay below.",
-            99,
-        ),
-        make: |_| Box::new(Latency { quantile: 0.99 }),
-    },
+    Registered::time("latency_p50", 50, |_| Box::new(Latency { quantile: 0.50 }))
+        .about("Time from the user's words to the answer: half of all queries stay below."),
+    Registered::time("latency_p90", 90, |_| Box::new(Latency { quantile: 0.90 }))
+        .about("Time from the user's words to the answer: 90 % of queries stay below."),
+    Registered::time("latency_p95", 95, |_| Box::new(Latency { quantile: 0.95 }))
+        .about("Time from the user's words to the answer: 95 % of queries stay below."),
+    Registered::time("latency_p99", 99, |_| Box::new(Latency { quantile: 0.99 }))
+        .about("Time from the user's words to the answer: 99 % of queries stay below."),
 ];
 
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use super::turns::names;
 use super::{Member, Metric, Observation, TrialView, TurnView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::document::{Related, RelatedKind};
-use crate::settings::catalogue::{MetricEntry, Parameter, Units};
+use crate::settings::catalogue::{Parameter, Units};
 use crate::trace::Role;
 
 const KIND: Parameter = Parameter::one_of("kind", &["all", "repeat", "paraphrase", "related"], "all");
@@ -35,32 +35,25 @@ fn kind(name: &str) -> Option<RelatedKind> {
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered {
-        entry: MetricEntry::rate(
-            "learned_retrieval",
-            "Later related queries that find something only because of keywords indexed earlier.",
-            &[KIND],
-        ),
-        make: |asked| Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Rescued }),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "learned_found",
-            "Later related queries that find what was learned earlier and answers them, whatever the documents hold.",
-            &[KIND],
-        ),
-        make: |asked| Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Found }),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "learned_harm",
-            "Labelled queries that lose a relevant passage to learned entries, or get an unrelated one; lower is better.",
-            &[KIND_OF_ALL],
-        )
-        .lower_is_better()
-        .counted(Units::OfTurns),
-        make: |asked| Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Harmed }),
-    },
+    Registered::rate("learned_retrieval", |asked| {
+        Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Rescued })
+    })
+    .about("Later related queries that find something only because of keywords indexed earlier.")
+    .takes(&[KIND]),
+    Registered::rate("learned_found", |asked| {
+        Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Found })
+    })
+    .about("Later related queries that find what was learned earlier and answers them, whatever the documents hold.")
+    .takes(&[KIND]),
+    Registered::rate("learned_harm", |asked| {
+        Box::new(Learned { kind: kind(asked.parameter("kind")), question: Question::Harmed })
+    })
+    .about(
+        "Labelled queries that lose a relevant passage to learned entries, or get an unrelated one; lower is better.",
+    )
+    .takes(&[KIND_OF_ALL])
+    .lower_is_better()
+    .counted(Units::OfTurns),
 ];
 
 #[derive(Debug)]

@@ -15,7 +15,7 @@
 use super::catalogue::Registered;
 use super::{Held, Member, Metric, Observation, Seen, TrialView, quote};
 use crate::settings::ManagedRetrievalSettings;
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::trace::markers::{MarkerPlaces, marker, with_markers};
 use crate::trace::{ManagedAnswer, Role, ToolOutcome};
 use regex::Regex;
@@ -25,60 +25,30 @@ use std::sync::LazyLock;
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered {
-        entry: MetricEntry::rate(
-            "marker_placement",
-            "Of the artifacts, those that are the service's text with markers where the cited words end.",
-            &[],
+    Registered::rate("marker_placement", |_| Box::new(ManagedAnswers::Placement))
+        .about("Of the artifacts, those that are the service's text with markers where the cited words end.")
+        .counted(Units::Unlimited),
+    Registered::rate("citation_numbering", |_| Box::new(ManagedAnswers::Numbering))
+        .about(
+            "Of the artifacts with sources, those in which each page has one number, from 1 on, and a \
+             line of the list.",
         )
         .counted(Units::Unlimited),
-        make: |_| Box::new(ManagedAnswers::Placement),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "citation_numbering",
-            "Of the artifacts with sources, those in which each page has one number, from 1 on, and a line of the list.",
-            &[],
+    Registered::rate("gateway_links", |_| Box::new(ManagedAnswers::Links))
+        .about(
+            "Of the artifacts with sources, those whose links lead through the gateway with the page \
+             and nothing else.",
         )
         .counted(Units::Unlimited),
-        make: |_| Box::new(ManagedAnswers::Numbering),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "gateway_links",
-            "Of the artifacts with sources, those whose links lead through the gateway with the page and nothing else.",
-            &[],
-        )
+    Registered::rate("artifact_versions", |_| Box::new(ManagedAnswers::Versions))
+        .about("Of the artifacts, those with the next version of their name in the conversation.")
         .counted(Units::Unlimited),
-        make: |_| Box::new(ManagedAnswers::Links),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "artifact_versions",
-            "Of the artifacts, those with the next version of their name in the conversation.",
-            &[],
-        )
+    Registered::rate("required_parameters", |_| Box::new(ManagedAnswers::Parameters))
+        .about("Of the calls, those with every required parameter, or that asked nothing without.")
         .counted(Units::Unlimited),
-        make: |_| Box::new(ManagedAnswers::Versions),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "required_parameters",
-            "Of the calls, those with every required parameter, or that asked nothing without.",
-            &[],
-        )
-        .counted(Units::Unlimited),
-        make: |_| Box::new(ManagedAnswers::Parameters),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "artifact_answers",
-            "Of the answers of turns that made an artifact, those that hold one of their turn.",
-            &[],
-        )
+    Registered::rate("artifact_answers", |_| Box::new(ManagedAnswers::Delivery))
+        .about("Of the answers of turns that made an artifact, those that hold one of their turn.")
         .counted(Units::OfTurns),
-        make: |_| Box::new(ManagedAnswers::Delivery),
-    },
 ];
 
 /// Heading before an artifact's list of sources.
@@ -239,7 +209,7 @@ fn numbered(managed: &ManagedAnswer) -> Held {
     let mut pages = BTreeMap::new();
     for (place, source) in (1..).zip(&managed.sources) {
         if source.number != place {
-            return Err(Seen::new(format!("number {} stands in place {place}", source.number)));
+            return Err(Seen::new(format!("number {} is in place {place}", source.number)));
         }
         if let Some(other) = pages.insert((&source.source, source.page), source.number) {
             return Err(Seen::new(format!("{} has the numbers {other} and {}", quote(&source.id, 60), source.number)));
@@ -266,7 +236,7 @@ fn listed(managed: &ManagedAnswer) -> Held {
     match lines.next() {
         None => Ok(()),
         Some(line) => {
-            Err(Seen::new(format!("the list of sources ends with `{}`, which is no source", quote(line, 60))))
+            Err(Seen::new(format!("the list of sources ends with `{}`, which is not a source", quote(line, 60))))
         }
     }
 }

@@ -9,23 +9,18 @@ use super::catalogue::Registered;
 use super::tools::Tools;
 use super::turns::{executed, not_shown};
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView};
-use crate::settings::catalogue::{MetricEntry, Parameter};
+use crate::settings::catalogue::Parameter;
 use crate::trace::{Role, ToolCalled, ToolOutcome, Trace, What};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "mandatory_call_rate",
-        "Queries in which the tool was executed before the answer; with at=first only those that needed no feedback.",
-        &[Parameter::tool(None), Parameter::one_of("at", &["first", "after_retry"], "after_retry")],
-    ),
-    make: |asked| {
-        Box::new(MandatoryCallRate {
-            tools: Tools::of(asked),
-            at: if asked.parameter("at") == "first" { At::First } else { At::AfterRetry },
-        })
-    },
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("mandatory_call_rate", |asked| {
+    Box::new(MandatoryCallRate {
+        tools: Tools::of(asked),
+        at: if asked.parameter("at") == "first" { At::First } else { At::AfterRetry },
+    })
+})
+.about("Queries in which the tool was executed before the answer; with at=first only those that needed no feedback.")
+.takes(&[Parameter::tool(None), Parameter::one_of("at", &["first", "after_retry"], "after_retry")])];
 
 /// Which attempts count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

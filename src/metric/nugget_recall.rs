@@ -11,17 +11,13 @@ use super::text_match::contains;
 use super::{Member, Metric, Observation, TrialView, quote};
 use crate::plan::ResolvedCase;
 use crate::scenario::expect::Nugget;
-use crate::settings::catalogue::{MetricEntry, Parameter};
+use crate::settings::catalogue::Parameter;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "nugget_recall",
-        "Of the facts that cases ask of answers, those that the answers hold.",
-        &[Parameter::one_of("of", &["vital", "all"], "vital")],
-    ),
-    make: |asked| Box::new(NuggetRecall { vital: asked.parameter("of") == "vital" }),
-}];
+pub(super) const ENTRIES: &[Registered] =
+    &[Registered::rate("nugget_recall", |asked| Box::new(NuggetRecall { vital: asked.parameter("of") == "vital" }))
+        .about("Of the facts that cases ask of answers, those that the answers hold.")
+        .takes(&[Parameter::one_of("of", &["vital", "all"], "vital")])];
 
 #[derive(Debug)]
 pub(super) struct NuggetRecall {

@@ -2,15 +2,12 @@
 
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, TrialView, quote};
-use crate::settings::catalogue::MetricEntry;
 use crate::trace::ToolOutcome;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate("order_violation_rate", "Queries with a tool call out of order; lower is better.", &[])
-        .lower_is_better(),
-    make: |_| Box::new(OrderViolationRate),
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("order_violation_rate", |_| Box::new(OrderViolationRate))
+    .about("Queries with a tool call out of order; lower is better.")
+    .lower_is_better()];
 
 #[derive(Debug)]
 pub(super) struct OrderViolationRate;

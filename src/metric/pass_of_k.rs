@@ -8,28 +8,18 @@
 use super::case_pass_rate::CasePassRate;
 use super::catalogue::Registered;
 use super::{Group, Metric, Observation, TrialView};
-use crate::settings::catalogue::{MetricEntry, Parameter, ResolvedMetric, Values};
+use crate::settings::catalogue::{Parameter, ResolvedMetric, Values};
 
 const TRIALS: Parameter = Parameter { name: "k", values: Values::Count, default: None };
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered {
-        entry: MetricEntry::rate(
-            "pass_all",
-            "Of k repetitions of one case, all met everything it expects (pass^k); each k repetitions are one unit.",
-            &[TRIALS],
-        ),
-        make: |asked| Box::new(PassOfK { group: Group { size: size(asked), all: true } }),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "pass_any",
-            "Of k repetitions of one case, any met everything it expects (pass@k); each k repetitions are one unit.",
-            &[TRIALS],
-        ),
-        make: |asked| Box::new(PassOfK { group: Group { size: size(asked), all: false } }),
-    },
+    Registered::rate("pass_all", |asked| Box::new(PassOfK { group: Group { size: size(asked), all: true } }))
+        .about("Of k repetitions of one case, all met everything it expects (pass^k); each k repetitions are one unit.")
+        .takes(&[TRIALS]),
+    Registered::rate("pass_any", |asked| Box::new(PassOfK { group: Group { size: size(asked), all: false } }))
+        .about("Of k repetitions of one case, any met everything it expects (pass@k); each k repetitions are one unit.")
+        .takes(&[TRIALS]),
 ];
 
 #[derive(Debug)]

@@ -12,21 +12,15 @@ use super::refusal_words::says_that_it_cannot_answer;
 use super::text_match::contains;
 use super::{Member, Metric, Observation, TrialView, TurnView};
 use crate::scenario::expect::AnswerExpectation;
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::settings::expression;
 use crate::trace::Answer;
 use std::collections::BTreeMap;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "refusal_rate",
-        "Of the queries for which nothing was found, those whose answer says so and claims no source.",
-        &[],
-    )
-    .counted(Units::OfTurns),
-    make: |_| Box::new(RefusalRate),
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("refusal_rate", |_| Box::new(RefusalRate))
+    .about("Of the queries for which nothing was found, those whose answer says so and claims no source.")
+    .counted(Units::OfTurns)];
 
 #[derive(Debug)]
 pub(super) struct RefusalRate;

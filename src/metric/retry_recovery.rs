@@ -6,7 +6,7 @@
 
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, TrialView, quote};
-use crate::settings::catalogue::{MetricEntry, Parameter, Units, Values};
+use crate::settings::catalogue::{Parameter, Units, Values};
 use crate::trace::Account;
 use std::collections::BTreeMap;
 
@@ -14,20 +14,15 @@ const BY: Parameter = Parameter::one_of("by", &["attempt", "episode"], "attempt"
 const RETRY_ACCOUNTS: Parameter = Parameter { name: "accounts", values: Values::Accounts, default: Some("model+tool") };
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "retry_recovery",
-        "Retries that gave a valid result, by attempt or by episode, on the accounts named.",
-        &[BY, RETRY_ACCOUNTS],
-    )
-    .counted(Units::Unlimited),
-    make: |asked| {
-        Box::new(RetryRecovery {
-            by: if asked.parameter("by") == "episode" { By::Episode } else { By::Attempt },
-            accounts: accounts(asked.parameter("accounts")),
-        })
-    },
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("retry_recovery", |asked| {
+    Box::new(RetryRecovery {
+        by: if asked.parameter("by") == "episode" { By::Episode } else { By::Attempt },
+        accounts: accounts(asked.parameter("accounts")),
+    })
+})
+.about("Retries that gave a valid result, by attempt or by episode, on the accounts named.")
+.takes(&[BY, RETRY_ACCOUNTS])
+.counted(Units::Unlimited)];
 
 /// Kind of unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,20 +9,14 @@ use super::combined_sources::{mixed, unit};
 use super::tools::Tools;
 use super::{Member, Metric, Observation, TrialView};
 use crate::plan::Plan;
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::trace::Role;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "satisfaction",
-        "Rated answers from both sources whose rater was satisfied; without ratings a proxy that never passes.",
-        &[],
-    )
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("satisfaction", |_| Box::new(Satisfaction))
+    .about("Rated answers from both sources whose rater was satisfied; without ratings a proxy that never passes.")
     .rated()
-    .counted(Units::OfTurns),
-    make: |_| Box::new(Satisfaction),
-}];
+    .counted(Units::OfTurns)];
 
 #[derive(Debug)]
 pub(super) struct Satisfaction;

@@ -2,17 +2,11 @@
 
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, TrialView};
-use crate::settings::catalogue::MetricEntry;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "state_machine_conformance",
-        "Trials that make only the moves that their flow's state machine declares.",
-        &[],
-    ),
-    make: |_| Box::new(StateMachineConformance),
-}];
+pub(super) const ENTRIES: &[Registered] =
+    &[Registered::rate("state_machine_conformance", |_| Box::new(StateMachineConformance))
+        .about("Trials that make only the moves that their flow's state machine declares.")];
 
 #[derive(Debug)]
 pub(super) struct StateMachineConformance;

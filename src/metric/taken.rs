@@ -230,7 +230,7 @@ fn cost(taken: &Taken, limit: f64, unpriced: &[String]) -> Held {
     match taken.cost {
         Some(_) if taken.completions == 0 => unknown("no completion of the model"),
         Some(_) => Ok(()),
-        None if unpriced.is_empty() => unknown("not every service told its tokens"),
+        None if unpriced.is_empty() => unknown("not every service reported its tokens"),
         None => unknown(format!("no price of {}", unpriced.join(", "))),
     }
 }
@@ -357,7 +357,7 @@ mod tests {
             told,
             [
                 "tokens.at_most: 1000 | not measured: 1 of 2 completions did not tell their tokens",
-                "cost.at_most: $100.00 | not measured: not every service told its tokens",
+                "cost.at_most: $100.00 | not measured: not every service reported its tokens",
             ]
         );
         let error = not_measured(&checked(expect, "{tokens: {at_most: 1000}}", silent)).expect("an error");

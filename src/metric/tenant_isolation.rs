@@ -6,20 +6,14 @@
 
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, TrialView, quote};
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::trace::What;
 use std::collections::BTreeMap;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "tenant_isolation",
-        "Of the searches in conversations of a tenant, those of the tenant's own knowledge base.",
-        &[],
-    )
-    .counted(Units::Unlimited),
-    make: |_| Box::new(TenantIsolation),
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("tenant_isolation", |_| Box::new(TenantIsolation))
+    .about("Of the searches in conversations of a tenant, those of the tenant's own knowledge base.")
+    .counted(Units::Unlimited)];
 
 #[derive(Debug)]
 pub(super) struct TenantIsolation;

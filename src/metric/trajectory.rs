@@ -21,7 +21,7 @@
 use super::catalogue::Registered;
 use super::trajectory_session::Session;
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, quote, turns::executed};
-use crate::settings::catalogue::{MetricEntry, Parameter, Units as Number, Values};
+use crate::settings::catalogue::{Parameter, Units as Number, Values};
 use crate::trace::citations::numbers_of;
 use crate::trace::{Logged, ModelCalled, Reply, Role, ToolOutcome, Trace, TurnOutcome, What};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,105 +31,51 @@ const MOST: Parameter = Parameter { name: "most", values: Values::Count, default
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered {
-        entry: MetricEntry::rate(
-            "step_limit",
-            "Of the turns with logged steps, those in which no more steps than the limit ran a call.",
-            &[MOST],
-        ),
-        make: |asked| Box::new(Trajectory::Steps(asked.parameter("most").parse().unwrap_or(5))),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "reasoned_calls",
-            "Of the searches that ran in logged steps, those with a thought logged before.",
-            &[],
+    Registered::rate("step_limit", |asked| Box::new(Trajectory::Steps(asked.parameter("most").parse().unwrap_or(5))))
+        .about("Of the turns with logged steps, those in which no more steps than the limit ran a call.")
+        .takes(&[MOST]),
+    Registered::rate("reasoned_calls", |_| Box::new(Trajectory::Reasoned))
+        .about("Of the searches that ran in logged steps, those with a thought logged before.")
+        .counted(Number::Unlimited),
+    Registered::rate("approach_changes", |_| Box::new(Trajectory::Approach))
+        .about(
+            "Of the failures of a kind that their turn had before, those after which the next step \
+             takes another approach.",
         )
         .counted(Number::Unlimited),
-        make: |_| Box::new(Trajectory::Reasoned),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "approach_changes",
-            "Of the failures of a kind that their turn had before, those after which the next step takes another approach.",
-            &[],
+    Registered::rate("lessons_shown", |_| Box::new(Trajectory::Lessons))
+        .about("Of the logged reflections, those that every later completion of their turn was shown.")
+        .counted(Number::Unlimited),
+    Registered::rate("failure_contexts", |_| Box::new(Trajectory::Contexts))
+        .about("Of the logged failures, those logged with the state and all messages that the model was shown last.")
+        .counted(Number::Unlimited),
+    Registered::rate("compaction_savings", |_| Box::new(Trajectory::Savings))
+        .about("Of the compactions of the context, those that made it at least a fifth smaller.")
+        .counted(Number::Unlimited),
+    Registered::rate("compaction_keeps", |_| Box::new(Trajectory::Keeps))
+        .about(
+            "Of the compactions of the context, those after which the model was shown all decisions, \
+             preferences and lessons.",
         )
         .counted(Number::Unlimited),
-        make: |_| Box::new(Trajectory::Approach),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "lessons_shown",
-            "Of the logged reflections, those that every later completion of their turn was shown.",
-            &[],
-        )
-        .counted(Number::Unlimited),
-        make: |_| Box::new(Trajectory::Lessons),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "failure_contexts",
-            "Of the logged failures, those logged with the state and all messages that the model was shown last.",
-            &[],
-        )
-        .counted(Number::Unlimited),
-        make: |_| Box::new(Trajectory::Contexts),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "compaction_savings",
-            "Of the compactions of the context, those that made it at least a fifth smaller.",
-            &[],
-        )
-        .counted(Number::Unlimited),
-        make: |_| Box::new(Trajectory::Savings),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "compaction_keeps",
-            "Of the compactions of the context, those after which the model was shown all decisions, preferences and lessons.",
-            &[],
-        )
-        .counted(Number::Unlimited),
-        make: |_| Box::new(Trajectory::Keeps),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "irrelevant_citation_rate",
+    Registered::rate("irrelevant_citation_rate", |_| Box::new(Trajectory::Citations))
+        .about(
             "Of the citations of answers to graded searches, those of what was not graded relevant; lower is better.",
-            &[],
         )
         .lower_is_better()
         .counted(Number::Unlimited),
-        make: |_| Box::new(Trajectory::Citations),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "degradation_notices",
-            "Of what turns went on without, what the user was told of.",
-            &[],
-        )
+    Registered::rate("degradation_notices", |_| Box::new(Trajectory::Notices))
+        .about("Of the things that turns continued without, those that the user was informed of.")
         .counted(Number::Unlimited),
-        make: |_| Box::new(Trajectory::Notices),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "session_budget",
-            "Of the completions, those after which the session's tokens are within its limit.",
-            &[],
-        )
+    Registered::rate("session_budget", |_| Box::new(Trajectory::Budget))
+        .about("Of the completions, those after which the session's tokens are within its limit.")
         .counted(Number::OfCompletions),
-        make: |_| Box::new(Trajectory::Budget),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "state_persistence",
-            "Of the changes of state, those that were stored before anything else was done; and of the restarts, those that go on there.",
-            &[],
+    Registered::rate("state_persistence", |_| Box::new(Trajectory::Persistence))
+        .about(
+            "Of the changes of state, those that were stored before anything else was done; and of the \
+             restarts, those that go on there.",
         )
         .counted(Number::Unlimited),
-        make: |_| Box::new(Trajectory::Persistence),
-    },
 ];
 
 /// Things that a turn continues without after a move, and the subject of the notice about each.
@@ -386,7 +332,7 @@ fn citations(turn: &TurnView<'_>) -> Vec<Observation> {
     let numbers = numbers_of(&answer.text);
     let outside = numbers.into_iter().filter(|number| *number == 0 || *number > most);
     let outside = outside.map(|number| {
-        Observation::occurrence(format!("{}, [{number}]", turn.label()), format!("stands for none of {most} sources"))
+        Observation::occurrence(format!("{}, [{number}]", turn.label()), format!("matches none of {most} sources"))
     });
     sources.chain(outside).collect()
 }
@@ -435,6 +381,7 @@ fn notices(turn: &TurnView<'_>, trace: &Trace) -> Units {
         });
         of.any(|text| got.contains(text.as_str()))
     };
-    let unit = |about: &'static str| (format!("`{about}`"), hold(told(about), || "the user was not told of it".into()));
+    let unit =
+        |about: &'static str| (format!("`{about}`"), hold(told(about), || "the user was not informed of it".into()));
     lacks(turn, trace).into_iter().map(unit).collect()
 }

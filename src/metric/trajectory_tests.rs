@@ -179,7 +179,7 @@ fn a_citation_is_of_a_source_that_was_graded_relevant_in_its_turn() {
     );
     assert_eq!(
         observe("irrelevant_citation_rate", cites("so [1] [2]", "a#1"))[1],
-        "turn 1, [2]: stands for none of 1 sources"
+        "turn 1, [2]: matches none of 1 sources"
     );
     let later = |s: Story| {
         let s = graded(s.turn("q"), &["a#1"]).deliver("so", &[], 1).turn("r");
@@ -198,7 +198,7 @@ fn whatever_a_turn_goes_on_without_its_user_is_told_in_the_answer() {
         }
     };
     assert_eq!(observe("degradation_notices", told("so. It stopped.")), ["turn 1, `stopped`: yes"]);
-    let untold = "turn 1, `stopped`: the user was not told of it";
+    let untold = "turn 1, `stopped`: the user was not informed of it";
     assert_eq!(observe("degradation_notices", told("so.")), [untold], "a log is no notice");
     let down = |s: Story| {
         let s = thought(s.turn("q"), 1, "direct").failed_call("knowledge_base_search");

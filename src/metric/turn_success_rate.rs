@@ -2,13 +2,10 @@
 
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, TrialView};
-use crate::settings::catalogue::MetricEntry;
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate("turn_success_rate", "Queries that got an answer and not an error.", &[]),
-    make: |_| Box::new(TurnSuccessRate),
-}];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("turn_success_rate", |_| Box::new(TurnSuccessRate))
+    .about("Queries that got an answer and not an error.")];
 
 #[derive(Debug)]
 pub(super) struct TurnSuccessRate;

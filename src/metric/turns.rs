@@ -157,7 +157,7 @@ pub(super) fn executed(call: &ToolCalled) -> bool {
 
 /// The finding that the trace does not show the outcome of a tool's calls, so they neither ran nor did not run.
 pub(super) fn not_shown(tool: &str) -> Seen {
-    Seen::hidden(format!("no later message shows a result of {tool}, so whether it ran cannot be told"))
+    Seen::hidden(format!("no later message shows a result of {tool}, so whether it ran is unknown"))
 }
 
 /// Reason why citations of a trial cannot be followed; `None` where all can. For an external agent, an answer must

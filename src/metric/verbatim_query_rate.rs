@@ -8,19 +8,15 @@ use super::catalogue::Registered;
 use super::text_match::normalise;
 use super::tools::Tools;
 use super::{Member, Metric, Observation, TrialView};
-use crate::settings::catalogue::{MetricEntry, Parameter, Units};
+use crate::settings::catalogue::{Parameter, Units};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] = &[Registered {
-    entry: MetricEntry::rate(
-        "verbatim_query_rate",
-        "Calls of the tool whose query repeats the user's words; lower is better.",
-        &[Parameter::tool(None)],
-    )
-    .lower_is_better()
-    .counted(Units::Unlimited),
-    make: |asked| Box::new(VerbatimQueryRate { tools: Tools::of(asked) }),
-}];
+pub(super) const ENTRIES: &[Registered] =
+    &[Registered::rate("verbatim_query_rate", |asked| Box::new(VerbatimQueryRate { tools: Tools::of(asked) }))
+        .about("Calls of the tool whose query repeats the user's words; lower is better.")
+        .takes(&[Parameter::tool(None)])
+        .lower_is_better()
+        .counted(Units::Unlimited)];
 
 #[derive(Debug)]
 pub(super) struct VerbatimQueryRate {

@@ -73,7 +73,7 @@ pub enum BoundError {
         name: String,
     },
     /// The number is invalid.
-    #[error("`{0}` is no amount: write a whole number above 0, for sizes with KiB, MiB or GiB")]
+    #[error("`{0}` is not an amount: write a whole number above 0, for sizes with KiB, MiB or GiB")]
     Amount(String),
 }
 
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn what_sets_no_limit_says_what_to_write() {
         for (text, words) in
-            [("scenario-size", "NAME=VALUE"), ("size=1", "known: scenario-size"), ("cases=many", "is no amount")]
+            [("scenario-size", "NAME=VALUE"), ("size=1", "known: scenario-size"), ("cases=many", "is not an amount")]
         {
             assert!(set(text).expect_err(text).to_string().contains(words), "{text}");
         }

@@ -133,7 +133,8 @@ impl JsonService {
             }
             let broken = |why: &str| malformed(response, why, &self.redactor);
             let text: &[u8] = if response.body.is_empty() { b"null" } else { &response.body };
-            let value = serde_json::from_slice(text).map_err(|why| broken(&format!("the answer is no JSON: {why}")))?;
+            let value =
+                serde_json::from_slice(text).map_err(|why| broken(&format!("the answer is not JSON: {why}")))?;
             if let Some(reported) = wire::reported(&value) {
                 return Err(unreadable(response, &reported, &self.redactor));
             }

@@ -84,8 +84,8 @@ fn facts(out: &mut String, evaluation: &Evaluation, width: usize) {
     }
     for note in &evaluation.notes {
         // Trials with a changed verdict are in the report, and those that fail now are shown above.
-        let changed = note.split_once(" came to another verdict when recorded: ");
-        let note = changed.map_or_else(|| note.clone(), |(n, _)| format!("{n} came to another verdict when recorded"));
+        let changed = note.split_once(" had another verdict when recorded: ");
+        let note = changed.map_or_else(|| note.clone(), |(n, _)| format!("{n} had another verdict when recorded"));
         wrap(out, &format!("note: {note}"), width, "  ");
     }
     times(out, &evaluation.latency, width);

@@ -240,7 +240,7 @@ impl Checker<'_> {
             .unwrap_or_default();
         let label = did_you_mean(name, known.iter().map(String::as_str));
         let mistake = Mistake::at(at, "unknown-knowledge", "there is no such knowledge folder").label(label);
-        self.say(mistake.help(format!("knowledge folders stand below {}/", self.around.project.knowledge)));
+        self.say(mistake.help(format!("knowledge folders are below {}/", self.around.project.knowledge)));
     }
 
     /// Checks the key `model`, which may be left out if `services` declares it.
@@ -284,7 +284,7 @@ impl Checker<'_> {
                 self.say(mistake.help("providers are declared in ragcheck.yaml, under `providers`"));
             }
             Some(provider) if !fits(provider) => {
-                let mistake = Mistake::at(at, "wrong-dialect", format!("this provider is no {wanted}"));
+                let mistake = Mistake::at(at, "wrong-dialect", format!("this provider is not a {wanted}"));
                 self.say(mistake.label(format!("known: {}", fitting().collect::<Vec<_>>().join(", "))));
             }
             Some(_) => {}

@@ -67,7 +67,7 @@ impl Checker<'_> {
         match given.as_slice() {
             [_] => {}
             [] => {
-                let mistake = Mistake::at(at, "no-turns", "in this case nobody says anything");
+                let mistake = Mistake::at(at, "no-turns", "the case has no user input");
                 self.say(mistake.label("write one of `ask`, `turns`, `sequence`"));
             }
             [.., last] => {
@@ -157,7 +157,7 @@ impl Checker<'_> {
                 self.say(mistake.label("names are unique in a case"));
             }
             if conversation.turns.is_empty() {
-                self.say(Mistake::at(at, "no-turns", "in this conversation nobody says anything"));
+                self.say(Mistake::at(at, "no-turns", "the conversation has no user input"));
             }
             steps.push((conversation.name.clone(), step));
         });

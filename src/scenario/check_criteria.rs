@@ -192,7 +192,7 @@ fn named_tools(
 /// A target that is probably a mistake: it asks for nothing, bounds the wrong side for its metric, or reads 0.95 as
 /// per cent.
 fn unusual(row: &Criterion, better: Better, target: Target, at: At<'_>) -> Option<Mistake> {
-    const MEANT: &str = "if it is meant, say `meant: true`";
+    const MEANT: &str = "if this is intended, write `meant: true`";
     if target.is_time() {
         return None;
     }
@@ -268,7 +268,7 @@ pub(super) fn project(project: &Project, catalogues: &Catalogues) -> Vec<Mistake
     let scenarios = root.key("scenarios");
     if project.scenarios.len() > MOST_PATTERNS {
         let message = format!("{} patterns: a project has {MOST_PATTERNS} at most", project.scenarios.len());
-        mistakes.push(Mistake::at(scenarios, "too-many-patterns", message).help("`**` stands for any folders"));
+        mistakes.push(Mistake::at(scenarios, "too-many-patterns", message).help("`**` matches any number of folders"));
     }
     for (index, pattern) in project.scenarios.iter().enumerate() {
         if let Err(error) = globset::Glob::new(pattern) {

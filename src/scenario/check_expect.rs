@@ -160,7 +160,7 @@ impl<'a> Expectations<'a> {
         }
         if answer.refusal == Some(true) && !answer.cites.is_empty() {
             let mistake = Mistake::at(at.key("refusal"), "contradiction", "`cites` asks for a source");
-            self.say(mistake.on_key().label("an answer that refuses names none"));
+            self.say(mistake.on_key().label("a refusal names no sources"));
         }
         for (index, word) in answer.not_contains.iter().enumerate() {
             let wanted = word.to_lowercase();

@@ -254,7 +254,8 @@ impl Checker<'_> {
                 let mistake = Mistake::at(at, "bad-name", format!("`{name}` cannot be a name")).on_key();
                 self.say(mistake.label("use a to z, 0 to 9 and `-`"));
             } else if TAKEN.contains(&name.as_str()) {
-                let mistake = Mistake::at(at, "bad-name", format!("`{name}` is a service already")).on_key();
+                let mistake =
+                    Mistake::at(at, "bad-name", format!("`{name}` is already a service of ragcheck")).on_key();
                 self.say(mistake.help("give this one another name"));
             } else if SHORT_FORMS.contains(&name.as_str()) {
                 self.declared_twice(name, at);
@@ -458,8 +459,11 @@ impl Checker<'_> {
     }
 
     fn own_matter(&mut self, at: At<'_>) {
-        let mistake = Mistake::at(at, "agents-own", "nothing here can set this: it is the agent's own matter").on_key();
-        self.say(mistake.help("remove it; `{{variant}}` in `target.send` tells the agent which variant is meant, `{{prompt.NAME}}` sends a prompt"));
+        let mistake = Mistake::at(at, "agents-own", "the agent itself decides this; it cannot be set here").on_key();
+        self.say(
+            mistake
+                .help("remove it; `{{variant}}` in `target.send` names the variant, `{{prompt.NAME}}` sends a prompt"),
+        );
     }
 
     /// Rejects settings of a case that an external agent cannot follow.

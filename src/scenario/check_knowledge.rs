@@ -58,7 +58,7 @@ fn address(server: &ServerAddress, catalogues: &Catalogues, at: At<'_>) -> Optio
     };
     let option = server.options.keys().find(|option| !entry.options.contains(&option.as_str()))?;
     let message = match entry.options {
-        [] => format!("{} takes nothing behind `?`", entry.scheme),
+        [] => format!("{} accepts nothing after `?`", entry.scheme),
         options => format!("{} has no option `{option}`; known: {}", entry.scheme, options.join(", ")),
     };
     Some(Mistake::at(at, "unknown-option", message))

@@ -138,7 +138,7 @@ fn templates(settings: &ManagedRetrievalSettings, at: At<'_>, mistakes: &mut Vec
         let at = at.key("audit_metadata");
         let at = at.key("fields");
         if audit.fields.is_empty() {
-            mistakes.push(Mistake::at(at, "missing-key", "the key `fields` is missing, or names none").on_key());
+            mistakes.push(Mistake::at(at, "missing-key", "the key `fields` is missing or empty").on_key());
         }
         for (name, template) in &audit.fields {
             if name.trim().is_empty() {

@@ -113,11 +113,11 @@ impl Diagnostic {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At<'a> {
     parent: Option<&'a At<'a>>,
-    step: Option<Part<'a>>,
+    step: Option<Segment<'a>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Part<'a> {
+enum Segment<'a> {
     Key(&'a str),
     Index(usize),
 }
@@ -129,21 +129,21 @@ impl<'a> At<'a> {
     /// Descends into a map.
     #[must_use]
     pub(crate) fn key(&'a self, key: &'a str) -> At<'a> {
-        At { parent: Some(self), step: Some(Part::Key(key)) }
+        At { parent: Some(self), step: Some(Segment::Key(key)) }
     }
 
     /// Descends into a list.
     #[must_use]
     pub(crate) fn index(&'a self, index: usize) -> At<'a> {
-        At { parent: Some(self), step: Some(Part::Index(index)) }
+        At { parent: Some(self), step: Some(Segment::Index(index)) }
     }
 
     /// Returns the whole path.
     pub(crate) fn path(&self) -> Vec<Step> {
         let mut steps = self.parent.map_or_else(Vec::new, At::path);
         match self.step {
-            Some(Part::Key(key)) => steps.push(Step::Key(key.to_owned())),
-            Some(Part::Index(index)) => steps.push(Step::Index(index)),
+            Some(Segment::Key(key)) => steps.push(Step::Key(key.to_owned())),
+            Some(Segment::Index(index)) => steps.push(Step::Index(index)),
             None => {}
         }
         steps

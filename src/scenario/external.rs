@@ -59,7 +59,7 @@ pub struct AgentTarget {
     /// process is ready when its port accepts a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
-    /// When the process is started anew. Default: when it has ended.
+    /// When the process is restarted. Default: when it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
     /// Headers of each turn. `{{env.NAME}}` is an environment variable, which has to be trusted with the agent's host
@@ -117,7 +117,7 @@ pub(crate) const PORT: &str = "{{port}}";
 /// `target.answer` of an endpoint that has the shape of Chat Completions.
 pub(crate) const OPENAI_SHAPE: &str = "openai";
 
-/// When the process of an agent is started anew.
+/// When the process of an agent is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Restart {

@@ -374,7 +374,7 @@ impl<'a> Work<'a> {
                 let message = format!("{other} has the same scenario name");
                 let diagnostic = Diagnostic::error("duplicate-scenario", &scenario.file, message);
                 self.diagnostics
-                    .push(diagnostic.with_help("their recordings would stand in one folder: rename one of the files"));
+                    .push(diagnostic.with_help("their recordings would share a folder: rename one of the files"));
             }
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn check(prices: &Prices, at: At<'_>) -> Vec<Mistake> {
     for (name, price) in prices {
         let at = at.key(name);
         if !name.contains('/') {
-            let mistake = Mistake::at(at, "bad-name", "a price stands under `provider/model`").on_key();
+            let mistake = Mistake::at(at, "bad-name", "the key of a price is `provider/model`").on_key();
             mistakes.push(mistake.help("the provider as ragcheck.yaml calls it, the model as scenarios call it"));
         }
         for (key, figure) in price.figures() {

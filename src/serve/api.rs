@@ -117,7 +117,7 @@ impl Fields {
         let Some(name) = self.members.keys().find(|name| !self.known.contains(&name.as_str())) else { return Ok(()) };
         let whole = if self.at.is_empty() { "a request" } else { "a message" };
         let name = secrets::beginning(name, LONGEST_NAME);
-        Err(wrong(format!("`{name}` is no field of {whole}; its fields: {}", self.known.join(", "))))
+        Err(wrong(format!("`{name}` is not a field of {whole}; its fields: {}", self.known.join(", "))))
     }
 }
 

@@ -59,7 +59,7 @@ fn error() -> Value {
                 "required": ["kind", "message"],
                 "properties": {"kind": {"type": "string"}, "message": {"type": "string"}}
             },
-            "session_id": {"type": "string", "description": "where the question belongs to a session that can go on"}
+            "session_id": {"type": "string", "description": "if the question belongs to a session that can continue"}
         }
     })
 }

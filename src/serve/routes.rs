@@ -189,6 +189,6 @@ async fn turned_away(error: BoxError) -> ApiError {
 }
 
 fn panicked(_: Box<dyn Any + Send>) -> Response {
-    let message = "This is a bug of ragcheck; the service goes on.";
+    let message = "This is a bug in ragcheck; the service continues.";
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message).into_response()
 }

@@ -62,7 +62,7 @@ pub(crate) enum ServiceError {
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// The scenario's variant is not one of our flows.
-    #[error("the scenario's variant is no flow that can be served: `external` agents serve themselves")]
+    #[error("the scenario's variant is not a flow that can be served: `external` agents serve themselves")]
     NoFlow,
 }
 

@@ -93,7 +93,7 @@ pub struct ServerAddress {
 
 /// Text that is not a valid address of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{written}` is no address of a collection: {why}; write `chroma://127.0.0.1:8000/COLLECTION`")]
+#[error("`{written}` is not the address of a collection: {why}; write `chroma://127.0.0.1:8000/COLLECTION`")]
 pub struct AddressError {
     written: String,
     why: &'static str,
@@ -115,7 +115,7 @@ impl FromStr for ServerAddress {
         if host.is_empty()
             || !host.chars().all(|one| one.is_ascii_alphanumeric() || matches!(one, '-' | '.' | ':' | '[' | ']'))
         {
-            return Err(wrong("its host is none"));
+            return Err(wrong("its host is not valid"));
         }
         if !plain(collection) {
             return Err(wrong("a collection's name is letters, digits, `-`, `_` and `.`"));
@@ -127,7 +127,7 @@ impl FromStr for ServerAddress {
         for part in query.split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             if !plain(name) || !plain(value) {
-                return Err(wrong("behind `?` stand `name=value` pairs of letters, digits, `-`, `_` and `.`"));
+                return Err(wrong("after `?`, write `name=value` pairs of letters, digits, `-`, `_` and `.`"));
             }
             options.insert(name.to_owned(), value.to_owned());
         }

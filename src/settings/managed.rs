@@ -4,6 +4,7 @@
 //! Templates hold placeholders in single braces: `{query}`, or the name of a template parameter. A missing field is
 //! read as empty, so that the check lists every mistake and not only the first.
 
+use crate::trace::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -106,19 +107,21 @@ pub struct TemplateParameter {
     pub default: Option<Value>,
 }
 
-/// Type of a template parameter.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ParameterType {
-    /// A non-empty text.
-    #[default]
-    String,
-    /// A whole number.
-    Integer,
-    /// A number.
-    Number,
-    /// True or false.
-    Boolean,
+words! {
+    /// Type of a template parameter.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ParameterType {
+        /// A non-empty text.
+        #[default]
+        String = "string",
+        /// A whole number.
+        Integer = "integer",
+        /// A number.
+        Number = "number",
+        /// True or false.
+        Boolean = "boolean",
+    }
 }
 
 impl ParameterType {
@@ -129,16 +132,6 @@ impl ParameterType {
             Self::Integer => value.is_i64() || value.is_u64(),
             Self::Number => value.is_number(),
             Self::Boolean => value.is_boolean(),
-        }
-    }
-
-    /// Its name in the project file.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Boolean => "boolean",
         }
     }
 }

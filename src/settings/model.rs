@@ -1,6 +1,7 @@
 //! Settings of the chat model, the search service, and limits.
 
 use super::TimeSpan;
+use crate::trace::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,24 +54,17 @@ impl SearchSettings {
     }
 }
 
-/// How a mandatory step is enforced.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Enforcement {
-    /// A missing call is reported to the model and retried once.
-    #[default]
-    Feedback,
-    /// The request names the tool in `tool_choice`.
-    Forced,
-}
-
-impl Enforcement {
-    /// Its name in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Feedback => "feedback",
-            Self::Forced => "forced",
-        }
+words! {
+    fn name;
+    /// How a mandatory step is enforced.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Enforcement {
+        /// A missing call is reported to the model and retried once.
+        #[default]
+        Feedback = "feedback",
+        /// The request names the tool in `tool_choice`.
+        Forced = "forced",
     }
 }
 

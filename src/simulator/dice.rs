@@ -126,7 +126,7 @@ impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| {
-            serde::de::Error::custom(format!("`{text}` is no length of time: write 900ms, 1.5s or 2m, at most an hour"))
+            serde::de::Error::custom(format!("`{text}` is not a duration: write 900ms, 1.5s or 2m, at most an hour"))
         })
     }
 }

@@ -84,7 +84,7 @@ impl<'de> Deserialize<'de> for Step {
         let word = String::deserialize(deserializer)?;
         Self::named(&word).ok_or_else(|| {
             let roles = Self::ALL.map(Self::role).join(", ");
-            serde::de::Error::custom(format!("`{word}` is no step: write the role of its tool ({roles})"))
+            serde::de::Error::custom(format!("`{word}` is not a step: write the role of its tool ({roles})"))
         })
     }
 }
@@ -213,7 +213,7 @@ impl<'de> Visitor<'de> for ChanceVisitor {
         if (0.0..=1.0).contains(&value) {
             Ok(Chance { often: Often::Probability(value), at: Vec::new() })
         } else {
-            Err(E::custom(format!("{value} is no probability: it must lie between 0 and 1")))
+            Err(E::custom(format!("{value} is not a probability: write a number from 0 to 1")))
         }
     }
 

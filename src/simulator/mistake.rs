@@ -60,7 +60,7 @@ pub enum ValueError {
     #[error("name `{0}`: use lower-case letters, digits and hyphens")]
     Name(String),
     /// A tool is renamed that does not exist.
-    #[error("tools: `{role}` is no role of a tool; known: {known}")]
+    #[error("tools: `{role}` is not a role of a tool; known: {known}")]
     UnknownRole {
         /// The name as written.
         role: String,

@@ -247,7 +247,7 @@ const SAYING: [&str; 12] = [
     "documents",
 ];
 
-/// The words of a result: the text that it is, that stands in it, or the texts that it lists.
+/// Words of a result: a text, a text inside an object, or a list of texts.
 fn said(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

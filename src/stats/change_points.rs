@@ -57,7 +57,7 @@ pub(crate) fn change_points(series: &[Measured], rule: Rule) -> Vec<ChangePoint>
         let measured: Vec<ChangePoint> = (0..found.len()).map(|at| measure(series, &found, at)).collect();
         let weakest = measured.iter().enumerate().max_by(|left, right| left.1.p.total_cmp(&right.1.p));
         match weakest {
-            // Its neighbours are measured anew without it.
+            // Its neighbours are measured again without it.
             Some((at, point)) if point.p >= level => drop(found.remove(at)),
             _ => return measured,
         }

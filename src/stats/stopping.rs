@@ -110,7 +110,7 @@ impl Monitor {
         })
     }
 
-    /// The decision that stands: the first one that was not `Undecided`, or the fail that followed `CannotPass`.
+    /// The final decision: the first one that was not `Undecided`, or the fail that followed `CannotPass`.
     pub(crate) fn decision(&self) -> Decision {
         self.stopped.map_or(Decision::Undecided, |(decision, _)| decision)
     }

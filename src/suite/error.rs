@@ -76,7 +76,7 @@ pub enum SuiteError {
     Grades(#[from] ScoreError),
     /// A live or recording run ended before its last trial.
     #[error(
-        "the run stopped: {error}; {} finished and kept: {}`ragcheck run --resume` goes on from there",
+        "the run stopped: {error}; {} finished and kept: {}`ragcheck run --resume` continues from there",
         plural(*finished, "trial"),
         if is_full_disk(error) { "free some space, then " } else { "" }
     )]
@@ -90,7 +90,7 @@ pub enum SuiteError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// A replay cannot be resumed.
-    #[error("--resume goes on with a live or recording run: add --mode live or --mode record as it was begun")]
+    #[error("--resume continues a live or recording run: add --mode live or --mode record as it was begun")]
     ReplayResumed,
     /// The run folder cannot be written.
     #[error("the run cannot be written below {}: {error}", reports.display())]

@@ -41,7 +41,7 @@ pub(crate) struct ExecOptions<'e> {
     pub(crate) reports: Option<PathBuf>,
     /// The command that records the cases again, for messages.
     pub(crate) records: String,
-    /// Is told what happens.
+    /// Receives progress.
     pub(crate) tell: &'e (dyn Fn(&str) + Sync),
 }
 

@@ -248,7 +248,7 @@ fn outcomes(
 }
 
 fn stopped(reason: &str) -> TrialError {
-    let detail = vec!["what was recorded is kept; the same command goes on from there".to_owned()];
+    let detail = vec!["what was recorded is kept; the same command continues from there".to_owned()];
     TrialError { kind: TrialErrorKind::Stopped, message: reason.to_owned(), cause: reason.to_owned(), detail }
 }
 

@@ -3,6 +3,7 @@
 use super::Progress;
 use crate::plan::Selection;
 use crate::suite::recordings::Ages;
+use crate::trace::words;
 use crate::trial::Variables;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,26 +13,17 @@ use std::time::Duration;
 /// Default number of concurrent trials in live and recording runs.
 pub(crate) const DEFAULT_JOBS: u16 = 4;
 
-/// Source of services' responses; the comments of its values are the help of `--mode`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Mode {
-    /// From cassettes; opens no socket.
-    #[default]
-    Replay,
-    /// From the providers; cassettes are written and then replayed.
-    Record,
-    /// From the providers; nothing is recorded.
-    Live,
-}
-
-impl Mode {
-    /// Name in `environment.json`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Replay => "replay",
-            Self::Record => "record",
-            Self::Live => "live",
-        }
+words! {
+    /// Source of services' responses; the comments of its values are the help of `--mode`.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+    pub enum Mode {
+        /// From cassettes; opens no socket.
+        #[default]
+        Replay = "replay",
+        /// From the providers; cassettes are written and then replayed.
+        Record = "record",
+        /// From the providers; nothing is recorded.
+        Live = "live",
     }
 }
 

@@ -481,7 +481,7 @@ fn without_room(left_out: usize) -> String {
     let bound = Bound::FoundPassagesSize;
     let passages = plural(left_out, "passage");
     format!(
-        "{} takes {}: {passages} stand in the traces alone, shortened; {}",
+        "{} takes {}: {passages} are in the traces only, shortened; {}",
         trace::PASSAGES,
         bound.shown(),
         bound.advice()

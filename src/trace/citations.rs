@@ -181,7 +181,7 @@ enum Places {
     Several,
 }
 
-/// What stands before the place in a source (`§2`, `p. 3`), and of which kind that is.
+/// Prefix of a place in a source (`§2`, `p. 3`), and its kind.
 fn without_place(item: &str) -> (&str, Option<Places>) {
     let numbered = |rest: &str| rest.trim_start_matches(['.', ' ']).starts_with(|one: char| one.is_ascii_digit());
     for (at, letter) in item.char_indices() {

@@ -1,5 +1,6 @@
 //! Events of a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
+use super::words;
 use super::{IndexResult, Logged, ToolResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -343,26 +344,17 @@ pub struct FedBack {
     pub message: String,
 }
 
-/// Kinds of retries, which are never summed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Account {
-    /// HTTP attempts: rate limits, server errors, resets.
-    Transport,
-    /// Feedback to the model about a missing or invalid call.
-    Model,
-    /// A tool that failed, or refused its parameters, was called again.
-    Tool,
-}
-
-impl Account {
-    /// The word used in YAML and reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Transport => "transport",
-            Self::Model => "model",
-            Self::Tool => "tool",
-        }
+words! {
+    /// Kinds of retries, which are never summed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Account {
+        /// HTTP attempts: rate limits, server errors, resets.
+        Transport = "transport",
+        /// Feedback to the model about a missing or invalid call.
+        Model = "model",
+        /// A tool that failed, or refused its parameters, was called again.
+        Tool = "tool",
     }
 }
 

@@ -4,6 +4,7 @@
 //! another request. A grade belongs to one answer: the line holds its digest, so that grades of another run are
 //! rejected. A reader rejects a newer version and ignores unknown fields of an equal one.
 
+use super::words;
 use super::{Answer, Seal, Trace, TurnOutcome, What, seal, sealed};
 use crate::platform::files;
 use serde::{Deserialize, Serialize};
@@ -26,35 +27,26 @@ pub enum GradeKind {
     Model,
 }
 
-/// Grade of an answer by one item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GradeValue {
-    /// It passes, in both orders of the items.
-    Pass,
-    /// It fails, in both orders of the items.
-    Fail,
-    /// It passes in one order and fails in the other: no verdict.
-    Inconsistent,
-    /// The reply could not be parsed: no verdict.
-    Error,
-    /// Not graded: nothing was recorded or the model gave no reply. Such a line covers the whole answer and has no
-    /// item.
-    NotGraded,
+words! {
+    /// Grade of an answer by one item.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum GradeValue {
+        /// It passes, in both orders of the items.
+        Pass = "pass",
+        /// It fails, in both orders of the items.
+        Fail = "fail",
+        /// It passes in one order and fails in the other: no verdict.
+        Inconsistent = "inconsistent",
+        /// The reply could not be parsed: no verdict.
+        Error = "error",
+        /// Not graded: nothing was recorded or the model gave no reply. Such a line covers the whole answer and has no
+        /// item.
+        NotGraded = "not graded",
+    }
 }
 
 impl GradeValue {
-    /// Value in tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::Inconsistent => "inconsistent",
-            Self::Error => "error",
-            Self::NotGraded => "not graded",
-        }
-    }
-
     /// Whether it passes; `None` without a verdict.
     pub fn verdict(self) -> Option<bool> {
         match self {

@@ -1,5 +1,6 @@
 //! Answer of a managed retrieval service, and the artifact made from it.
 
+use super::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -49,23 +50,15 @@ pub struct ManagedAnswer {
     pub output_tokens: Option<u64>,
 }
 
-/// Status of a call for the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ManagedStatus {
-    /// There is an answer and an artifact.
-    Success,
-    /// The service has no answer.
-    NoAnswerFound,
-}
-
-impl ManagedStatus {
-    /// Value sent to the model.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::NoAnswerFound => "no_answer_found",
-        }
+words! {
+    /// Status of a call for the model.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ManagedStatus {
+        /// There is an answer and an artifact.
+        Success = "success",
+        /// The service has no answer.
+        NoAnswerFound = "no_answer_found",
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) mod spans;
 pub(crate) mod state_machine;
 pub(crate) mod text;
 mod trajectory;
+mod vocabulary;
 
 pub(crate) use agreement::{AGREEMENT, Agreement, MeasuredAgreement};
 pub use event::*;
@@ -50,6 +51,7 @@ pub(crate) use role::{Role, Roles};
 pub use seal::seal;
 pub(crate) use seal::{Seal, sealed};
 pub(crate) use trajectory::Logged;
+pub(crate) use vocabulary::words;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -325,64 +327,47 @@ pub struct TrialError {
     pub detail: Vec<String>,
 }
 
-/// Kinds of errors of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TrialErrorKind {
-    /// The lane has no cassette.
-    LaneMissing,
-    /// The cassette does not hold a request.
-    CassetteMiss,
-    /// The cassette cannot be read.
-    CassetteBroken,
-    /// The provider failed permanently.
-    Provider,
-    /// The run was stopped, or its budget was used up, before this trial ended.
-    Stopped,
-    /// The trial waited for an event that cannot occur.
-    Deadlock,
-    /// The program failed: a bug.
-    Panic,
-    /// A conversation to import contradicts itself.
-    ConversationBroken,
-    /// The case expects calls of a tool that the agent was not offered.
-    ToolNotOffered,
-    /// The proxy refused a request of an external agent, so its answer says nothing about it.
-    ProxyRefused,
-    /// An external agent called neither model nor search service through the proxy.
-    NothingAsked,
-    /// The case expects something that the traffic of an external agent does not show.
-    NotShown,
-    /// The case has expectations on tokens or cost, and a service did not report tokens or has no price.
-    UsageUnknown,
-    /// No reply of an external agent could be read in the whole run.
-    ReplyUnread,
+words! {
+    fn label;
+    /// Kinds of errors of a trial.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TrialErrorKind {
+        /// The lane has no cassette.
+        LaneMissing = "lane missing",
+        /// The cassette does not hold a request.
+        CassetteMiss = "cassette miss",
+        /// The cassette cannot be read.
+        CassetteBroken = "cassette broken",
+        /// The provider failed permanently.
+        Provider = "provider error",
+        /// The run was stopped, or its budget was used up, before this trial ended.
+        Stopped = "stopped",
+        /// The trial waited for an event that cannot occur.
+        Deadlock = "deadlock",
+        /// The program failed: a bug.
+        Panic = "panic",
+        /// A conversation to import contradicts itself.
+        ConversationBroken = "conversation broken",
+        /// The case expects calls of a tool that the agent was not offered.
+        ToolNotOffered = "tool not offered",
+        /// The proxy refused a request of an external agent, so its answer says nothing about it.
+        ProxyRefused = "refused by the proxy",
+        /// An external agent called neither model nor search service through the proxy.
+        NothingAsked = "nothing asked",
+        /// The case expects something that the traffic of an external agent does not show.
+        NotShown = "not measured",
+        /// The case has expectations on tokens or cost, and a service did not report tokens or has no price.
+        UsageUnknown = "usage unknown",
+        /// No reply of an external agent could be read in the whole run.
+        ReplyUnread = "reply not read",
+    }
 }
 
 impl TrialErrorKind {
     /// Whether the agent ran or its services were called: a re-run then replaces an ERROR.
     pub fn was_run(self) -> bool {
         !matches!(self, Self::LaneMissing | Self::CassetteMiss | Self::CassetteBroken | Self::Stopped)
-    }
-
-    /// Name in messages and reports.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::LaneMissing => "lane missing",
-            Self::CassetteMiss => "cassette miss",
-            Self::CassetteBroken => "cassette broken",
-            Self::Provider => "provider error",
-            Self::Stopped => "stopped",
-            Self::Deadlock => "deadlock",
-            Self::Panic => "panic",
-            Self::ConversationBroken => "conversation broken",
-            Self::ToolNotOffered => "tool not offered",
-            Self::ProxyRefused => "refused by the proxy",
-            Self::NothingAsked => "nothing asked",
-            Self::NotShown => "not measured",
-            Self::UsageUnknown => "usage unknown",
-            Self::ReplyUnread => "reply not read",
-        }
     }
 }
 

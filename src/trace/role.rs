@@ -5,43 +5,35 @@
 //! external agents, and `roles_v1.json` maps them.
 
 use super::Trace;
+use super::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 const VERSION_1: &str = include_str!("roles_v1.json");
 
-/// Role of a tool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Searches the agent's knowledge.
-    Knowledge,
-    /// Calls an external search service.
-    External,
-    /// Stores external results under keywords.
-    Index,
-    /// Gives the answer.
-    Respond,
-    /// Any other tool.
-    #[default]
-    None,
+words! {
+    /// Role of a tool.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Role {
+        /// Searches the agent's knowledge.
+        Knowledge = "knowledge",
+        /// Calls an external search service.
+        External = "external",
+        /// Stores external results under keywords.
+        Index = "index",
+        /// Gives the answer.
+        Respond = "respond",
+        /// Any other tool.
+        #[default]
+        None = "none",
+    }
 }
 
 impl Role {
     /// Roles that a tool can be given, in the order of a turn.
     pub const GIVEN: [Self; 4] = [Self::Knowledge, Self::External, Self::Index, Self::Respond];
-
-    /// The word used in YAML and reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Knowledge => "knowledge",
-            Self::External => "external",
-            Self::Index => "index",
-            Self::Respond => "respond",
-            Self::None => "none",
-        }
-    }
 
     /// Parses a role; `none` means no role and is rejected.
     pub fn given(word: &str) -> Option<Self> {

@@ -135,7 +135,7 @@ pub enum Logged {
         /// Output tokens of the session.
         session_output: u64,
     },
-    /// The user is told of something that the answer lacks; the words stand in the answer.
+    /// The user is informed of something that the answer lacks; the answer has the words.
     Notice {
         /// What it is about, in one word.
         about: String,
@@ -153,7 +153,7 @@ pub enum Logged {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<String>,
     },
-    /// The store could not be used, and the session began anew.
+    /// The store could not be used, and the session started over.
     StartedAfresh {
         /// Why.
         reason: String,
@@ -165,7 +165,7 @@ pub enum Logged {
     },
     /// The session's state was removed from the store.
     Cleared,
-    /// How directly the turn came to its end.
+    /// How directly the turn ended.
     Efficiency {
         /// Steps that were needed, as estimated afterwards.
         optimal: u32,

@@ -83,7 +83,7 @@ fn each_limit_is_lowered_by_the_project_raised_by_the_command_line_and_named_whe
 #[test]
 fn what_sets_no_limit_is_refused_with_those_that_there_are() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (typed, words) in [("sise=1", "known: scenario-size"), ("cases", "NAME=VALUE"), ("cases=0", "no amount")] {
+    for (typed, words) in [("sise=1", "known: scenario-size"), ("cases", "NAME=VALUE"), ("cases=0", "not an amount")] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
         let outcome = Outcome::of(command.args(["check", "--limit", typed]).current_dir(folder.path()));
         outcome.expect_code(2);

@@ -192,7 +192,7 @@ fn all_trials_of_a_scenario_in_one_run_are_new_draws_and_say_what_came_before() 
         drop(simulator);
         green.expect_code(0);
         let said = green.stdout.replace('\n', " ");
-        assert!(said.contains("drawn anew: 8 trials of which an earlier draw was FAIL"), "{mode}: {}", green.stdout);
+        assert!(said.contains("drawn again: 8 trials of which an earlier draw was FAIL"), "{mode}: {}", green.stdout);
         assert_eq!(project.traces()[0]["evidence"]["earlier_takes"], json!(["FAIL", "FAIL"]), "{mode}");
         let shown = project.run(&["show", &format!("{}/mine/one/tool-rag.base.1", project.newest())]);
         assert!(shown.stdout.contains("\ndraw 3; draws 1, 2: FAIL\n"), "{mode}: {}", shown.stdout);

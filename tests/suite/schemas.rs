@@ -71,7 +71,7 @@ fn the_shipped_behaviour_files_are_valid_against_their_schema_and_every_mistake_
     for words in [
         "values.yaml:1:7",
         "values.yaml:3:29",
-        "no length of time",
+        "is not a duration",
         "values.yaml:3:42",
         "unclosed group",
         "values.yaml:4:60",

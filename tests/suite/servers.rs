@@ -109,7 +109,7 @@ fn mistakes_in_declared_bases_are_found_with_their_places() {
     assert!(outcome.stdout.contains("unknown kind of server `http`"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("chroma, qdrant"), "{}", outcome.stdout);
     for (address, said) in [
-        ("qdrant://127.0.0.1:8093/fernlight?tenant=t", "qdrant takes nothing behind `?`"),
+        ("qdrant://127.0.0.1:8093/fernlight?tenant=t", "qdrant accepts nothing after `?`"),
         ("chroma://127.0.0.1:8093/fernlight?limit=5", "chroma has no option `limit`; known: tenant, database"),
     ] {
         let project = Project::shipped();

@@ -30,7 +30,7 @@ use std::time::Duration;
 /// State of every completion: an external agent declares none.
 const STATE: &str = "unknown";
 /// Reason for an outcome that the traffic does not show.
-const UNSEEN: &str = "no later message of the agent's shows a result of this call, so whether it ran cannot be told";
+const UNSEEN: &str = "no later message of the agent's shows a result of this call, so whether it ran is unknown";
 
 /// The same of vectors that the agent asked for by itself.
 const UNSEEN_VECTORS: &str = "the agent asked for vectors by itself, and what it found with them is not shown";

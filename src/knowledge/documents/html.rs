@@ -1,8 +1,8 @@
 //! HTML as its text: headings begin sections, block elements end paragraphs, scripts and styles are left out.
 //!
-//! This is a reader of text, not a browser: what is not closed stays open, what is not known has no effect.
+//! This is a reader of text, not a browser: unclosed elements stay open, and unknown ones have no effect.
 
-use super::pieces::{Line, Part, Piece, cut};
+use super::pieces::{DocumentPart, Line, Piece, cut};
 use super::text::title_or;
 use crate::knowledge::character_references::decoded;
 
@@ -40,7 +40,7 @@ const BREAKS: [&str; 5] = ["br", "li", "dt", "dd", "option"];
 
 struct Reader {
     title: String,
-    parts: Vec<Part<'static>>,
+    parts: Vec<DocumentPart<'static>>,
     line: String,
     offset: usize,
     /// The element that the text belongs to, where it matters.
@@ -86,7 +86,7 @@ fn end_of_tag(text: &str) -> Option<usize> {
 }
 
 impl Reader {
-    /// Takes one tag, which began at `start`; gives the place to go on from.
+    /// Reads the tag at `start`; returns the position after it.
     fn tag(&mut self, inside: &str, start: usize, file: &str) -> usize {
         let after = start + 1 + inside.len() + 1;
         let closes = inside.starts_with('/');
@@ -107,7 +107,7 @@ impl Reader {
             self.within = (!closes).then_some(name);
         } else if BLOCKS.contains(&name.as_str()) {
             self.end_line();
-            self.parts.push(Part::Line(Line { offset: start, page: None, text: "".into() }));
+            self.parts.push(DocumentPart::Line(Line { offset: start, page: None, text: "".into() }));
         } else if BREAKS.contains(&name.as_str()) {
             self.end_line();
         } else if matches!(name.as_str(), "td" | "th") && !self.line.ends_with(' ') {
@@ -132,8 +132,8 @@ impl Reader {
         match self.within.as_deref() {
             Some("title") => self.title = line,
             Some("h1") if self.title.is_empty() => self.title = line,
-            Some(_) => self.parts.push(Part::Heading(line.into())),
-            None => self.parts.push(Part::Line(Line { offset: self.offset, page: None, text: line.into() })),
+            Some(_) => self.parts.push(DocumentPart::Heading(line.into())),
+            None => self.parts.push(DocumentPart::Line(Line { offset: self.offset, page: None, text: line.into() })),
         }
     }
 }

@@ -43,7 +43,7 @@ fn passage_ids(folder: &Path) -> Option<BTreeSet<String>> {
 pub struct Passage {
     /// The document and its number or id within it: `<file stem>#<n>`.
     pub id: String,
-    /// The document's title, with the section's heading behind `: ` where it has one.
+    /// The document's title, followed by `: ` and the section's heading, if any.
     pub title: String,
     /// The text, without the heading.
     pub text: String,
@@ -59,12 +59,12 @@ impl Passage {
     }
 }
 
-/// Where a passage stands.
+/// Position of a passage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file's name.
     pub file: String,
-    /// The heading above it, empty where there is none.
+    /// The heading above it, or empty.
     pub section: String,
     /// Byte of the file at which it begins.
     pub offset: usize,
@@ -90,7 +90,7 @@ pub struct Corpus {
     pub id: String,
     /// The passages, by file name and place.
     pub passages: Vec<Passage>,
-    /// Where each of them stands, in the same order; empty for a corpus that was not read from a folder.
+    /// The position of each, in the same order; empty for a corpus that was not read from a folder.
     pub places: Vec<Place>,
     /// The files, by name.
     pub documents: Vec<Document>,
@@ -139,7 +139,7 @@ impl Corpus {
                 let id = piece.id.map_or_else(|| format!("{prefix}#{n}"), |id| format!("{prefix}#{id}"));
                 if !ids.insert(id.clone()) {
                     let line = text.get(..piece.offset).map_or(1, |before| before.matches('\n').count() + 1);
-                    return Err(wrong((line, format!("the passage id `{id}` stands twice in this knowledge base"))));
+                    return Err(wrong((line, format!("the passage id `{id}` appears twice in this knowledge base"))));
                 }
                 passages.push(Passage { id, title: piece.title, text: piece.text });
                 let (section, offset, page) = (piece.section, piece.offset, piece.page);
@@ -161,7 +161,7 @@ impl Corpus {
     }
 }
 
-/// First 16 hex digits of SHA-256 over the parts, each behind its length.
+/// First 16 hex digits of SHA-256 over the parts, each prefixed by its length.
 pub(super) fn hash_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     let mut digest = Sha256::new();
     for part in parts {
@@ -203,7 +203,7 @@ impl Format {
         }
     }
 
-    /// How many passages a text has about, told before it is taken apart: a small file can have very many.
+    /// Estimated number of passages of a text before it is split: a small file can have very many.
     fn least(self, text: &str) -> usize {
         match self {
             Self::Markdown => text.lines().filter(|line| line.starts_with('#')).count(),

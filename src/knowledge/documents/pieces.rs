@@ -6,7 +6,7 @@ use std::borrow::Cow;
 const PASSAGE_LIMIT: usize = 900;
 
 /// One line of a document's text, or a heading.
-pub(super) enum Part<'a> {
+pub(super) enum DocumentPart<'a> {
     /// The words of a heading: a new section begins.
     Heading(Cow<'a, str>),
     /// Text; an empty line ends a paragraph.
@@ -17,7 +17,7 @@ pub(super) enum Part<'a> {
 pub(super) struct Line<'a> {
     /// Byte of the file at which it begins.
     pub offset: usize,
-    /// The page that it stands on, from 1, where the format has pages.
+    /// Its page, from 1, if the format has pages.
     pub page: Option<u32>,
     pub text: Cow<'a, str>,
 }
@@ -36,17 +36,17 @@ pub(super) struct Piece {
 
 /// The passages of a document of that title: sections in order, each in pieces of whole paragraphs that end as soon as
 /// the next paragraph would pass the limit.
-pub(super) fn cut<'a>(title: &str, parts: impl IntoIterator<Item = Part<'a>>) -> Vec<Piece> {
+pub(super) fn cut<'a>(title: &str, parts: impl IntoIterator<Item = DocumentPart<'a>>) -> Vec<Piece> {
     let mut cutter = Cutter { title, section: String::new(), paragraph: None, pieces: Vec::new(), is_new: true };
     for part in parts {
         match part {
-            Part::Heading(words) => {
+            DocumentPart::Heading(words) => {
                 cutter.close();
                 cutter.section = words.into_owned();
                 cutter.is_new = true;
             }
-            Part::Line(line) if line.text.trim().is_empty() => cutter.close(),
-            Part::Line(line) => {
+            DocumentPart::Line(line) if line.text.trim().is_empty() => cutter.close(),
+            DocumentPart::Line(line) => {
                 let (_, _, text) = cutter.paragraph.get_or_insert_with(|| (line.offset, line.page, String::new()));
                 text.push_str(line.text.trim_end());
                 text.push('\n');

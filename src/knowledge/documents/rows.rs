@@ -1,7 +1,7 @@
 //! JSON lines and CSV: a row is a passage.
 //!
 //! A row's own `id` (or `_id`) becomes the second part of its passage's id, so that rows may be moved and added; `title`
-//! (or `name`) its title; `text` (or `content`, `body`) its text. A row without such a text is told as `column: value`
+//! (or `name`) its title; `text` (or `content`, `body`) its text. A row without such a text is written as `column: value`
 //! lines.
 
 use super::pieces::Piece;
@@ -31,7 +31,7 @@ pub(super) fn json_lines(stem: &str, file: &str) -> Result<Vec<Piece>, (usize, S
     Ok(pieces)
 }
 
-/// Text as it is, numbers and the rest as JSON; null is nothing.
+/// Text unchanged, other values as JSON; empty for null.
 fn cell_text(value: Value) -> String {
     match value {
         Value::String(text) => text,

@@ -1,9 +1,9 @@
 //! Markdown and plain text.
 
-use super::pieces::{Line, Part, Piece, cut};
+use super::pieces::{DocumentPart, Line, Piece, cut};
 
 /// Markdown: front matter may name the title, else the first heading of depth 1 does; every other heading begins a
-/// section, but for what stands in a fence.
+/// section, except inside a fence.
 pub(super) fn markdown(stem: &str, file: &str) -> Vec<Piece> {
     let (front, body) = split_front_matter(file);
     let mut title = front.unwrap_or_default();
@@ -15,8 +15,8 @@ pub(super) fn markdown(stem: &str, file: &str) -> Vec<Piece> {
         }
         match heading(text).filter(|_| !fenced) {
             Some((1, words)) if title.is_empty() => words.clone_into(&mut title),
-            Some((_, words)) => parts.push(Part::Heading(words.into())),
-            None => parts.push(Part::Line(Line { offset, page: None, text: text.into() })),
+            Some((_, words)) => parts.push(DocumentPart::Heading(words.into())),
+            None => parts.push(DocumentPart::Line(Line { offset, page: None, text: text.into() })),
         }
     }
     cut(&title_or(title, stem), parts)
@@ -31,11 +31,11 @@ pub(super) fn plain(stem: &str, file: &str) -> Vec<Piece> {
         let turned = u32::try_from(text.matches('\u{c}').count()).unwrap_or_default();
         if turned > 0 {
             // A page ends a paragraph.
-            parts.push(Part::Line(Line { offset, page: None, text: "".into() }));
+            parts.push(DocumentPart::Line(Line { offset, page: None, text: "".into() }));
         }
         page += pages * turned;
         let text = text.replace('\u{c}', "");
-        parts.push(Part::Line(Line { offset, page: (page > 0).then_some(page), text: text.into() }));
+        parts.push(DocumentPart::Line(Line { offset, page: (page > 0).then_some(page), text: text.into() }));
     }
     cut(&title_or(String::new(), stem), parts)
 }

@@ -111,7 +111,7 @@ fn a_file_of_something_else_is_refused_and_not_written() {
     let text = folder.path().join("notes.txt");
     std::fs::write(&text, "Not a database, and longer than a header would be: it goes on and on and on.")
         .expect("written");
-    for (file, why) in [(&database, "a database of something else"), (&text, "no SQLite database")] {
+    for (file, why) in [(&database, "a database of something else"), (&text, "not an SQLite database")] {
         let before = std::fs::read(file).expect("reads");
         let index = KeywordIndex::in_file(file);
         let refused = index.index(&record(0, "result-1"), &strings(&["grid tariff"]), "q", at(1));

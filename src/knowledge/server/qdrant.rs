@@ -1,6 +1,6 @@
 //! Qdrant over its REST interface, held against its OpenAPI document by the corpus suite; no server of it was run.
 //!
-//! Points are named by UUIDs made of the passages' ids, which stand in the payload; searches are exact.
+//! Points are named by UUIDs made of the passages' ids, which are in the payload; searches are exact.
 
 use super::{BoxFuture, Collection, Neighbour, Server, Store, StoredPassage, behind, failed, passage_uuid};
 use crate::knowledge::documents::Passage;

@@ -164,7 +164,7 @@ impl Redactor {
         for (place, kind) in well_known(text) {
             // A known value may also have a well-known form; it is listed once.
             if !told.iter().any(|(other, _)| other.start < place.end && place.start < other.end) {
-                let what = kind.map_or("a value that stands where a key does", |(_, what)| what);
+                let what = kind.map_or("a value in the place of a key", |(_, what)| what);
                 told.push((place, what.to_owned()));
             }
         }

@@ -69,7 +69,7 @@ fn document<'t>(parser: &mut impl Iterator<Item = Parsed<'t>>, most: usize) -> R
             }
             Event::Alias(anchor) => {
                 let Some((node, nodes)) = anchors.get(&anchor) else {
-                    let problem = Problem::Syntax("an alias stands inside its own anchor".into());
+                    let problem = Problem::Syntax("an alias is inside its own anchor".into());
                     return Err(ReadError { problem, place: Some(begin(&span)) });
                 };
                 (0, *nodes, Node { place: node.place, kind: Kind::Shared(Rc::clone(node)) })

@@ -61,7 +61,7 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
         column("retries_transport", "HTTP attempts after the first", |row| {
             row.trial.retries.transport.to_string().into()
         }),
-        column("retries_model", "times that the model was told of a missing or invalid call", |row| {
+        column("retries_model", "feedback to the model about a missing or invalid call", |row| {
             row.trial.retries.model.to_string().into()
         }),
         column("retries_tool", "repeated calls of a tool that failed or rejected its arguments", |row| {

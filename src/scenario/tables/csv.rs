@@ -123,12 +123,12 @@ impl Reader<'_> {
             let Some(length) = rest.find('"') else {
                 let at = start..self.text.len();
                 self.at = self.text.len();
-                let message = "a quotation begins here and does not end".to_owned();
+                let message = "a quoted cell begins here and does not end".to_owned();
                 return Err(Flaw {
                     at,
                     code: "bad-csv",
                     message,
-                    help: Some("a quote inside of a quotation is written twice"),
+                    help: Some("write a quote inside a quoted cell twice"),
                 });
             };
             text.push_str(rest.get(..length).unwrap_or_default());
@@ -144,7 +144,7 @@ impl Reader<'_> {
             return Ok((start..self.at, text));
         }
         let at = self.at..self.at + rest.chars().next().map_or(1, char::len_utf8);
-        let message = "there is text behind a quotation".to_owned();
-        Err(Flaw { at, code: "bad-csv", message, help: Some("a quote inside of a quotation is written twice") })
+        let message = "there is text after the closing quote".to_owned();
+        Err(Flaw { at, code: "bad-csv", message, help: Some("write a quote inside a quoted cell twice") })
     }
 }

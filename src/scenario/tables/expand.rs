@@ -2,7 +2,7 @@
 
 use super::fill::{Filling, Places};
 use super::places::{Tables, Used, WrongCell, capped};
-use super::template::{PartKind, Reading};
+use super::template::{Reading, ValueKind};
 use super::{Table, TableRow};
 use crate::platform::bounds::Bound;
 use crate::platform::yaml::{self, Node};
@@ -323,7 +323,7 @@ impl Used {
         let name = self.template.get("case");
         let Some(filled) = filled.filter(|filled| name.is_none() || filled.get("case").is_some()) else {
             let column = name.and_then(|name| match name.kind {
-                PartKind::Cell(column) => Some((column, name.place)),
+                ValueKind::Cell(column) => Some((column, name.place)),
                 _ => None,
             });
             let gap = filling.gaps.first().map(|gap| (gap.column, self.template.place));

@@ -5,7 +5,7 @@
 //! becomes a different one: of `never: {tool: a, arguments: {x: {equals: "{{ x }}"}}}` nothing remains if `x` is
 //! empty.
 
-use super::template::{Part, PartKind, TextPart};
+use super::template::{TemplateValue, TextPart, ValueKind};
 use super::{CellValue, TableRow};
 use crate::platform::yaml::{Kind, Node, Place, Style};
 use serde_json::Value;
@@ -95,30 +95,35 @@ impl<'r> Filling<'r> {
     }
 
     /// The filled case; `None` if every cell that it uses is empty and nothing else remains.
-    pub(super) fn case(&mut self, template: &'r Part) -> Option<Node<'r>> {
+    pub(super) fn case(&mut self, template: &'r TemplateValue) -> Option<Node<'r>> {
         self.part(template, Inside::Case).unwrap_or_default()
     }
 
-    fn part(&mut self, part: &'r Part, inside: Inside) -> Result<Option<Node<'r>>, EntryGoes> {
+    fn part(&mut self, part: &'r TemplateValue, inside: Inside) -> Result<Option<Node<'r>>, EntryGoes> {
         self.size += 1;
         match &part.kind {
-            PartKind::Constant(text, plain) => {
+            ValueKind::Constant(text, plain) => {
                 self.size += text.len() as u64;
                 let style = if *plain { Style::Plain } else { Style::Quoted };
                 Ok(Some(Node::new(self.of_template(part.place), Kind::Scalar(Cow::Borrowed(text), style))))
             }
-            PartKind::Cell(column) => Ok(self.cell(*column, part.place)),
-            PartKind::Text(pieces) => Ok(Some(self.text(pieces, part.place))),
-            PartKind::List(items) => self.list(items, part.place, inside),
-            PartKind::Map(pairs) => self.map(pairs, part.place, inside),
+            ValueKind::Cell(column) => Ok(self.cell(*column, part.place)),
+            ValueKind::Text(pieces) => Ok(Some(self.text(pieces, part.place))),
+            ValueKind::List(items) => self.list(items, part.place, inside),
+            ValueKind::Map(pairs) => self.map(pairs, part.place, inside),
         }
     }
 
-    fn list(&mut self, items: &'r [Part], place: Place, inside: Inside) -> Result<Option<Node<'r>>, EntryGoes> {
+    fn list(
+        &mut self,
+        items: &'r [TemplateValue],
+        place: Place,
+        inside: Inside,
+    ) -> Result<Option<Node<'r>>, EntryGoes> {
         let first_gap = self.gaps.len();
         let mut filled = Vec::new();
         for item in items {
-            if let PartKind::Cell(column) = item.kind {
+            if let ValueKind::Cell(column) = item.kind {
                 match self.cell(column, item.place).map(Node::into_items) {
                     Some(Ok(values)) => filled.extend(values),
                     Some(Err(value)) => filled.push(value),
@@ -140,7 +145,7 @@ impl<'r> Filling<'r> {
 
     fn map(
         &mut self,
-        pairs: &'r [(String, Place, Part)],
+        pairs: &'r [(String, Place, TemplateValue)],
         place: Place,
         inside: Inside,
     ) -> Result<Option<Node<'r>>, EntryGoes> {
@@ -229,7 +234,7 @@ impl<'r> Filling<'r> {
             }
             let message = match self.row.cell(column).map(|cell| &cell.value) {
                 None | Some(CellValue::Empty) => "the cell is empty, and the text around it needs it",
-                Some(CellValue::Json(Value::Array(_) | Value::Object(_))) => "a list or a map cannot stand in a text",
+                Some(CellValue::Json(Value::Array(_) | Value::Object(_))) => "a list or a map cannot be part of a text",
                 Some(CellValue::Word(word) | CellValue::Json(Value::String(word))) => {
                     text.push_str(word);
                     continue;

@@ -5,7 +5,7 @@
 //! to every row is reported once.
 
 use super::fill::{Filling, NOWHERE, Places, column_of};
-use super::template::Part;
+use super::template::TemplateValue;
 use super::{Table, TableRow};
 use crate::platform::bounds::Bound;
 use crate::platform::yaml::Focus;
@@ -26,7 +26,7 @@ pub(in crate::scenario) struct Tables {
 /// A table in the case that names it.
 pub(super) struct Used {
     pub(super) table: Arc<Table>,
-    pub(super) template: Part,
+    pub(super) template: TemplateValue,
     pub(super) lists: BTreeMap<usize, String>,
 }
 

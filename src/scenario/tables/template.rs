@@ -11,20 +11,20 @@ use crate::scenario::diagnostic::{At, Mistake, did_you_mean};
 use std::collections::BTreeSet;
 
 /// One value of a template.
-pub(super) struct Part {
+pub(super) struct TemplateValue {
     pub(super) place: Place,
-    pub(super) kind: PartKind,
+    pub(super) kind: ValueKind,
 }
 
-pub(super) enum PartKind {
+pub(super) enum ValueKind {
     /// A text, number or boolean without a column; the flag says whether it was written without quotes.
     Constant(String, bool),
     /// One column and nothing else: its cell, of any type.
     Cell(usize),
     /// Text with columns in it.
     Text(Vec<TextPart>),
-    List(Vec<Part>),
-    Map(Vec<(String, Place, Part)>),
+    List(Vec<TemplateValue>),
+    Map(Vec<(String, Place, TemplateValue)>),
 }
 
 pub(super) enum TextPart {
@@ -58,15 +58,15 @@ impl<'t> Reading<'t> {
     }
 
     /// Reads the case at `at`, without its key `without`.
-    pub(super) fn case(&mut self, node: &Node<'_>, without: &str, at: At<'_>) -> Part {
+    pub(super) fn case(&mut self, node: &Node<'_>, without: &str, at: At<'_>) -> TemplateValue {
         let mut part = self.part(node, at);
-        if let PartKind::Map(pairs) = &mut part.kind {
+        if let ValueKind::Map(pairs) = &mut part.kind {
             pairs.retain(|(key, ..)| key != without);
         }
         part
     }
 
-    fn part(&mut self, node: &Node<'_>, at: At<'_>) -> Part {
+    fn part(&mut self, node: &Node<'_>, at: At<'_>) -> TemplateValue {
         let size = node.written().map_or(0, str::len) as u64 + 1;
         if self.room < size {
             if self.room > 0 {
@@ -74,24 +74,24 @@ impl<'t> Reading<'t> {
                 let message = format!("the case is larger than {}", Bound::ScenarioSize.shown());
                 self.mistakes.push(Mistake::at(at, "too-large", message).help(Bound::ScenarioSize.advice()));
             }
-            return Part { place: node.place, kind: PartKind::List(Vec::new()) };
+            return TemplateValue { place: node.place, kind: ValueKind::List(Vec::new()) };
         }
         self.room -= size;
         let kind = match node.kind() {
             Kind::Scalar(text, style) if !has_value(text) => {
-                PartKind::Constant(text.clone().into_owned(), *style == Style::Plain)
+                ValueKind::Constant(text.clone().into_owned(), *style == Style::Plain)
             }
             Kind::Scalar(text, _) => self.text(text, at),
-            Kind::List(items) => {
-                PartKind::List(items.iter().enumerate().map(|(index, item)| self.part(item, at.index(index))).collect())
-            }
-            Kind::Map(_) => PartKind::Map(self.pairs(node, at)),
-            Kind::Shared(_) | Kind::Skipped => PartKind::Constant(String::new(), true),
+            Kind::List(items) => ValueKind::List(
+                items.iter().enumerate().map(|(index, item)| self.part(item, at.index(index))).collect(),
+            ),
+            Kind::Map(_) => ValueKind::Map(self.pairs(node, at)),
+            Kind::Shared(_) | Kind::Skipped => ValueKind::Constant(String::new(), true),
         };
-        Part { place: node.place, kind }
+        TemplateValue { place: node.place, kind }
     }
 
-    fn pairs(&mut self, node: &Node<'_>, at: At<'_>) -> Vec<(String, Place, Part)> {
+    fn pairs(&mut self, node: &Node<'_>, at: At<'_>) -> Vec<(String, Place, TemplateValue)> {
         let mut seen = BTreeSet::new();
         let mut pairs = Vec::new();
         for (key, value) in node.entries() {
@@ -101,14 +101,14 @@ impl<'t> Reading<'t> {
             }
             if has_value(name) {
                 let mistake = Mistake::at(at.key(name), "column-in-key", "a key holds no column").on_key();
-                self.mistakes.push(mistake.label("columns stand in values"));
+                self.mistakes.push(mistake.label("columns belong in values"));
             }
             pairs.push((name.to_owned(), key.place, self.part(value, at.key(name))));
         }
         pairs
     }
 
-    fn text(&mut self, text: &str, at: At<'_>) -> PartKind {
+    fn text(&mut self, text: &str, at: At<'_>) -> ValueKind {
         let mut filled = Vec::new();
         // Places in messages are counted in characters.
         let place = |at: usize| text[..at].chars().count();
@@ -123,7 +123,7 @@ impl<'t> Reading<'t> {
                     self.mistakes.push(mistake.within(place(place_of), open.len()).help(
                         "a text that has these braces itself comes from a cell: nothing in a cell is filled in again",
                     ));
-                    return PartKind::Text(filled);
+                    return ValueKind::Text(filled);
                 }
                 Piece::Placeholder(placeholder) => placeholder,
             };
@@ -143,27 +143,27 @@ impl<'t> Reading<'t> {
             self.mistakes.push(Mistake::at(at, "unknown-column", message).label(label).within(start, length));
         }
         match filled.as_slice() {
-            [TextPart::Cell(column)] => PartKind::Cell(*column),
-            _ => PartKind::Text(filled),
+            [TextPart::Cell(column)] => ValueKind::Cell(*column),
+            _ => ValueKind::Text(filled),
         }
     }
 }
 
-impl Part {
+impl TemplateValue {
     /// Whether it contains a cell.
     pub(super) fn varies(&self) -> bool {
         match &self.kind {
-            PartKind::Constant(..) => false,
-            PartKind::Cell(_) => true,
-            PartKind::Text(pieces) => pieces.iter().any(|piece| matches!(piece, TextPart::Cell(_))),
-            PartKind::List(items) => items.iter().any(Self::varies),
-            PartKind::Map(pairs) => pairs.iter().any(|(_, _, value)| value.varies()),
+            ValueKind::Constant(..) => false,
+            ValueKind::Cell(_) => true,
+            ValueKind::Text(pieces) => pieces.iter().any(|piece| matches!(piece, TextPart::Cell(_))),
+            ValueKind::List(items) => items.iter().any(Self::varies),
+            ValueKind::Map(pairs) => pairs.iter().any(|(_, _, value)| value.varies()),
         }
     }
 
     /// The value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
-        let PartKind::Map(pairs) = &self.kind else { return None };
+        let ValueKind::Map(pairs) = &self.kind else { return None };
         pairs.iter().find(|(name, ..)| name == key).map(|(_, _, value)| value)
     }
 }

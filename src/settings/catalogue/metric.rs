@@ -94,36 +94,6 @@ pub enum Values {
 pub(crate) const ACCOUNTS: [&str; 3] = ["transport", "model", "tool"];
 
 impl MetricEntry {
-    /// Creates a rate.
-    pub const fn rate(name: &'static str, about: &'static str, parameters: &'static [Parameter]) -> Self {
-        let (figure, better, units) = (Figure::Rate, Better::Higher, Units::Planned);
-        Self { name, about, figure, better, units, parameters, is_rated: false }
-    }
-
-    /// Sets lower as better.
-    #[must_use]
-    pub const fn lower_is_better(self) -> Self {
-        Self { better: Better::Lower, ..self }
-    }
-
-    /// Marks it as based on human ratings.
-    #[must_use]
-    pub const fn rated(self) -> Self {
-        Self { is_rated: true, ..self }
-    }
-
-    /// Sets what determines the number of units per conversation.
-    #[must_use]
-    pub const fn counted(self, units: Units) -> Self {
-        Self { units, ..self }
-    }
-
-    /// Creates a time with the percentage of units that must stay below the target.
-    pub const fn time(name: &'static str, about: &'static str, percent: u8) -> Self {
-        let (figure, better, units) = (Figure::Time(percent), Better::Lower, Units::Planned);
-        Self { name, about, figure, better, units, parameters: &[], is_rated: false }
-    }
-
     /// Its notation with all parameters and their defaults: `mandatory_call_rate(TOOL, at=after_retry|first)`.
     pub fn signature(&self) -> String {
         let parameters: Vec<String> = self.parameters.iter().map(Parameter::signature).collect();

@@ -200,7 +200,7 @@ impl TraceBuilder {
                 self.waiting.push(Waiting { id: id.clone(), completion: call, place: self.events.len() });
             }
             let (cause, reason) = if broken {
-                ("not_json", "its arguments are no JSON object")
+                ("not_json", "its arguments are not a JSON object")
             } else {
                 ("no_result", "no message gives a result of this call")
             };

@@ -57,7 +57,7 @@ pub enum MappingError {
     #[error("`mapping.{0}` is not known: a mapping has `roles`, `closing` and `reminders`")]
     Unknown(String),
     /// A name is mapped to an unknown role.
-    #[error("`{member}` is `{role}`, which is no role: write {known}")]
+    #[error("`{member}` is `{role}`, which is not a role: write {known}")]
     Role {
         /// Path of the name.
         member: String,
@@ -112,7 +112,7 @@ pub enum ConversationError {
     #[error("{0}")]
     Spans(String),
     /// It has no turn.
-    #[error("nobody asks anything and nobody answers in it")]
+    #[error("it has neither a question nor an answer")]
     Empty,
 }
 

@@ -123,7 +123,7 @@ fn published(item: Value) -> Record {
         record.messages = Err(TraceMistake::new("reward", format!("is {reward}, not 0 to 1")).into());
     }
     if trace.recorded_at.as_ref().is_some_and(|at| at.parse::<jiff::Timestamp>().is_err()) {
-        record.messages = Err(TraceMistake::new("recorded_at", "is no time in RFC 3339").into());
+        record.messages = Err(TraceMistake::new("recorded_at", "is not a time in RFC 3339").into());
     }
     record.id.clone_from(&trace.id);
     record.task.clone_from(&trace.case);

@@ -242,7 +242,7 @@ impl<'s> Events<'s> {
             let broken = !asked.arguments.is_object();
             self.waiting.push(self.events.len());
             let outcome = if broken {
-                ToolOutcome::not_executed("not_json", "its arguments are no JSON object")
+                ToolOutcome::not_executed("not_json", "its arguments are not a JSON object")
             } else {
                 ToolOutcome::not_executed("no_result", "no span and no message gives a result of this call")
             };

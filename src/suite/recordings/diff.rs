@@ -94,7 +94,7 @@ pub(crate) fn diff(
                     asked.add(&candidate.recorded);
                     now.add(&documents);
                 }
-                Ok(None) => *failures.entry("the answer is no JSON".to_owned()).or_default() += 1,
+                Ok(None) => *failures.entry("the answer is not JSON".to_owned()).or_default() += 1,
                 Err(why) => *failures.entry(quote(&why.to_string(), 200)).or_default() += 1,
             }
         }

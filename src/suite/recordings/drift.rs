@@ -6,33 +6,26 @@
 //! has drifted: its key can no longer match.
 
 use crate::cassette::{self, Cassette, CassetteError, Drift, Redactor};
+use crate::trace::words;
 use crate::trial::{Trial, first_request, searches_another};
 
-/// A part of a request that people change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RequestPart {
-    /// The model's name.
-    Model,
-    /// The system prompt.
-    System,
-    /// The tool list.
-    Tools,
-    /// Everything else but the conversation.
-    Parameters,
+words! {
+    /// A part of a request that people change.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum RequestPart {
+        /// The model's name.
+        Model = "model",
+        /// The system prompt.
+        System = "system prompt",
+        /// The tool list.
+        Tools = "tool list",
+        /// Everything else but the conversation.
+        Parameters = "parameters",
+    }
 }
 
 impl RequestPart {
     const ALL: [Self; 4] = [Self::Model, Self::System, Self::Tools, Self::Parameters];
-
-    /// Name used in messages.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::System => "system prompt",
-            Self::Tools => "tool list",
-            Self::Parameters => "parameters",
-        }
-    }
 
     fn of(self, drift: &Drift) -> &str {
         match self {

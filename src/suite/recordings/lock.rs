@@ -7,7 +7,7 @@ use jiff::{Timestamp, Unit};
 ///
 /// # Errors
 /// [`LockError::Held`] if another process holds it.
-#[expect(clippy::disallowed_methods, reason = "others are told since when they are kept out")]
+#[expect(clippy::disallowed_methods, reason = "shows others since when the lock is held")]
 pub(crate) fn lock(command: &str) -> Result<Option<ProjectLock>, LockError> {
     let since = Timestamp::now().round(Unit::Second).unwrap_or_default();
     files::lock(&format!("`ragcheck {command}` (process {}, since {since})", std::process::id()))

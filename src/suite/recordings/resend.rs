@@ -30,10 +30,10 @@ pub(super) enum ResendError {
     #[error("the plan has no such trial")]
     Trial,
     /// The profile is not a dialect.
-    #[error("its profile, `{0}`, is no dialect that can be sent")]
+    #[error("its profile, `{0}`, is not a dialect that can be sent")]
     Profile(String),
     /// The service is neither a model nor a search service.
-    #[error("`{0}` is no service of a scenario")]
+    #[error("`{0}` is not a service of a scenario")]
     Service(String),
     /// The services do not use this HTTP method.
     #[error("it is a {0} request")]

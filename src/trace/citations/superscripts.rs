@@ -33,7 +33,7 @@ pub(super) fn superscripts(text: &str) -> Vec<Mark> {
     found
 }
 
-/// What stands in the tag that a text begins with, and the bytes of both.
+/// Content of the tag at the beginning of a text, and the length of both in bytes.
 fn tagged(text: &str) -> Option<(String, usize)> {
     let inside = text.strip_prefix("<sup>")?;
     let end = inside.find("</sup>").filter(|end| *end <= super::LONGEST)?;

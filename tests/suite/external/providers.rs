@@ -258,8 +258,8 @@ fn model_and_search_are_short_forms_and_mistakes_in_services_are_found() {
             "`model:` declares this service already",
         ),
         ("services: {model: {http: 'http://127.0.0.1:9'}}\n", "`model` is a provider of the project file"),
-        ("services: {model: {provider: main}, search: {provider: fast}}\n", "this provider is no search service"),
-        ("services: {model: {provider: main}, agent: {provider: fast}}\n", "`agent` is a service already"),
+        ("services: {model: {provider: main}, search: {provider: fast}}\n", "this provider is not a search service"),
+        ("services: {model: {provider: main}, agent: {provider: fast}}\n", "`agent` is already a service of ragcheck"),
         (
             "services: {model: {provider: main, env: A}, fast: {provider: fast, env: A}}\n",
             "`A` has the base URL of `fast` already",

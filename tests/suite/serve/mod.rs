@@ -305,7 +305,7 @@ fn a_refused_request_names_the_field_and_the_kind_that_it_must_have() {
         ),
         (
             json!({"message": "q", "tenantld": "fernlight"}),
-            "`tenantld` is no field of a request; its fields: query, message, session_id, tenant_id, tenantId, \
+            "`tenantld` is not a field of a request; its fields: query, message, session_id, tenant_id, tenantId, \
              tool_context, conversationHistory",
         ),
         (json!([1]), "the body cannot be read: invalid type: sequence, expected a JSON object at line 1 column 1"),

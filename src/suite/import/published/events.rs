@@ -70,7 +70,7 @@ impl Telling<'_> {
         let linked = Linked::of(turn)?;
         let took_us = micros(turn.took_ms, "took_ms")?;
         if turn.error.is_some() && turn.answer.as_ref().is_some_and(Option::is_some) {
-            return Err(TraceMistake::new("error", "stands beside an answer: a turn ends with one of them"));
+            return Err(TraceMistake::new("error", "is given beside an answer: a turn ends with one of them"));
         }
         self.push(What::TurnStarted { query: turn.message.clone() });
         let first = self.completions;
@@ -360,7 +360,7 @@ fn micros(millis: Option<f64>, path: &str) -> Result<u64, TraceMistake> {
         None => Ok(0),
         // A year is more than any turn takes.
         Some(millis) if (0.0..3.2e10).contains(&millis) => Ok((millis * 1_000.0).round() as u64),
-        Some(_) => Err(TraceMistake::new(path, "is no duration in milliseconds")),
+        Some(_) => Err(TraceMistake::new(path, "is not a duration in milliseconds")),
     }
 }
 

@@ -144,8 +144,8 @@ pub struct Call {
     pub tool: String,
     /// The arguments; a text if the model wrote no valid JSON.
     pub arguments: Option<Value>,
-    /// Its outcome. By default it ran if there is a `result`, a search or an index write of it, and nobody knows
-    /// otherwise.
+    /// Its outcome. Default: it ran if there is a `result`, a search or an index write of it; otherwise
+    /// unknown.
     pub outcome: Option<Outcome>,
     /// Its result.
     pub result: Option<Value>,
@@ -244,7 +244,7 @@ pub struct IndexWrite {
     pub result: String,
     /// The keywords that were stored.
     pub keywords: Vec<String>,
-    /// Those that were in the index before.
+    /// Keywords that were already in the index.
     #[serde(default)]
     pub merged: Vec<String>,
     /// Those whose look-up returned this answer afterwards: what the index holds.

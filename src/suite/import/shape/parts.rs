@@ -6,7 +6,7 @@ use crate::suite::import::error::{MessageError, WrongMember};
 use serde_json::{Map, Value, json};
 
 /// Kind of a content part.
-enum Part {
+enum ContentPart {
     Text(String),
     Refusal(String),
     Call(Value),
@@ -30,19 +30,19 @@ pub(super) fn read(role: &str, object: &Map<String, Value>, key: &'static str) -
         Written { role, object, key, recognised: Recognised::default(), open: Open::default(), first: true };
     for part in parts {
         match part_of(part)? {
-            Part::Text(text) => written.open.texts.push(text),
-            Part::Refusal(text) => written.open.refusals.push(text),
-            Part::Call(call) => written.open.calls.push(call),
-            Part::Result(result, media) => {
+            ContentPart::Text(text) => written.open.texts.push(text),
+            ContentPart::Refusal(text) => written.open.refusals.push(text),
+            ContentPart::Call(call) => written.open.calls.push(call),
+            ContentPart::Result(result, media) => {
                 written.close(false);
                 written.recognised.messages.push(result);
                 written.recognised.media.extend(media);
             }
-            Part::Medium(name) => {
+            ContentPart::Medium(name) => {
                 written.open.media = true;
                 written.recognised.media.push(name);
             }
-            Part::Aside => {}
+            ContentPart::Aside => {}
         }
     }
     let nothing = written.recognised.messages.is_empty();
@@ -118,9 +118,9 @@ impl Written<'_> {
     }
 }
 
-fn part_of(part: &Value) -> Result<Part, MessageError> {
+fn part_of(part: &Value) -> Result<ContentPart, MessageError> {
     if let Value::String(text) = part {
-        return Ok(Part::Text(text.clone()));
+        return Ok(ContentPart::Text(text.clone()));
     }
     let Some(object) = part.as_object() else { return Err(unknown(part)) };
     match object.get("type").filter(|kind| !kind.is_null()) {
@@ -135,23 +135,23 @@ const MEDIA: [&str; 9] =
     ["image", "image_url", "input_image", "input_audio", "audio", "file", "input_file", "document", "video"];
 
 /// Reads a part of OpenAI, Anthropic or LangChain, by its type; `None` if it is unknown.
-fn typed(kind: &str, object: &Map<String, Value>) -> Result<Option<Part>, MessageError> {
+fn typed(kind: &str, object: &Map<String, Value>) -> Result<Option<ContentPart>, MessageError> {
     let said = |key: &str| object.get(key).and_then(Value::as_str);
     let made = |id: &str, arguments: &str| {
-        said("name").map(|name| Part::Call(call(text(object, id), name, object.get(arguments))))
+        said("name").map(|name| ContentPart::Call(call(text(object, id), name, object.get(arguments))))
     };
     Ok(match kind {
-        "text" | "input_text" | "output_text" => said("text").map(|text| Part::Text(text.to_owned())),
-        "refusal" => said("refusal").map(|text| Part::Refusal(text.to_owned())),
+        "text" | "input_text" | "output_text" => said("text").map(|text| ContentPart::Text(text.to_owned())),
+        "refusal" => said("refusal").map(|text| ContentPart::Refusal(text.to_owned())),
         "tool_use" | "server_tool_use" | "mcp_tool_use" => made("id", "input"),
         "tool_call" => made("id", "args"),
         "function_call" => made("call_id", "arguments"),
-        _ if MEDIA.contains(&kind) => Some(Part::Medium(kind.to_owned())),
-        "thinking" | "redacted_thinking" | "reasoning" | "reasoning_content" => Some(Part::Aside),
+        _ if MEDIA.contains(&kind) => Some(ContentPart::Medium(kind.to_owned())),
+        "thinking" | "redacted_thinking" | "reasoning" | "reasoning_content" => Some(ContentPart::Aside),
         _ => match kind.strip_suffix("tool_result") {
             Some(tool) => {
                 let (text, media) = result_text(tool.trim_end_matches('_'), object.get("content"))?;
-                Some(Part::Result(result(said("tool_use_id"), None, &text), media))
+                Some(ContentPart::Result(result(said("tool_use_id"), None, &text), media))
             }
             None => None,
         },
@@ -159,7 +159,7 @@ fn typed(kind: &str, object: &Map<String, Value>) -> Result<Option<Part>, Messag
 }
 
 /// Reads a part of Gemini or Bedrock, by its single member; `None` if it is unknown.
-fn named(object: &Map<String, Value>) -> Result<Option<Part>, MessageError> {
+fn named(object: &Map<String, Value>) -> Result<Option<ContentPart>, MessageError> {
     // Google's library writes every member of a part, most of them null.
     let present =
         object.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone()));
@@ -168,7 +168,7 @@ fn named(object: &Map<String, Value>) -> Result<Option<Part>, MessageError> {
     let inner = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let made = |made: &Value, id: &str, arguments: &str| {
         let id = inner(made, id).unwrap_or_default();
-        inner(made, "name").map(|name| Part::Call(call(&id, &name, made.get(arguments))))
+        inner(made, "name").map(|name| ContentPart::Call(call(&id, &name, made.get(arguments))))
     };
     if let Some(call) = held(["functionCall", "function_call"]) {
         return Ok(made(call, "id", "args"));
@@ -181,22 +181,22 @@ fn named(object: &Map<String, Value>) -> Result<Option<Part>, MessageError> {
         let (id, name) = (inner(given, "id"), inner(given, "name"));
         // Gemini puts media beside the response, as parts.
         let (_, media) = result_text("", given.get("parts"))?;
-        return Ok(Some(Part::Result(result(id.as_deref(), name.as_deref(), &response.to_string()), media)));
+        return Ok(Some(ContentPart::Result(result(id.as_deref(), name.as_deref(), &response.to_string()), media)));
     }
     if let Some(given) = held(["toolResult", "tool_result"]) {
         let (text, media) = result_text("", given.get("content"))?;
-        return Ok(Some(Part::Result(result(inner(given, "toolUseId").as_deref(), None, &text), media)));
+        return Ok(Some(ContentPart::Result(result(inner(given, "toolUseId").as_deref(), None, &text), media)));
     }
     if object.get("thought") == Some(&Value::Bool(true)) {
-        return Ok(Some(Part::Aside));
+        return Ok(Some(ContentPart::Aside));
     }
     if let Some(text) = object.get("text") {
-        return Ok(text.as_str().map(|text| Part::Text(text.to_owned())));
+        return Ok(text.as_str().map(|text| ContentPart::Text(text.to_owned())));
     }
     // Bedrock's text that a guardrail looks at.
     if let Some(guarded) = object.get("guardContent") {
-        let text = guarded.pointer("/text/text").and_then(Value::as_str).map(|text| Part::Text(text.to_owned()));
-        return Ok(text.or_else(|| guarded.get("image").map(|_| Part::Medium("image".to_owned()))));
+        let text = guarded.pointer("/text/text").and_then(Value::as_str).map(|text| ContentPart::Text(text.to_owned()));
+        return Ok(text.or_else(|| guarded.get("image").map(|_| ContentPart::Medium("image".to_owned()))));
     }
     // Bedrock's text with citations.
     if let Some(cited) = object.get("citationsContent") {
@@ -204,14 +204,14 @@ fn named(object: &Map<String, Value>) -> Result<Option<Part>, MessageError> {
             .get("content")
             .and_then(Value::as_array)
             .map(|parts| parts.iter().map(|part| part.get("text").and_then(Value::as_str)).collect::<Option<Vec<_>>>());
-        return Ok(texts.flatten().map(|texts| Part::Text(texts.concat())));
+        return Ok(texts.flatten().map(|texts| ContentPart::Text(texts.concat())));
     }
     let medium = ["inlineData", "inline_data", "fileData", "file_data", "image", "document", "video", "audio"];
     if let Some(name) = medium.into_iter().find(|name| object.contains_key(*name)) {
-        return Ok(Some(Part::Medium(name.to_owned())));
+        return Ok(Some(ContentPart::Medium(name.to_owned())));
     }
     let aside = ["reasoningContent", "cachePoint", "thoughtSignature"];
-    Ok(aside.iter().any(|name| object.contains_key(*name)).then_some(Part::Aside))
+    Ok(aside.iter().any(|name| object.contains_key(*name)).then_some(ContentPart::Aside))
 }
 
 /// Text of a result and the media in it. Structured parts are JSON: Bedrock's `json`, search results, and what a
@@ -236,10 +236,10 @@ pub(super) fn result_text(tool: &str, content: Option<&Value>) -> Result<(String
             (Some(value), _) if kind.is_empty() => texts.push(value.to_string()),
             (_, true) => texts.push(part.to_string()),
             _ => match part_of(part)? {
-                Part::Text(text) => texts.push(text),
-                Part::Medium(name) => media.push(name),
-                Part::Aside => {}
-                Part::Refusal(_) | Part::Call(_) | Part::Result(..) => return Err(unknown(part)),
+                ContentPart::Text(text) => texts.push(text),
+                ContentPart::Medium(name) => media.push(name),
+                ContentPart::Aside => {}
+                ContentPart::Refusal(_) | ContentPart::Call(_) | ContentPart::Result(..) => return Err(unknown(part)),
             },
         }
     }

@@ -60,7 +60,7 @@ pub(crate) struct Runner<'r> {
     pub doing: Doing,
     /// Program and arguments.
     pub command: &'r [OsString],
-    /// Is told what happens.
+    /// Receives progress.
     pub tell: &'r (dyn Fn(&str) + Sync),
 }
 
