@@ -114,10 +114,9 @@ fn sentences(text: &str) -> Vec<Range<usize>> {
     for (place, &(at, letter)) in letters.iter().enumerate() {
         let next = letters.get(place + 1).map(|(_, next)| *next);
         let ends_sentence = match letter {
-            '\n' => true,
+            '\n' | '。' | '！' | '？' => true,
             '.' | '!' | '?' | '…' => next.is_none_or(char::is_whitespace) && !abbreviates(&text[..at]),
             '"' | '”' | '»' => text[..at].ends_with(['.', '!', '?']) && next.is_some_and(char::is_whitespace),
-            '。' | '！' | '？' => true,
             _ => false,
         };
         if ends_sentence {

@@ -20,7 +20,7 @@ mod support;
 
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote};
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::trace::{Answer, Hit, NamedPassage, SearchResult, ToolResult};
 use facts::{Fact, statements};
 use std::sync::Arc;
@@ -28,25 +28,16 @@ use support::{Source, Support};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered {
-        entry: MetricEntry::rate(
-            "grounded",
-            "Of the answers with facts, those whose every fact stands in what was retrieved or asked: numbers with units, dates, codes, names, quoted words.",
-            &[],
+    Registered::rate("grounded", |_| Box::new(Grounding { facts: false }))
+        .about(
+            "Of the answers with facts, those whose every fact stands in what was retrieved or asked: numbers with units, \
+             dates, codes, names, quoted words.",
         )
         .counted(Units::OfTurns),
-        make: |_| Box::new(Grounding { facts: false }),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "unsupported_facts",
-            "Of the facts in answers, those that stand in nothing that was retrieved or asked.",
-            &[],
-        )
+    Registered::rate("unsupported_facts", |_| Box::new(Grounding { facts: true }))
+        .about("Of the facts in answers, those that stand in nothing that was retrieved or asked.")
         .counted(Units::Unlimited)
         .lower_is_better(),
-        make: |_| Box::new(Grounding { facts: true }),
-    },
 ];
 
 /// Longest excerpt in a trace, in characters: [`Hit::excerpt`].
@@ -145,7 +136,7 @@ fn place_of(number: usize, answer: &Answer, evidence: &[Evidence<'_>], numbered:
 
 /// What is missing, where it was looked for, and where it stands instead, or the passage nearest to the statement.
 fn note(fact: &Fact, statement: &str, evidence: &[Evidence<'_>], cited: &[usize]) -> String {
-    let words = quote(&fact.words, 60);
+    let words = format!("“{}”", quote(&fact.words, 60));
     if evidence.is_empty() {
         return format!("{words} was not asked, and nothing was retrieved");
     }
@@ -153,15 +144,12 @@ fn note(fact: &Fact, statement: &str, evidence: &[Evidence<'_>], cited: &[usize]
     let elsewhere =
         (0..evidence.len()).find(|place| evidence[*place].source.supports(fact, statement) == Support::Supported);
     let places: Vec<String> = cited.iter().map(|place| id(*place)).collect();
-    match elsewhere {
-        Some(place) => format!("{words} is not in {}, which is cited; it is in {}", places.join(", "), id(place)),
-        None => {
-            let nearest = (0..evidence.len())
-                .max_by_key(|place| (evidence[*place].source.overlap(statement), usize::MAX - place));
-            let nearest = nearest.map(id).unwrap_or_default();
-            format!("{words} is in nothing that was retrieved; the nearest passage is {nearest}")
-        }
+    if let Some(place) = elsewhere {
+        return format!("{words} is not in {}, which is cited; it is in {}", places.join(", "), id(place));
     }
+    let near = |place: &usize| (evidence[*place].source.overlap(statement), usize::MAX - place);
+    let nearest = (0..evidence.len()).max_by_key(near).map(id).unwrap_or_default();
+    format!("{words} is in nothing that was retrieved; the nearest passage is {nearest}")
 }
 
 /// Adds what a tool returned.

@@ -223,7 +223,7 @@ impl Source {
             || pairs().any(|(one, other)| {
                 is(one + other)
                     || is((one - other).abs())
-                    || is((one + other) / 2.0)
+                    || is(f64::midpoint(one, other))
                     || is(one * other)
                     || (number.unit == Some("%") && (is(one / other * 100.0) || is(other / one * 100.0)))
                     || (one != 0.0 && is(other / one))

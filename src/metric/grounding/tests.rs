@@ -53,7 +53,7 @@ fn code_addresses_citations_and_nouns_of_german_are_no_facts() {
         "See https://shop.example/p/123456 for it.",
         "Die Heizung ist nicht für das Bad, und der Stecker ist von der Wand entfernt.",
     ] {
-        assert_eq!(places(answer), [], "{answer}");
+        assert!(places(answer).is_empty(), "{answer}");
     }
 }
 
@@ -80,11 +80,11 @@ fn a_statement_that_cites_is_looked_up_in_what_it_cites() {
     assert_eq!(found("It weighs 15 kg [1]."), (vec![], false), "the user said so");
     assert_eq!(
         found("It costs 99 euros [1]."),
-        (vec!["“99 euros” is not in “a#1”, which is cited; it is in “b#1”".into()], false)
+        (vec!["“99 euros” is not in a#1, which is cited; it is in b#1".into()], false)
     );
     assert_eq!(
         found("It costs 98 euros [2].").0,
-        ["“98 euros” is in nothing that was retrieved; the nearest passage is “b#1”"]
+        ["“98 euros” is in nothing that was retrieved; the nearest passage is b#1"]
     );
     assert!(found("It costs 98 euros [2].").1, "the whole text of b#1 is not known");
 }
