@@ -296,7 +296,7 @@ search: {latency: {constant: 1s}, failures: [{when: {asks: tide}, status: 503, t
             ("name: small", "name: Big Name", "Big Name"),
             ("asks: tide", "asks: '('", "regular expression: unclosed group"),
             ("status: 503", "status: 200", "400"),
-            ("constant: 1s", "constant: 1", "length of time"),
+            ("constant: 1s", "constant: 1", "not a duration"),
         ] {
             let error = written(&SMALL.replacen(from, to, 1)).expect_err(to).to_string();
             assert!(error.contains(part) && error.contains("behaviour file"), "{error}");

@@ -200,8 +200,8 @@ fn what_contradicts_itself_is_refused_with_its_place() {
         (json!([{"role": "user", "content": 3}]), "`content` is 3"),
         (json!([{"role": "assistant", "tool_calls": [{}]}]), "call 1 has no `function`"),
         (json!([{"role": "assistant", "tool_calls": "x"}]), "`tool_calls` is a text"),
-        (json!([{"role": "system", "content": "q"}]), "nobody asks"),
-        (json!([]), "nobody asks"),
+        (json!([{"role": "system", "content": "q"}]), "neither a question nor an answer"),
+        (json!([]), "neither a question nor an answer"),
     ] {
         let mistake = told(&messages, false).expect_err(part);
         assert!(mistake.to_string().contains(part), "{mistake}");
