@@ -412,7 +412,7 @@ fn a_broken_trace_is_an_error_with_its_path_and_the_others_are_judged() {
             "conversations[0].turns[0].calls[0].outcome",
             "fine",
         ),
-        (turn(json!({"took_ms": -1})), "conversations[0].turns[0].took_ms", "no duration"),
+        (turn(json!({"took_ms": -1})), "conversations[0].turns[0].took_ms", "not a duration"),
         (turn(json!({"took_ms": "1 s"})), "conversations[0].turns[0].took_ms", "invalid type"),
         (turn(json!({"searches": [{"call": "c9"}]})), "conversations[0].turns[0].searches[0].call", "names no call"),
         (

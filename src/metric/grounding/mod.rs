@@ -5,8 +5,8 @@
 //! | `grounded` | answers with a fact that can be looked up | every such fact is supported |
 //! | `unsupported_facts` | facts | (a rate of what is unwanted) it is not supported |
 //!
-//! A fact is a number with its unit, a date, a code, a name or words in quotation marks ([`facts`]); it is supported
-//! if it stands in what the conversation retrieved before the answer, or in what the user asked ([`support`]). A statement
+//! A fact is a number with its unit, a date, a code, a name or words in quotation marks (`facts.rs`); it is supported
+//! if it stands in what the conversation retrieved before the answer, or in what the user asked (`support.rs`). A statement
 //! that cites `[n]` is looked up in the passages that it cites alone. A number that can be computed from others, in a
 //! statement that says so, is not checked. That a fact stands in a source does not mean that the source says what the
 //! answer says: `docs/reference/answers.md` has the measured rates.
@@ -197,7 +197,7 @@ impl Metric for Grounding {
     }
 
     fn members(&self) -> &'static [Member] {
-        &[Member::Passages, Member::Answers]
+        &[Member::Passages, Member::Answers, Member::Sources]
     }
 
     fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
