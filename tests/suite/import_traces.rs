@@ -444,7 +444,7 @@ fn a_broken_trace_is_an_error_with_its_path_and_the_others_are_judged() {
         ),
         (json!({"conversations": []}), "conversations", "holds no turn"),
         (json!({"reward": 3, "conversations": [{"turns": [{"message": "a"}]}]}), "reward", "not 0 to 1"),
-        (json!({"recorded_at": "<b>", "conversations": [{"turns": [{"message": "a"}]}]}), "recorded_at", "no time"),
+        (json!({"recorded_at": "<b>", "conversations": [{"turns": [{"message": "a"}]}]}), "recorded_at", "not a time"),
     ] {
         let outcome = score(&project, &lines(&[sound.clone(), broken.clone()]));
         outcome.expect_code(3);
