@@ -99,6 +99,150 @@ fn labelled_conversations_have_the_same_verdicts_as_spans_and_as_messages() {
     assert!(calls.contains(r#""id":"a#1""#) && calls.contains(r#""excerpt":"So it is.""#), "{calls}");
 }
 
+/// The same spans by other conventions.
+fn in_convention(span: &Value, convention: &str) -> Value {
+    let mut span = span.clone();
+    let pairs = span["attributes"].as_array().expect("attributes").clone();
+    let text = |key: &str| {
+        let pair = pairs.iter().find(|pair| pair["key"] == key)?;
+        let value = &pair["value"];
+        Some(value["stringValue"].as_str().or(value["intValue"].as_str())?.to_owned())
+    };
+    let messages = |key: &str| text(key).map(|list| serde_json::from_str::<Vec<Value>>(&list).expect("messages"));
+    let mut attributes = serde_json::Map::new();
+    let mut put = |key: String, value: String| attributes.insert(key, json!({ "stringValue": value }));
+    let kind = text("gen_ai.operation.name").expect("an operation");
+    for key in ["ragcheck.task_id"] {
+        text(key).map(|value| put(key.to_owned(), value));
+    }
+    match convention {
+        "parts" => {
+            put("gen_ai.operation.name".into(), kind);
+            for key in ["gen_ai.input.messages", "gen_ai.output.messages"] {
+                let part = |message: &Value| {
+                    let mut parts = Vec::new();
+                    match (&message["role"], message["content"].as_str()) {
+                        (role, Some(content)) if role == "tool" => parts.push(
+                            json!({"type": "tool_call_response", "id": message["tool_call_id"], "result": content}),
+                        ),
+                        (_, Some(content)) => parts.push(json!({"type": "text", "content": content})),
+                        _ => {}
+                    }
+                    for call in message["tool_calls"].as_array().into_iter().flatten() {
+                        parts.push(json!({"type": "tool_call", "id": call["id"], "name": call["function"]["name"],
+                            "arguments": serde_json::from_str::<Value>(call["function"]["arguments"].as_str().expect("text")).expect("JSON")}));
+                    }
+                    json!({"role": message["role"], "parts": parts})
+                };
+                messages(key).map(|list| put(key.into(), Value::Array(list.iter().map(part).collect()).to_string()));
+            }
+            for key in [
+                "gen_ai.request.model",
+                "gen_ai.tool.name",
+                "gen_ai.tool.call.id",
+                "gen_ai.tool.call.arguments",
+                "gen_ai.tool.call.result",
+            ] {
+                text(key).map(|value| put(key.to_owned(), value));
+            }
+        }
+        "openinference" => {
+            let kind = match kind.as_str() {
+                "chat" => "LLM",
+                "execute_tool" => "TOOL",
+                _ => "AGENT",
+            };
+            put("openinference.span.kind".into(), kind.into());
+            for (key, name) in
+                [("gen_ai.input.messages", "llm.input_messages"), ("gen_ai.output.messages", "llm.output_messages")]
+            {
+                for (n, message) in messages(key).into_iter().flatten().enumerate() {
+                    let at = |member: &str| format!("{name}.{n}.message.{member}");
+                    put(at("role"), message["role"].as_str().expect("a role").to_owned());
+                    message["content"].as_str().map(|content| put(at("content"), content.to_owned()));
+                    message["tool_call_id"].as_str().map(|id| put(at("tool_call_id"), id.to_owned()));
+                    for (m, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
+                        let at = |member: &str| format!("{name}.{n}.message.tool_calls.{m}.tool_call.{member}");
+                        put(at("id"), call["id"].as_str().expect("an id").to_owned());
+                        put(at("function.name"), call["function"]["name"].as_str().expect("a name").to_owned());
+                        put(at("function.arguments"), call["function"]["arguments"].as_str().expect("text").to_owned());
+                    }
+                }
+            }
+            for (key, name) in [
+                ("gen_ai.request.model", "llm.model_name"),
+                ("gen_ai.tool.name", "tool.name"),
+                ("gen_ai.tool.call.id", "tool_call.id"),
+                ("gen_ai.tool.call.arguments", "input.value"),
+                ("gen_ai.tool.call.result", "output.value"),
+            ] {
+                text(key).map(|value| put(name.to_owned(), value));
+            }
+        }
+        _ => {
+            let kind = match kind.as_str() {
+                "chat" => "chat",
+                "execute_tool" => "tool",
+                _ => "agent",
+            };
+            put(if kind == "chat" { "llm.request.type" } else { "traceloop.span.kind" }.into(), kind.into());
+            for (key, name) in
+                [("gen_ai.input.messages", "gen_ai.prompt"), ("gen_ai.output.messages", "gen_ai.completion")]
+            {
+                for (n, message) in messages(key).into_iter().flatten().enumerate() {
+                    let at = |member: &str| format!("{name}.{n}.{member}");
+                    put(at("role"), message["role"].as_str().expect("a role").to_owned());
+                    message["content"].as_str().map(|content| put(at("content"), content.to_owned()));
+                    message["tool_call_id"].as_str().map(|id| put(at("tool_call_id"), id.to_owned()));
+                    for (m, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
+                        let at = |member: &str| format!("{name}.{n}.tool_calls.{m}.{member}");
+                        put(at("id"), call["id"].as_str().expect("an id").to_owned());
+                        put(at("name"), call["function"]["name"].as_str().expect("a name").to_owned());
+                        put(at("arguments"), call["function"]["arguments"].as_str().expect("text").to_owned());
+                    }
+                }
+            }
+            for (key, name) in [
+                ("gen_ai.request.model", "gen_ai.request.model"),
+                ("gen_ai.tool.name", "traceloop.entity.name"),
+                ("gen_ai.tool.call.id", "gen_ai.tool.call.id"),
+                ("gen_ai.tool.call.arguments", "traceloop.entity.input"),
+                ("gen_ai.tool.call.result", "traceloop.entity.output"),
+            ] {
+                text(key).map(|value| put(name.to_owned(), value));
+            }
+        }
+    }
+    let mut list: Vec<Value> = attributes.into_iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
+    list.extend(pairs.iter().filter(|pair| pair["key"] == "ragcheck.reward").cloned());
+    span["attributes"] = Value::Array(list);
+    span
+}
+
+#[test]
+fn labelled_conversations_have_the_same_verdicts_and_calls_by_each_convention() {
+    let (messages, spans): (Vec<Value>, Vec<Vec<Value>>) = (0..9).map(labelled).unzip();
+    let project = Project::starter();
+    import(&project, "messages", &Value::Array(messages).to_string(), &[]);
+    let expected = verdicts(&project);
+    let called = |project: &Project| {
+        let traces = project.traces();
+        let events = traces.iter().flat_map(|trace| trace["events"].as_array().expect("events").clone());
+        let calls = events.filter_map(|event| event["what"].get("tool_called").cloned());
+        calls.map(|call| (call["tool"].clone(), call["arguments"].clone(), call["outcome"].clone())).collect::<Vec<_>>()
+    };
+    import(&project, "otlp", &export(&spans.concat()), &[]);
+    let calls = called(&project);
+    assert_eq!(calls.len(), 9);
+    for convention in ["parts", "openinference", "openllmetry"] {
+        let spans: Vec<Value> = spans.iter().flatten().map(|span| in_convention(span, convention)).collect();
+        let outcome = import(&project, "otlp", &export(&spans), &[]);
+        assert!(outcome.stderr.trim_end().ends_with("9 traces: 9 complete"), "{convention}: {}", outcome.stderr);
+        assert_eq!(verdicts(&project), expected, "{convention}");
+        assert_eq!(called(&project), calls, "{convention}");
+    }
+}
+
 #[test]
 fn the_last_line_says_how_many_traces_are_complete_without_contents_or_broken_and_why() {
     let mut spans = labelled(0).1;
