@@ -99,123 +99,102 @@ fn labelled_conversations_have_the_same_verdicts_as_spans_and_as_messages() {
     assert!(calls.contains(r#""id":"a#1""#) && calls.contains(r#""excerpt":"So it is.""#), "{calls}");
 }
 
-/// The same spans by other conventions.
+/// The members of a message that OpenInference and OpenLLMetry flatten, by their names in it.
+fn flat(message: &Value, at: &str, (inner, call): (&str, &str)) -> Vec<(String, Value)> {
+    let own = ["role", "content", "tool_call_id"].map(|name| (format!("{at}{inner}{name}"), message[name].clone()));
+    let calls = message["tool_calls"].as_array().into_iter().flatten().enumerate().flat_map(|(n, made)| {
+        let function = if call.is_empty() { "" } else { "function." };
+        let at = |name: &str| format!("{at}{inner}tool_calls.{n}.{call}{name}");
+        let of = &made["function"];
+        [
+            (at("id"), made["id"].clone()),
+            (at(&format!("{function}name")), of["name"].clone()),
+            (at(&format!("{function}arguments")), of["arguments"].clone()),
+        ]
+    });
+    own.into_iter().chain(calls).collect()
+}
+
+/// A message as the GenAI conventions of today have it.
+fn in_parts(message: &Value) -> Value {
+    let mut parts = Vec::new();
+    match message["content"].as_str() {
+        Some(content) if message["role"] == "tool" => {
+            parts.push(json!({"type": "tool_call_response", "id": message["tool_call_id"], "result": content}));
+        }
+        Some(content) => parts.push(json!({"type": "text", "content": content})),
+        None => {}
+    }
+    for call in message["tool_calls"].as_array().into_iter().flatten() {
+        let arguments: Value =
+            serde_json::from_str(call["function"]["arguments"].as_str().expect("text")).expect("JSON");
+        parts.push(
+            json!({"type": "tool_call", "id": call["id"], "name": call["function"]["name"], "arguments": arguments}),
+        );
+    }
+    json!({"role": message["role"], "parts": parts})
+}
+
+/// The same span by another convention.
 fn in_convention(span: &Value, convention: &str) -> Value {
-    let mut span = span.clone();
-    let pairs = span["attributes"].as_array().expect("attributes").clone();
-    let text = |key: &str| {
-        let pair = pairs.iter().find(|pair| pair["key"] == key)?;
-        let value = &pair["value"];
-        Some(value["stringValue"].as_str().or(value["intValue"].as_str())?.to_owned())
-    };
-    let messages = |key: &str| text(key).map(|list| serde_json::from_str::<Vec<Value>>(&list).expect("messages"));
-    let mut attributes = serde_json::Map::new();
-    let mut put = |key: String, value: String| attributes.insert(key, json!({ "stringValue": value }));
-    let kind = text("gen_ai.operation.name").expect("an operation");
-    for key in ["ragcheck.task_id"] {
-        text(key).map(|value| put(key.to_owned(), value));
-    }
-    match convention {
-        "parts" => {
-            put("gen_ai.operation.name".into(), kind);
-            for key in ["gen_ai.input.messages", "gen_ai.output.messages"] {
-                let part = |message: &Value| {
-                    let mut parts = Vec::new();
-                    match (&message["role"], message["content"].as_str()) {
-                        (role, Some(content)) if role == "tool" => parts.push(
-                            json!({"type": "tool_call_response", "id": message["tool_call_id"], "result": content}),
-                        ),
-                        (_, Some(content)) => parts.push(json!({"type": "text", "content": content})),
-                        _ => {}
-                    }
-                    for call in message["tool_calls"].as_array().into_iter().flatten() {
-                        parts.push(json!({"type": "tool_call", "id": call["id"], "name": call["function"]["name"],
-                            "arguments": serde_json::from_str::<Value>(call["function"]["arguments"].as_str().expect("text")).expect("JSON")}));
-                    }
-                    json!({"role": message["role"], "parts": parts})
+    let pairs = span["attributes"].as_array().expect("attributes");
+    let mut out: Vec<(String, Value)> = Vec::new();
+    for pair in pairs {
+        let (key, value) = (pair["key"].as_str().expect("a key"), pair["value"]["stringValue"].clone());
+        let text = value.as_str().unwrap_or_default();
+        let messages = || serde_json::from_str::<Vec<Value>>(text).expect("messages");
+        let name = match (convention, key) {
+            ("parts", "gen_ai.input.messages" | "gen_ai.output.messages") => {
+                let list: Value = messages().iter().map(in_parts).collect();
+                out.push((key.to_owned(), list.to_string().into()));
+                continue;
+            }
+            (_, "gen_ai.input.messages" | "gen_ai.output.messages") if convention != "parts" => {
+                let (of, shape) = match (convention, key.contains("input")) {
+                    ("openinference", true) => ("llm.input_messages", ("message.", "tool_call.")),
+                    ("openinference", false) => ("llm.output_messages", ("message.", "tool_call.")),
+                    (_, true) => ("gen_ai.prompt", ("", "")),
+                    (_, false) => ("gen_ai.completion", ("", "")),
                 };
-                messages(key).map(|list| put(key.into(), Value::Array(list.iter().map(part).collect()).to_string()));
+                let all = messages();
+                let all = all.iter().enumerate().flat_map(|(n, one)| flat(one, &format!("{of}.{n}."), shape));
+                out.extend(all.filter(|(_, value)| !value.is_null()));
+                continue;
             }
-            for key in [
-                "gen_ai.request.model",
-                "gen_ai.tool.name",
-                "gen_ai.tool.call.id",
-                "gen_ai.tool.call.arguments",
-                "gen_ai.tool.call.result",
-            ] {
-                text(key).map(|value| put(key.to_owned(), value));
+            ("openinference", "gen_ai.operation.name") => {
+                let kind = match text {
+                    "chat" => "LLM",
+                    "execute_tool" => "TOOL",
+                    _ => "AGENT",
+                };
+                out.push(("openinference.span.kind".into(), kind.into()));
+                continue;
             }
-        }
-        "openinference" => {
-            let kind = match kind.as_str() {
-                "chat" => "LLM",
-                "execute_tool" => "TOOL",
-                _ => "AGENT",
-            };
-            put("openinference.span.kind".into(), kind.into());
-            for (key, name) in
-                [("gen_ai.input.messages", "llm.input_messages"), ("gen_ai.output.messages", "llm.output_messages")]
-            {
-                for (n, message) in messages(key).into_iter().flatten().enumerate() {
-                    let at = |member: &str| format!("{name}.{n}.message.{member}");
-                    put(at("role"), message["role"].as_str().expect("a role").to_owned());
-                    message["content"].as_str().map(|content| put(at("content"), content.to_owned()));
-                    message["tool_call_id"].as_str().map(|id| put(at("tool_call_id"), id.to_owned()));
-                    for (m, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
-                        let at = |member: &str| format!("{name}.{n}.message.tool_calls.{m}.tool_call.{member}");
-                        put(at("id"), call["id"].as_str().expect("an id").to_owned());
-                        put(at("function.name"), call["function"]["name"].as_str().expect("a name").to_owned());
-                        put(at("function.arguments"), call["function"]["arguments"].as_str().expect("text").to_owned());
-                    }
-                }
+            ("openllmetry", "gen_ai.operation.name") => {
+                let (name, kind) = match text {
+                    "chat" => ("llm.request.type", "chat"),
+                    "execute_tool" => ("traceloop.span.kind", "tool"),
+                    _ => ("traceloop.span.kind", "agent"),
+                };
+                out.push((name.into(), kind.into()));
+                continue;
             }
-            for (key, name) in [
-                ("gen_ai.request.model", "llm.model_name"),
-                ("gen_ai.tool.name", "tool.name"),
-                ("gen_ai.tool.call.id", "tool_call.id"),
-                ("gen_ai.tool.call.arguments", "input.value"),
-                ("gen_ai.tool.call.result", "output.value"),
-            ] {
-                text(key).map(|value| put(name.to_owned(), value));
-            }
-        }
-        _ => {
-            let kind = match kind.as_str() {
-                "chat" => "chat",
-                "execute_tool" => "tool",
-                _ => "agent",
-            };
-            put(if kind == "chat" { "llm.request.type" } else { "traceloop.span.kind" }.into(), kind.into());
-            for (key, name) in
-                [("gen_ai.input.messages", "gen_ai.prompt"), ("gen_ai.output.messages", "gen_ai.completion")]
-            {
-                for (n, message) in messages(key).into_iter().flatten().enumerate() {
-                    let at = |member: &str| format!("{name}.{n}.{member}");
-                    put(at("role"), message["role"].as_str().expect("a role").to_owned());
-                    message["content"].as_str().map(|content| put(at("content"), content.to_owned()));
-                    message["tool_call_id"].as_str().map(|id| put(at("tool_call_id"), id.to_owned()));
-                    for (m, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
-                        let at = |member: &str| format!("{name}.{n}.tool_calls.{m}.{member}");
-                        put(at("id"), call["id"].as_str().expect("an id").to_owned());
-                        put(at("name"), call["function"]["name"].as_str().expect("a name").to_owned());
-                        put(at("arguments"), call["function"]["arguments"].as_str().expect("text").to_owned());
-                    }
-                }
-            }
-            for (key, name) in [
-                ("gen_ai.request.model", "gen_ai.request.model"),
-                ("gen_ai.tool.name", "traceloop.entity.name"),
-                ("gen_ai.tool.call.id", "gen_ai.tool.call.id"),
-                ("gen_ai.tool.call.arguments", "traceloop.entity.input"),
-                ("gen_ai.tool.call.result", "traceloop.entity.output"),
-            ] {
-                text(key).map(|value| put(name.to_owned(), value));
-            }
-        }
+            ("openinference", "gen_ai.request.model") => "llm.model_name",
+            ("openinference", "gen_ai.tool.name") => "tool.name",
+            ("openinference", "gen_ai.tool.call.arguments") => "input.value",
+            ("openinference", "gen_ai.tool.call.result") => "output.value",
+            ("openllmetry", "gen_ai.tool.name") => "traceloop.entity.name",
+            ("openllmetry", "gen_ai.tool.call.arguments") => "traceloop.entity.input",
+            ("openllmetry", "gen_ai.tool.call.result") => "traceloop.entity.output",
+            (_, other) => other,
+        };
+        out.push((name.to_owned(), value));
     }
-    let mut list: Vec<Value> = attributes.into_iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
-    list.extend(pairs.iter().filter(|pair| pair["key"] == "ragcheck.reward").cloned());
-    span["attributes"] = Value::Array(list);
+    let of_text = out.into_iter().filter(|(_, value)| !value.is_null());
+    let of_text = of_text.map(|(key, value)| json!({"key": key, "value": {"stringValue": value}}));
+    let others = pairs.iter().filter(|pair| pair["value"]["stringValue"].is_null()).cloned();
+    let mut span = span.clone();
+    span["attributes"] = of_text.chain(others).collect();
     span
 }
 

@@ -87,8 +87,9 @@ fn of_event(kind: &str, attributes: &Attributes) -> serde_json::Result<Logged> {
         Some((name.to_owned(), if name == "context" { parsed(value) } else { value.clone() }))
     };
     let members: Map<String, Value> = attributes.iter().filter_map(member).collect();
-    serde_json::from_value(match members.is_empty() {
-        true => Value::String(kind.to_owned()),
-        false => Value::Object(Map::from_iter([(kind.to_owned(), Value::Object(members))])),
+    serde_json::from_value(if members.is_empty() {
+        Value::String(kind.to_owned())
+    } else {
+        Value::Object(Map::from_iter([(kind.to_owned(), Value::Object(members))]))
     })
 }
