@@ -176,10 +176,32 @@ pub struct AgentProbe {
     /// Name of a service in `services` that holds the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
+    /// When it is read: after each turn that wrote to it, or at the end of the trial, for an agent that stores behind its
+    /// reply.
+    #[serde(default, skip_serializing_if = "ProbeAfter::is_turn")]
+    pub after: ProbeAfter,
     /// JSON pointer to the keywords in the answer: a list of texts, a list of objects with `keyword` or `keywords` (and
     /// `result_id`, if it leads to one), or an object whose names are the keywords. Default: the whole answer.
     #[serde(default)]
     pub at: String,
+}
+
+/// When an index is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeAfter {
+    /// After each turn that wrote to it.
+    #[default]
+    Turn,
+    /// At the end of the trial.
+    Trial,
+}
+
+impl ProbeAfter {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_turn(&self) -> bool {
+        *self == Self::Turn
+    }
 }
 
 /// The roles of the agent's tools: one name or several per role. Expectations use the agent's tool names.

@@ -4,6 +4,7 @@
 use super::{EXTERNAL, Event, Mode, Trace, What};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Declares each member with its path in the published trace and what it shows.
 macro_rules! members {
@@ -76,8 +77,23 @@ const NOT_IN_TRAFFIC: &[Member] = &[
     Member::Refusals,
 ];
 
+impl Member {
+    /// What else shows it of an external agent, if anything does.
+    pub(crate) fn shown_by(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Outcomes => "spans with `ragcheck.outcome`",
+            Self::WithoutLearned => "spans with `ragcheck.without_learned`",
+            Self::Bases => "spans with `gen_ai.data_source.id`",
+            Self::Log => "span events `ragcheck.thought`, `ragcheck.reflection`, …",
+            Self::IndexWrites => "a `probe`",
+            Self::Calls | Self::Passages => "the spans that `target.spans` expects",
+            _ => return None,
+        })
+    }
+}
+
 /// What the traffic of an external agent does not show, without those that its spans `show`.
-pub(crate) fn not_in_traffic_but(show: &[Member]) -> Vec<Member> {
+pub(crate) fn not_in_traffic_but(show: &BTreeSet<Member>) -> Vec<Member> {
     NOT_IN_TRAFFIC.iter().copied().filter(|member| !show.contains(member)).collect()
 }
 
@@ -117,6 +133,11 @@ impl Trace {
             (Mode::Live | Mode::Replay, _) if self.lane.flow == EXTERNAL => "traffic does",
             _ => "the trace does",
         };
-        Some(format!("{source} not show {} ({})", member.shows(), member.path()))
+        let external = self.evidence.mode != Mode::Imported && self.lane.flow == EXTERNAL;
+        let others = member.shown_by().filter(|_| external).map(|by| format!("; {by} would")).unwrap_or_default();
+        // Calls are absent only where spans were expected and a turn had none.
+        let source =
+            if external && self.lacks(Member::Calls) { "no spans came, and traffic alone does" } else { source };
+        Some(format!("{source} not show {} ({}){others}", member.shows(), member.path()))
     }
 }

@@ -8,6 +8,8 @@
 
 mod spans;
 
+pub(super) use spans::{OF_NO_CONVERSATION, Shown};
+
 use super::evidence::{self, Retrieved};
 use super::groups::{Group, grouped, in_order};
 use super::shown::{continued, digests};
@@ -66,6 +68,8 @@ pub(super) struct TraceBuilder<'a> {
     without_vectors: bool,
     /// Whether something of what the agent retrieved in this turn is not shown.
     pub(super) hidden_retrieval: bool,
+    /// What spans say of its calls and searches.
+    pub(super) shown: Shown,
 }
 
 /// A call whose result has not been seen yet.
@@ -102,6 +106,7 @@ impl<'a> TraceBuilder<'a> {
             told: Vec::new(),
             without_vectors: false,
             hidden_retrieval: false,
+            shown: Shown::default(),
         }
     }
 

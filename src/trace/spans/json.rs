@@ -177,7 +177,8 @@ fn span(value: &Value) -> Result<Span, SpanError> {
         events: events
             .map(|event| {
                 let name = event.get("name").and_then(Value::as_str).unwrap_or_default();
-                (name.to_owned(), attributes(event.get("attributes")))
+                let at = member(event, &["timeUnixNano", "time_unix_nano", "timestamp", "time"]).and_then(nanoseconds);
+                (at.unwrap_or_default(), name.to_owned(), attributes(event.get("attributes")))
             })
             .collect(),
         failed: is_error.then(|| message.and_then(Value::as_str).unwrap_or_default().to_owned()),

@@ -5,6 +5,7 @@
 //! <https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md>
 
 use super::messages::{Said, flattened, messages, nested, plain, words_in};
+use super::published::{LEARNED, OUTCOME, WITHOUT_LEARNED};
 use super::{Attributes, Span, first, parsed, words};
 use serde_json::{Map, Value};
 
@@ -52,6 +53,8 @@ pub(crate) struct Ran {
     pub(crate) arguments: Option<Value>,
     /// `None` if contents are not captured.
     pub(crate) result: Option<Value>,
+    /// What the agent says of its end: [`OUTCOME`].
+    pub(crate) outcome: Option<String>,
 }
 
 /// A search.
@@ -62,6 +65,10 @@ pub(crate) struct Found {
     pub(crate) base: Option<String>,
     /// List of documents, each an object; `None` if contents are not captured.
     pub(crate) documents: Option<Value>,
+    /// Ids that it would find without learned entries: [`WITHOUT_LEARNED`].
+    pub(crate) without_learned: Option<Vec<String>>,
+    /// Origin of the learned entries among the documents, by id: [`LEARNED`].
+    pub(crate) learned: Option<Value>,
 }
 
 /// What a span says; `None` if it says nothing about an agent's work.
@@ -129,7 +136,7 @@ fn completed(span: &Span) -> Completed {
 /// Messages in the events of a span, as earlier conventions have them: `gen_ai.user.message`, `gen_ai.choice`, …
 fn in_events(span: &Span) -> (Option<Vec<Said>>, Option<Vec<Said>>) {
     let (mut asked, mut answered) = (Vec::new(), Vec::new());
-    for (name, attributes) in &span.events {
+    for (_, name, attributes) in &span.events {
         let whole = |names: &[&str]| first(attributes, names).map(messages).unwrap_or_default();
         asked.extend(whole(&["gen_ai.input.messages", "gen_ai.prompt"]));
         answered.extend(whole(&["gen_ai.output.messages", "gen_ai.completion"]));
@@ -167,6 +174,7 @@ fn ran(span: &Span) -> Ran {
         id: id.map(str::to_owned),
         arguments: arguments.map(parsed),
         result: first(attributes, &result).map(parsed),
+        outcome: words(attributes, &[OUTCOME]).map(str::to_owned),
     }
 }
 
@@ -184,6 +192,10 @@ fn found(attributes: &Attributes) -> Found {
         query: query.or_else(|| first(attributes, &["input.value"]).and_then(|value| words_in(value, true))),
         base: words(attributes, &["gen_ai.data_source.id", "gen_ai.memory.store.id"]).map(str::to_owned),
         documents: documents.or(flat),
+        without_learned: first(attributes, &[WITHOUT_LEARNED])
+            .map(parsed)
+            .and_then(|list| list.as_array()?.iter().map(|id| Some(id.as_str()?.to_owned())).collect()),
+        learned: first(attributes, &[LEARNED]).map(parsed).filter(Value::is_object),
     }
 }
 

@@ -9,10 +9,12 @@ mod json;
 mod meaning;
 mod messages;
 mod protobuf;
+mod published;
 mod story;
 mod turns;
 
 pub(crate) use meaning::{Completed, Deed, Found, Ran};
+pub use published::published;
 pub(crate) use story::{Done, Story, stories};
 pub(crate) use turns::{SpanTurn, turns};
 
@@ -36,8 +38,8 @@ pub(crate) struct Span {
     /// End in nanoseconds since 1970; 0 if unknown.
     pub(crate) end_ns: u64,
     pub(crate) attributes: Attributes,
-    /// Names and attributes of its events, in order.
-    pub(crate) events: Vec<(String, Attributes)>,
+    /// Time in nanoseconds since 1970 (0 if unknown), name and attributes of each of its events, in order.
+    pub(crate) events: Vec<(u64, String, Attributes)>,
     /// Message of its error; empty if it failed without one.
     pub(crate) failed: Option<String>,
     /// Number of attributes that the exporter dropped.

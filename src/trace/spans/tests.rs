@@ -82,9 +82,10 @@ fn span_bytes(span: &Span) -> Vec<u8> {
     out.extend(field(7, 1, &span.start_ns.to_le_bytes()));
     out.extend(field(8, 1, &span.end_ns.to_le_bytes()));
     out.extend(span.attributes.iter().flat_map(|(name, value)| field(9, 2, &pair_bytes(name, value))));
-    out.extend(span.events.iter().flat_map(|(name, attributes)| {
+    out.extend(span.events.iter().flat_map(|(at, name, attributes)| {
         let pairs = attributes.iter().flat_map(|(name, value)| field(3, 2, &pair_bytes(name, value)));
-        field(11, 2, &field(2, 2, name.as_bytes()).into_iter().chain(pairs).collect::<Vec<_>>())
+        let head = [field(1, 1, &at.to_le_bytes()), field(2, 2, name.as_bytes())].concat();
+        field(11, 2, &head.into_iter().chain(pairs).collect::<Vec<_>>())
     }));
     let failed = span.failed.iter();
     out.extend(failed.flat_map(|words| field(15, 2, &[field(2, 2, words.as_bytes()), field(3, 0, &[2])].concat())));

@@ -19,10 +19,13 @@ pub(crate) use setup::agents_named;
 
 use crate::cassette::{Cassette, LocalTimes, Minted};
 use crate::flow::Abort;
-use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Probe, Session, Silence, Telemetry, Told, Trouble, reset};
+use crate::flow::external::{
+    CRASHED, Endpoint, Life, Pace, Probe, Session, Silence, Telemetry, Tracing, Trouble, reset,
+};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::provider::observed;
+use crate::scenario::external::ProbeAfter;
 use crate::settings::Auth;
 use crate::trace::{
     Arm, Event, Evidence, Member, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
@@ -274,16 +277,16 @@ impl Work<'_> {
         way: &Arc<dyn Transport>,
     ) -> Result<Option<Probe>, Box<TrialError>> {
         let Some((probe, own)) = self.outside.probe(port) else { return Ok(None) };
-        let at = probe.at.clone();
+        let (at, after_trial) = (probe.at.clone(), probe.after == ProbeAfter::Trial);
         Ok(Some(match (own, &probe.service) {
             (Some(endpoint), _) => {
                 let way = self.to_agent(&endpoint, doing, clock)?;
-                Probe { way, service: Service::Agent, address: endpoint.url(), path: endpoint.path, at }
+                Probe { way, service: Service::Agent, address: endpoint.url(), path: endpoint.path, at, after_trial }
             }
             (None, name) => {
                 let name = name.as_deref().unwrap_or_default();
                 let (service, path) = (Service::declared(name), probe.http.clone());
-                Probe { way: Arc::clone(way), service, address: format!("{name}{path}"), path, at }
+                Probe { way: Arc::clone(way), service, address: format!("{name}{path}"), path, at, after_trial }
             }
         }))
     }
@@ -347,7 +350,8 @@ impl Work<'_> {
             pace,
             words: &*vars,
             telemetry: setup.spans.then_some(&received as &dyn Telemetry),
-            told: Told::default(),
+            tracing: Tracing::default(),
+            held: BTreeMap::new(),
             events: Vec::new(),
             took: Duration::ZERO,
             completions: 0,
@@ -369,7 +373,7 @@ impl Work<'_> {
         }
         let requests = serving.requests();
         drop(serving);
-        let told = std::mem::take(&mut session.told);
+        let told = session.told();
         let (proxy, printed) = (lease.proxy.address(), process.map(Process::printed));
         let live = evidence.mode == Mode::Live;
         let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
@@ -393,7 +397,7 @@ impl Work<'_> {
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
         if setup.spans {
-            spans::evidence(&mut trace, told.turns_without, told.notes);
+            spans::evidence(&mut trace, told.turns_without, &told.shows, told.notes);
         }
         if probed {
             trace.reveal(Member::IndexWrites);
@@ -469,5 +473,5 @@ async fn converse(session: &mut Session<'_>, case: &ResolvedCase) -> Result<(), 
             session.turn(&mut conversation, &turn.ask).await?;
         }
     }
-    Ok(())
+    session.finish().await
 }

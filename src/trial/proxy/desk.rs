@@ -258,7 +258,9 @@ impl Desk {
             let traced = |served: &&mut Served| served.trace.as_ref().is_some_and(|trace| trace.id == span.trace);
             match self.served.iter_mut().find(traced) {
                 Some(served) => served.spans.push(span),
-                None if self.ended.contains(&span.trace) => {}
+                None if self.ended.contains(&span.trace) => {
+                    odd.insert("spans of a trial came after its end, and count nowhere".to_owned());
+                }
                 None => {
                     odd.insert("spans of other traces came: does the agent continue the `traceparent`?".to_owned());
                 }
@@ -449,7 +451,8 @@ mod tests {
         assert_eq!(desk.take_spans(second).spans.len(), 1);
         desk.end(second);
         desk.report(Batch { spans: vec![span(two.id(), "8")], ..Batch::default() });
-        assert!(desk.take_spans(first).notes.is_empty(), "of a trial that ended");
+        let late = desk.take_spans(first);
+        assert!(late.spans.is_empty() && late.notes[0].contains("after its end"), "{:?}", late.notes);
     }
 
     #[test]
