@@ -148,6 +148,8 @@ impl Kind {
 /// Who answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
+    /// Recordings answered some calls and services the others, now or when it was recorded.
+    Held,
     Live,
     Mixed,
     MixedLive,
@@ -161,6 +163,9 @@ impl Origin {
     fn of(evidence: &Evidence) -> Self {
         if evidence.recorded_from == ASKED_NOBODY {
             return Self::NoService;
+        }
+        if evidence.held.as_ref().is_some_and(|held| held.answered() > 0) {
+            return Self::Held;
         }
         let simulated = |who: &str| who == "simulator" || who.starts_with("simulator ");
         let mut who = evidence.recorded_from.split(", ");
@@ -177,6 +182,7 @@ impl Origin {
 
     fn as_str(self) -> &'static str {
         match self {
+            Self::Held => "held: recorded and live times together",
             Self::Live => "live",
             Self::Mixed => "mixed",
             Self::MixedLive => "mixed, live",

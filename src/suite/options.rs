@@ -1,7 +1,7 @@
 //! Options of a run.
 
 use super::Progress;
-use crate::plan::Selection;
+use crate::plan::{Hold, Selection};
 use crate::suite::recordings::Ages;
 use crate::trial::Variables;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +57,8 @@ pub struct BaseCommit {
 pub struct RunOptions {
     /// Source of services' responses.
     pub mode: Mode,
+    /// What a live or recording run holds; `None` to ask every service.
+    pub hold: Option<Hold>,
     /// Selected trials; the run sets `passes`.
     pub selection: Selection,
     /// Rerun the trials that did not pass in this run folder, and take the others from it.
