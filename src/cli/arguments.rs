@@ -6,6 +6,7 @@ use super::exec_arguments::Exec;
 use super::exit;
 use super::index_arguments::{Keywords, Knowledge};
 use super::runs_arguments::{Compare, Comparing, History, Runs};
+use crate::plan::OnNew;
 use crate::suite::Mode;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -176,6 +177,17 @@ pub(super) struct Run {
     /// Where answers come from.
     #[arg(long, value_enum, default_value_t = Mode::Replay)]
     pub mode: Mode,
+    /// In a live or recording run, answer these services from the recordings, where the request is the recorded one:
+    /// `search`, `knowledge`, `tools` (HTTP services of an external agent), or a service by name. The model is asked.
+    #[arg(long, value_name = "SERVICE", value_delimiter = ',')]
+    pub hold: Vec<String>,
+    /// What happens with a request to a held service that is not recorded.
+    #[arg(long, value_enum, default_value_t = OnNew::Live, requires = "held")]
+    pub on_new: OnNew,
+    /// In a live or recording run, answer everything before this turn of each case from the recordings, by position, even
+    /// where the request differs; then go on as the other options say.
+    #[arg(long, value_name = "TURN", value_parser = clap::value_parser!(u32).range(2..))]
+    pub from: Option<u32>,
     #[command(flatten)]
     pub bounds: Bounds,
     /// Run again what did not pass in the newest whole run, or in the run named, and take the other trials over from it.

@@ -13,6 +13,7 @@ use super::select::{bounded, load, newest_run, reports_folder, selection};
 use super::watch::watch;
 use crate::gate::Verdict;
 use crate::history::HISTORY;
+use crate::plan::Hold;
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::report::{self, DecidedExit, Format};
@@ -74,9 +75,15 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         compare::repeated(&plan)?;
     }
     let base = given.base_commit.as_ref().map(|named| base_commit(named, suite.loaded())).transpose()?;
+    let hold = (!given.hold.is_empty() || given.from.is_some()).then(|| Hold {
+        services: given.hold.clone(),
+        on_new: given.on_new,
+        from: given.from,
+    });
     let options = RunOptions {
         base,
         mode: given.mode,
+        hold,
         selection: selection(&given.select),
         failed,
         resume: given.resume,

@@ -149,6 +149,8 @@ words! {
     /// Who answered.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum Origin {
+        // Recordings answered some calls and services the others, now or when it was recorded.
+        Held = "held: recorded and live times together",
         Live = "live",
         Mixed = "mixed",
         MixedLive = "mixed, live",
@@ -163,6 +165,9 @@ impl Origin {
     fn of(evidence: &Evidence) -> Self {
         if evidence.recorded_from == ASKED_NOBODY {
             return Self::NoService;
+        }
+        if evidence.held.as_ref().is_some_and(|held| held.answered() > 0) {
+            return Self::Held;
         }
         let simulated = |who: &str| who == "simulator" || who.starts_with("simulator ");
         let mut who = evidence.recorded_from.split(", ");

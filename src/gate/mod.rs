@@ -20,6 +20,7 @@ mod figures;
 mod format;
 mod grades;
 mod grouped;
+mod held;
 mod latency;
 mod notes;
 mod part;
@@ -64,6 +65,7 @@ pub use evaluator::Evaluator;
 pub use evaluator::evaluate;
 pub(crate) use examine::{Examined, Examiner};
 pub(crate) use grades::ItemGrades;
+pub(crate) use held::HeldRun;
 pub(crate) use latency::{Edge, Latency, Quantile};
 pub(crate) use restarts::Restarts;
 pub(crate) use results::TrialResults;
@@ -330,6 +332,9 @@ pub struct Evaluation {
     /// The same as data, one entry per source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
+    /// Calls that recordings answered in a run with held services; `None` in other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldRun>,
     /// Notes for readers of the verdicts, with the number of trials: outages that the agent handled, hosts that it
     /// requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

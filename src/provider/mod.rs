@@ -38,6 +38,7 @@ pub(crate) use wire::nuclia_ask::{AskAnswer, AskRequest, AskStatus, Paragraph};
 
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::provider::chat::{ChatRequest, ChatResponse, Usage};
+use crate::transport::Held;
 use crate::transport::{HttpRequest, HttpResponse, Miss, Service, Transport};
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,6 +142,8 @@ pub struct Attempt {
     pub first_token: Option<Duration>,
     /// Whether the response marks its failure as declared ([`crate::transport::DECLARED_FAULT_HEADER`]).
     pub declared_fault: bool,
+    /// What the response says about being held ([`crate::transport::held`]).
+    pub held: Option<Held>,
 }
 
 /// A result with all attempts that were made for it.

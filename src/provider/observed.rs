@@ -12,7 +12,7 @@ use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_
 use super::{Attempt, ErrorKind, SearchAnswer, stream};
 use crate::cassette::Redactor;
 use crate::provider::chat::{ChatRequest, ChatResponse, Role};
-use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, sse};
+use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, held, sse};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -205,8 +205,9 @@ fn read<T>(
     let service = request.service;
     let declared_fault =
         result.is_err() && answer.as_ref().is_ok_and(|one| one.header(DECLARED_FAULT_HEADER).is_some());
+    let held = answer.as_ref().ok().and_then(held);
     Observed {
-        attempt: Attempt { service, status, cause, took, wait: None, first_token: None, declared_fault },
+        attempt: Attempt { service, status, cause, took, wait: None, first_token: None, declared_fault, held },
         result,
     }
 }

@@ -97,6 +97,9 @@ pub(crate) fn not_in_traffic_but(show: &BTreeSet<Member>) -> Vec<Member> {
     NOT_IN_TRAFFIC.iter().copied().filter(|member| !show.contains(member)).collect()
 }
 
+/// Why a trial with held services has no times.
+const HELD_TIMES: &str = "recordings answered part of the calls (--hold), and their times are not added to live ones";
+
 /// What a list of messages shows; it lacks all other members.
 const IN_MESSAGES: &[Member] = &[Member::Calls, Member::Completions, Member::Answers];
 
@@ -124,9 +127,19 @@ impl Trace {
         self.absent = Some(lacked);
     }
 
+    /// Whether a recording answered some of its calls and services the others.
+    pub(crate) fn is_held(&self) -> bool {
+        self.evidence.held.as_ref().is_some_and(|held| held.answered() > 0)
+    }
+
     /// The reason why nothing can be said of the first of `members` that it lacks: `traffic does not show what an
     /// agent's keyword index holds (turns[].index_writes[].read_back)`.
+    ///
+    /// Nothing can be said of times in which recordings answered part of the calls: their times are of another day.
     pub fn not_shown(&self, members: &[Member]) -> Option<String> {
+        if members.contains(&Member::Took) && self.is_held() {
+            return Some(HELD_TIMES.to_owned());
+        }
         let member = members.iter().find(|member| self.lacks(**member))?;
         let source = match (self.evidence.mode, &self.absent) {
             (Mode::Imported, None) => "messages do",

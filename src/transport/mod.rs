@@ -3,6 +3,7 @@
 //! Retries, dialects and meaning live in `provider`; nothing here knows what a model is.
 
 mod budget;
+mod hold;
 mod links;
 mod live;
 mod pace;
@@ -18,6 +19,7 @@ mod tests;
 pub use budget::Budget;
 pub use budget::LimitTransport;
 pub(crate) use budget::Tariff;
+pub(crate) use hold::{Held, HoldTransport, Holding, Turns, held};
 pub(crate) use links::broken as broken_conversation;
 pub use live::LiveTransport;
 pub use live::Target;

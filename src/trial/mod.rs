@@ -14,6 +14,7 @@
 mod drive;
 mod environment;
 pub(crate) mod external;
+mod hold;
 mod keys;
 mod keyword_index;
 mod knowledge;
@@ -38,6 +39,7 @@ pub(crate) mod trust;
 mod verified;
 
 pub(crate) use external::{Contact, NoContact};
+pub(crate) use hold::{HoldError, holdable};
 pub(crate) use keys::missing_keys;
 pub(crate) use knowledge::{knowledge_access, without_services};
 pub(crate) use lane::{lane_file, note_error, note_run_again, note_verdict, stopping_design};

@@ -259,7 +259,15 @@ mod tests {
     use crate::trace::{FlowSearch, ToolOutcome};
 
     fn attempt(cause: &str, status: Option<u16>) -> Attempt {
-        Attempt { service: None, status, cause: Some(cause.into()), took_us: 1, wait_us: None, declared_fault: false }
+        Attempt {
+            service: None,
+            status,
+            cause: Some(cause.into()),
+            took_us: 1,
+            wait_us: None,
+            declared_fault: false,
+            held: None,
+        }
     }
 
     #[test]

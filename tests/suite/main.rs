@@ -24,6 +24,7 @@ mod first_steps;
 mod flow_folders;
 mod gates;
 mod history;
+mod hold;
 mod hostile;
 mod import_messages;
 mod import_spans;

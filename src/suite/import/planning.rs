@@ -114,6 +114,7 @@ pub(super) fn imported(
         part: None,
         typed: None,
         changed_recordings: None,
+        hold: None,
         id: String::new(),
         stopping: None,
         seed: 0,

@@ -31,12 +31,13 @@ use crate::trace::{
     Arm, Event, Evidence, Member, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
     version_of,
 };
-use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport};
+use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport, Turns};
+use crate::trial::hold::{HeldLane, held};
 use crate::trial::live;
 use crate::trial::opened::{Opened, Trial};
 use crate::trial::outage::{Origin, with_outage};
 use crate::trial::outcome::{Finished, aborted, error, foreign, redacted, replayed, unusable};
-use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Traced, Unbound, Vars};
+use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, Renewed, SEARCH_MOUNT, Serving, Traced, Unbound, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::{Keys, LiveAccess, paces_of, targets};
 use crate::trial::tariff::tariff_of;
@@ -92,6 +93,8 @@ struct Course<'p> {
     evidence: Evidence,
     /// Requests in the replayed recording; `None` outside replay.
     recorded: Option<Asked>,
+    /// Turns begun, for what is held before a turn.
+    turns: Turns,
 }
 
 /// Result of one trial with the agent.
@@ -157,13 +160,19 @@ impl Work<'_> {
     async fn live(&self) -> Outcome {
         let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
         let times = Arc::new(LocalTimes::recording());
-        let vars = Arc::new(Vars::new(Vec::new(), BTreeMap::new()));
-        let tap = Arc::new(Tap::new(transport));
+        // Values that the agent generates matter only where requests are looked up.
+        let patterns = self.trial.opened.hold.as_ref().map(|_| self.outside.patterns.clone());
+        let vars = Arc::new(Vars::new(patterns.unwrap_or_default(), BTreeMap::new()));
+        let (below, held) = self.services(Doing::Live, &clock, transport, &vars)?;
+        let tap = Arc::new(Tap::new(below));
         let evidence = live::evidence(&self.outside.declared);
-        let (way, pace) = (Arc::clone(&tap) as Arc<dyn Transport>, &Measured(times));
-        let ran = self
-            .run(Course { doing: Doing::Live, fresh: false, way, tap, vars, clock, pace, evidence, recorded: None })
-            .await?;
+        let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
+        let pace = &Measured(times);
+        let turns = held.as_ref().map(HeldLane::turns).unwrap_or_default();
+        let (doing, fresh, recorded) = (Doing::Live, false, None);
+        let course = Course { doing, fresh, way, tap, vars, clock, pace, evidence, recorded, turns };
+        let mut ran = self.run(course).await?;
+        ran.trace.evidence.held = held.as_ref().map(HeldLane::calls);
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
         let trace = with_outage(self.trial, redacted(ran.trace, &redactor), &Origin::new());
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
@@ -173,7 +182,7 @@ impl Work<'_> {
     async fn record(&self) -> Outcome {
         let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), BTreeMap::new()));
-        let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(&vars)));
+        let (below, held) = self.services(Doing::Record, &clock, transport, &vars)?;
         let subject = self.outside.subject(self.trial);
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.trial.opened.redactor()));
         let tap = Arc::new(Tap::new(recorder.transport()));
@@ -190,8 +199,10 @@ impl Work<'_> {
             pace,
             evidence,
             recorded: None,
+            turns: held.as_ref().map(HeldLane::turns).unwrap_or_default(),
         };
         let ran = self.run(course).await?;
+        let recorder = recorder.holding(held.as_ref().map(HeldLane::calls));
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
         let trace = redacted(ran.trace, &redactor);
         let draft = Draft { trace, times: &times, vars: vars.values(), redactor };
@@ -218,7 +229,18 @@ impl Work<'_> {
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let clock = Arc::new(RealClock::start());
         let fresh = verifies && !self.outside.forgets();
-        let course = Course { doing: Doing::Replay, fresh, way, tap, vars, clock, pace, evidence, recorded };
+        let course = Course {
+            doing: Doing::Replay,
+            fresh,
+            way,
+            tap,
+            vars,
+            clock,
+            pace,
+            evidence,
+            recorded,
+            turns: Turns::default(),
+        };
         let ran = self.run(course).await?;
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
         let mut trace = redacted(ran.trace, &redactor);
@@ -232,6 +254,24 @@ impl Work<'_> {
             why.detail.extend(vars_lines(&replay.minted()));
         }
         Ok(Finished { unused, printed, ..Finished::of(trace) })
+    }
+
+    /// The services behind the proxy, and the recording that answers for held ones. What comes from it holds values
+    /// that the agent generated then: those of today take their place.
+    fn services(
+        &self,
+        doing: Doing,
+        clock: &Arc<dyn Clock>,
+        transport: Arc<dyn Transport>,
+        vars: &Arc<Vars>,
+    ) -> Result<(Arc<dyn Transport>, Option<HeldLane>), Box<TrialError>> {
+        let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(vars)));
+        let held = held(self.trial, doing, clock, &below)?;
+        let way = match &held {
+            Some(lane) => Arc::new(Renewed::new(lane.transport(), lane.vars.clone(), Arc::clone(vars))) as _,
+            None => below,
+        };
+        Ok((way, held))
     }
 
     /// Access to the providers, with the limits of the run; a simulator also gets the seed and the fault.
@@ -293,7 +333,7 @@ impl Work<'_> {
 
     /// Runs the trial, a reset and then turn by turn, with access to the services behind the proxy.
     async fn run(&self, course: Course<'_>) -> Result<Ran, Box<TrialError>> {
-        let Course { doing, fresh, way, tap, vars, clock, pace, evidence, recorded } = course;
+        let Course { doing, fresh, way, tap, vars, clock, pace, evidence, recorded, turns } = course;
         let (setup, opened) = (self.outside, self.trial.opened);
         let access = || self.access((self.trial.plan.seed, None));
         let wanted = Wanted { setup, trial: self.trial, doing, fresh, clock: &clock, access: &access };
@@ -357,7 +397,7 @@ impl Work<'_> {
             completions: 0,
             offered: None,
         };
-        let end = match converse(&mut session, self.case).await {
+        let end = match converse(&mut session, self.case, &turns).await {
             Ok(()) => TrialEnd::Completed,
             Err(trouble) => {
                 if matches!(trouble, Trouble::AfterReply(_)) {
@@ -466,10 +506,11 @@ fn has_crashed(events: &[Event]) -> bool {
 }
 
 /// Runs all conversations of a case, one after another.
-async fn converse(session: &mut Session<'_>, case: &ResolvedCase) -> Result<(), Trouble> {
+async fn converse(session: &mut Session<'_>, case: &ResolvedCase, turns: &Turns) -> Result<(), Trouble> {
     for (ordinal, planned) in (0..).zip(case.conversations()) {
         let mut conversation = session.begin(ordinal, &planned.name, planned.tenant.as_deref());
         for turn in &planned.turns {
+            turns.begin();
             session.turn(&mut conversation, &turn.ask).await?;
         }
     }

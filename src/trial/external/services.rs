@@ -134,6 +134,16 @@ impl AgentServices {
         }
     }
 
+    /// Every service that a recording may answer for, and whether it is a search service.
+    pub(in crate::trial) fn holdable(&self) -> impl Iterator<Item = (Service, bool)> + '_ {
+        let one = |one: &AgentService| {
+            let searches = matches!(&one.origin, Origin::Provider { dialect, .. } if searches(dialect));
+            (one.service, searches)
+        };
+        // An agent asks for vectors where it asks its model.
+        self.0.iter().map(one).chain([(Service::Embeddings, false)])
+    }
+
     /// Who answers, by service, for the header of a recording.
     pub(super) fn answered_by(&self) -> BTreeMap<String, String> {
         let mut named: BTreeMap<String, String> = BTreeMap::new();

@@ -24,4 +24,4 @@ pub(crate) use route::{MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves};
 pub(crate) use server::PLACEHOLDER_KEY;
 pub use server::Proxy;
 pub(crate) use server::{Reports, Serving};
-pub(crate) use vars::{Bound, Pattern, Unbound, Vars};
+pub(crate) use vars::{Bound, Pattern, Renewed, Unbound, Vars};

@@ -97,13 +97,13 @@ impl Vars {
 
     /// Text of the agent's with the values of the recording.
     pub(crate) fn told(&self, text: &str) -> String {
-        let pairs = self.pairs().into_iter().map(|(old, new)| (new, old)).collect();
+        let pairs = self.pairs(&self.recorded).into_iter().map(|(old, new)| (new, old)).collect();
         replaced(text, &longest_first(pairs)).into_owned()
     }
 
     /// Replayed bytes with the values that the agent generated today.
-    fn put_back(&self, body: &Bytes) -> Bytes {
-        let pairs = longest_first(self.pairs());
+    fn put_back(&self, body: &Bytes, recorded: &BTreeMap<String, Vec<String>>) -> Bytes {
+        let pairs = longest_first(self.pairs(recorded));
         match std::str::from_utf8(body).map(|text| replaced(text, &pairs)) {
             Ok(Cow::Owned(text)) => Bytes::from(text),
             _ => body.clone(),
@@ -111,9 +111,9 @@ impl Vars {
     }
 
     /// Recorded values with those of today that take their place.
-    fn pairs(&self) -> Vec<(String, String)> {
+    fn pairs(&self, recorded: &BTreeMap<String, Vec<String>>) -> Vec<(String, String)> {
         let generated = self.generated();
-        let pairs = self.recorded.iter().flat_map(|(name, old)| {
+        let pairs = recorded.iter().flat_map(|(name, old)| {
             let new = generated.get(name).map_or(&[][..], Vec::as_slice);
             old.iter().zip(new).filter(|(old, new)| old != new).map(|(old, new)| (old.clone(), new.clone()))
         });
@@ -229,7 +229,31 @@ impl Transport for Bound {
         Box::pin(async move {
             let body = self.vars.bind(&request.body);
             let response = self.inner.send(HttpRequest { body: body.into(), ..request }).await?;
-            let body = self.vars.put_back(&response.body);
+            let body = self.vars.put_back(&response.body, &self.vars.recorded);
+            Ok(HttpResponse { body, ..response })
+        })
+    }
+}
+
+/// Puts today's values into the answers of a recording that is held.
+pub(crate) struct Renewed {
+    inner: Arc<dyn Transport>,
+    recorded: BTreeMap<String, Vec<String>>,
+    vars: Arc<Vars>,
+}
+
+impl Renewed {
+    /// Behind it, `inner` answers with values that were `recorded`.
+    pub(crate) fn new(inner: Arc<dyn Transport>, recorded: BTreeMap<String, Vec<String>>, vars: Arc<Vars>) -> Self {
+        Self { inner, recorded, vars }
+    }
+}
+
+impl Transport for Renewed {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(async move {
+            let response = self.inner.send(request).await?;
+            let body = self.vars.put_back(&response.body, &self.recorded);
             Ok(HttpResponse { body, ..response })
         })
     }
