@@ -65,8 +65,12 @@ pub(super) async fn serve(url: String, secrets: Vec<(String, String)>, command: 
     while let Some(line) = input.recv().await {
         match serde_json::from_str(&line) {
             // 2025-03-26 alone has several messages in one.
-            Ok(Value::Array(several)) => several.into_iter().for_each(|one| client.hear(one)),
-            Ok(one) => client.hear(one),
+            Ok(Value::Array(several)) => {
+                for one in several {
+                    client.hear(one).await;
+                }
+            }
+            Ok(one) => client.hear(one).await,
             Err(why) => client.say(error(&Value::Null, NO_JSON, &format!("ragcheck: a line is no JSON: {why}"))),
         }
     }
@@ -84,7 +88,7 @@ impl Client {
 
     /// Takes one message of the agent.
     #[expect(clippy::disallowed_methods, reason = "requests of the agent run side by side")]
-    fn hear(self: &Arc<Self>, heard: Value) {
+    async fn hear(self: &Arc<Self>, heard: Value) {
         match message(&heard) {
             Message::Request => {
                 if method(&heard) == Some("initialize") {
@@ -108,12 +112,8 @@ impl Client {
                     task.abort();
                 }
             }
-            Message::Notification => {
-                let client = Arc::clone(self);
-                tokio::spawn(async move {
-                    let _ = client.post(&heard).await;
-                });
-            }
+            // Before what the agent sends next: a server takes no request before `notifications/initialized`.
+            Message::Notification => drop(self.post(&heard).await),
             Message::Response => {
                 let waiting = heard["id"].as_str().and_then(|id| lock(&self.asking).remove(id));
                 if let Some(waiting) = waiting {
