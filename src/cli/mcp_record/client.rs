@@ -1,5 +1,6 @@
 //! The agent's side: a message per line, each request sent to the proxy of the run.
 
+use super::ServerError;
 use super::server::{self, ASKS, Server};
 use crate::provider::mcp::{Message, message, messages, method};
 use crate::transport::{HttpResponse, TARGET_HEADER};
@@ -33,12 +34,17 @@ struct Client {
 
 /// Serves the agent until its input ends. `url` is the server's address at the proxy of the run.
 #[expect(clippy::disallowed_methods, reason = "requests of the agent run side by side")]
-pub(super) async fn serve(url: String, secrets: Vec<(String, String)>, command: Vec<OsString>) -> Result<(), String> {
+pub(super) async fn serve(
+    url: String,
+    secrets: Vec<(String, String)>,
+    command: Vec<OsString>,
+) -> Result<(), ServerError> {
     // Another part of the process may have installed the provider already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().map_err(|why| why.to_string())?;
+    let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build();
+    let http = http.map_err(|why| ServerError::Http(why.to_string()))?;
     let server = Arc::new(Server::new(command));
-    let address = server::open(Arc::clone(&server)).await.map_err(|why| format!("no port of loopback: {why}"))?;
+    let address = server::open(Arc::clone(&server)).await.map_err(|why| ServerError::Port(why.to_string()))?;
     let mut headers = vec![(TARGET_HEADER.to_owned(), format!("http://{address}"))];
     headers.extend(secrets.into_iter().map(|(name, value)| {
         let name = name.to_ascii_lowercase().replace('_', "-");
@@ -126,12 +132,12 @@ impl Client {
 
     /// The answer to a request. Where the server asks the agent first, the agent is asked, and the request sent again with
     /// what it said.
-    async fn ask(&self, mut request: Value) -> Result<Value, String> {
+    async fn ask(&self, mut request: Value) -> Result<Value, ServerError> {
         loop {
             let mut all = self.post(&request).await?;
             let place = all.iter().position(|one| message(one) == Message::Response);
             let Some(answer) = place.map(|place| all.remove(place)) else {
-                return Err("the answer holds no JSON-RPC response".to_owned());
+                return Err(ServerError::Status(200));
             };
             for one in all {
                 self.say(one);
@@ -143,7 +149,7 @@ impl Client {
             {
                 responses.insert(name.clone(), self.question(&token, name, asks).await?);
             }
-            let Some(parameters) = parameters(&mut request) else { return Err("the request has no parameters".into()) };
+            let Some(parameters) = parameters(&mut request) else { return Ok(answer) };
             parameters.insert("inputResponses".to_owned(), Value::Object(responses));
             let meta = parameters.entry("_meta").or_insert_with(|| json!({}));
             meta[ASKS] = token;
@@ -151,20 +157,20 @@ impl Client {
     }
 
     /// What the agent says to a request of the server: `{result}` or `{error}`.
-    async fn question(&self, token: &Value, name: &str, asks: &Value) -> Result<Value, String> {
+    async fn question(&self, token: &Value, name: &str, asks: &Value) -> Result<Value, ServerError> {
         let id = format!("ragcheck-{token}-{name}");
         let (said, answer) = oneshot::channel();
         lock(&self.asking).insert(id.clone(), said);
         let mut question = asks.clone();
         (question["jsonrpc"], question["id"]) = (json!("2.0"), json!(id));
         self.say(question);
-        let mut answer = answer.await.map_err(|_| "the agent left a question of the server open".to_owned())?;
+        let mut answer = answer.await.map_err(|_| ServerError::Unanswered)?;
         let kept = ["result", "error"].into_iter().find_map(|key| Some((key, answer.get_mut(key)?.take())));
-        kept.map(|(key, value)| json!({ key: value })).ok_or_else(|| "an answer of the agent is none".to_owned())
+        kept.map(|(key, value)| json!({ key: value })).ok_or(ServerError::Unanswered)
     }
 
     /// The messages that the proxy answers with.
-    async fn post(&self, body: &Value) -> Result<Vec<Value>, String> {
+    async fn post(&self, body: &Value) -> Result<Vec<Value>, ServerError> {
         let mut call = self.http.post(&self.url).header("content-type", "application/json").body(body.to_string());
         for (name, value) in &self.headers {
             if let Ok(value) = reqwest::header::HeaderValue::from_str(value) {
@@ -174,7 +180,7 @@ impl Client {
         if let Some(trace) = body.pointer("/params/_meta/traceparent").and_then(Value::as_str) {
             call = call.header("traceparent", trace);
         }
-        let lost = |why: reqwest::Error| format!("the proxy of the run does not answer: {}", why.without_url());
+        let lost = |why: reqwest::Error| ServerError::Proxy(why.without_url().to_string());
         let response = call.send().await.map_err(lost)?;
         let status = response.status().as_u16();
         let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -183,7 +189,7 @@ impl Client {
         let response = HttpResponse { status, headers, body, took: Duration::ZERO, chunks: Vec::new() };
         let all = messages(&response);
         if all.is_empty() && !(200..300).contains(&status) {
-            return Err(format!("HTTP {status} from the proxy of the run"));
+            return Err(ServerError::Status(status));
         }
         Ok(all)
     }

@@ -29,6 +29,37 @@ const LAUNCHERS: [&str; 15] = [
 /// Words of launchers that name no server.
 const VERBS: [&str; 5] = ["run", "exec", "tool", "x", "dlx"];
 
+/// Why a message has no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+enum ServerError {
+    /// Nothing can listen.
+    #[error("no port of loopback can be used: {0}")]
+    Port(String),
+    /// The HTTP client cannot be set up.
+    #[error("the HTTP client cannot be set up: {0}")]
+    Http(String),
+    /// The server cannot be started.
+    #[error("the MCP server `{command}` cannot be started: {why}")]
+    NotStarted {
+        /// Its program.
+        command: String,
+        /// Reason.
+        why: String,
+    },
+    /// The server ended.
+    #[error("the MCP server `{0}` ended")]
+    Ended(String),
+    /// The proxy of the run is not there.
+    #[error("the proxy of the run does not answer: {0}")]
+    Proxy(String),
+    /// The proxy answers with something else than messages.
+    #[error("the proxy of the run answered with HTTP {0} and no JSON-RPC message")]
+    Status(u16),
+    /// The agent did not answer the server.
+    #[error("the agent left a question of the server open")]
+    Unanswered,
+}
+
 /// Records or replays a server until the agent closes its input.
 ///
 /// # Errors

@@ -5,6 +5,7 @@
 //! for input, in the form of 2026-07-28; the request comes again with what the agent said, and waits further. So every
 //! exchange is one request and one answer, whatever the version.
 
+use super::ServerError;
 use super::client::{error, lock};
 use crate::platform::clock::{RealClock, timeout};
 use crate::provider::mcp::{Message, is_stateless, message, method};
@@ -58,7 +59,7 @@ struct Traffic {
     /// Requests whose agent is asked, with the ids of the questions.
     parked: BTreeMap<u64, (UnboundedReceiver<Event>, Vec<Value>)>,
     /// How the server ended, if it did.
-    ended: Option<String>,
+    ended: Option<ServerError>,
 }
 
 /// The running server.
@@ -130,7 +131,7 @@ impl Server {
     }
 
     /// The messages that answer one; the answer is last.
-    async fn handle(&self, body: Value) -> Result<Vec<Value>, String> {
+    async fn handle(&self, body: Value) -> Result<Vec<Value>, ServerError> {
         let is_request = message(&body) == Message::Request;
         if !is_request && self.running.lock().await.is_none() {
             // A server that nobody asked yet gets its handshake, and the rest of it, with the first request.
@@ -145,7 +146,7 @@ impl Server {
     }
 
     /// The input of the server, which is started if it does not run.
-    async fn input(&self, first: &Value) -> Result<UnboundedSender<Value>, String> {
+    async fn input(&self, first: &Value) -> Result<UnboundedSender<Value>, ServerError> {
         let mut running = self.running.lock().await;
         if let Some(ended) = &lock(&self.traffic).ended {
             return Err(ended.clone());
@@ -166,13 +167,15 @@ impl Server {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the server is read and written while requests wait")]
-    fn start(&self) -> Result<Running, String> {
+    fn start(&self) -> Result<Running, ServerError> {
         let shown = self.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>();
         let shown = shown.first().map(ToString::to_string).unwrap_or_default();
         let mut command = Command::new(self.command.first().cloned().unwrap_or_default());
         command.args(self.command.iter().skip(1)).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let mut child = command.spawn().map_err(|why| format!("the MCP server `{shown}` cannot be started: {why}"))?;
+        let not_started =
+            |why: std::io::Error| ServerError::NotStarted { command: shown.clone(), why: why.to_string() };
+        let mut child = command.spawn().map_err(not_started)?;
         let (input, mut written) = mpsc::unbounded_channel::<Value>();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         if let Some(mut stdin) = stdin {
@@ -193,7 +196,7 @@ impl Server {
     }
 
     /// Sends a request, or what the agent said to a question of its server, and waits for what the server says.
-    async fn exchange(&self, input: &UnboundedSender<Value>, mut body: Value) -> Result<Vec<Value>, String> {
+    async fn exchange(&self, input: &UnboundedSender<Value>, mut body: Value) -> Result<Vec<Value>, ServerError> {
         let parked = body.pointer("/params/_meta").and_then(|meta| meta.get(ASKS)).and_then(Value::as_u64);
         let (id, mut events) = match parked.and_then(|id| Some((id, lock(&self.traffic).parked.remove(&id)?))) {
             Some((id, (events, asked))) => {
@@ -239,7 +242,7 @@ impl Server {
             }
         }
         waiting.is_over = true;
-        Err(lock(&self.traffic).ended.clone().unwrap_or_else(|| "the MCP server ended".to_owned()))
+        Err(lock(&self.traffic).ended.clone().unwrap_or_else(|| ServerError::Ended(String::new())))
     }
 }
 
@@ -327,7 +330,7 @@ async fn read(
         lock(&traffic).hear(heard);
     }
     let mut traffic = lock(&traffic);
-    traffic.ended = Some(format!("the MCP server `{shown}` ended"));
+    traffic.ended = Some(ServerError::Ended(shown));
     traffic.in_flight.clear();
     traffic.parked.clear();
 }
