@@ -10,6 +10,7 @@ use crate::plan::OnNew;
 use crate::suite::Mode;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,6 +47,9 @@ pub(super) enum Command {
     /// Start a test runner of yours, and judge the cases that its tests begin: each is a trial with what the agent asked, recorded or
     /// replayed.
     Exec(Exec),
+    /// In the configuration of an agent, before an MCP server that it starts: record the server's answers with the trial, and
+    /// replay them without the server.
+    McpRecord(McpRecord),
     /// Check scenarios, criteria and the project file: print every mistake, and every trial without a recording.
     Check(Check),
     /// Print the trials that would run.
@@ -99,6 +103,17 @@ pub(super) struct Init {
     /// With --agent: the question.
     #[arg(long, value_name = "TEXT", requires = "agent")]
     pub question: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct McpRecord {
+    /// The server's name in recordings and traces, a to z, 0 to 9 and `-`; by default told by the command:
+    /// `server-memory` for `npx -y @modelcontextprotocol/server-memory`.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// The server and its arguments, behind `--`. It is started without a shell, and only when a run asks it.
+    #[arg(last = true, required = true, value_name = "SERVER")]
+    pub server: Vec<OsString>,
 }
 
 /// Which trials.

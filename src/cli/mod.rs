@@ -27,6 +27,7 @@ mod keywords;
 mod knowledge;
 pub mod list;
 mod long_cases;
+mod mcp_record;
 mod output;
 mod progress;
 mod recording_age;
@@ -123,8 +124,9 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
         Some(option) => PathBuf::from(option.split_once('=').map_or("", |(_, value)| value)),
         None => PathBuf::from(typed),
     };
-    // What a test runner is started with names no file of ours.
-    let ours = |word: &std::ffi::OsString| !matches!(arguments.command, Command::Exec(_)) || word != "--";
+    // What a test runner or a server is started with names no file of ours.
+    let starts = matches!(arguments.command, Command::Exec(_) | Command::McpRecord(_));
+    let ours = |word: &std::ffi::OsString| !starts || word != "--";
     let mut named: Vec<PathBuf> = std::env::args_os().skip(1).take_while(ours).map(value).collect();
     // `--report FORMAT=FILE` is one word.
     let reports = match &arguments.command {
@@ -192,6 +194,7 @@ pub fn main() -> ExitCode {
         Command::Init(given) => init::run(&given),
         Command::Run(given) => run::run(&given),
         Command::Exec(given) => exec::run(&given),
+        Command::McpRecord(given) => mcp_record::run(&given),
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
         Command::Score(given) => score::run(&given),

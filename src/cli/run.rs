@@ -18,12 +18,15 @@ use crate::platform::files;
 use crate::platform::secrets;
 use crate::report::{self, DecidedExit, Format};
 use crate::suite::evaluation::EvaluatedRun;
+use crate::suite::recordings::Catalogue;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
 use crate::trace::{self, text::plural};
+use crate::trial::Opened;
 use crate::trial::run::JournalError;
 use clap::Parser;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Maximum number of unused exchanges and missing trials listed.
 const SHOWN: usize = 5;
@@ -104,7 +107,11 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
             ));
         }
     }
+    let earlier = catalogue(&suite, given);
     let (mut done, exit) = carry_out(&suite, &options, given.format, Some(words))?;
+    for (earlier, now) in earlier.iter().zip(catalogue(&suite, given)) {
+        now.changes_since(earlier).iter().for_each(|line| output::remark(&format!("note: {line}")));
+    }
     if let Some(file) = &given.folder_file {
         let folder = files::resolved(&done.folder).unwrap_or_else(|_| done.folder.clone());
         files::write(file, format!("{}\n", folder.display())).map_err(|why| Problem::unwritten(file, &why))?;
@@ -134,6 +141,14 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     let failed = compared.map(|(_, comparison)| done.evaluated.compare_with(comparison)).err();
     write_reports(&given.report, &done.evaluated)?;
     failed.map_or(Ok(end), Err)
+}
+
+/// The tools of recorded MCP servers, for a run that records.
+fn catalogue(suite: &Suite, given: &Run) -> Option<Catalogue> {
+    let (plan, _) =
+        suite.plan(&selection(&given.select), given.select.seed).ok().filter(|_| given.mode == Mode::Record)?;
+    let opened = Opened::new(Arc::clone(suite.loaded()), &plan).ok()?;
+    Some(Catalogue::recorded(&opened, &plan))
 }
 
 /// Removes the exit decision of an equal run, which has the same folder and may have ended differently.

@@ -1,7 +1,7 @@
 //! Clients of HTTP services: chat models, search, managed retrieval, embeddings and plain JSON, with one retry loop for
 //! all.
 //!
-//! `tool_result` reads the results that agents show to their models. `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
+//! `tool_result` reads the results that agents show to their models, `mcp` the messages of MCP servers. `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
 //! waits or records. Deviations of single servers are declared ([`crate::settings::Quirks`]). [`Attempt`]s are data:
 //! the caller receives every one.
 
@@ -13,6 +13,7 @@ mod failure;
 mod fault_tests;
 mod json_service;
 mod managed_retrieval;
+pub(crate) mod mcp;
 pub(crate) mod observed;
 pub mod perplexity_agent;
 mod quirks;

@@ -260,15 +260,17 @@ impl Checker<'_> {
             } else if SHORT_FORMS.contains(&name.as_str()) {
                 self.declared_twice(name, at);
             }
-            match (&service.http, &service.provider) {
-                (Some(url), None) => self.http_service(name, service, url, at),
-                (None, Some(provider)) => self.provider_service(name, provider, at),
+            match (&service.http, &service.mcp, &service.provider) {
+                (Some(url), None, None) => self.http_service(name, service, ("http", url), at),
+                (None, Some(url), None) => self.http_service(name, service, ("mcp", url), at),
+                (None, None, Some(provider)) => self.provider_service(name, provider, at),
                 _ => {
-                    let message = "a service has either `http` or `provider`";
+                    let message = "a service has one of `http`, `mcp` and `provider`";
                     let mistake = Mistake::at(at, "bad-service", message).on_key();
-                    self.say(
-                        mistake.help("`provider: NAME` for a model or a search service, `http: URL` for any other"),
-                    );
+                    self.say(mistake.help(
+                        "`provider: NAME` for a model or a search service, `mcp: URL` for an MCP server, `http: URL` for \
+                         any other",
+                    ));
                 }
             }
             if service.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
@@ -298,17 +300,17 @@ impl Checker<'_> {
         }
     }
 
-    fn http_service(&mut self, name: &str, service: &DeclaredService, url: &str, at: At<'_>) {
+    fn http_service(&mut self, name: &str, service: &DeclaredService, (key, url): (&str, &str), at: At<'_>) {
         if SHORT_FORMS.contains(&name) {
             let message = format!("`{name}` is a provider of the project file");
-            let mistake = Mistake::at(at.key("http"), "bad-service", message);
+            let mistake = Mistake::at(at.key(key), "bad-service", message);
             self.say(mistake.help("write `provider: NAME`, or give this service another name"));
         }
         if service.name.is_some() {
             let mistake = Mistake::at(at.key("name"), "bad-service", "`name` is a provider's model").on_key();
             self.say(mistake.label("remove it"));
         }
-        self.address(url, false, at.key("http"));
+        self.address(url, false, at.key(key));
     }
 
     fn provider_service(&mut self, name: &str, provider: &str, at: At<'_>) {
@@ -515,7 +517,7 @@ impl Checker<'_> {
 }
 
 /// Names of services that are none of an agent's own.
-const TAKEN: [&str; 4] = ["embeddings", "knowledge", "managed_retrieval", "agent"];
+const TAKEN: [&str; 5] = ["embeddings", "knowledge", "managed_retrieval", "agent", "mcp"];
 
 /// What the placeholder of a variant's prompt begins with.
 const PROMPT: &str = "prompt.";

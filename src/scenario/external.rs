@@ -127,13 +127,17 @@ pub enum Restart {
 
 /// A service of an external agent, mounted at `http://<proxy>/NAME`. It is either a provider of the project file, for a
 /// model or a search service, or any HTTP service, a vector database for example: that one's requests are compared by
-/// method, path and body. The services `model` and `search` are mounted at `/model/v1` and `/search`.
+/// method, path and body. An MCP server (streamable HTTP) is a service, too; those that the agent starts itself need
+/// `ragcheck mcp-record`, and no entry here. The services `model` and `search` are mounted at `/model/v1` and `/search`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredService {
     /// Base URL of an HTTP service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
+    /// URL of an MCP server that speaks streamable HTTP: `http://127.0.0.1:8400/mcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<String>,
     /// Name of a provider in the project file, which has its base URL, key and limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,

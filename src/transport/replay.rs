@@ -62,6 +62,9 @@ impl ReplayTransport {
     }
 
     async fn exchange(&self, request: HttpRequest) -> PlacedResult {
+        if request.profile.is_notice() {
+            return (None, Ok(HttpResponse::accepted()));
+        }
         let (index, exchange) = match self.find(&request) {
             Ok(found) => found,
             Err(why) => return (None, Err(why)),

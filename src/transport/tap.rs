@@ -148,6 +148,9 @@ impl Tap {
     }
 
     async fn pass(&self, request: HttpRequest) -> PlacedResult {
+        if request.profile.is_notice() {
+            return self.inner.send_placed(request).await;
+        }
         let (began, _under_way) = {
             let mut state = self.state();
             for secret in request.secrets() {

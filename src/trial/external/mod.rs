@@ -7,6 +7,7 @@
 
 mod agents;
 mod heard;
+mod mcp_sessions;
 pub(crate) mod runner;
 mod services;
 mod setup;
@@ -46,6 +47,7 @@ use crate::trial::verified::{Draft, keep};
 use crate::trial::{Doing, SetupError};
 use agents::{Process, Wanted};
 use heard::Heard;
+use mcp_sessions::McpSessions;
 use runner::{Beginnings, NEVER_ENDED};
 use setup::{Measured, Recorded};
 use spans::Received;
@@ -283,7 +285,8 @@ impl Work<'_> {
         let live =
             LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| unusable(SetupError::from(why)))?;
         let (paces, tariff) = (paces_of(opened, &services.providers()), tariff_of(opened, planned));
-        Ok(LiveAccess::new(&live, told, paces, &opened.budget, tariff))
+        let access = LiveAccess::new(&live, told, paces, &opened.budget, tariff);
+        Ok(LiveAccess { transport: McpSessions::over(access.transport, services.mcp_servers()), ..access })
     }
 
     /// Client for the agent at `endpoint`. The session enforces the turn limit and waits the same time again for the

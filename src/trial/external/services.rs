@@ -73,6 +73,8 @@ enum Origin {
     Provider { name: String, dialect: String },
     /// An HTTP service, by its base URL.
     Http(String),
+    /// An MCP server, by its URL.
+    Mcp(String),
 }
 
 /// The services of one variant, the model first.
@@ -96,6 +98,10 @@ impl AgentServices {
                 let (service, origin) = (Service::declared(name), Origin::Http(url.clone()));
                 Some(AgentService { service, origin, price_name: None, env: env.clone() })
             }
+            DeclaredService { mcp: Some(url), env, .. } => {
+                let (service, origin) = (Service::declared(name), Origin::Mcp(url.clone()));
+                Some(AgentService { service, origin, price_name: None, env: env.clone() })
+            }
             _ => None,
         });
         Self(short.chain(others).collect())
@@ -105,7 +111,7 @@ impl AgentServices {
     pub(in crate::trial) fn providers(&self) -> BTreeMap<Service, &str> {
         let named = self.0.iter().filter_map(|one| match &one.origin {
             Origin::Provider { name, .. } => Some((one.service, name.as_str())),
-            Origin::Http(_) => None,
+            Origin::Http(_) | Origin::Mcp(_) => None,
         });
         named.collect()
     }
@@ -115,13 +121,18 @@ impl AgentServices {
         self.0.iter().find(|one| one.service.as_str() == name)?.price_name.clone()
     }
 
-    /// Addresses of HTTP services.
+    /// Addresses of HTTP services and MCP servers.
     pub(super) fn targets(&self, timeout: Duration) -> impl Iterator<Item = (Service, Target)> {
         self.0.iter().filter_map(move |one| {
-            let Origin::Http(base_url) = &one.origin else { return None };
+            let (Origin::Http(base_url) | Origin::Mcp(base_url)) = &one.origin else { return None };
             let (base_url, auth) = (base_url.clone(), Auth::Bearer);
             Some((one.service, Target { base_url, key: None, auth, headers: &[], timeout, trial_header: false }))
         })
+    }
+
+    /// The MCP servers.
+    pub(super) fn mcp_servers(&self) -> impl Iterator<Item = Service> {
+        self.0.iter().filter(|one| matches!(one.origin, Origin::Mcp(_))).map(|one| one.service)
     }
 
     /// Base URL of a service, by its name in traces.
@@ -130,7 +141,7 @@ impl AgentServices {
         let name = if name == Service::Embeddings.as_str() { Service::Model.as_str() } else { name };
         match &self.0.iter().find(|one| one.service.as_str() == name)?.origin {
             Origin::Provider { name, .. } => Some(&project.providers.get(name)?.base_url),
-            Origin::Http(url) => Some(url),
+            Origin::Http(url) | Origin::Mcp(url) => Some(url),
         }
     }
 
@@ -148,7 +159,7 @@ impl AgentServices {
     pub(super) fn answered_by(&self) -> BTreeMap<String, String> {
         let mut named: BTreeMap<String, String> = BTreeMap::new();
         for one in &self.0 {
-            let (Origin::Provider { name: who, .. } | Origin::Http(who)) = &one.origin;
+            let (Origin::Provider { name: who, .. } | Origin::Http(who) | Origin::Mcp(who)) = &one.origin;
             if one.service == Service::Model {
                 named.insert(Service::Embeddings.as_str().to_owned(), who.clone());
             }
@@ -164,6 +175,7 @@ impl AgentServices {
             service: one.service,
             serves: match &one.origin {
                 Origin::Http(_) => Serves::Anything,
+                Origin::Mcp(_) => Serves::Mcp,
                 Origin::Provider { dialect, .. } if searches(dialect) => Serves::Searches,
                 Origin::Provider { .. } => Serves::Models,
             },
@@ -197,7 +209,7 @@ impl AgentServices {
     fn usual(&self, clients: Clients) -> Option<&AgentService> {
         let own = |one: &&AgentService| match &one.origin {
             Origin::Provider { dialect, .. } => Clients::of(dialect) == clients,
-            Origin::Http(_) => false,
+            Origin::Http(_) | Origin::Mcp(_) => false,
         };
         let mut theirs = self.0.iter().filter(own);
         theirs.clone().find(|one| one.env.is_empty()).or_else(|| theirs.next())

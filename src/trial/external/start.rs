@@ -90,6 +90,9 @@ struct Unrecorded {
 
 impl Transport for Unrecorded {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        if request.profile.is_notice() {
+            return Box::pin(async { Ok(HttpResponse::accepted()) });
+        }
         let service = request.service.as_str();
         let message = format!("{} {} of the service `{service}`: no start is recorded", request.method, request.path);
         let detail = vec![format!("record it: {}", self.record)];

@@ -215,6 +215,11 @@ impl Desk {
         Some(Arc::clone(&served.transport))
     }
 
+    /// The transport of a request's trial, for what nobody counts.
+    pub(super) fn listener(&mut self, whose: Whose) -> Option<Arc<dyn Transport>> {
+        self.trial(whose).map(|served| Arc::clone(&served.transport))
+    }
+
     /// Hosts and mounts of a request's trial; of any trial for a request that belongs to none.
     pub(super) fn served_at(&mut self, whose: Whose) -> (Vec<String>, Vec<Mount>) {
         let place = self.served.iter().position(|served| whose == Whose::Trial(served.number)).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use super::admission::{Refusal, Refused, admit, admit_local, read_body};
 use super::desk::{Desk, Requests, TRACEPARENT, Traced, Whose, take_base_path};
+use super::mcp;
 use super::refusal::{failed, refusal};
 use super::route::{Api, Mount, Route, client_dialect};
 use super::telemetry;
@@ -47,9 +48,9 @@ const LEFT_OUT: [&str; 8] = [
 const OF_THE_CONNECTION: [&str; 8] =
     ["host", "accept-encoding", "content-type", "te", "proxy-authorization", "proxy-connection", "expect", TRACEPARENT];
 /// Why a request without a trace id is refused while trials run side by side.
-const UNTRACED: &str = "without the `traceparent` of a trial that is running, while trials ran side by side";
+pub(super) const UNTRACED: &str = "without the `traceparent` of a trial that is running, while trials ran side by side";
 
-type Slot = Arc<Mutex<Desk>>;
+pub(super) type Slot = Arc<Mutex<Desk>>;
 
 /// A listening proxy; it stops when it is dropped.
 pub struct Proxy {
@@ -148,7 +149,7 @@ impl Drop for Serving {
     }
 }
 
-fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
+pub(super) fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -183,6 +184,9 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
             return refusal(client, status, code, &message);
         }
     };
+    if route.api == Api::Mcp {
+        return mcp::answer(&slot, whose, &head, asked(route, body, &head.headers, content_type)).await;
+    }
     if whose == Whose::Stray {
         let refused = Refused::new(&head, UNTRACED.to_owned());
         lock(&slot).strays(&refused);
@@ -227,7 +231,7 @@ fn asked(route: Route, body: Value, headers: &HeaderMap, content_type: Option<St
     }
 }
 
-fn relayed(response: HttpResponse) -> Response {
+pub(super) fn relayed(response: HttpResponse) -> Response {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut relayed = (status, response.body).into_response();
     let headers = relayed.headers_mut();

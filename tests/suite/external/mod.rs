@@ -9,6 +9,9 @@ mod clients;
 mod desk;
 mod first_contact;
 mod four_systems;
+mod mcp;
+#[cfg(unix)]
+mod mcp_servers;
 mod own_apis;
 mod probe;
 mod providers;

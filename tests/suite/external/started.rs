@@ -36,6 +36,9 @@ fn runs_as_an_agent() {
             }
         }
         "lines" => lines(more),
+        "mcp-http" => super::mcp::agent_over_http(more),
+        "mcp-agent" => super::mcp::agent(more),
+        "mcp-server" => super::mcp::server(more),
         "shelf" => lines_with_shelf(),
         "providers" => super::providers::agent(),
         "ends" => {

@@ -173,6 +173,7 @@ impl TraceBuilder<'_> {
             arguments: arguments.unwrap_or_default(),
             attempts: Vec::new(),
             found: None,
+            ran: None,
         };
         let outcome = self.outcome_of(&call, inner, failed, result);
         let outcome = refused.map_or_else(|| outcome.clone(), |how| not_run(how, &outcome));
@@ -298,7 +299,8 @@ impl TraceBuilder<'_> {
             (ToolOutcome::Ok(ToolResult::Other(known)), None, Some(result)) => {
                 if is_knowledge && decoder::passages(&result).is_some() {
                     let at = self.events[place].0;
-                    let waiting = Waiting { at, completion, id, tool, arguments, attempts: Vec::new(), found: None };
+                    let waiting =
+                        Waiting { at, completion, id, tool, arguments, attempts: Vec::new(), found: None, ran: None };
                     let found = self.based(inner, |telling| telling.outcome(&waiting, result));
                     if let What::ToolCalled(call) = &mut self.events[place].1 {
                         call.outcome = found;
