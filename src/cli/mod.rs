@@ -29,6 +29,7 @@ pub mod list;
 mod long_cases;
 mod output;
 mod progress;
+mod promote;
 mod recording_age;
 mod reference;
 mod report;
@@ -195,6 +196,7 @@ pub fn main() -> ExitCode {
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
         Command::Score(given) => score::run(&given),
+        Command::Promote(given) => promote::run(&given),
         Command::Judge(given) => judge::run(&given),
         Command::Compare(given) => compare::run(&given),
         Command::History(given) => history::run(&given),
