@@ -45,7 +45,9 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     if let Some(format) = run.recognised {
         remark(&format!("read as `{}`", format.name()));
     }
-    run.remarks.iter().for_each(|one| remark(&quote(one, 400)));
+    for one in &run.remarks {
+        remark(&quote(one, 400));
+    }
     if !run.ignored.is_empty() {
         let member =
             |(name, count): (&String, &usize)| format!("`{}` ({})", quote(name, 60), plural(*count, "conversation"));

@@ -16,8 +16,8 @@ fn trace() -> Value {
             "calls": [
                 {"id": "c1", "tool": "search_docs", "arguments": {"query": "deposit cargo bike"}, "outcome": "ok"},
                 {"id": "c2", "tool": "reply", "arguments": {}, "outcome": "ok", "result": {}}],
-            "searches": [{"call": "c1", "passages": [{"id": "hire#2", "title": "Deposit", "text": "The deposit is 80 euros."}]}],
-            "answer": {"text": "It is 80 euros [1].", "sources": [{"id": "hire#2"}]}}]}]})
+            "searches": [{"call": "c1", "passages": [{"id": "hire#1", "title": "Deposit", "text": "The deposit is 80 euros."}]}],
+            "answer": {"text": "It is 80 euros [1].", "sources": [{"id": "hire#1"}]}}]}]})
 }
 
 fn promote(project: &Project, trace: &Value, more: &[&str]) -> Outcome {
@@ -43,7 +43,7 @@ fn a_promoted_case_passes_check_and_runs_and_holds_no_secret() {
     let at = |words: &str| outcome.stdout.find(words).unwrap_or_else(|| panic!("{words}: {}", outcome.stdout));
     assert!(at("in_order") < at("knowledge_base_search") && at("knowledge_base_search") < at("generate_response"));
     assert!(at("# Promoted from trace.json") < at("- case: from-production") && at("80") > 0);
-    assert!(scenario.contains("  # found hire#2: The deposit is 80 euros."), "{scenario}");
+    assert!(scenario.contains("  # found hire#1: The deposit is 80 euros."), "{scenario}");
     assert!(outcome.stderr.contains("no lane: a trace holds no exchanges"), "{}", outcome.stderr);
     project.run(&["check"]).expect_code(0);
     let _simulator = Simulator::start(&project, "simulator/behaviour.yaml");

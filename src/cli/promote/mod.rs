@@ -62,10 +62,13 @@ pub(super) fn run(given: &Promote) -> Result<Exit, Problem> {
     match given.output {
         Printed::Human => output::result(&format!("{text}\n{shown}: the case `{}` is written\n", given.case)),
         Printed::Json => {
-            output::json(&format!("{}\n", serde_json::json!({"case": proposed.case, "notes": proposed.notes})))
+            let printed = serde_json::json!({"case": proposed.case, "notes": proposed.notes});
+            output::json(&format!("{printed}\n"));
         }
     }
-    proposed.notes.iter().for_each(|note| output::remark(&format!("note: {}", quote(note, 600))));
+    for note in &proposed.notes {
+        output::remark(&format!("note: {}", quote(note, 600)));
+    }
     match &given.recording {
         Some(recording) => lane(recording, &scenario, given, &here)?,
         None => output::remark(&format!(

@@ -5,7 +5,7 @@ use crate::cli::first_contact::facts;
 use crate::gate::Examiner;
 use crate::plan::{Plan, ResolvedCase};
 use crate::platform::secrets;
-use crate::scenario::expect::{AnswerExpectation, CallExpectation, CallPattern, Expectation};
+use crate::scenario::expect::{AnswerExpectation, CallExpectation, CallOutcome, CallPattern, Expectation};
 use crate::scenario::{Case, Turn};
 use crate::suite::evaluation::RunEvaluator;
 use crate::suite::import::Imported;
@@ -60,7 +60,9 @@ impl Proposal {
             }
             None if trace.end == TrialEnd::Completed => {
                 propose(&mut turns, imported, trace, &mut notes);
-                turns.iter_mut().for_each(|turn| turn.map_tools(trace, known, *open, &mut notes));
+                for turn in &mut turns {
+                    turn.map_tools(trace, known, *open, &mut notes);
+                }
             }
             None => notes.push("nothing was answered, so nothing is expected but an answer".to_owned()),
         }
@@ -244,7 +246,7 @@ fn ran(trace: &Trace, turn: usize) -> Vec<CallPattern> {
             && calls.last().is_none_or(|last| last.tool != call.tool)
         {
             let (arguments, result) = (BTreeMap::new(), BTreeMap::new());
-            calls.push(CallPattern { tool: call.tool.clone(), arguments, result, outcome: None });
+            calls.push(CallPattern { tool: call.tool.clone(), arguments, result, outcome: Some(CallOutcome::Ok) });
         }
     }
     calls

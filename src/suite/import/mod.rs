@@ -128,7 +128,11 @@ impl Format {
                 rows
             }
         };
-        Ok(Imported { aside, remarks, ..planning::imported(name, records, criteria, agent)? })
+        let mut imported = planning::imported(name, records, criteria, agent)?;
+        for trace in &mut imported.traces {
+            trace.notes.extend(remarks.iter().cloned());
+        }
+        Ok(Imported { aside, remarks, ..imported })
     }
 }
 

@@ -264,6 +264,15 @@ fn lanes_imported_from_other_recorders_replay_behind_the_agent_and_their_streams
         let replayed = stage.run(&[]);
         assert!(replayed.stdout.contains("3 trials: 3 PASS"), "{recorder}: {}{}", replayed.stdout, replayed.stderr);
     }
+    // The case of a trace takes such a recording as its lane.
+    let turn = json!({"message": "How long does the warranty of the Canopy last?",
+        "calls": [{"tool": "search_docs", "arguments": {}, "outcome": "ok", "result": {}}],
+        "answer": {"text": "It lasts 60 months."}});
+    stage.project.write("prod.json", &json!({"conversations": [{"turns": [turn]}]}).to_string());
+    let promote = ["promote", "prod.json", "--case", "promoted", "--scenario", "agent.yaml"];
+    stage.project.run(&[&promote[..], &["--recording", "har/warranty.har"]].concat()).expect_code(0);
+    let replayed = stage.run(&["--only", "promoted"]);
+    assert!(replayed.stdout.contains("1 trial: 1 PASS"), "{}{}", replayed.stdout, replayed.stderr);
 }
 
 /// What the proxy answers to a request with these headers, sent while an agent's turn is running.
