@@ -56,6 +56,8 @@ pub(super) enum Command {
     List(List),
     /// Recompute verdicts and reports from a run folder.
     Score(Score),
+    /// Make a case of a trace: what was asked, and expectations that hold on it, written into a scenario.
+    Promote(Promote),
     /// Let a model grade the answers of a run by a rubric, and compare its grades with human ratings.
     Judge(Judge),
     /// Compare two runs, a run with a saved baseline, or the variants of one run, case by case.
@@ -341,10 +343,10 @@ pub(super) struct Score {
     /// The run folder; by default the project's newest run.
     #[arg(conflicts_with = "import")]
     pub run: Option<PathBuf>,
-    /// Import another agent's conversations as a new run, from a file that may be compressed with gzip: `--import messages
-    /// FILE`, JSON or JSON lines of chat messages; `--import trace FILE`, published traces (`ragcheck schema trace`);
-    /// `--import otlp FILE`, an export of OpenTelemetry spans.
-    #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"])]
+    /// Import another agent's conversations as a new run, from a file that may be compressed with gzip. Its format is
+    /// recognised; `--import FORMAT FILE` names it: `messages`, chat messages; `trace`, published traces (`ragcheck schema
+    /// trace`); `otlp`, OpenTelemetry spans and LangSmith's runs; `evals`, rows of OpenAI Evals.
+    #[arg(long, num_args = 1..=2, value_names = ["FORMAT", "FILE"])]
     pub import: Option<Vec<PathBuf>>,
     /// Criteria file for imported conversations; by default every query must get an answer and every task must pass.
     #[arg(long, value_name = "FILE", requires = "import")]
@@ -359,6 +361,32 @@ pub(super) struct Score {
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct Promote {
+    /// The file with the trace, in any format that `score --import` reads.
+    #[arg(value_name = "TRACE")]
+    pub file: PathBuf,
+    /// Name of the new case.
+    #[arg(long, value_name = "NAME")]
+    pub case: String,
+    /// Scenario that takes the case; by default the project's only one.
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
+    /// Which trace, if the file has several: its number in the order of the import, its case, or the beginning of its id.
+    #[arg(long, value_name = "TRACE")]
+    pub trace: Option<String>,
+    /// A recording of the same conversation by another tool, which becomes the lane of the case: HAR, VCR.py, Ruby VCR,
+    /// go-vcr or httprr.
+    #[arg(long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
+    /// Format of the file; by default it is recognised.
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// How the case is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub output: Printed,
 }
 
 /// What a row of CSV is.

@@ -30,6 +30,7 @@ mod long_cases;
 mod mcp_record;
 mod output;
 mod progress;
+mod promote;
 mod recording_age;
 mod reference;
 mod report;
@@ -198,6 +199,7 @@ pub fn main() -> ExitCode {
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
         Command::Score(given) => score::run(&given),
+        Command::Promote(given) => promote::run(&given),
         Command::Judge(given) => judge::run(&given),
         Command::Compare(given) => compare::run(&given),
         Command::History(given) => history::run(&given),

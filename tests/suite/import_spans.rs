@@ -245,5 +245,5 @@ fn the_last_line_says_how_many_traces_are_complete_without_contents_or_broken_an
     assert!(nothing.stderr.contains("no span says what an agent did"), "{}", nothing.stderr);
     import(&project, "otlp", "nothing", &[]).expect_code(2);
     let unknown = import(&project, "otel", "{}", &[]);
-    assert!(unknown.stderr.contains("or `--import otlp FILE`"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("`--import otlp FILE`"), "{}", unknown.stderr);
 }

@@ -7,6 +7,8 @@ use super::mapping::Mapping;
 use super::published::PublishedTrace;
 use super::shape;
 use crate::platform::secrets;
+use crate::scenario::Turn;
+use crate::scenario::expect::Expectation;
 use crate::trace::text;
 use crate::trace::{Event, Member, NamedPassage};
 use serde_json::{Map, Value};
@@ -40,6 +42,8 @@ pub(super) struct Record {
     pub times: Vec<String>,
     /// Events that its source tells directly, instead of by its messages.
     pub told: Option<Told>,
+    /// What its case asks, and expects of the last answer, if its source says so.
+    pub case: Option<(Vec<Turn>, Option<Expectation>)>,
 }
 
 /// Events of one conversation that its source tells directly, and what it shows beside them.
@@ -52,6 +56,8 @@ pub(super) struct Told {
     pub absent: Option<Vec<Member>>,
     /// Duration of all turns, in microseconds.
     pub took_us: u64,
+    /// Messages of the user before its first turn.
+    pub earlier: Vec<String>,
     /// Whole passages that its searches found.
     pub passages: Vec<Arc<NamedPassage>>,
 }
@@ -83,20 +89,30 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
 /// # Errors
 /// If none of its lines is JSON, or it is empty.
 pub(super) fn traces(text: &[u8]) -> Result<Vec<Record>, ImportError> {
+    let read = read_apart(text, items)?.into_iter();
+    Ok(read.map(|item| item.map_or_else(|why| Record::of(Err(why)), published)).collect())
+}
+
+/// The items of a text, as `items` reads them; if a line is broken, those of the others, and why it cannot be read.
+///
+/// # Errors
+/// If none of its lines can be read, or it is empty.
+pub(super) fn read_apart(
+    text: &[u8],
+    items: fn(&[u8]) -> Result<Vec<Value>, ImportError>,
+) -> Result<Vec<Result<Value, ConversationError>>, ImportError> {
     let whole = match items(text) {
-        Ok(items) => return Ok(items.into_iter().map(published).collect()),
+        Ok(items) => return Ok(items.into_iter().map(Ok).collect()),
         Err(ImportError::Json(why)) => why,
         Err(other) => return Err(other),
     };
-    // A broken line does not lose the others.
     let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
-    let read = lines.map(|(at, line)| items(line).map_err(|why| (at + 1, why.to_string())));
-    let read: Vec<_> = read.collect();
+    let read: Vec<_> = lines.map(|(at, line)| items(line).map_err(|why| (at + 1, why.to_string()))).collect();
     if read.iter().all(Result::is_err) {
         return Err(ImportError::Json(whole));
     }
-    let broken = |(line, why)| vec![Record::of(Err(ConversationError::Line { line, why }))];
-    let of = |line: Result<Vec<Value>, _>| line.map_or_else(broken, |all| all.into_iter().map(published).collect());
+    let broken = |(line, why)| vec![Err(ConversationError::Line { line, why })];
+    let of = |line: Result<Vec<Value>, _>| line.map_or_else(broken, |all| all.into_iter().map(Ok).collect());
     Ok(read.into_iter().flat_map(of).collect())
 }
 
@@ -136,7 +152,10 @@ fn published(item: Value) -> Record {
 }
 
 /// The items of a file: those of a single list, or one a line.
-fn items(text: &[u8]) -> Result<Vec<Value>, ImportError> {
+///
+/// # Errors
+/// If it is not JSON or JSON lines, or is empty.
+pub(super) fn items(text: &[u8]) -> Result<Vec<Value>, ImportError> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let values = match values(text) {
         Err(why) if why.to_string().contains("recursion limit exceeded") => values(&without_too_deep(text))?,
@@ -263,6 +282,7 @@ impl Record {
             id: None,
             times: Vec::new(),
             told: None,
+            case: None,
         }
     }
 }

@@ -8,12 +8,15 @@ use super::route::{Api, Mount, Route, client_dialect};
 use super::telemetry;
 use crate::flow::external::TurnSpans;
 use crate::provider::{ended_by, observed};
-use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
+use crate::transport::{HttpRequest, HttpResponse, Service, Transport, sse};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use serde_json::Value;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -231,9 +234,25 @@ fn asked(route: Route, body: Value, headers: &HeaderMap, content_type: Option<St
     }
 }
 
+/// The body of a response. An event stream goes out event by event, without its length, as services send it.
+fn body(response: &HttpResponse) -> Body {
+    let events = sse::is_stream(&response.headers, &response.body).then(|| sse::read_all(&response.body).ok());
+    let Some(events) = events.flatten().filter(|events| events.len() > 1) else {
+        return Body::from(response.body.clone());
+    };
+    let last = events.len() - 1;
+    let ends = events.iter().enumerate().map(|(place, event)| {
+        if place == last { response.body.len() } else { event.bytes.end.min(response.body.len()) }
+    });
+    let mut start = 0;
+    let pieces: Vec<Result<Bytes, Infallible>> =
+        ends.map(|end| Ok(response.body.slice(std::mem::replace(&mut start, end)..end))).collect();
+    Body::from_stream(futures_util::stream::iter(pieces))
+}
+
 pub(super) fn relayed(response: HttpResponse) -> Response {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::BAD_GATEWAY);
-    let mut relayed = (status, response.body).into_response();
+    let mut relayed = (status, body(&response)).into_response();
     let headers = relayed.headers_mut();
     headers.clear();
     for (name, value) in &response.headers {
