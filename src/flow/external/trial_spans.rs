@@ -51,7 +51,9 @@ impl TrialSpans {
                     None => break Err(parent.as_str()),
                 }
             };
-            path.into_iter().for_each(|place| tops[place] = Some(top));
+            for place in path {
+                tops[place] = Some(top);
+            }
         }
         let mut first: BTreeMap<&str, usize> = BTreeMap::new();
         for ((turn, _), top) in self.spans.iter().zip(&tops) {

@@ -220,8 +220,13 @@ fn every_convention_says_the_same_of_a_completion() {
 
 #[test]
 fn tools_and_searches_are_read_by_both_conventions_and_other_work_is_none() {
-    let ran =
-        Ran { tool: "find".into(), id: Some("c1".into()), arguments: Some(json!({"q": 1})), result: Some(json!("so")) };
+    let ran = Ran {
+        tool: "find".into(),
+        id: Some("c1".into()),
+        arguments: Some(json!({"q": 1})),
+        result: Some(json!("so")),
+        outcome: None,
+    };
     for attributes in [
         json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find", "gen_ai.tool.call.id": "c1",
             "gen_ai.tool.call.arguments": {"q": 1}, "gen_ai.tool.call.result": "so"}),
@@ -231,7 +236,7 @@ fn tools_and_searches_are_read_by_both_conventions_and_other_work_is_none() {
         assert_eq!(deed(&attributes), Some(Deed::Ran(ran.clone())), "{attributes}");
     }
     let documents = json!([{"id": "a#1", "content": "so", "score": 0.5}]);
-    let found = Found { query: Some("x".into()), base: None, documents: Some(documents.clone()) };
+    let found = Found { query: Some("x".into()), documents: Some(documents.clone()), ..Found::default() };
     for attributes in [
         json!({"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": "x",
             "gen_ai.retrieval.documents": documents.to_string()}),

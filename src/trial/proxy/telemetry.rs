@@ -81,7 +81,7 @@ fn unpacked(bytes: &[u8]) -> io::Result<Vec<u8>> {
 mod tests {
     use super::super::desk::Traced;
     use super::*;
-    use crate::platform::clock::{BoxFuture, block_on};
+    use crate::platform::clock::{BoxFuture, VirtualClock, block_on};
     use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
     use flate2::Compression;
     use flate2::write::GzEncoder;
@@ -113,7 +113,8 @@ mod tests {
             request = request.header(CONTENT_ENCODING, encoding);
         }
         let (head, ()) = request.body(()).expect("a request").into_parts();
-        let status = block_on(take(&slot, &head, Body::from(bytes))).status();
+        let clock = Arc::new(VirtualClock::at(jiff::Timestamp::UNIX_EPOCH));
+        let status = block_on(&clock, take(&slot, &head, Body::from(bytes))).expect("no deadlock").status();
         let taken = slot.lock().expect("one thread").take_spans(number);
         (status, taken.spans.len(), taken.notes)
     }
