@@ -192,8 +192,8 @@ fn translated(criterion: &Value, item: &Value, answer: &mut AnswerExpectation) -
                     return Ok(Err("its reference is empty, so any answer passes".to_owned()));
                 }
                 "like" => {
-                    (answer.exact, answer.contains) =
-                        (true, [std::mem::take(&mut answer.contains), vec![reference]].concat())
+                    answer.exact = true;
+                    answer.contains.push(reference);
                 }
                 "ilike" => answer.matches.push(format!("(?i){pattern}")),
                 "ne" => return Ok(Err("no expectation says that an answer differs from a text".to_owned())),

@@ -132,7 +132,7 @@ impl Format {
         for trace in &mut imported.traces {
             trace.notes.extend(remarks.iter().cloned());
         }
-        Ok(Imported { aside, remarks, ..imported })
+        Ok(Imported { remarks, aside, ..imported })
     }
 }
 

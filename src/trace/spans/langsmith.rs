@@ -32,15 +32,12 @@ pub(super) fn add(runs: Vec<Value>, batch: &mut Batch) {
             continue;
         };
         let id = text(&run, "id").unwrap_or_default().to_owned();
-        match places.get(&id).filter(|_| !id.is_empty()) {
-            Some(place) => {
-                let told = run.into_iter().filter(|(_, value)| !value.is_null() && *value != Value::Object(Map::new()));
-                whole[*place].extend(told);
-            }
-            None => {
-                places.insert(id, whole.len());
-                whole.push(run);
-            }
+        if let Some(place) = places.get(&id).filter(|_| !id.is_empty()) {
+            let told = run.into_iter().filter(|(_, value)| !value.is_null() && *value != Value::Object(Map::new()));
+            whole[*place].extend(told);
+        } else {
+            places.insert(id, whole.len());
+            whole.push(run);
         }
     }
     for run in whole {
@@ -90,9 +87,9 @@ fn span(run: &Map<String, Value>) -> Result<Span, SpanError> {
 
 /// What a run says, by the names of OpenInference.
 fn attributes(run: &Map<String, Value>) -> Attributes {
-    let kind = match text(run, "run_type").unwrap_or_default() {
-        kind @ ("llm" | "tool" | "retriever" | "embedding" | "chain") => kind,
-        _ => return Attributes::new(),
+    let kind @ ("llm" | "tool" | "retriever" | "embedding" | "chain") = text(run, "run_type").unwrap_or_default()
+    else {
+        return Attributes::new();
     };
     let nothing = Value::Null;
     let (inputs, outputs) = (run.get("inputs").unwrap_or(&nothing), run.get("outputs").unwrap_or(&nothing));
