@@ -192,10 +192,19 @@ fn two_prompts(seed: u32) -> (Project, Simulator) {
         );
     }
     project.write("mine.yaml", &scenario);
-    project.write("one.yaml", "about: None.\ncriteria: []\n");
+    project.write(
+        "one.yaml",
+        "about: One.\ncriteria:\n  - {id: ASKED, about: Every query searches, metric: mandatory_call_rate(knowledge), \
+         target: '= 100%', kind: invariant, required: false}\n",
+    );
+    let rates = format!(
+        "source: Invented for a test.\nhabits: {{forget_response: 0.1}}\nunless_told:\n  - {{words: {WORDS}, habits: \
+         {{forget_response: 0.7}}}}\n"
+    );
+    project.write("forgetful-rates.yaml", &rates);
     let behaviour = format!(
-        "name: forgetful\nseed: {seed}\npace: declared\nmodel:\n  latency: {{constant: 5ms}}\n  habits: {{forget_response: \
-         0.1}}\n  unless_told:\n    - {{words: {WORDS}, habits: {{forget_response: 0.7}}}}\n  rules:\n{rules}search:\n  \
+        "name: forgetful\nseed: {seed}\npace: declared\nmodel:\n  latency: {{constant: 5ms}}\n  rates: forgetful-rates.yaml\n  \
+         rules:\n{rules}search:\n  \
          latency: {{constant: 5ms}}\n  topics:\n    - when: {{asks: '.'}}\n      answer: General remarks [1].\n      \
          results:\n        - {{title: General, url: 'https://encyclopedia.example.org/general', snippet: No figures.}}\n"
     );
