@@ -254,7 +254,6 @@ fn a_worse_prompt_is_found_with_fewer_paid_calls_than_free_live_runs_need() {
     let timed = |row: &&Value| row["criterion"] == "turn time" && row["finding"] == "not_compared";
     assert!(found["rows"].as_array().expect("rows").iter().any(|row| timed(&row)), "{}", found["rows"]);
     let (free, _) = both(&[]);
-    println!("paid calls to find the worse prompt: held {held}, free {free}");
     assert!(held * 10 < free * 9, "held {held}, free {free}");
 }
 
@@ -308,6 +307,5 @@ fn held_runs_on_different_seeds_rarely_differ() {
 #[ignore = "101 live runs: .ci/slow"]
 fn held_runs_on_different_seeds_differ_in_at_most_5_of_100() {
     let claimed = claimed(100);
-    println!("a difference is claimed in {claimed} of 100 comparisons");
     assert!(claimed <= 5, "{claimed} of 100");
 }
