@@ -199,7 +199,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "SERVICE", value_delimiter = ',')]
     pub hold: Vec<String>,
     /// What happens with a request to a held service that is not recorded.
-    #[arg(long, value_enum, default_value_t = OnNew::Live, requires = "held")]
+    #[arg(long, value_enum, default_value_t = OnNew::Live, requires = "hold")]
     pub on_new: OnNew,
     /// In a live or recording run, answer everything before this turn of each case from the recordings, by position, even
     /// where the request differs; then go on as the other options say.

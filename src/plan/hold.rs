@@ -17,7 +17,7 @@ pub struct Hold {
     pub from: Option<u32>,
 }
 
-/// What happens with a request that is not recorded; the comments of its values are the help of `--on-new`.
+/// What happens with a request that is not recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum OnNew {
