@@ -21,10 +21,7 @@ async def main():
             mode = os.environ.get("MCP_VERSION", "auto")
             clients[name] = await stack.enter_async_context(Client(parameters(name, command), mode=mode))
             assert (await clients[name].list_tools()).tools, name
-        lines = asyncio.Queue()
-        loop = asyncio.get_running_loop()
-        loop.run_in_executor(None, lambda: [loop.call_soon_threadsafe(lines.put_nowait, line) for line in [*sys.stdin, ""]])
-        while line := await lines.get():
+        while line := await asyncio.to_thread(sys.stdin.readline):
             server, tool, arguments = json.loads(line)["message"].split(" ", 2)
             try:
                 result = await clients[server].call_tool(tool, json.loads(arguments))

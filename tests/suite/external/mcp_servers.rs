@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// A call: the server, the tool, its arguments (`FOLDER` for a folder with one file), and words of the answer.
-const CALLS: [(&str, &str, &str, &str); 8] = [
+const CALLS: [(&str, &str, &str, &str); 6] = [
     ("everything", "echo", r#"{"message": "hello"}"#, "Echo: hello"),
     ("everything", "get-sum", r#"{"a": 2, "b": 3}"#, "5"),
     ("files", "read_text_file", r#"{"path": "FOLDER/note.txt"}"#, "the canopy lasts"),
@@ -31,8 +31,6 @@ const CALLS: [(&str, &str, &str, &str); 8] = [
         r#"{"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "UTC"}"#,
         "time_difference",
     ),
-    ("sqlite", "write_query", r#"{"query": "create table orders (id integer)"}"#, ""),
-    ("sqlite", "list_tables", "{}", ""),
 ];
 
 /// The commands of the servers; those of `missing` do not exist.
@@ -53,7 +51,6 @@ fn servers(agent: &str, folder: &Path, files: &Path, missing: bool) -> Value {
         "memory": memory,
         "thinking": node("sequential-thinking", &[]),
         "time": [at("python/bin/python"), "-m", "mcp_server_time", "--local-timezone", "UTC"],
-        "sqlite": [at("python/bin/mcp-server-sqlite"), "--db-path", format!("{files}/{agent}.db")],
     })
 }
 
