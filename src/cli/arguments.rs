@@ -124,7 +124,7 @@ pub(super) struct Select {
     /// Scenario files or folders; by default the project's.
     pub paths: Vec<PathBuf>,
     /// Only cases or trials that match this glob: `refund-*`, `refunds/*`, `*/tool-rag.base.1`; may be repeated.
-    #[arg(long, value_name = "GLOB")]
+    #[arg(short = 'k', long, visible_alias = "filter", value_name = "GLOB")]
     pub only: Vec<String>,
     /// Not the cases or trials that match this glob; may be repeated.
     #[arg(long, value_name = "GLOB")]
@@ -166,7 +166,7 @@ pub(super) struct Bounds {
     pub env_file: Option<PathBuf>,
     /// Threads in replay (by default one a core; at least 4 trials of external agents), trials at the same time
     /// otherwise (by default 4).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Most requests that a live or recording run may send; trials that it does not reach end as stopped, and their
     /// recordings stay as they were.
@@ -240,8 +240,8 @@ pub(super) struct Run {
     #[arg(long, value_name = "COMMIT")]
     pub base_commit: Option<String>,
     /// Write the report to files besides: `junit=out.xml,markdown=summary.md`, by the formats of `ragcheck report`; may be
-    /// repeated. `csv` is the table of criteria.
-    #[arg(long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]
+    /// repeated. `csv` is the table of criteria. Without `FORMAT=`, the ending decides: .html, .xml (JUnit), .md, .csv, .json.
+    #[arg(short = 'o', long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]
     pub report: Vec<ReportFile>,
     /// Write the path of the run folder to a file, for scripts.
     #[arg(long, value_name = "FILE", require_equals = true)]
@@ -263,15 +263,24 @@ pub(super) struct ReportFile {
 /// Why a typed report cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReportFileError {
-    #[error("write FORMAT=FILE, `junit=out.xml`; formats are {}", crate::report::names().join(", "))]
+    #[error(
+        "write FORMAT=FILE, `junit=out.xml`, or a file that ends in .html, .xml, .md, .csv or .json; formats are {}",
+        crate::report::names().join(", ")
+    )]
     Shape,
     #[error("no report format is called `{0}`: there are {names}", names = crate::report::names().join(", "))]
     Format(String),
 }
 
-/// Reads `junit=out.xml`.
+/// Formats by the ending of a file.
+const ENDINGS: [(&str, &str); 5] =
+    [("html", "html"), ("xml", "junit"), ("md", "markdown"), ("csv", "csv"), ("json", "json")];
+
+/// Reads `junit=out.xml`, or `out.xml`, whose ending names the format.
 pub(super) fn report_file(text: &str) -> Result<ReportFile, ReportFileError> {
-    let (format, file) = text.split_once('=').ok_or(ReportFileError::Shape)?;
+    let ending = std::path::Path::new(text).extension().and_then(|ending| ending.to_str());
+    let of_ending = || ENDINGS.iter().find(|(known, _)| Some(*known) == ending).map(|(_, format)| (*format, text));
+    let (format, file) = text.split_once('=').or_else(of_ending).ok_or(ReportFileError::Shape)?;
     if file.is_empty() {
         return Err(ReportFileError::Shape);
     }

@@ -18,6 +18,7 @@ mod exec_arguments;
 mod exit;
 mod explain;
 mod first_contact;
+mod habits;
 mod history;
 mod import;
 mod index_arguments;
@@ -181,9 +182,16 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), output::Problem> {
 pub fn main() -> ExitCode {
     output::heed_colour();
     heed_environment();
-    let arguments = match Arguments::try_parse() {
+    let words = habits::read(std::env::args_os());
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(told) => return help(&told).into(),
+        Err(told) => {
+            let exit = help(&told);
+            if let Some(meant) = habits::meant(&words).filter(|_| told.use_stderr()) {
+                output::remark(&format!("meant: {meant}"));
+            }
+            return exit.into();
+        }
     };
     // First: files that declare secrets are read under the restriction too.
     let confined = confine(&arguments);

@@ -101,6 +101,11 @@ pub enum Edge {
 }
 
 impl Edge {
+    /// Order of lengths: an unanswered or unbounded time is longer than any other.
+    pub(crate) fn rank(self) -> u64 {
+        if let Self::Us(us) = self { us } else { u64::MAX }
+    }
+
     fn of(us: Option<u64>) -> Self {
         match us {
             None => Self::Unbounded,

@@ -52,7 +52,7 @@ mod tests;
 #[cfg(test)]
 mod undecided_tests;
 
-pub(crate) use cause::{Cause, reason};
+pub(crate) use cause::{Cause, expectation, reason};
 pub(crate) use counting::most_units;
 pub(crate) use counts::{
     CaseCounts, CurvePoint, Interval, KindCount, RequirementCoverage, RetryCounts, StageTime, TransitionCount,
@@ -178,7 +178,7 @@ pub struct CriterionResult {
     pub excluded: Vec<Excluded>,
     /// The figure including excluded cases: `41/44 = 93.2 %`; empty when none is excluded.
     pub with_excluded: String,
-    /// Units that fail it, without exclusions, at most 1,000.
+    /// Units that fail it, without exclusions, at most 50,000.
     pub violations: Vec<Violation>,
     /// Reasons for all failures, most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -78,6 +78,7 @@ mod shipped;
 mod simulator;
 mod starter;
 mod tables;
+mod to_do;
 mod tool_names;
 mod two_stage;
 mod until_decided;
