@@ -357,12 +357,15 @@ pub enum TrialErrorKind {
     UsageUnknown,
     /// No reply of an external agent could be read in the whole run.
     ReplyUnread,
+    /// An external agent did not start, or was not reached.
+    AgentUnreached,
 }
 
 impl TrialErrorKind {
     /// Whether the agent ran or its services were called: a re-run then replaces an ERROR.
     pub fn was_run(self) -> bool {
-        !matches!(self, Self::LaneMissing | Self::CassetteMiss | Self::CassetteBroken | Self::Stopped)
+        use TrialErrorKind::{AgentUnreached, CassetteBroken, CassetteMiss, LaneMissing, Stopped};
+        !matches!(self, LaneMissing | CassetteMiss | CassetteBroken | Stopped | AgentUnreached)
     }
 
     /// Name in messages and reports.
@@ -382,6 +385,7 @@ impl TrialErrorKind {
             Self::NotShown => "not measured",
             Self::UsageUnknown => "usage unknown",
             Self::ReplyUnread => "reply not read",
+            Self::AgentUnreached => "agent not reached",
         }
     }
 }

@@ -46,7 +46,8 @@ pub async fn record_with(trial: Trial<'_>, clock: Arc<dyn Clock>, transport: Arc
     let recorder = Recorder::begin(subject, transport, &clock, Arc::new(trial.opened.redactor()));
     let (trace, times, _) = run(trial, setup, clock, recorder.transport()).await;
     let redactor = recorder.redactor();
-    let draft = Draft { trace: redacted(trace, &redactor), times: &times, vars: BTreeMap::new(), redactor };
+    let draft =
+        Draft { trace: redacted(trace, &redactor), times: &times, vars: BTreeMap::new(), redactor, abandoned: None };
     let replay = |cassette| std::future::ready(Ok(replay::replay_from(trial, setup, cassette)));
     keep(trial, recorder, draft, replay).await
 }

@@ -19,7 +19,7 @@ mod telemetry;
 mod vars;
 
 pub(crate) use admission::Refused;
-pub(crate) use desk::{Asked, Propagation, Requests, Traced, base_path, traceparent};
+pub(crate) use desk::{Asked, Propagation, Requests, Traced, base_path};
 pub(crate) use route::{MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves};
 pub(crate) use server::PLACEHOLDER_KEY;
 pub use server::Proxy;
