@@ -2,7 +2,7 @@
 
 use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::external::{AgentTarget, DeclaredService, MintedValue, OPENAI_SHAPE, PORT, SHORT_FORMS};
+use super::external::{AgentTarget, DeclaredService, IN_PATH, MintedValue, OPENAI_SHAPE, PORT, SHORT_FORMS};
 use super::{Case, Expectation, SequenceStep};
 use crate::platform::placeholders::{Piece, either};
 use crate::settings::catalogue::DialectEntry;
@@ -382,7 +382,15 @@ impl Checker<'_> {
                 let mistake = Mistake::at(at, "bad-name", format!("`{name}` cannot be a name")).on_key();
                 self.say(mistake.label("use a to z, 0 to 9 and `-`"));
             }
-            self.pointer(&minted.at, at.key("at"));
+            if minted.at != IN_PATH {
+                self.pointer(&minted.at, at.key("at"));
+            } else if minted.expression.is_none() {
+                let mistake =
+                    Mistake::at(at, "missing-key", "`match` is missing: which part of the path is the value?");
+                self.say(
+                    mistake.help("a group of a regular expression names it: `{at: path, match: '/tickets/([^/?]+)'}`"),
+                );
+            }
             if let Some(Err(why)) = minted.expression.as_deref().map(expression) {
                 let words = why.to_string();
                 let last = words.lines().last().unwrap_or_default().trim();

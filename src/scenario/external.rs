@@ -149,6 +149,9 @@ pub struct DeclaredService {
     #[serde(default, deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "names_schema")]
     pub env: Vec<String>,
+    /// Whether the agent is judged when this service is down, as with `optional: [search]`: it is to manage without.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
 }
 
 impl DeclaredService {
@@ -292,11 +295,15 @@ fn names_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
 }
 
+/// Where the value is that a path holds.
+pub(crate) const IN_PATH: &str = "path";
+
 /// A value in requests that the agent generates in every run: a date, an id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MintedValue {
-    /// JSON pointer into the bodies of requests to the model and the search service; `*` matches any member or index.
+    /// JSON pointer into the bodies of requests; `*` matches any member or index. `path` is the path, with its query, of
+    /// requests to declared services.
     pub at: String,
     /// Regular expression: its first group, or the whole match, is the value. Default: the whole text.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]

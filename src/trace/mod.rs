@@ -391,13 +391,16 @@ words! {
         UsageUnknown = "usage unknown",
         /// No reply of an external agent could be read in the whole run.
         ReplyUnread = "reply not read",
+        /// An external agent did not start, or was not reached.
+        AgentUnreached = "agent not reached",
     }
 }
 
 impl TrialErrorKind {
     /// Whether the agent ran or its services were called: a re-run then replaces an ERROR.
     pub fn was_run(self) -> bool {
-        !matches!(self, Self::LaneMissing | Self::CassetteMiss | Self::CassetteBroken | Self::Stopped)
+        use TrialErrorKind::{AgentUnreached, CassetteBroken, CassetteMiss, LaneMissing, Stopped};
+        !matches!(self, LaneMissing | CassetteMiss | CassetteBroken | Stopped | AgentUnreached)
     }
 }
 

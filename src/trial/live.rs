@@ -59,7 +59,8 @@ pub async fn record_with(trial: Trial<'_>, clock: Arc<dyn Clock>, transport: Arc
     let (trace, times, _) = run(trial, setup, clock, recorder.transport(), held.as_ref()).await;
     let recorder = recorder.holding(held.as_ref().map(HeldLane::calls));
     let redactor = recorder.redactor();
-    let draft = Draft { trace: redacted(trace, &redactor), times: &times, vars: BTreeMap::new(), redactor };
+    let draft =
+        Draft { trace: redacted(trace, &redactor), times: &times, vars: BTreeMap::new(), redactor, abandoned: None };
     let replay = |cassette| std::future::ready(Ok(replay::replay_from(trial, setup, cassette)));
     keep(trial, recorder, draft, replay).await
 }

@@ -159,6 +159,8 @@ pub(super) fn items(text: &[u8]) -> Result<Vec<Value>, ImportError> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let values = match values(text) {
         Err(why) if why.to_string().contains("recursion limit exceeded") => values(&without_too_deep(text))?,
+        // Python writes numbers that JSON lacks.
+        Err(why) => values(&without_nan(text).ok_or(why)?)?,
         values => values?,
     };
     // A single list is the whole file; otherwise, each line is an item.
@@ -174,6 +176,24 @@ pub(super) fn items(text: &[u8]) -> Result<Vec<Value>, ImportError> {
 fn values(text: &[u8]) -> Result<Vec<Value>, serde_json::Error> {
     let values = serde_json::Deserializer::from_slice(text).into_iter();
     values.map(|value| value.map(|Distinct(value)| value)).collect()
+}
+
+/// The text with `null` for `NaN`, `Infinity` and `-Infinity` outside of strings; `None` if there are none.
+fn without_nan(text: &[u8]) -> Option<Vec<u8>> {
+    const NUMBERS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
+    let (mut out, mut rest, mut quoted) = (Vec::with_capacity(text.len()), text, false);
+    while let Some(first) = rest.first() {
+        let number = NUMBERS.iter().find(|number| !quoted && rest.starts_with(number));
+        let taken = match (number, first) {
+            (Some(number), _) => number.len(),
+            (None, b'\\') => rest.len().min(2),
+            (None, _) => 1,
+        };
+        quoted ^= *first == b'"';
+        out.extend_from_slice(if number.is_some() { b"null" } else { &rest[..taken] });
+        rest = &rest[taken..];
+    }
+    (out != text).then_some(out)
 }
 
 /// Greatest depth that is parsed.
@@ -457,6 +477,18 @@ mod tests {
         assert_eq!(ends("user", r#""response": null"#), Ok(1));
         assert_eq!(ends("user", r#""response": "So.", "reward": 1"#), Ok(1));
         assert_eq!(ends("bot", r#""mapping": {"roles": {"bot": "assistant"}}, "output": "So.""#), Ok(1));
+    }
+
+    #[test]
+    fn numbers_that_json_lacks_are_unknown_and_texts_with_their_names_stay() {
+        let log = br#"{"messages": [{"role": "user", "content": "NaN \" Infinity?"}, {"role": "assistant", "content": "x"}], "reward": NaN}
+            {"messages": [{"role": "user", "content": "b"}, {"role": "assistant", "content": "y"}], "score": -Infinity}"#;
+        let read = records(log).expect("a log");
+        assert_eq!(read.len(), 2);
+        assert_eq!(read[0].reward, None);
+        let messages = read[0].messages.as_ref().expect("messages");
+        assert_eq!(messages[0]["content"], "NaN \" Infinity?");
+        assert!(records(b"{\"messages\": Nan}").is_err());
     }
 
     #[test]

@@ -48,7 +48,7 @@ use crate::trial::{Doing, SetupError};
 use agents::{Process, Wanted};
 use heard::Heard;
 use mcp_sessions::McpSessions;
-use runner::{Beginnings, NEVER_ENDED};
+use runner::{Beginnings, ENDED_EARLY, NEVER_ENDED};
 use setup::{Measured, Recorded};
 use spans::Received;
 use std::collections::BTreeMap;
@@ -107,6 +107,8 @@ struct Ran {
     printed: Option<String>,
     /// What its spans told, a line each.
     spans: Vec<String>,
+    /// A request that the agent abandoned before it was answered.
+    abandoned: Option<String>,
 }
 
 /// The requests in a recording.
@@ -207,7 +209,8 @@ impl Work<'_> {
         let recorder = recorder.holding(held.as_ref().map(HeldLane::calls));
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
         let trace = redacted(ran.trace, &redactor);
-        let draft = Draft { trace, times: &times, vars: vars.values(), redactor };
+        let abandoned = ran.abandoned;
+        let draft = Draft { trace, times: &times, vars: vars.values(), redactor, abandoned };
         let lines = ran.spans.iter().map(|line| draft.redactor.redact(line).into_owned()).collect();
         Ok(keep(self.trial, recorder.telling(lines), draft, |cassette| self.replay_from(cassette, true)).await)
     }
@@ -410,6 +413,7 @@ impl Work<'_> {
             }
         };
         // What the agent still sends belongs to no trial.
+        let abandoned = tap.abandoned();
         tap.close();
         if process.is_none() && end != TrialEnd::Completed {
             session.abandoned().await;
@@ -457,7 +461,7 @@ impl Work<'_> {
         if let Some(begun) = begun {
             begun.end(&trace.end);
         }
-        Ok(Ran { trace, secrets: tap.secrets(), printed, spans: told.lines })
+        Ok(Ran { trace, secrets: tap.secrets(), printed, spans: told.lines, abandoned })
     }
 
     #[expect(
@@ -467,11 +471,17 @@ impl Work<'_> {
     fn error_of(&self, trouble: Trouble) -> Box<TrialError> {
         let proxy = self.outside.proxy;
         match trouble {
-            Trouble::Unreached(_) if self.beginnings.is_some() => {
-                let detail = "end it where the test ends, even when it fails: POST /cases/ID/end";
-                error(TrialErrorKind::Stopped, NEVER_ENDED, vec![detail.to_owned()])
+            Trouble::Unreached(why) if self.beginnings.is_some() => {
+                let (message, detail) = if why.contains(ENDED_EARLY) {
+                    (ENDED_EARLY, "hand in the answers of the turns before the last with POST /cases/ID/turn")
+                } else {
+                    (NEVER_ENDED, "end it where the test ends, even when it fails: POST /cases/ID/end")
+                };
+                error(TrialErrorKind::Stopped, message, vec![detail.to_owned()])
             }
-            Trouble::Unreached(why) if self.outside.is_started() => unusable(why),
+            Trouble::Unreached(why) if self.outside.is_started() => {
+                error(TrialErrorKind::AgentUnreached, &why, Vec::new())
+            }
             Trouble::Unreached(why) => {
                 let mut detail = vec![
                     "start the agent before the run, with these base URLs in its settings:".to_owned(),
@@ -481,7 +491,7 @@ impl Work<'_> {
                 let mounts = self.outside.services.mounts();
                 let names = mounts.iter().map(|mount| mount.service.as_str());
                 detail.extend(names.map(|name| format!("  {name}: http://{proxy}/{name}")));
-                error(TrialErrorKind::Provider, &why, detail)
+                error(TrialErrorKind::AgentUnreached, &why, detail)
             }
             Trouble::AfterReply(why) => {
                 let detail = "let the agent reply when it has asked all that it asks for: what comes later belongs to no \

@@ -64,6 +64,8 @@ struct AgentService {
     price_name: Option<String>,
     /// Variables that the scenario names for it.
     env: Vec<String>,
+    /// Whether the agent is judged when it is down.
+    optional: bool,
 }
 
 /// Who answers a service.
@@ -88,19 +90,21 @@ impl AgentServices {
             let written = agent.services.get(service.as_str());
             let env = written.map(|one| one.env.clone()).unwrap_or_default();
             let price_name = written.and_then(DeclaredService::price_name);
-            AgentService { service, origin: Origin::Provider { name: name.to_owned(), dialect }, price_name, env }
+            let (origin, optional) =
+                (Origin::Provider { name: name.to_owned(), dialect }, written.is_some_and(|one| one.optional));
+            AgentService { service, origin, price_name, env, optional }
         };
         let short = providers(declared).into_iter().map(|(service, name)| provider(service, name));
         let others = agent.services.iter().filter(|(name, _)| !SHORT_FORMS.contains(&name.as_str()));
         let others = others.filter_map(|(name, one)| match one {
             DeclaredService { provider: Some(named), .. } => Some(provider(Service::provider(name), named)),
-            DeclaredService { http: Some(url), env, .. } => {
+            DeclaredService { http: Some(url), env, optional, .. } => {
                 let (service, origin) = (Service::declared(name), Origin::Http(url.clone()));
-                Some(AgentService { service, origin, price_name: None, env: env.clone() })
+                Some(AgentService { service, origin, price_name: None, env: env.clone(), optional: *optional })
             }
-            DeclaredService { mcp: Some(url), env, .. } => {
+            DeclaredService { mcp: Some(url), env, optional, .. } => {
                 let (service, origin) = (Service::declared(name), Origin::Mcp(url.clone()));
-                Some(AgentService { service, origin, price_name: None, env: env.clone() })
+                Some(AgentService { service, origin, price_name: None, env: env.clone(), optional: *optional })
             }
             _ => None,
         });
@@ -119,6 +123,11 @@ impl AgentServices {
     /// The model of a service in the price list, as far as the scenario names it.
     pub(in crate::trial) fn price_name(&self, name: &str) -> Option<String> {
         self.0.iter().find(|one| one.service.as_str() == name)?.price_name.clone()
+    }
+
+    /// Whether the agent is judged when a service is down.
+    pub(in crate::trial) fn is_optional(&self, service: Service) -> bool {
+        self.0.iter().any(|one| one.service == service && one.optional)
     }
 
     /// Addresses of HTTP services and MCP servers.

@@ -124,7 +124,7 @@ impl Trial<'_> {
     }
 
     /// The recorded start; `None` if there is none.
-    fn recorded_start(self) -> Result<Option<Cassette>, Box<TrialError>> {
+    pub(crate) fn recorded_start(self) -> Result<Option<Cassette>, Box<TrialError>> {
         let (path, opened) = (self.start_file(), self.opened);
         let blobs = cassette::blobs_dir(&opened.cassettes, &self.names().0);
         match Cassette::load_as(&path, opened.shown(&path), &blobs) {

@@ -246,6 +246,15 @@ impl Desk {
         }
     }
 
+    /// Keeps a connection that carried no request.
+    pub(super) fn note_connection(&mut self, refused: Refused) {
+        match self.whose(&HeaderMap::new()) {
+            Whose::Stray => self.strays(&refused),
+            Whose::Nobody => self.note_of_nobody(refused),
+            whose @ Whose::Trial(_) => self.note(whose, refused),
+        }
+    }
+
     /// Keeps a stray request for all trials that it may belong to; trials then run one after another.
     pub(super) fn strays(&mut self, refused: &Refused) {
         for served in &mut self.served {
@@ -341,7 +350,7 @@ pub(super) fn take_base_path(head: &mut Parts) {
 }
 
 /// A `traceparent` of that trace, from that span.
-pub(crate) fn traceparent(trace: &str, span: u64) -> String {
+fn traceparent(trace: &str, span: u64) -> String {
     format!("00-{trace}-{span:016x}-01")
 }
 

@@ -7,6 +7,7 @@ use super::refusal::{failed, refusal};
 use super::route::{Api, Mount, Route, client_dialect};
 use super::telemetry;
 use crate::flow::external::TurnSpans;
+use crate::platform::clock::{Clock, RealClock};
 use crate::provider::{ended_by, observed};
 use crate::transport::{HttpRequest, HttpResponse, Service, Transport, sse};
 use axum::body::Body;
@@ -15,10 +16,14 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Request headers that go on to a live service: keys, what says whose they are, and which version of an API is meant.
 const PASSED_ON: [&str; 10] = [
@@ -50,6 +55,10 @@ const LEFT_OUT: [&str; 8] = [
 /// Request headers that are about the connection to this proxy, or written anew.
 const OF_THE_CONNECTION: [&str; 8] =
     ["host", "accept-encoding", "content-type", "te", "proxy-authorization", "proxy-connection", "expect", TRACEPARENT];
+/// Pause after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(200);
+/// First byte of a TLS connection.
+const TLS_HANDSHAKE: u8 = 0x16;
 /// Why a request without a trace id is refused while trials run side by side.
 pub(super) const UNTRACED: &str = "without the `traceparent` of a trial that is running, while trials ran side by side";
 
@@ -78,10 +87,7 @@ impl Proxy {
         let listener = tokio::net::TcpListener::bind(address).await?;
         let (address, slot) = (listener.local_addr()?, Slot::default());
         let routes = axum::Router::new().fallback(answer).with_state(Arc::clone(&slot));
-        let task = tokio::spawn(async move {
-            // It ends with the listener, which fails only when the process is out of sockets; requests then say so.
-            let _ = axum::serve(listener, routes).await;
-        });
+        let task = tokio::spawn(accept(listener, routes, Arc::clone(&slot)));
         Ok(Self { address, slot, task })
     }
 
@@ -154,6 +160,32 @@ impl Drop for Serving {
 
 pub(super) fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Serves connections, and notes those that carry no HTTP/1 request: their clients get no answer that an agent could
+/// tell from a failure of its provider.
+#[expect(clippy::disallowed_methods, reason = "a connection is a task of its own")]
+async fn accept(listener: tokio::net::TcpListener, routes: axum::Router, slot: Slot) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // The process is out of sockets; requests until it has one say so.
+            RealClock::start().sleep(PAUSE).await;
+            continue;
+        };
+        let (routes, slot) = (routes.clone(), Arc::clone(&slot));
+        tokio::spawn(async move {
+            let mut first = [0];
+            let peeked = stream.peek(&mut first).await;
+            if peeked.is_ok() && first == [TLS_HANDSHAKE] {
+                return lock(&slot).note_connection(Refused::connection(true));
+            }
+            let service = TowerToHyperService::new(routes);
+            let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            if served.is_err_and(|why| why.is_parse()) {
+                lock(&slot).note_connection(Refused::connection(false));
+            }
+        });
+    }
 }
 
 async fn answer(State(slot): State<Slot>, request: Request) -> Response {

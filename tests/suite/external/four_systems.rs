@@ -1,10 +1,10 @@
 //! `examples/four-systems`: a built-in flow and the same system outside, written with an official SDK, get the same verdict for
 //! every criterion whose evidence traffic or spans show. The tables of `docs/why/inside-and-outside.md` say which these are.
 //!
-//! The built-in half runs everywhere. The other needs `RAGCHECK_AGENTS_PYTHON`, an interpreter with the SDKs, and
-//! `RAGCHECK_NODE`, Node 22.18 or later, after `npm install` in the folder of the agents.
+//! The built-in half runs everywhere. The other needs the SDKs, and Node 22.18 or later.
 
 use super::super::project::{Outcome, copy};
+use super::{sdk_python, sdks};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,12 +53,14 @@ fn stated(system: &str, column: usize) -> Verdicts {
 fn run(system: &str, variant: &str, program: &str, env: &str) -> Verdicts {
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = format!("scenarios/{system}.yaml");
-    for part in ["scenarios", "knowledge", "cassettes"] {
+    for part in ["scenarios", "knowledge", "cassettes", "agents"] {
         copy(&example().join(part), &folder.path().join(part));
     }
     fs::copy(example().join("ragcheck.yaml"), folder.path().join("ragcheck.yaml")).expect("ragcheck.yaml");
-    // Their packages are beside the agents.
-    std::os::unix::fs::symlink(example().join("agents"), folder.path().join("agents")).expect("the agents");
+    let packages = folder.path().join("agents/node_modules");
+    if let Some(sdks) = std::env::var_os("RAGCHECK_SDKS").filter(|_| !packages.exists()) {
+        std::os::unix::fs::symlink(Path::new(&sdks).join("node_modules"), packages).expect("their packages");
+    }
     let text = fs::read_to_string(folder.path().join(&scenario)).expect(system);
     let (_, begins_with) = SYSTEMS.iter().find(|(name, _)| *name == system).expect(system);
     let (old, new) = (format!("  command: {begins_with} "), format!("  command: {program} "));
@@ -137,10 +139,9 @@ fn the_built_in_flows_get_the_verdicts_that_the_tables_state() {
 }
 
 #[test]
-#[ignore = "needs an interpreter with the SDKs and Node with theirs: RAGCHECK_AGENTS_PYTHON, RAGCHECK_NODE"]
+#[ignore = "needs the clients that `tests/sdks/install` installs: RAGCHECK_SDKS"]
 fn needs_sdks_the_systems_outside_get_the_verdicts_that_the_tables_state() {
-    let named = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} names a program"));
-    let (uvicorn, node) = (format!("{} -m uvicorn", named("RAGCHECK_AGENTS_PYTHON")), named("RAGCHECK_NODE"));
+    let (uvicorn, node) = (format!("{} -m uvicorn", sdk_python()), sdks().join("node").display().to_string());
     for (system, program) in SYSTEMS {
         let program = if program == NODE { &node } else { &uvicorn };
         assert_eq!(run(system, "outside", program, ""), stated(system, 2), "{system}");

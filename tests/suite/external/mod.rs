@@ -19,7 +19,6 @@ mod providers;
 mod python;
 mod runner;
 mod runner_examples;
-mod sdks;
 mod spans;
 mod start;
 mod started;
@@ -39,7 +38,7 @@ use std::cell::Cell;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const LANE: &str = "fixtures/cassettes/agent/warranty/external.base.1.yaml";
@@ -152,6 +151,16 @@ impl Stage {
         assert!(!replayed.stderr.contains("not asked for"), "{}", replayed.stderr);
         traces
     }
+}
+
+/// The folder that `tests/sdks/install FOLDER` has filled.
+fn sdks() -> PathBuf {
+    PathBuf::from(std::env::var_os("RAGCHECK_SDKS").expect("RAGCHECK_SDKS names the folder of `tests/sdks/install`"))
+}
+
+/// The interpreter in it.
+fn sdk_python() -> String {
+    sdks().join("python/bin/python").display().to_string()
 }
 
 /// Every event of that kind, with its content.
@@ -449,7 +458,7 @@ fn an_agent_that_is_down_is_an_error_with_its_address_and_the_base_urls_it_needs
     let outcome = stage.run(&[]);
     outcome.expect_code(3);
     let base = format!("http://{}/model/v1", stage.proxy);
-    for part in [address.as_str(), base.as_str(), "provider error"] {
+    for part in [address.as_str(), base.as_str(), "agent not reached"] {
         assert!(outcome.stdout.contains(part), "{part} is missing in\n{}", outcome.stdout);
     }
 }

@@ -1,7 +1,7 @@
 //! Agents that send spans while a trial runs: what traffic does not show is measured, recorded and replayed.
 
 use super::started::run;
-use super::{Stage, events};
+use super::{Stage, events, sdk_python};
 use serde_json::Value;
 use std::path::Path;
 
@@ -81,10 +81,9 @@ fn needs_a_bare_interpreter_without_spans_of_the_trial_calls_are_not_measured() 
 }
 
 #[test]
-#[ignore = "needs an interpreter with opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http: RAGCHECK_AGENTS_PYTHON"]
+#[ignore = "needs the clients that `tests/sdks/install` installs: RAGCHECK_SDKS"]
 fn needs_sdks_the_sdk_of_opentelemetry_exports_by_the_variables_that_are_set() {
-    let python = std::env::var("RAGCHECK_AGENTS_PYTHON").expect("RAGCHECK_AGENTS_PYTHON names an interpreter");
-    let stage = stage(&python, "sdks/otel_spans.py", "SPANS: 'on'", SPANS);
+    let stage = stage(&sdk_python(), "../../sdks/otel_spans.py", "SPANS: 'on'", SPANS);
     let outcome = run(&stage, &["--mode", "live"]);
     assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}{}", outcome.stdout, outcome.stderr);
     shows_all(&stage.project.traces());

@@ -41,6 +41,24 @@ fn other_values_in_the_same_places_are_the_same_request() {
 }
 
 #[test]
+fn a_value_in_the_path_of_a_declared_service_is_bound_with_those_of_bodies() {
+    let mut patterns = patterns();
+    let expression = Some(Regex::new("/carts/([^/?]+)").expect("a pattern"));
+    patterns.push(Pattern { name: "cart".to_owned(), at: IN_PATH.to_owned(), expression });
+    let recording = Vars::new(patterns.clone(), BTreeMap::new());
+    recording.bind(&conversation("2026-01-02", ["T-71", "T-72"]));
+    let bound = recording.bind_path("/carts/c-8123/items?ticket=T-72");
+    assert_eq!(bound, "/carts/{{cart#0}}/items?ticket={{ticket#1}}");
+    assert_eq!(recording.told(&bound), "/carts/c-8123/items?ticket=T-72");
+    let replaying = Vars::new(patterns, recording.values());
+    replaying.bind(&conversation("2027-12-31", ["T-9000", "T-9001"]));
+    assert_eq!(replaying.bind_path("/carts/c-9999/items?ticket=T-9001"), bound);
+    assert_eq!(replaying.told(&bound), "/carts/c-8123/items?ticket=T-72", "a trace has the recorded path");
+    let answer = replaying.put_back(&Bytes::from_static(b"cart c-8123"));
+    assert_eq!(answer, "cart c-9999");
+}
+
+#[test]
 fn a_recorded_value_that_could_not_be_exchanged_is_understood_when_it_comes_back() {
     let recorded = BTreeMap::from([("today".to_owned(), vec!["2026-01-02".to_owned()])]);
     let vars = Vars::new(patterns(), recorded);
