@@ -290,7 +290,7 @@ fn failing(plan: &Plan, trace: &Trace, case: ResolvedCase) -> Option<Vec<String>
     let plan = Arc::new(plan);
     let evaluator = RunEvaluator::begin(&plan).ok()?;
     let examiner: &Examiner<'_> = &evaluator.examiner();
-    let examined = examiner.examine(trace).ok()?;
+    let examined = examiner.examine(trace, &[]).ok()?;
     let failed = examined.result().checks.iter().filter(|check| !check.passed);
     Some(failed.map(|check| format!("{} ({})", check.what, check.seen)).collect())
 }

@@ -20,7 +20,7 @@ mod support;
 
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote};
-use crate::settings::catalogue::{MetricEntry, Units};
+use crate::settings::catalogue::Units;
 use crate::trace::{Answer, Hit, NamedPassage, SearchResult, ToolResult};
 use facts::{Fact, statements};
 use std::sync::Arc;
@@ -28,25 +28,16 @@ use support::{Source, Support};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
-    Registered {
-        entry: MetricEntry::rate(
-            "grounded",
-            "Of the answers with facts, those whose every fact stands in what was retrieved or asked: numbers with units, dates, codes, names, quoted words.",
-            &[],
+    Registered::rate("grounded", |_| Box::new(Grounding { facts: false }))
+        .about(
+            "Of the answers with facts, those whose every fact stands in what was retrieved or asked: numbers with units, \
+             dates, codes, names, quoted words.",
         )
         .counted(Units::OfTurns),
-        make: |_| Box::new(Grounding { facts: false }),
-    },
-    Registered {
-        entry: MetricEntry::rate(
-            "unsupported_facts",
-            "Of the facts in answers, those that stand in nothing that was retrieved or asked.",
-            &[],
-        )
+    Registered::rate("unsupported_facts", |_| Box::new(Grounding { facts: true }))
+        .about("Of the facts in answers, those that stand in nothing that was retrieved or asked.")
         .counted(Units::Unlimited)
         .lower_is_better(),
-        make: |_| Box::new(Grounding { facts: true }),
-    },
 ];
 
 /// Longest excerpt in a trace, in characters: [`Hit::excerpt`].

@@ -20,7 +20,7 @@ mod telemetry;
 mod vars;
 
 pub(crate) use admission::Refused;
-pub(crate) use desk::{Asked, Propagation, Requests, Traced, base_path, traceparent};
+pub(crate) use desk::{Asked, Propagation, Requests, Traced, base_path};
 pub(crate) use mcp::ERROR as MCP_ERROR;
 pub(crate) use route::{MCP_MOUNT, MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves, is_server_name};
 pub(crate) use server::PLACEHOLDER_KEY;

@@ -113,7 +113,8 @@ impl Vars {
 
     /// Text of the agent's, or a bound path, with the values of the recording.
     pub(crate) fn told(&self, text: &str) -> String {
-        let pairs = self.pairs(&self.recorded).into_iter().map(|(old, new)| (new, old)).chain(self.recorded_slots()).collect();
+        let pairs =
+            self.pairs(&self.recorded).into_iter().map(|(old, new)| (new, old)).chain(self.recorded_slots()).collect();
         replaced(text, &longest_first(pairs)).into_owned()
     }
 
