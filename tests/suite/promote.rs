@@ -42,7 +42,7 @@ fn a_promoted_case_passes_check_and_runs_and_holds_no_secret() {
     assert!(!scenario.contains("Zq8vN2mK4xT7"), "{scenario}");
     let at = |words: &str| outcome.stdout.find(words).unwrap_or_else(|| panic!("{words}: {}", outcome.stdout));
     assert!(at("in_order") < at("knowledge_base_search") && at("knowledge_base_search") < at("generate_response"));
-    assert!(at("# Promoted from trace.json") < at("- case: from-production") && at("80") > 0);
+    assert!(at("# Promoted from trace.json") < at("- case: \"from-production\"") && at("80") > 0);
     assert!(scenario.contains("  # found hire#1: The deposit is 80 euros."), "{scenario}");
     assert!(outcome.stderr.contains("no lane: a trace holds no exchanges"), "{}", outcome.stderr);
     project.run(&["check"]).expect_code(0);

@@ -45,7 +45,7 @@ pub(super) fn run(given: &Promote) -> Result<Exit, Problem> {
         return Err(Problem::Words(format!("{} has a case `{named}` already: name another", path.display())));
     }
     let known = roles(&scenario, &crate::catalogues());
-    let mut proposed = Proposal::of(&imported, place, &given.case, &known).map_err(Problem::Words)?;
+    let mut proposed = Proposal::of(&imported, place, &given.case, &known).map_err(|why| why.to_string())?;
     let mut text = text::of_case(&proposed);
     match write(&path, &text, &here) {
         // The scenario's documents may have other names than the agent's.
@@ -139,7 +139,8 @@ fn roles(scenario: &Scenario, catalogues: &Catalogues) -> (Roles, bool) {
 /// Writes the case into the scenario; a scenario with mistakes is left as it was.
 fn write(path: &Path, case: &str, here: &Path) -> Result<(), Problem> {
     let before = files::read_to_string(path).map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
-    let by_hand = |why: &str| Problem::Words(format!("{}: {why}; add the case by hand:\n{case}", path.display()));
+    let by_hand =
+        |why: text::NoPlace| Problem::Words(format!("{}: {why}; add the case by hand:\n{case}", path.display()));
     let after = text::with_case(&before, case).map_err(by_hand)?;
     let put = |text: &str| files::replace(path, text).map_err(|why| Problem::unwritten(path, &why));
     put(&after)?;

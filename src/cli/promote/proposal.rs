@@ -20,6 +20,40 @@ const PASSAGES: usize = 5;
 /// An answer with any text.
 const ANY_TEXT: &str = r"\S";
 
+/// Why a trace makes no case.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unpromotable {
+    /// It cannot be read.
+    #[error("{0}")]
+    Broken(String),
+    /// It has no contents.
+    #[error(
+        "the trace has no contents, so it makes no case. Missing are what the user asked (turns[].message) and how turns \
+         ended: {0}. Let the instrumentation capture contents, and promote a later trace"
+    )]
+    NoContents(String),
+    /// Its conversations share an index.
+    #[error("the trace has {0} with one index: write them as a `sequence` by hand")]
+    Several(String),
+    /// It has no question.
+    #[error("the trace does not say what the user asked (turns[].message)")]
+    NoQuestion,
+    /// Its case cannot be serialised.
+    #[error("the case cannot be written: {0}")]
+    Unwritten(#[from] serde_json::Error),
+}
+
+/// Why a call has no counterpart in the scenario.
+#[derive(Debug, thiserror::Error)]
+enum Unmapped {
+    /// No tool does the same.
+    #[error("the scenario's agent has no such tool, and none with its role")]
+    NoTool,
+    /// Several tools have the role.
+    #[error("{0} of the scenario's agent have its role")]
+    Several(String),
+}
+
 /// A case and what is said about it.
 pub(super) struct Proposal {
     pub case: Case,
@@ -40,13 +74,13 @@ impl Proposal {
         place: usize,
         name: &str,
         (known, open): &(Roles, bool),
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Unpromotable> {
         let trace = &imported.traces[place];
         let own = &imported.plan.scenarios[0].cases;
         let own = own.iter().find(|case| case.case.case == trace.case).map(|case| &case.case);
         let written = own.filter(|case| case.turns().next().is_some());
         let mut turns = match (&trace.end, written) {
-            (TrialEnd::Error(error), None) => return Err(error.message.clone()),
+            (TrialEnd::Error(error), None) => return Err(Unpromotable::Broken(error.message.clone())),
             (_, Some(case)) => case.turns().map(|turn| Asked::of(turn.ask.clone())).collect(),
             (TrialEnd::Completed, None) => asked(trace)?,
         };
@@ -84,8 +118,7 @@ impl Proposal {
             Ok([only]) => (case.ask, case.expect) = (Some(only.ask), only.expect),
             Err(all) => case.turns = all,
         }
-        let case = serde_json::to_value(&case).map(secrets::clean_value).and_then(serde_json::from_value);
-        let case = case.map_err(|why| format!("the case cannot be written: {why}"))?;
+        let case = serde_json::to_value(&case).map(secrets::clean_value).and_then(serde_json::from_value)?;
         Ok(Self { case, about: about(trace, imported.file()), notes })
     }
 }
@@ -146,7 +179,7 @@ impl Asked {
 }
 
 /// The tool of the scenario's agent that does what a tool of the trace did.
-fn mapped(tool: &str, role: Role, known: &Roles, open: bool) -> Result<String, String> {
+fn mapped(tool: &str, role: Role, known: &Roles, open: bool) -> Result<String, Unmapped> {
     if known.contains_key(tool) {
         return Ok(tool.to_owned());
     }
@@ -155,18 +188,15 @@ fn mapped(tool: &str, role: Role, known: &Roles, open: bool) -> Result<String, S
     match same.as_slice() {
         [one] => Ok((*one).clone()),
         [] if open => Ok(tool.to_owned()),
-        [] => Err("the scenario's agent has no such tool, and none with its role".to_owned()),
-        several => Err(format!("{} of the scenario's agent have its role", plural(several.len(), "tool"))),
+        [] => Err(Unmapped::NoTool),
+        several => Err(Unmapped::Several(plural(several.len(), "tool"))),
     }
 }
 
 /// The turns of a trace.
-fn asked(trace: &Trace) -> Result<Vec<Asked>, String> {
+fn asked(trace: &Trace) -> Result<Vec<Asked>, Unpromotable> {
     if let Some(why) = trace.not_shown(&[Member::Answers]) {
-        return Err(format!(
-            "the trace has no contents, so it makes no case. Missing are what the user asked (turns[].message) and how turns \
-             ended: {why}. Let the instrumentation capture contents, and promote a later trace"
-        ));
+        return Err(Unpromotable::NoContents(why));
     }
     let (mut turns, mut conversations): (Vec<Asked>, BTreeSet<u32>) = (Vec::new(), BTreeSet::new());
     for event in &trace.events {
@@ -184,11 +214,10 @@ fn asked(trace: &Trace) -> Result<Vec<Asked>, String> {
         }
     }
     if conversations.len() > 1 {
-        let number = plural(conversations.len(), "conversation");
-        return Err(format!("the trace has {number} with one index: write them as a `sequence` by hand"));
+        return Err(Unpromotable::Several(plural(conversations.len(), "conversation")));
     }
     if turns.iter().all(|turn| turn.ask.trim().is_empty()) {
-        return Err("the trace does not say what the user asked (turns[].message)".to_owned());
+        return Err(Unpromotable::NoQuestion);
     }
     Ok(turns)
 }

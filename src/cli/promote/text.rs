@@ -4,6 +4,17 @@ use super::proposal::Proposal;
 use crate::platform::yaml;
 use serde_json::{Value, json};
 
+/// Why no case can be added to a text.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoPlace {
+    /// It is not YAML.
+    #[error("it is not YAML")]
+    NotYaml,
+    /// Its cases are written in another way.
+    #[error("its `cases` are no list of blocks (`- case: …`, a line each)")]
+    NoList,
+}
+
 /// A case as an item of a list in YAML, below comments on where it comes from; its lines begin at the margin.
 pub(super) fn of_case(proposal: &Proposal) -> String {
     let mut text: String = proposal.about.iter().map(|line| format!("# {line}\n")).collect();
@@ -20,13 +31,12 @@ pub(super) fn of_case(proposal: &Proposal) -> String {
 ///
 /// # Errors
 /// Why no case can be added to this text.
-pub(super) fn with_case(text: &str, case: &str) -> Result<String, &'static str> {
-    const NO_LIST: &str = "its `cases` are no list of blocks (`- case: …`, a line each)";
-    let root = yaml::parse_only(text).map_err(|_| "it is not YAML")?;
-    let cases = root.get("cases").and_then(yaml::Node::items).and_then(<[_]>::first).ok_or(NO_LIST)?;
+pub(super) fn with_case(text: &str, case: &str) -> Result<String, NoPlace> {
+    let root = yaml::parse_only(text).map_err(|_| NoPlace::NotYaml)?;
+    let cases = root.get("cases").and_then(yaml::Node::items).and_then(<[_]>::first).ok_or(NoPlace::NoList)?;
     let lines: Vec<&str> = text.lines().collect();
-    let first = lines.get(cases.place.line.saturating_sub(1) as usize).ok_or(NO_LIST)?;
-    let indent = first.find('-').filter(|dash| first[..*dash].trim().is_empty()).ok_or(NO_LIST)?;
+    let first = lines.get(cases.place.line.saturating_sub(1) as usize).ok_or(NoPlace::NoList)?;
+    let indent = first.find('-').filter(|dash| first[..*dash].trim().is_empty()).ok_or(NoPlace::NoList)?;
     let after = root.entries().into_iter().map(|(key, _)| key.place.line).filter(|line| *line > cases.place.line).min();
     // Comments before the next key belong to it.
     let mut end = after.map_or(lines.len(), |line| line as usize - 1);

@@ -23,6 +23,49 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{\{\s*([^
 /// The text that the model answered.
 const OUTPUT: &str = "sample.output_text";
 
+/// Why a row is no conversation.
+#[derive(Debug, thiserror::Error)]
+enum RowError {
+    /// It is of another kind.
+    #[error("it is neither a row (`item`) nor a configuration (`testing_criteria`, `data_source`)")]
+    Neither,
+    /// Its question is unknown.
+    #[error(
+        "nothing says what was asked: the sample has no `input`, and no configuration before the row has `input_messages`"
+    )]
+    NotAsked,
+    /// Its messages hold no question.
+    #[error("no text of a user in its input messages")]
+    NoUser,
+    /// It lacks a member that a template names.
+    #[error("its row has no `{0}`")]
+    NoMember(String),
+    /// It lacks the messages that the configuration names.
+    #[error("its row has no list of messages at `{0}`")]
+    NoMessages(String),
+    /// The configuration's messages are of no known shape.
+    #[error("`input_messages` has no `template` and no `item_reference`")]
+    NoTemplate,
+    /// A message of the configuration is of no known shape.
+    #[error("`input_messages` holds a message without a role and a text")]
+    Message,
+    /// It was not answered.
+    #[error("it has no `sample`, so nothing was answered: `ragcheck promote` makes a case of it")]
+    NoSample,
+    /// The service reported an error in place of an answer.
+    #[error("its sample is an error: {0}")]
+    Failed(String),
+    /// Its sample holds no answer.
+    #[error("its sample has none of `output`, `choices`, `output_text` and `output_tools`")]
+    NoOutput,
+}
+
+impl From<RowError> for ConversationError {
+    fn from(why: RowError) -> Self {
+        Self::Source(why.to_string())
+    }
+}
+
 /// Whether a value is a row or a configuration, or a list of rows as the service exports it.
 pub(super) fn is_one(value: &Value) -> bool {
     let listed = value.get("data").and_then(|rows| rows.get(0)).is_some_and(is_row);
@@ -79,11 +122,10 @@ impl Setup {
     fn take(&mut self, item: Value, records: &mut Vec<Record>) {
         if is_row(&item) {
             let record = self.row(&item);
-            return records.push(record.unwrap_or_else(|why| Record::of(Err(ConversationError::Source(why)))));
+            return records.push(record.unwrap_or_else(|why| Record::of(Err(why.into()))));
         }
         if !is_one(&item) {
-            let why = "it is neither a row (`item`) nor a configuration (`testing_criteria`, `data_source`)";
-            return records.push(Record::of(Err(ConversationError::Source(why.to_owned()))));
+            return records.push(Record::of(Err(RowError::Neither.into())));
         }
         if let Some(Value::Array(criteria)) = item.get("testing_criteria") {
             self.criteria.clone_from(criteria);
@@ -99,12 +141,12 @@ impl Setup {
         let rows = source.pointer("/source/content").or_else(|| item.get("data"));
         for row in rows.and_then(Value::as_array).into_iter().flatten().filter(|row| is_row(row)) {
             let record = self.row(row);
-            records.push(record.unwrap_or_else(|why| Record::of(Err(ConversationError::Source(why)))));
+            records.push(record.unwrap_or_else(|why| Record::of(Err(why.into()))));
         }
     }
 
     /// The conversation of a row, with what its case asks and expects.
-    fn row(&mut self, row: &Value) -> Result<Record, String> {
+    fn row(&mut self, row: &Value) -> Result<Record, RowError> {
         let nothing = Value::Null;
         let item = ["item", "datasource_item"].iter().find_map(|name| row.get(*name)).unwrap_or(&nothing);
         let sample = row.get("sample").filter(|sample| !sample.is_null());
@@ -112,17 +154,13 @@ impl Setup {
         let mut messages = match (sent, &self.messages) {
             (Some(sent), _) => sent.clone(),
             (None, Some(template)) => rendered_messages(template, item)?,
-            (None, None) => {
-                return Err("nothing says what was asked: the sample has no `input`, and no configuration \
-                                       before the row has `input_messages`"
-                    .to_owned());
-            }
+            (None, None) => return Err(RowError::NotAsked),
         };
         let is_user = |message: &&Value| message.get("role").and_then(Value::as_str) == Some("user");
         let asked =
             messages.iter().filter(is_user).map(|message| text_of(message.get("content"))).collect::<Option<Vec<_>>>();
         let asked = asked.filter(|asked| !asked.is_empty());
-        let asked = asked.ok_or_else(|| "no text of a user in its input messages".to_owned())?;
+        let asked = asked.ok_or(RowError::NoUser)?;
         let expect = self.expected(item)?;
         let mut record = Record::of(Ok(Vec::new()));
         let turn = |ask: String| Turn { ask, expect: None };
@@ -141,26 +179,21 @@ impl Setup {
                 messages.extend(answer);
                 Ok(messages)
             }
-            Some(Err(why)) => Err(ConversationError::Source(why)),
-            None => Err(ConversationError::Source(
-                "it has no `sample`, so nothing was answered: `ragcheck promote` makes a case of it".to_owned(),
-            )),
+            Some(Err(why)) => Err(why.into()),
+            None => Err(RowError::NoSample.into()),
         };
         Ok(record)
     }
 
     /// What the testing criteria expect of a row's answer.
-    fn expected(&mut self, item: &Value) -> Result<Option<Expectation>, String> {
+    fn expected(&mut self, item: &Value) -> Result<Option<Expectation>, RowError> {
         let mut answer = AnswerExpectation::default();
         for criterion in &self.criteria {
             let word = |name: &str| criterion.get(name).and_then(Value::as_str).unwrap_or_default();
-            match translated(criterion, item, &mut answer)? {
-                Ok(()) => {}
-                Err(why) => {
-                    let name = if word("name").is_empty() { "without a name" } else { word("name") };
-                    let what = format!("not translated: `{}` ({}): {why}", quote(name, 60), quote(word("type"), 40));
-                    *self.left_out.entry(what).or_default() += 1;
-                }
+            if let Some(why) = translated(criterion, item, &mut answer)? {
+                let name = if word("name").is_empty() { "without a name" } else { word("name") };
+                let what = format!("not translated: `{}` ({}): {why}", quote(name, 60), quote(word("type"), 40));
+                *self.left_out.entry(what).or_default() += 1;
             }
         }
         let expect = Expectation { answer: Some(answer), ..Expectation::default() };
@@ -168,13 +201,13 @@ impl Setup {
     }
 }
 
-/// Adds to `answer` what a testing criterion expects, or says why no expectation says the same.
+/// Adds to `answer` what a testing criterion expects, or returns why no expectation says the same.
 ///
 /// # Errors
 /// If the row lacks a member that the criterion names.
-fn translated(criterion: &Value, item: &Value, answer: &mut AnswerExpectation) -> Result<Result<(), String>, String> {
+fn translated(criterion: &Value, item: &Value, answer: &mut AnswerExpectation) -> Result<Option<String>, RowError> {
     let word = |name: &str| criterion.get(name).and_then(Value::as_str).unwrap_or_default();
-    Ok(Err(match word("type") {
+    Ok(Some(match word("type") {
         "string_check" => {
             let names_output = |side: &str| names(word(side)).iter().any(|name| name.starts_with("sample."));
             let is_output = |side: &str| only(word(side)) == Some(OUTPUT);
@@ -183,23 +216,23 @@ fn translated(criterion: &Value, item: &Value, answer: &mut AnswerExpectation) -
                 (false, true) if matches!(word("operation"), "eq" | "ne") && !names_output("input") => {
                     rendered(word("input"), item)?
                 }
-                _ => return Ok(Err(format!("only checks of `{{{{{OUTPUT}}}}}` against the row are expectations"))),
+                _ => return Ok(Some(format!("only checks of `{{{{{OUTPUT}}}}}` against the row are expectations"))),
             };
             let pattern = regex::escape(&reference);
             match word("operation") {
                 "eq" => answer.matches.push(format!(r"\A{pattern}\z")),
                 "like" | "ilike" if reference.is_empty() => {
-                    return Ok(Err("its reference is empty, so any answer passes".to_owned()));
+                    return Ok(Some("its reference is empty, so any answer passes".to_owned()));
                 }
                 "like" => {
                     answer.exact = true;
                     answer.contains.push(reference);
                 }
                 "ilike" => answer.matches.push(format!("(?i){pattern}")),
-                "ne" => return Ok(Err("no expectation says that an answer differs from a text".to_owned())),
-                other => return Ok(Err(format!("its operation `{}` is not known", quote(other, 40)))),
+                "ne" => return Ok(Some("no expectation says that an answer differs from a text".to_owned())),
+                other => return Ok(Some(format!("its operation `{}` is not known", quote(other, 40)))),
             }
-            return Ok(Ok(()));
+            return Ok(None);
         }
         "text_similarity" => format!("no expectation measures similarity (`{}`)", quote(word("evaluation_metric"), 40)),
         "label_model" | "score_model" => {
@@ -226,12 +259,12 @@ fn only(template: &str) -> Option<&str> {
 ///
 /// # Errors
 /// If the row lacks one.
-fn rendered(template: &str, item: &Value) -> Result<String, String> {
+fn rendered(template: &str, item: &Value) -> Result<String, RowError> {
     let Some(named) = NAMED.as_ref() else { return Ok(template.to_owned()) };
     let (mut text, mut end) = (String::new(), 0);
     for found in named.captures_iter(template) {
         let (whole, name) = (found.get(0).map_or(0..0, |whole| whole.range()), &found[1]);
-        let value = member(item, name).ok_or_else(|| format!("its row has no `{}`", quote(name, 80)))?;
+        let value = member(item, name).ok_or_else(|| RowError::NoMember(quote(name, 80)))?;
         text.push_str(&template[end..whole.start]);
         text.push_str(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         end = whole.end;
@@ -250,17 +283,16 @@ fn member<'i>(item: &'i Value, name: &str) -> Option<&'i Value> {
 }
 
 /// The messages that a run sends for a row.
-fn rendered_messages(template: &Value, item: &Value) -> Result<Vec<Value>, String> {
+fn rendered_messages(template: &Value, item: &Value) -> Result<Vec<Value>, RowError> {
     if let Some(reference) = template.get("item_reference").and_then(Value::as_str) {
         let found = member(item, reference).and_then(Value::as_array).cloned();
-        return found.ok_or_else(|| format!("its row has no list of messages at `{}`", quote(reference, 80)));
+        return found.ok_or_else(|| RowError::NoMessages(quote(reference, 80)));
     }
     let listed = template.get("template").unwrap_or(template).as_array();
-    let listed = listed.ok_or_else(|| "`input_messages` has no `template` and no `item_reference`".to_owned())?;
+    let listed = listed.ok_or(RowError::NoTemplate)?;
     let message = |message: &Value| {
-        let unknown = || "`input_messages` holds a message without a role and a text".to_owned();
-        let role = message.get("role").and_then(Value::as_str).ok_or_else(unknown)?;
-        let text = text_of(message.get("content")).ok_or_else(unknown)?;
+        let role = message.get("role").and_then(Value::as_str).ok_or(RowError::Message)?;
+        let text = text_of(message.get("content")).ok_or(RowError::Message)?;
         Ok(json!({"role": role, "content": rendered(&text, item)?}))
     };
     listed.iter().map(message).collect()
@@ -278,10 +310,10 @@ fn text_of(content: Option<&Value>) -> Option<String> {
 }
 
 /// The messages that a sample answered with.
-fn answered(sample: &Value) -> Result<Vec<Value>, String> {
+fn answered(sample: &Value) -> Result<Vec<Value>, RowError> {
     if let Some(error) = sample.get("error").filter(|error| !error.is_null()) {
         let words = error.get("message").and_then(Value::as_str).map_or_else(|| error.to_string(), str::to_owned);
-        return Err(format!("its sample is an error: {}", quote(&words, 160)));
+        return Err(RowError::Failed(quote(&words, 160)));
     }
     if let Some(output) = sample.get("output").and_then(Value::as_array).filter(|output| !output.is_empty()) {
         return Ok(output.clone());
@@ -292,7 +324,7 @@ fn answered(sample: &Value) -> Result<Vec<Value>, String> {
     let text = sample.get("output_text").and_then(Value::as_str);
     let calls = sample.get("output_tools").and_then(Value::as_array).filter(|calls| !calls.is_empty());
     if text.is_none() && calls.is_none() {
-        return Err("its sample has none of `output`, `choices`, `output_text` and `output_tools`".to_owned());
+        return Err(RowError::NoOutput);
     }
     let mut message = Map::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), json!(text))]);
     message.extend(calls.map(|calls| ("tool_calls".to_owned(), calls.clone().into())));
