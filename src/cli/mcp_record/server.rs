@@ -148,8 +148,9 @@ impl Server {
     /// The input of the server, which is started if it does not run.
     async fn input(&self, first: &Value) -> Result<UnboundedSender<Value>, ServerError> {
         let mut running = self.running.lock().await;
-        if let Some(ended) = &lock(&self.traffic).ended {
-            return Err(ended.clone());
+        // A server that ended in an earlier trial is started again: trials share nothing.
+        if lock(&self.traffic).ended.take().is_some() {
+            *running = None;
         }
         if let Some(running) = &*running {
             return Ok(running.input.clone());
