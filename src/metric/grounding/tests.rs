@@ -53,7 +53,7 @@ fn code_addresses_citations_and_nouns_of_german_are_no_facts() {
         "See https://shop.example/p/123456 for it.",
         "Die Heizung ist nicht für das Bad, und der Stecker ist von der Wand entfernt.",
     ] {
-        assert_eq!(places(answer), [], "{answer}");
+        assert!(places(answer).is_empty(), "{answer}");
     }
 }
 
