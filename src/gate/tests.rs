@@ -417,6 +417,6 @@ fn a_recording_that_came_to_another_verdict_when_it_was_made_is_named() {
     let missed = evaluate(&plan, missed.into_iter().map(Ok)).expect("judged");
     assert_eq!(missed.notes, Vec::<String>::new(), "a trial in ERROR came to no verdict");
     let all = traces(|_| Some("ERROR"));
-    assert!(all.notes[0].starts_with("8 recordings came to another verdict"), "{:?}", all.notes);
+    assert!(all.notes[0].starts_with("8 recordings had another verdict"), "{:?}", all.notes);
     assert!(all.notes[0].ends_with("tool-rag.base.5 (ERROR, now PASS) and 3 more"), "{:?}", all.notes);
 }

@@ -270,6 +270,6 @@ mod tests {
         assert_eq!(corpus.documents.iter().map(|document| document.passages).sum::<usize>(), 6);
         write("care.jsonl", "{\"id\": \"x\", \"text\": \"Six.\"}\n{\"id\": \"x\", \"text\": \"Six.\"}\n");
         let refused = Corpus::load(folder.path()).expect_err("is refused").to_string();
-        assert!(refused.contains("care.jsonl:2") && refused.contains("`care.jsonl#x` stands twice"), "{refused}");
+        assert!(refused.contains("care.jsonl:2") && refused.contains("`care.jsonl#x` appears twice"), "{refused}");
     }
 }

@@ -251,7 +251,7 @@ fn a_text_that_is_too_long_is_not_taken_and_a_file_that_holds_one_is_refused() {
     for index in [KeywordIndex::in_file(&file), KeywordIndex::to_read(&file)] {
         let why = index.list().expect_err("is refused").to_string();
         assert!(
-            why.contains("kept.sqlite is no keyword index") && why.contains("longer than what is indexed"),
+            why.contains("kept.sqlite is not a keyword index") && why.contains("longer than what is indexed"),
             "{why}"
         );
     }

@@ -77,7 +77,8 @@ pub(super) fn dates(text: &str) -> Vec<Date> {
             (1..=12).contains(month) && day.is_none_or(|day| (1..=31).contains(&day))
         };
         let month_day: Vec<_> = month_day.into_iter().filter(valid).collect();
-        (!month_day.is_empty()).then(|| Date { start: whole.start(), end: whole.end(), year, month_day })
+        let valid_year = year.is_none_or(|year| (1000..2200).contains(&year));
+        (valid_year && !month_day.is_empty()).then(|| Date { start: whole.start(), end: whole.end(), year, month_day })
     };
     DATE.captures_iter(text).filter_map(read).collect()
 }

@@ -136,7 +136,7 @@ fn place_of(number: usize, answer: &Answer, evidence: &[Evidence<'_>], numbered:
 
 /// What is missing, where it was looked for, and where it stands instead, or the passage nearest to the statement.
 fn note(fact: &Fact, statement: &str, evidence: &[Evidence<'_>], cited: &[usize]) -> String {
-    let words = quote(&fact.words, 60);
+    let words = format!("“{}”", quote(&fact.words, 60));
     if evidence.is_empty() {
         return format!("{words} was not asked, and nothing was retrieved");
     }

@@ -76,6 +76,9 @@ const SCALES: &[(&[&str], f64)] = &[
     (&["trillion"], 1e12),
 ];
 
+/// Words and marks between the ends of a range.
+const RANGE: [&str; 7] = ["to", "-", "–", "and", "or", "bis", "und"];
+
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     let number = r"(?P<before>[$€£]\s?)?(?P<number>\d{1,3}(?:[\u{a0}\u{202f}'’,. ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)";
     let after = r"(?:[\s\u{a0}\u{202f}-]?(?P<word>per cent|%|°[CFcf]|Ω|€|\$|£|\p{L}+))?";
@@ -84,7 +87,7 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The numbers of a text, in order. A number within a word (`AB-12`, `3rd`) is none.
 pub(super) fn quantities(text: &str) -> Vec<Quantity> {
-    let mut found = Vec::new();
+    let mut found: Vec<Quantity> = Vec::new();
     let mut from = 0;
     while let Some(parts) = NUMBER.captures_at(text, from) {
         let number = parts.name("number").expect("a part of the expression");
@@ -127,6 +130,16 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
             scale: factor,
         });
         from = from.max(end);
+    }
+    // `48 to 56 ohms`: the unit of the second is that of the first too.
+    for at in (1..found.len()).rev() {
+        let between = text[found[at - 1].end..found[at].start].trim();
+        let (unit, scale) = (found[at].unit, found[at].scale);
+        let first = &mut found[at - 1];
+        if first.unit.is_none() && first.scale == 1.0 && unit.is_some() && RANGE.contains(&between) {
+            first.values.iter_mut().for_each(|value| *value *= scale);
+            (first.unit, first.scale, first.bare) = (unit, scale, false);
+        }
     }
     found
 }
@@ -197,13 +210,15 @@ impl Quantity {
 
     /// Whether `exact`, rounded to the digits of this number, is `value`; only for numbers of two digits or more.
     fn rounds(&self, value: f64, exact: f64) -> bool {
-        let step = if self.decimals > 0 {
-            10_f64.powi(-(self.decimals as i32)) * self.scale
+        // `180,000` has three decimals only where it is 180.
+        let decimals = if (value / self.scale).fract() == 0.0 { 0 } else { self.decimals };
+        let step = if decimals > 0 {
+            10_f64.powi(-(decimals as i32)) * self.scale
         } else {
             let digits = (value / self.scale).abs().max(1.0).log10().floor() as i32 + 1;
             10_f64.powi((digits - self.significant as i32).max(0)) * self.scale
         };
-        let rounded = self.scale > 1.0 || self.decimals > 0 || self.significant >= 2;
+        let rounded = self.scale > 1.0 || decimals > 0 || self.significant >= 2;
         rounded
             && value != 0.0
             && exact.abs() >= value.abs() * 0.5

@@ -252,10 +252,13 @@ fn broken_structures_beside_traffic_neither_panic_nor_get_lost() {
         }
         let (events, notes) = told_with_spans(searched("a#1"), spans.clone());
         let tools: Vec<String> = calls(&events).iter().map(|call| call.tool.clone()).collect();
-        for n in 0..6 {
-            let tool = format!("tool-{n}");
-            assert_eq!(tools.iter().filter(|one| **one == tool).count(), 1, "{round} {tool}: {tools:?} {notes:?}");
-        }
+        let seen = |n: u64| tools.iter().filter(|one| **one == format!("tool-{n}")).count();
+        assert!((0..6).all(|n| seen(n) <= 1), "{round}: {tools:?}");
+        // What is no event is counted in a note.
+        let lost = (0..6).filter(|n| seen(*n) == 0).count();
+        let named = notes.iter().filter(|note| note.contains("circle") || note.contains("id of another"));
+        let named: usize = named.filter_map(|note| note.split(' ').next()?.parse::<usize>().ok()).sum();
+        assert!(lost <= named, "{round}: {tools:?} {notes:?}");
         assert!(notes.iter().any(|note| note.contains("impossible time")), "{round}: {notes:?}");
     }
 }
