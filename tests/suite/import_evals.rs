@@ -89,7 +89,7 @@ fn an_exact_answer_is_exact_and_a_configuration_without_rows_is_refused() {
         project.run(&["score", "--import", "rows.jsonl"]);
         assert_eq!(project.latest("run.json")["trials"][0]["verdict"], verdict, "{answer}");
     }
-    project.write("rows.jsonl", &lines(&[exact.clone()]));
+    project.write("rows.jsonl", &lines(std::slice::from_ref(&exact)));
     let outcome = project.run(&["score", "--import", "rows.jsonl"]);
     outcome.expect_code(2);
     assert!(outcome.stderr.contains("it has no row"), "{}", outcome.stderr);
