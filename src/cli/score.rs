@@ -38,8 +38,9 @@ pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path) {
             let newest = files::resolved(&newest_run(None)).ok() == files::resolved(folder).ok();
             let here = std::env::current_dir().unwrap_or_default();
             let named = (!newest).then(|| folder.strip_prefix(&here).unwrap_or(folder).display().to_string());
-            let to_do = report::what_to_do(&view, named.as_deref(), output::width(), output::coloured());
-            to_do.iter().for_each(|text| output::result(text));
+            if let Some(text) = report::what_to_do(&view, named.as_deref(), output::width(), output::coloured()) {
+                output::result(&text);
+            }
         }
         Printed::Json => {
             let mut text = Vec::new();

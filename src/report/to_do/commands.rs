@@ -78,9 +78,9 @@ fn takes(view: &View<'_>, group: &ErrorGroup) -> String {
     let concerned: BTreeSet<String> = group.trials.iter().map(|trial| scenario(trial)).collect();
     let judged =
         || view.evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Error && trial.model_calls > 0);
-    let alike = judged().any(|trial| concerned.contains(&*trial.scenario));
+    let alike = judged().any(|trial| concerned.contains(trial.scenario));
     let (mut n, mut calls, mut priced, mut cost) = (0_u64, 0_u64, 0_u64, 0.0);
-    for trial in judged().filter(|trial| !alike || concerned.contains(&*trial.scenario)) {
+    for trial in judged().filter(|trial| !alike || concerned.contains(trial.scenario)) {
         (n, calls) = (n + 1, calls + u64::from(trial.model_calls));
         if let Some(dollars) = trial.cost {
             (priced, cost) = (priced + 1, cost + dollars);
