@@ -15,7 +15,10 @@ use crate::gate::Verdict;
 use crate::history::HISTORY;
 use crate::platform::files;
 use crate::platform::secrets;
+use crate::platform::yaml;
 use crate::report::{self, DecidedExit, Format};
+use crate::settings::DeclaredFault;
+use crate::settings::fault::FaultFile;
 use crate::suite::evaluation::EvaluatedRun;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
 use crate::trace::{self, text::plural};
@@ -68,7 +71,10 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     if let Some(base) = &baseline {
         compare::possible(&base.summary, &given.comparing, given.mode == Mode::Live)?;
     }
-    let suite = load(&given.select)?;
+    let mut suite = load(&given.select)?;
+    if let Some(file) = &given.faults {
+        suite = suite.with_faults(&faults_in(file)?);
+    }
     if baseline.is_some() && given.comparing.fail_on == Some(FailOn::Flip) && given.mode == Mode::Live {
         let (plan, _) = suite.plan(&selection(&given.select), given.select.seed)?;
         compare::repeated(&plan)?;
@@ -127,6 +133,21 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     let failed = compared.map(|(_, comparison)| done.evaluated.compare_with(comparison)).err();
     write_reports(&given.report, &done.evaluated)?;
     failed.map_or(Ok(end), Err)
+}
+
+/// Reads a file of faults.
+fn faults_in(file: &Path) -> Result<Vec<DeclaredFault>, Problem> {
+    let shown = file.display();
+    let text = files::read_to_string(file).map_err(|why| format!("--faults: {shown} cannot be read: {why}"))?;
+    let read: FaultFile = yaml::read(&text).map_err(|why| {
+        let place = why.place.map(|place| format!(":{}:{}", place.line, place.column)).unwrap_or_default();
+        format!("--faults: {shown}{place}: {why}; `faults:` is a list as in a case of a scenario")
+    })?;
+    let mistakes = read.faults.iter().enumerate().find_map(|(index, fault)| Some((index + 1, fault.mistake()?)));
+    match mistakes {
+        Some((number, (key, why))) => Err(format!("--faults: {shown}, fault {number}, `{key}`: {why}").into()),
+        None => Ok(read.faults),
+    }
 }
 
 /// Removes the exit decision of an equal run, which has the same folder and may have ended differently.

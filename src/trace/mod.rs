@@ -357,6 +357,8 @@ pub enum TrialErrorKind {
     UsageUnknown,
     /// No reply of an external agent could be read in the whole run.
     ReplyUnread,
+    /// A fault that the case declares never landed, so nothing is known of how the agent meets it.
+    FaultMissed,
 }
 
 impl TrialErrorKind {
@@ -382,6 +384,7 @@ impl TrialErrorKind {
             Self::NotShown => "not measured",
             Self::UsageUnknown => "usage unknown",
             Self::ReplyUnread => "reply not read",
+            Self::FaultMissed => "fault never landed",
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::flow::Abort;
 use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Probe, Session, Silence, Telemetry, Told, Trouble, reset};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
+use crate::provider::faults::{FaultTransport, Faults};
 use crate::provider::observed;
 use crate::settings::Auth;
 use crate::trace::{
@@ -32,7 +33,7 @@ use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as A
 use crate::trial::live;
 use crate::trial::opened::{Opened, Trial};
 use crate::trial::outage::{Origin, with_outage};
-use crate::trial::outcome::{Finished, aborted, error, foreign, redacted, replayed, unusable};
+use crate::trial::outcome::{Finished, aborted, error, foreign, redacted, replayed, unusable, with_faults};
 use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Traced, Unbound, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::{Keys, LiveAccess, paces_of, targets};
@@ -111,12 +112,12 @@ fn asked_in(cassette: &Cassette) -> Asked {
 }
 
 /// Waits until a trial of an external agent may run.
-pub(super) async fn place(opened: &Opened, planned: &PlannedTrial) -> Place {
+pub(crate) async fn place(opened: &Opened, planned: &PlannedTrial) -> Place {
     opened.agents.place(opened.agent(planned)).await
 }
 
 /// Runs one trial of an external agent in its place.
-pub(super) async fn run(trial: Trial<'_>, doing: Doing, place: &Place) -> Finished {
+pub(crate) async fn run(trial: Trial<'_>, doing: Doing, place: &Place) -> Finished {
     carry_out(trial, doing, place, None).await
 }
 
@@ -155,14 +156,16 @@ impl Work<'_> {
         let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
         let times = Arc::new(LocalTimes::recording());
         let vars = Arc::new(Vars::new(Vec::new(), BTreeMap::new()));
-        let tap = Arc::new(Tap::new(transport));
+        let faults = self.trial.faults(&clock);
+        let tap = Arc::new(Tap::new(struck(transport, faults.as_ref())));
         let evidence = live::evidence(&self.outside.declared);
         let (way, pace) = (Arc::clone(&tap) as Arc<dyn Transport>, &Measured(times));
         let ran = self
             .run(Course { doing: Doing::Live, fresh: false, way, tap, vars, clock, pace, evidence, recorded: None })
             .await?;
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
-        let trace = with_outage(self.trial, redacted(ran.trace, &redactor), &Origin::new());
+        let trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
+        let trace = with_outage(self.trial, trace, &Origin::new());
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         Ok(Finished { printed, ..Finished::of(trace) })
     }
@@ -173,7 +176,8 @@ impl Work<'_> {
         let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(&vars)));
         let subject = self.outside.subject(self.trial);
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.trial.opened.redactor()));
-        let tap = Arc::new(Tap::new(recorder.transport()));
+        let faults = self.trial.faults(&clock);
+        let tap = Arc::new(Tap::new(struck(recorder.transport(), faults.as_ref())));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let times = Arc::new(LocalTimes::recording());
         let (pace, evidence) = (&Measured(Arc::clone(&times)), live::evidence(&self.outside.declared));
@@ -190,7 +194,7 @@ impl Work<'_> {
         };
         let ran = self.run(course).await?;
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
-        let trace = redacted(ran.trace, &redactor);
+        let trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
         let draft = Draft { trace, times: &times, vars: vars.values(), redactor };
         let lines = ran.spans.iter().map(|line| draft.redactor.redact(line).into_owned()).collect();
         Ok(keep(self.trial, recorder.telling(lines), draft, |cassette| self.replay_from(cassette, true)).await)
@@ -211,14 +215,15 @@ impl Work<'_> {
         let replay =
             ReplayTransport::new(cassette, clock, self.trial.rerecord()).with_redactor(self.trial.opened.redactor());
         let replay = Arc::new(replay);
-        let tap = Arc::new(Tap::new(Arc::clone(&replay) as Arc<dyn Transport>));
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        let faults = self.trial.faults(&clock);
+        let tap = Arc::new(Tap::new(struck(Arc::clone(&replay) as Arc<dyn Transport>, faults.as_ref())));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
-        let clock = Arc::new(RealClock::start());
         let fresh = verifies && !self.outside.forgets();
         let course = Course { doing: Doing::Replay, fresh, way, tap, vars, clock, pace, evidence, recorded };
         let ran = self.run(course).await?;
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
-        let mut trace = redacted(ran.trace, &redactor);
+        let mut trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
         trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
@@ -444,6 +449,14 @@ impl Work<'_> {
             Trouble::SetUp(why) | Trouble::TooSlow(why) => unusable(why),
             Trouble::Miss(miss) => aborted(&Abort::Miss(miss)),
         }
+    }
+}
+
+/// The transport, struck by the faults of the trial.
+fn struck(way: Arc<dyn Transport>, faults: Option<&Arc<Faults>>) -> Arc<dyn Transport> {
+    match faults {
+        Some(faults) => FaultTransport::observed(way, Arc::clone(faults)),
+        None => way,
     }
 }
 

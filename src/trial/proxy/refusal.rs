@@ -5,8 +5,10 @@
 
 use crate::provider::wire::Dialect;
 use crate::transport::TransportError;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::stream;
 
 /// A status, a machine-readable code and a sentence, as a client of `dialect` reads them.
 pub(super) fn refusal(dialect: &dyn Dialect, status: StatusCode, code: &str, message: &str) -> Response {
@@ -20,6 +22,15 @@ pub(super) fn refusal(dialect: &dyn Dialect, status: StatusCode, code: &str, mes
     response
 }
 
+/// A response whose connection breaks after these bytes.
+pub(super) fn broken_off(status: StatusCode, bytes: Bytes) -> Response {
+    let reset = || std::io::Error::new(std::io::ErrorKind::ConnectionReset, "a declared fault");
+    let body = Body::from_stream(stream::iter([Ok(bytes), Err(reset())]));
+    let mut response = (status, body).into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
 /// A request that came to nothing.
 pub(super) fn failed(dialect: &dyn Dialect, error: &TransportError) -> Response {
     let (status, code, message) = match error {
@@ -30,7 +41,10 @@ pub(super) fn failed(dialect: &dyn Dialect, error: &TransportError) -> Response 
         }
         TransportError::Invalid { .. } => (StatusCode::BAD_REQUEST, "ragcheck_invalid_request", error.to_string()),
         TransportError::Connection { .. } => (StatusCode::BAD_GATEWAY, "ragcheck_connection", error.to_string()),
-        TransportError::Timeout { .. } => (StatusCode::GATEWAY_TIMEOUT, "ragcheck_timeout", error.to_string()),
+        TransportError::Faulted { timed_out: false, .. } => return broken_off(StatusCode::OK, Bytes::new()),
+        TransportError::Timeout { .. } | TransportError::Faulted { .. } => {
+            (StatusCode::GATEWAY_TIMEOUT, "ragcheck_timeout", error.to_string())
+        }
     };
     refusal(dialect, status, code, &message)
 }
