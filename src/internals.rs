@@ -48,6 +48,7 @@ pub mod knowledge {
 pub mod metric {
     pub use crate::metric::catalogue::members;
     pub use crate::metric::{generic, grounding};
+    pub use crate::trace::spans::published as span_attributes;
 }
 
 pub mod plan {

@@ -6,6 +6,7 @@ use super::keys::key;
 use super::layout::{Layout, Profile};
 use super::stopping::StoppingDesign;
 use crate::platform::secrets::Redactor;
+use crate::trace::HeldCalls;
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -48,6 +49,8 @@ pub struct Header {
     /// Design of the run until decided that made this lane. `None` if the number of lanes was fixed, and in recordings
     /// of older builds, which have the design in `stopping.json` only.
     pub stopping: Option<StoppingDesign>,
+    /// Calls that an earlier recording answered; `None` if services answered all of them.
+    pub held: Option<HeldCalls>,
 }
 
 /// Result of one recording of a lane.

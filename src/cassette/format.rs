@@ -8,12 +8,14 @@
 //! exchanges of an external agent that were sent while an earlier one was in progress; without it, exchanges count as
 //! sent in order of arrival. `vars` are lists by name, for agents that generate values per run. `spans` are
 //! what an agent's spans told, a line each. `stopping` is the design of a run until decided; without it, `stopping.json` applies.
+//! `held` counts the calls that an earlier recording answered when this one was made.
 
 use super::body;
 use super::drift::Drift;
 use super::exchange::{Cassette, Chunk, Exchange, Header, Outcome, Take};
 use super::stopping::StoppingDesign;
 use crate::platform::yaml::{Node, Place, Scalar};
+use crate::trace::HeldCalls;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -119,7 +121,9 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
         vars: BTreeMap::new(),
         spans: Vec::new(),
         stopping: None,
+        held: None,
     };
+    header.held = root.get("held").map(held).transpose()?;
     header.stopping = root.get("stopping").map(stopping).transpose()?;
     for (service, node) in entries(root, "recorded_from")? {
         let name = node.text().map(str::to_owned);
@@ -155,6 +159,23 @@ pub(super) fn decode(root: &Node<'_>) -> Parsed<Cassette> {
     let exchanges = list(member(root, "exchanges")?, "exchanges")?;
     let exchanges = exchanges.iter().map(exchange).collect::<Parsed<Vec<_>>>()?;
     Ok(Cassette { header, exchanges, stages, edited: false, sealed: false, recorded: None, source: None })
+}
+
+/// Calls that an earlier recording answered.
+fn held(node: &Node<'_>) -> Parsed<HeldCalls> {
+    let services = list(member(node, "services")?, "services")?.iter().map(|name| match name.text() {
+        Some(name) => Ok(name.to_owned()),
+        None => wrong(name, "an item of `services` must be a string"),
+    });
+    let optional = |name| node.get(name).map(|_| text(node, name)).transpose();
+    Ok(HeldCalls {
+        services: services.collect::<Parsed<_>>()?,
+        lane: optional("lane")?,
+        recorded_at: optional("recorded_at")?,
+        recorded: small(node, "recorded")?,
+        forced: small(node, "forced")?,
+        new: small(node, "new")?,
+    })
 }
 
 /// Design of the run until decided that made the lane.
@@ -304,6 +325,9 @@ pub(super) fn encode(cassette: &Cassette, requests: Vec<Value>) -> Value {
                 "together": together,
             });
             entries.insert("stopping".to_owned(), stopping);
+        }
+        if let Some(held) = &header.held {
+            entries.insert("held".to_owned(), json!(held));
         }
         entries.insert("stages_us".to_owned(), stages.into());
         entries.insert("exchanges".to_owned(), exchanges.into());

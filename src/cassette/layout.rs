@@ -18,6 +18,14 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The profile of requests whose answer says nothing: they are passed on and not recorded, and a replay accepts them.
+    pub(crate) const NOTICE: Self = Self::plain("notice");
+
+    /// Whether the answer to such a request says nothing, see [`Profile::NOTICE`].
+    pub(crate) fn is_notice(&self) -> bool {
+        self.name == Self::NOTICE.name
+    }
+
     /// A profile of requests whose members all count and mean nothing in particular.
     pub const fn plain(name: &'static str) -> Self {
         Self { name, version: 1, drop: &[], layout: &Layout::NONE }

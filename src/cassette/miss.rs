@@ -73,7 +73,8 @@ pub(crate) fn explain(
     if requests.iter().any(|request| request.problem.as_ref() == Some(&no_room)) {
         return told(no_room.clone(), &no_room, vec![format!("looked in: {file}")]);
     }
-    let Some((index, nearest)) = nearest((cassette, &requests), service, (layout, &now), unused) else {
+    let path = redactor.redact(request.path);
+    let Some((index, nearest)) = nearest((cassette, &requests), service, (layout, &now, &path), unused) else {
         let summary = format!("no exchange with the {service} service was recorded");
         return told(summary.clone(), &summary, vec![format!("looked in: {file}")]);
     };
@@ -93,7 +94,7 @@ pub(crate) fn explain(
     let differ = if found.len() == 1 { "differs" } else { "differ" };
     let same_place = cassette.exchanges[index].profile == request.profile.name
         && nearest.method == request.method
-        && nearest.path == redactor.redact(request.path);
+        && nearest.path == path;
     let relation = match found.as_slice() {
         [] if same_place => "the same request, under a key that is not its own".to_owned(),
         [] => "same content, but another profile, method or path".to_owned(),
@@ -139,18 +140,26 @@ fn listed(found: &[Difference]) -> String {
     }
 }
 
-/// The recorded exchange closest to the request: by conversation, then by the other parts, then unused before used.
+/// The recorded exchange closest to the request: by conversation, then by the other parts, then by path, then unused
+/// before used.
 fn nearest<'r>(
     (cassette, requests): (&Cassette, &'r [StoredRequest]),
     service: &str,
-    (layout, now): (&Layout, &Value),
+    (layout, now, path): (&Layout, &Value, &str),
     unused: &[usize],
 ) -> Option<(usize, &'r StoredRequest)> {
     let candidates = cassette.exchanges.iter().zip(requests).enumerate();
     candidates
         .filter(|(_, (exchange, _))| exchange.service == service)
         .min_by_key(|(index, (_, request))| {
-            (request.problem.is_some(), distance(layout, &request.body, now), !unused.contains(index), *index)
+            let elsewhere = request.path != path;
+            (
+                request.problem.is_some(),
+                distance(layout, &request.body, now),
+                elsewhere,
+                !unused.contains(index),
+                *index,
+            )
         })
         .map(|(index, (_, request))| (index, request))
 }

@@ -43,6 +43,13 @@ impl Pool {
         }
     }
 
+    /// Takes the first unused exchange of a service, whatever its key.
+    pub fn take_next(&self, service: &str) -> Option<usize> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = waiting.get_mut(service)?.values_mut();
+        keys.filter(|left| !left.is_empty()).min_by_key(|left| left.last().copied())?.pop()
+    }
+
     /// Indices of unused exchanges, in order.
     pub fn unused(&self) -> Vec<usize> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,5 +76,6 @@ mod tests {
         assert_eq!(pool.take("model", &key), Taken::UsedUp);
         assert_eq!(pool.take("model", "another"), Taken::Unknown);
         assert_eq!(pool.unused(), [1]);
+        assert_eq!((pool.take_next("other"), pool.take_next("model"), pool.take_next("model")), (None, Some(1), None));
     }
 }

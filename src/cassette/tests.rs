@@ -42,6 +42,7 @@ pub(super) fn header() -> Header {
         vars: BTreeMap::new(),
         spans: Vec::new(),
         stopping: None,
+        held: None,
     }
 }
 

@@ -6,9 +6,11 @@ use super::exec_arguments::Exec;
 use super::exit;
 use super::index_arguments::{Keywords, Knowledge};
 use super::runs_arguments::{Compare, Comparing, History, Runs};
+use crate::plan::OnNew;
 use crate::suite::Mode;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,12 +47,17 @@ pub(super) enum Command {
     /// Start a test runner of yours, and judge the cases that its tests begin: each is a trial with what the agent asked, recorded or
     /// replayed.
     Exec(Exec),
+    /// In the configuration of an agent, before an MCP server that it starts: record the server's answers with the trial, and
+    /// replay them without the server.
+    McpRecord(McpRecord),
     /// Check scenarios, criteria and the project file: print every mistake, and every trial without a recording.
     Check(Check),
     /// Print the trials that would run.
     List(List),
     /// Recompute verdicts and reports from a run folder.
     Score(Score),
+    /// Make a case of a trace: what was asked, and expectations that hold on it, written into a scenario.
+    Promote(Promote),
     /// Let a model grade the answers of a run by a rubric, and compare its grades with human ratings.
     Judge(Judge),
     /// Compare two runs, a run with a saved baseline, or the variants of one run, case by case.
@@ -100,13 +107,24 @@ pub(super) struct Init {
     pub question: Option<String>,
 }
 
+#[derive(Debug, Clone, Args)]
+pub(super) struct McpRecord {
+    /// The server's name in recordings and traces, a to z, 0 to 9 and `-`; by default told by the command:
+    /// `server-memory` for `npx -y @modelcontextprotocol/server-memory`.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// The server and its arguments, behind `--`. It is started without a shell, and only when a run asks it.
+    #[arg(last = true, required = true, value_name = "SERVER")]
+    pub server: Vec<OsString>,
+}
+
 /// Which trials.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Select {
     /// Scenario files or folders; by default the project's.
     pub paths: Vec<PathBuf>,
     /// Only cases or trials that match this glob: `refund-*`, `refunds/*`, `*/tool-rag.base.1`; may be repeated.
-    #[arg(long, value_name = "GLOB")]
+    #[arg(short = 'k', long, visible_alias = "filter", value_name = "GLOB")]
     pub only: Vec<String>,
     /// Not the cases or trials that match this glob; may be repeated.
     #[arg(long, value_name = "GLOB")]
@@ -148,7 +166,7 @@ pub(super) struct Bounds {
     pub env_file: Option<PathBuf>,
     /// Threads in replay (by default one a core; at least 4 trials of external agents), trials at the same time
     /// otherwise (by default 4).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
     /// Most requests that a live or recording run may send; trials that it does not reach end as stopped, and their
     /// recordings stay as they were.
@@ -176,6 +194,17 @@ pub(super) struct Run {
     /// Where answers come from.
     #[arg(long, value_enum, default_value_t = Mode::Replay)]
     pub mode: Mode,
+    /// In a live or recording run, answer these services from the recordings, where the request is the recorded one:
+    /// `search`, `knowledge`, `tools` (HTTP services of an external agent), or a service by name. The model is asked.
+    #[arg(long, value_name = "SERVICE", value_delimiter = ',')]
+    pub hold: Vec<String>,
+    /// What happens with a request to a held service that is not recorded.
+    #[arg(long, value_enum, default_value_t = OnNew::Live, requires = "hold")]
+    pub on_new: OnNew,
+    /// In a live or recording run, answer everything before this turn of each case from the recordings, by position, even
+    /// where the request differs; then go on as the other options say.
+    #[arg(long, value_name = "TURN", value_parser = clap::value_parser!(u32).range(2..))]
+    pub from: Option<u32>,
     #[command(flatten)]
     pub bounds: Bounds,
     /// Run again what did not pass in the newest whole run, or in the run named, and take the other trials over from it.
@@ -211,8 +240,8 @@ pub(super) struct Run {
     #[arg(long, value_name = "COMMIT")]
     pub base_commit: Option<String>,
     /// Write the report to files besides: `junit=out.xml,markdown=summary.md`, by the formats of `ragcheck report`; may be
-    /// repeated. `csv` is the table of criteria.
-    #[arg(long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]
+    /// repeated. `csv` is the table of criteria. Without `FORMAT=`, the ending decides: .html, .xml (JUnit), .md, .csv, .json.
+    #[arg(short = 'o', long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]
     pub report: Vec<ReportFile>,
     /// Write the path of the run folder to a file, for scripts.
     #[arg(long, value_name = "FILE", require_equals = true)]
@@ -234,15 +263,24 @@ pub(super) struct ReportFile {
 /// Why a typed report cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReportFileError {
-    #[error("write FORMAT=FILE, `junit=out.xml`; formats are {}", crate::report::names().join(", "))]
+    #[error(
+        "write FORMAT=FILE, `junit=out.xml`, or a file that ends in .html, .xml, .md, .csv or .json; formats are {}",
+        crate::report::names().join(", ")
+    )]
     Shape,
     #[error("no report format is called `{0}`: there are {names}", names = crate::report::names().join(", "))]
     Format(String),
 }
 
-/// Reads `junit=out.xml`.
+/// Formats by the ending of a file.
+const ENDINGS: [(&str, &str); 5] =
+    [("html", "html"), ("xml", "junit"), ("md", "markdown"), ("csv", "csv"), ("json", "json")];
+
+/// Reads `junit=out.xml`, or `out.xml`, whose ending names the format.
 pub(super) fn report_file(text: &str) -> Result<ReportFile, ReportFileError> {
-    let (format, file) = text.split_once('=').ok_or(ReportFileError::Shape)?;
+    let ending = std::path::Path::new(text).extension().and_then(|ending| ending.to_str());
+    let of_ending = || ENDINGS.iter().find(|(known, _)| Some(*known) == ending).map(|(_, format)| (*format, text));
+    let (format, file) = text.split_once('=').or_else(of_ending).ok_or(ReportFileError::Shape)?;
     if file.is_empty() {
         return Err(ReportFileError::Shape);
     }
@@ -314,10 +352,10 @@ pub(super) struct Score {
     /// The run folder; by default the project's newest run.
     #[arg(conflicts_with = "import")]
     pub run: Option<PathBuf>,
-    /// Import another agent's conversations as a new run, from a file that may be compressed with gzip: `--import messages
-    /// FILE`, JSON or JSON lines of chat messages; `--import trace FILE`, published traces (`ragcheck schema trace`);
-    /// `--import otlp FILE`, an export of OpenTelemetry spans.
-    #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"])]
+    /// Import another agent's conversations as a new run, from a file that may be compressed with gzip. Its format is
+    /// recognised; `--import FORMAT FILE` names it: `messages`, chat messages; `trace`, published traces (`ragcheck schema
+    /// trace`); `otlp`, OpenTelemetry spans and LangSmith's runs; `evals`, rows of OpenAI Evals.
+    #[arg(long, num_args = 1..=2, value_names = ["FORMAT", "FILE"])]
     pub import: Option<Vec<PathBuf>>,
     /// Criteria file for imported conversations; by default every query must get an answer and every task must pass.
     #[arg(long, value_name = "FILE", requires = "import")]
@@ -332,6 +370,32 @@ pub(super) struct Score {
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct Promote {
+    /// The file with the trace, in any format that `score --import` reads.
+    #[arg(value_name = "TRACE")]
+    pub file: PathBuf,
+    /// Name of the new case.
+    #[arg(long, value_name = "NAME")]
+    pub case: String,
+    /// Scenario that takes the case; by default the project's only one.
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
+    /// Which trace, if the file has several: its number in the order of the import, its case, or the beginning of its id.
+    #[arg(long, value_name = "TRACE")]
+    pub trace: Option<String>,
+    /// A recording of the same conversation by another tool, which becomes the lane of the case: HAR, VCR.py, Ruby VCR,
+    /// go-vcr or httprr.
+    #[arg(long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
+    /// Format of the file; by default it is recognised.
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// How the case is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub output: Printed,
 }
 
 /// What a row of CSV is.

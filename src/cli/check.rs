@@ -75,7 +75,9 @@ fn stale(loaded: Loaded, variables: Variables, ages: Ages) -> Vec<Diagnostic> {
     match Opened::new(Arc::new(loaded), &plan) {
         Ok(mut opened) => {
             opened.variables = variables;
-            [recordings::notes(&opened, &plan, ages), uncounted(&opened.loaded, &plan), keys(&opened, &plan)].concat()
+            let misfits = recordings::Catalogue::recorded(&opened, &plan).misfits(&plan);
+            [recordings::notes(&opened, &plan, ages), misfits, uncounted(&opened.loaded, &plan), keys(&opened, &plan)]
+                .concat()
         }
         Err(why) => vec![Diagnostic::error("no-trials", "", why.to_string())],
     }

@@ -5,7 +5,7 @@ use super::exec_arguments::Exec;
 use super::exit::Exit;
 use super::first_contact::{clients_of, usual_providers};
 use super::output::{self, Problem};
-use super::run::{forget_exit, keep, next_steps, unused, write_reports};
+use super::run::{forget_exit, keep, unused, write_reports};
 use super::score::print;
 use super::select::{current_folder, from_here, variables};
 use crate::report::DecidedExit;
@@ -46,9 +46,6 @@ pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
     print(&done.evaluated, Printed::Human, &done.folder);
     if let Some(remark) = unused(&done.unused) {
         output::remark(&remark);
-    }
-    if let Some(next) = next_steps(&done, given.mode, Printed::Human, None) {
-        output::result(&next);
     }
     let judged = Exit::of_code(done.evaluated.evaluation.exit_code);
     let mut whys = problems;

@@ -1,4 +1,4 @@
-//! `ragcheck score --import FORMAT FILE`: makes a run folder from another agent's conversations.
+//! `ragcheck score --import [FORMAT] FILE`: makes a run folder from another agent's conversations.
 
 use super::arguments::Score;
 use super::exit::Exit;
@@ -15,21 +15,39 @@ use std::path::{Path, PathBuf};
 /// Maximum number of duplicates listed.
 const NAMED: usize = 5;
 
-/// Imports the file of `named` (format and file), evaluates it and writes a run folder.
+/// The format, if one is named, and the file.
+///
+/// # Errors
+/// If the format is not known.
+pub(super) fn format_and_file(named: &[PathBuf]) -> Result<(Option<Format>, &Path), Problem> {
+    let by_name = |name: &PathBuf| Format::ALL.into_iter().find(|one| name.as_os_str() == one.name());
+    match named {
+        [file] if by_name(file).is_none() || file.exists() => Ok((None, file)),
+        [format, file] if by_name(format).is_some() => Ok((by_name(format), file)),
+        _ => {
+            let names = Format::ALL.map(|one| format!("`--import {} FILE`", one.name())).join(", ");
+            Err(Problem::Words(format!("write `--import FILE`, or name the format: {names}")))
+        }
+    }
+}
+
+/// Imports the file of `named` (an optional format, and the file), evaluates it and writes a run folder.
 ///
 /// # Errors
 /// If the file or the criteria cannot be used, or the folder cannot be written.
 pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
-    let [format, file] = named else { return Err(Problem::Words("write `--import FORMAT FILE`".into())) };
-    let Some(format) = Format::ALL.into_iter().find(|one| format.as_os_str() == one.name()) else {
-        let names = Format::ALL.map(|one| format!("`--import {} FILE`", one.name())).join(" or ");
-        return Err(Problem::Words(format!("`{}` cannot be imported: write {names}", format.display())));
-    };
+    let (format, file) = format_and_file(named)?;
     let criteria = given.criteria.as_deref().map(read_criteria).transpose()?;
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let agent = given.scenario.as_deref().map(read_scenario).transpose()?;
     let project = if criteria.is_some() { None } else { of_project()? };
     let run = suite::import(format, file, criteria, project, agent.as_ref(), &reports, &current_folder()?)?;
+    if let Some(format) = run.recognised {
+        remark(&format!("read as `{}`", format.name()));
+    }
+    for one in &run.remarks {
+        remark(&quote(one, 400));
+    }
     if !run.ignored.is_empty() {
         let member =
             |(name, count): (&String, &usize)| format!("`{}` ({})", quote(name, 60), plural(*count, "conversation"));
@@ -71,7 +89,7 @@ fn of_project() -> Result<Option<(Criteria, Vec<String>)>, Problem> {
     Ok(Some((read_criteria(&root.join(named))?, project.not_measured_ok)))
 }
 
-fn read_scenario(file: &Path) -> Result<Scenario, Problem> {
+pub(super) fn read_scenario(file: &Path) -> Result<Scenario, Problem> {
     let here = current_folder()?;
     let paths = [here.join(file)];
     let loaded = scenario::load(&scenario::find_root(&here), &paths, None, &crate::catalogues())?;

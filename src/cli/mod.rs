@@ -18,6 +18,7 @@ mod exec_arguments;
 mod exit;
 mod explain;
 mod first_contact;
+mod habits;
 mod history;
 mod import;
 mod index_arguments;
@@ -27,8 +28,10 @@ mod keywords;
 mod knowledge;
 pub mod list;
 mod long_cases;
+mod mcp_record;
 mod output;
 mod progress;
+mod promote;
 mod recording_age;
 mod reference;
 mod report;
@@ -123,8 +126,9 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
         Some(option) => PathBuf::from(option.split_once('=').map_or("", |(_, value)| value)),
         None => PathBuf::from(typed),
     };
-    // What a test runner is started with names no file of ours.
-    let ours = |word: &std::ffi::OsString| !matches!(arguments.command, Command::Exec(_)) || word != "--";
+    // What a test runner or a server is started with names no file of ours.
+    let starts = matches!(arguments.command, Command::Exec(_) | Command::McpRecord(_));
+    let ours = |word: &std::ffi::OsString| !starts || word != "--";
     let mut named: Vec<PathBuf> = std::env::args_os().skip(1).take_while(ours).map(value).collect();
     // `--report FORMAT=FILE` is one word.
     let reports = match &arguments.command {
@@ -178,9 +182,16 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), output::Problem> {
 pub fn main() -> ExitCode {
     output::heed_colour();
     heed_environment();
-    let arguments = match Arguments::try_parse() {
+    let words = habits::read(std::env::args_os());
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(told) => return help(&told).into(),
+        Err(told) => {
+            let exit = help(&told);
+            if let Some(meant) = habits::meant(&words).filter(|_| told.use_stderr()) {
+                output::remark(&format!("meant: {meant}"));
+            }
+            return exit.into();
+        }
     };
     // First: files that declare secrets are read under the restriction too.
     let confined = confine(&arguments);
@@ -192,9 +203,11 @@ pub fn main() -> ExitCode {
         Command::Init(given) => init::run(&given),
         Command::Run(given) => run::run(&given),
         Command::Exec(given) => exec::run(&given),
+        Command::McpRecord(given) => mcp_record::run(&given),
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
         Command::Score(given) => score::run(&given),
+        Command::Promote(given) => promote::run(&given),
         Command::Judge(given) => judge::run(&given),
         Command::Compare(given) => compare::run(&given),
         Command::History(given) => history::run(&given),

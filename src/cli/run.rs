@@ -13,16 +13,20 @@ use super::select::{bounded, load, newest_run, reports_folder, selection};
 use super::watch::watch;
 use crate::gate::Verdict;
 use crate::history::HISTORY;
+use crate::plan::Hold;
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::report::{self, DecidedExit, Format};
 use crate::suite::evaluation::EvaluatedRun;
+use crate::suite::recordings::Catalogue;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
 use crate::trace::{self, text::plural};
+use crate::trial::Opened;
 use crate::trial::run::JournalError;
 use clap::Parser;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Maximum number of unused exchanges and missing trials listed.
 const SHOWN: usize = 5;
@@ -74,9 +78,15 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         compare::repeated(&plan)?;
     }
     let base = given.base_commit.as_ref().map(|named| base_commit(named, suite.loaded())).transpose()?;
+    let hold = (!given.hold.is_empty() || given.from.is_some()).then(|| Hold {
+        services: given.hold.clone(),
+        on_new: given.on_new,
+        from: given.from,
+    });
     let options = RunOptions {
         base,
         mode: given.mode,
+        hold,
         selection: selection(&given.select),
         failed,
         resume: given.resume,
@@ -97,7 +107,11 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
             ));
         }
     }
+    let earlier = catalogue(&suite, given);
     let (mut done, exit) = carry_out(&suite, &options, given.format, Some(words))?;
+    for (earlier, now) in earlier.iter().zip(catalogue(&suite, given)) {
+        now.changes_since(earlier).iter().for_each(|line| output::remark(&format!("note: {line}")));
+    }
     if let Some(file) = &given.folder_file {
         let folder = files::resolved(&done.folder).unwrap_or_else(|_| done.folder.clone());
         files::write(file, format!("{}\n", folder.display())).map_err(|why| Problem::unwritten(file, &why))?;
@@ -120,13 +134,22 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         }
         Err(problem) => (problem.exit(), Some("the comparison with the baseline could not be made".to_owned())),
     };
+    // If the two sides cannot be compared, this side's reports are still written.
+    let failed = compared.map(|(_, comparison)| done.evaluated.compare_with(comparison)).err();
     if let Some(why) = why {
         keep(&mut done, DecidedExit { exit_code: end.code(), why })?;
     }
-    // If the two sides cannot be compared, this side's reports are still written.
-    let failed = compared.map(|(_, comparison)| done.evaluated.compare_with(comparison)).err();
+    show(&done, &options, given.format, Some(words));
     write_reports(&given.report, &done.evaluated)?;
     failed.map_or(Ok(end), Err)
+}
+
+/// The tools of recorded MCP servers, for a run that records.
+fn catalogue(suite: &Suite, given: &Run) -> Option<Catalogue> {
+    let (plan, _) =
+        suite.plan(&selection(&given.select), given.select.seed).ok().filter(|_| given.mode == Mode::Record)?;
+    let opened = Opened::new(Arc::clone(suite.loaded()), &plan).ok()?;
+    Some(Catalogue::recorded(&opened, &plan))
 }
 
 /// Removes the exit decision of an equal run, which has the same folder and may have ended differently.
@@ -138,13 +161,13 @@ pub(super) fn forget_exit(folder: &Path) -> Result<(), Problem> {
     }
 }
 
-/// Stores the exit decision of the run, for reports made from its folder later.
+/// Stores the exit decision of the run, for reports made from its folder later, and writes its files with it.
 pub(super) fn keep(done: &mut FinishedRun, decided: DecidedExit) -> Result<(), Problem> {
     let file = done.folder.join(trace::EXIT_CODE);
     let text = serde_json::to_string_pretty(&decided).map_err(|why| why.to_string())?;
     files::replace(&file, trace::seal(&text).0 + "\n").map_err(|why| Problem::unwritten(&file, &why))?;
     done.evaluated.ends_with(decided);
-    Ok(())
+    done.evaluated.write(&done.folder).map_err(|why| Problem::unwritten(&done.folder, &why))
 }
 
 /// Writes the requested reports, each atomically.
@@ -198,7 +221,9 @@ pub(super) fn carry_out(
     let done = done?;
     forget_exit(&done.folder)?;
     done.notes.iter().for_each(|note| output::remark(note));
-    print(&done.evaluated, format, &done.folder);
+    if !options.for_comparison {
+        show(&done, options, format, typed);
+    }
     if let Some(remark) = unused(&done.unused) {
         output::remark(&remark);
     }
@@ -218,9 +243,6 @@ pub(super) fn carry_out(
     if let Some(remark) = options.ages.and_then(|ages| ages.remark(&done.old)) {
         output::remark(&remark);
     }
-    if let Some(next) = next_steps(&done, options.mode, format, typed) {
-        output::result(&next);
-    }
     if let Some(stopped) = &done.stopped {
         output::remark(&missing(stopped));
     }
@@ -228,40 +250,32 @@ pub(super) fn carry_out(
     Ok((done, exit))
 }
 
-/// Next steps after a run in which trials did not pass: the commands that show the first one and that rerun all of
-/// them.
-pub(super) fn next_steps(done: &FinishedRun, mode: Mode, format: Printed, typed: Option<&[String]>) -> Option<String> {
-    let evaluation = &done.evaluated.evaluation;
-    let rows = || evaluation.criteria.iter().chain(&evaluation.gates).filter(|row| row.required);
-    // A trial that fails its case comes before one that fails a criterion.
-    let trial =
-        evaluation.trials.iter().find(|trial| trial.verdict == Verdict::Fail).map(|trial| trial.id.into_owned());
-    let trial = trial.or_else(|| {
-        let failing = rows().filter(|row| row.verdict == Verdict::Fail);
-        failing.flat_map(|row| &row.violations).next().map(|violation| violation.trial.clone())
-    });
-    // A trial that could not be run comes last: its cause was printed with a remedy.
-    let trial = trial.or_else(|| Some(evaluation.errors.first()?.trials.first()?.clone()));
-    let trial = trial.filter(|_| format == Printed::Human)?;
-    let newest = newest_run(None);
-    let is_newest = files::resolved(&newest).ok() == files::resolved(&done.folder).ok();
-    let shown = if is_newest { trial } else { relative(&done.folder).join(&trial).display().to_string() };
-    let see = format!("see why:   ragcheck show {shown}\n");
-    let Some(typed) = typed else { return Some(see) };
-    let missed = evaluation.trials.iter().any(|trial| trial.verdict != Verdict::Pass);
-    if mode == Mode::Replay {
-        return Some(format!("{see}run again: {}\n", again(typed, missed && is_newest, None)));
+/// Prints the result, what to do, and how to run again what did not pass. With a baseline, this waits for the comparison, which
+/// may decide the exit code.
+fn show(done: &FinishedRun, options: &RunOptions, format: Printed, typed: Option<&[String]>) {
+    print(&done.evaluated, format, &done.folder);
+    if format == Printed::Human
+        && let Some(again) = typed.and_then(|typed| run_again(done, options.mode, typed))
+    {
+        output::result(&again);
     }
+}
+
+/// The command that runs again what did not pass in a live or recording run; `None` if there is nothing to run again, or a replay
+/// would only repeat itself.
+fn run_again(done: &FinishedRun, mode: Mode, typed: &[String]) -> Option<String> {
     // New draws of all trials do not explain failures: only trials that did not pass are rerun, and they keep their
     // first draw.
+    let missed = done.evaluated.evaluation.trials.iter().any(|trial| trial.verdict != Verdict::Pass);
     let until_decided = typed.iter().any(|word| word == "--until-decided");
-    if !missed || until_decided || done.stopped.is_some() {
-        return Some(see);
+    if mode == Mode::Replay || !missed || until_decided || done.stopped.is_some() {
+        return None;
     }
+    let is_newest = files::resolved(&newest_run(None)).ok() == files::resolved(&done.folder).ok();
     let folder = relative(&done.folder);
-    let command = again(typed, true, (!is_newest).then_some(folder.as_path()));
+    let command = again(typed, (!is_newest).then_some(folder.as_path()));
     Some(format!(
-        "{see}run again: {command}\n           a judged trial keeps its first draw: this changes no verdict, and replaces outages\n"
+        "run again: {command}\n           a judged trial keeps its first draw: this changes no verdict, and replaces outages\n"
     ))
 }
 
@@ -271,12 +285,11 @@ fn relative(folder: &Path) -> PathBuf {
     folder.strip_prefix(&here).unwrap_or(folder).to_owned()
 }
 
-/// The command line that was `typed`; with `failed`, limited to trials that did not pass in the newest complete run or in the folder
-/// `of`.
-fn again(typed: &[String], failed: bool, of: Option<&Path>) -> String {
+/// The command line that was `typed`, limited to trials that did not pass in the newest complete run or in the folder `of`.
+fn again(typed: &[String], of: Option<&Path>) -> String {
     let lasting = |word: &&String| !word.starts_with("--folder-file=") && *word != "--resume";
     let mut words: Vec<String> = typed.iter().filter(lasting).cloned().collect();
-    if failed && !words.iter().any(|word| word.starts_with("--failed") || word == "--until-decided") {
+    if !words.iter().any(|word| word.starts_with("--failed") || word == "--until-decided") {
         words.push(of.map_or_else(|| "--failed".to_owned(), |folder| format!("--failed={}", folder.display())));
     }
     let plain = |word: &str| word.chars().all(|one| one.is_ascii_alphanumeric() || "-_./=:@,%+".contains(one));

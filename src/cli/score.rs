@@ -5,6 +5,8 @@ use super::exit::Exit;
 use super::import;
 use super::output::{self, Problem};
 use super::runs;
+use super::select::newest_run;
+use crate::platform::files;
 use crate::report;
 use crate::suite::evaluation::{self, EvaluatedRun};
 use crate::trace;
@@ -33,10 +35,21 @@ pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path) {
         Printed::Human => {
             output::result(&report::terminal(&view, output::width(), output::coloured()));
             output::result(&format!("report: {}\n", folder.join(trace::INDEX_HTML).display()));
+            let newest = files::resolved(&newest_run(None)).ok() == files::resolved(folder).ok();
+            let here = std::env::current_dir().unwrap_or_default();
+            let named = (!newest).then(|| folder.strip_prefix(&here).unwrap_or(folder).display().to_string());
+            let to_do = report::what_to_do(&view, named.as_deref(), output::width(), output::coloured());
+            if let Some(text) = &to_do {
+                output::result(text);
+            }
         }
-        Printed::Json => match serde_json::to_string_pretty(&evaluated.evaluation) {
-            Ok(text) => output::json(&format!("{text}\n")),
-            Err(why) => output::remark(&format!("error: the result cannot be printed: {why}")),
-        },
+        Printed::Json => {
+            let mut text = Vec::new();
+            let formats = report::named("json").try_for_each(|format| format.write(&view, &mut text));
+            match formats {
+                Ok(()) => output::json(&String::from_utf8_lossy(&text)),
+                Err(why) => output::remark(&format!("error: the result cannot be printed: {why}")),
+            }
+        }
     }
 }

@@ -5,8 +5,10 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs::is_there;
 use super::select::reports_folder;
+use crate::gate::Evaluation;
 use crate::platform::files;
 use crate::suite::evaluation::{self, ScoreError};
+use crate::trace;
 use crate::trace::text::{self, quote};
 use crate::trace::{
     AGENT_OUTPUT, Answer, Event, PASSAGES, Passages, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What,
@@ -31,7 +33,7 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
     for found in evaluation::read_traces(&folder)? {
         let found = found?;
         if found.trial == name {
-            let mut text = conversation(&found);
+            let mut text = verdict(&folder, &name).unwrap_or_default() + &conversation(&found);
             if given.passages {
                 text.push_str(&passages(&folder, &found)?);
             }
@@ -49,6 +51,27 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
     }
     let hint = nearest.map_or_else(String::new, |(_, trial)| format!("; did you mean `{trial}`?"));
     Err(Problem::Words(format!("no trial of {} is called `{name}`{hint}", folder.display())))
+}
+
+/// Verdict of a trial in its run, and the expectations that failed; `None` if `run.json` does not say.
+fn verdict(folder: &Path, name: &str) -> Option<String> {
+    let evaluation: Evaluation = serde_json::from_str(&files::read_to_string(folder.join(trace::RUN)).ok()?).ok()?;
+    let trial = evaluation.trials.iter().find(|trial| trial.id == name)?;
+    let mut out = trial.verdict.as_str().to_owned();
+    for check in trial.checks.iter().filter(|check| !check.passed) {
+        let seen = if check.seen.is_empty() { String::new() } else { format!("; {}", check.seen) };
+        let _ = write!(out, "\n  expected {}{seen}", flat(&check.what));
+    }
+    for departure in trial.departures {
+        let _ = write!(out, "\n  {}", flat(departure));
+    }
+    let rows = evaluation.criteria.iter().chain(&evaluation.gates);
+    for (row, violation) in rows.flat_map(|row| row.violations.iter().map(move |violation| (row, violation))) {
+        if violation.trial == name && row.metric != "case_pass_rate" {
+            let _ = write!(out, "\n  violates {}, {}: {}", row.key(), flat(&violation.unit), flat(&violation.note));
+        }
+    }
+    Some(out + "\n\n")
 }
 
 /// The run folder and the trial in `given`: the last three path segments are the trial.
@@ -169,7 +192,7 @@ fn line(event: &Event) -> String {
             format!("  the flow searches {} -> {}", flat(&search.query), outcome(&search.outcome))
         }
         What::Requested(one) => format!("  request to `{}`: {}", one.service, flat(&one.told())),
-        What::FedBack(told) => format!("  told the model ({}, {}): {}", told.step, told.cause, flat(&told.message)),
+        What::FedBack(told) => format!("  feedback ({}, {}): {}", told.step, told.cause, flat(&told.message)),
         What::Retried(retry) => {
             let ended = if retry.recovered { "recovered" } else { "did not recover" };
             format!("  retry {} of {} ({}): {ended}", retry.attempt, retry.target, retry.account.as_str())

@@ -1,5 +1,6 @@
 //! Turns paired figures into rows: tests, one correction over all gated rows, and the finding of each row.
 
+use super::held;
 use super::pairing::Pair;
 use super::rates::Rates;
 use super::summary::{Measured, Summary};
@@ -54,6 +55,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
     let gone = a.criteria.iter().filter(|one| !b.criteria.iter().any(|other| other.key == one.key));
     notes.extend(gone.map(|one| format!("{}: not compared, only A measures it", one.key)));
     let timed = a.criteria.iter().chain(&b.criteria).any(|one| one.required && one.limit_us.is_some());
+    let pairs = if held::is_held(pairs) { &[] } else { pairs };
     rows.push(time_row(pairs, timed, notes));
     let tail = tail::tail(pairs);
     rows.push(Tested { row: tail.row(trial_seed(seed, tail::TURN_TIME_P95)), of: Of::Tail(tail) });

@@ -15,6 +15,7 @@ mod error;
 #[cfg(test)]
 mod error_rates;
 mod flips;
+mod held;
 mod judged;
 mod pairing;
 mod rates;
@@ -73,6 +74,7 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
     differences.splice(0..0, differences::asked(a, b, &pairing.pairs));
     let mut notes = sentences::missing(a, b, &pairing);
     let rows = judged::tested(a, b, &pairing.pairs, seed(a, b), &mut notes);
+    notes.extend(held::split(&pairing.pairs));
     let dropped = sentences::dropped(&pairing);
     let parts = sentences::parts(a, b);
     let part = if parts.is_empty() { String::new() } else { format!("PART ({}): ", parts.join("; ")) };

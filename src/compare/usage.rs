@@ -32,6 +32,12 @@ pub struct Usage {
     /// Time of each query in microseconds, `u64::MAX` for one without an answer, which a file holds as `null`.
     #[serde(serialize_with = "times", deserialize_with = "read_times")]
     pub turns_us: Vec<u64>,
+    /// Calls that recordings answered in trials with held services; their times are not compared.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held: u64,
+    /// Calls in such trials that were not recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub new: u64,
 }
 
 impl Default for Usage {
@@ -49,6 +55,8 @@ impl Default for Usage {
             service_tokens: Some(0),
             cost: Some(0.0),
             turns_us: Vec::new(),
+            held: 0,
+            new: 0,
         }
     }
 }
@@ -56,6 +64,10 @@ impl Default for Usage {
 impl Usage {
     /// Adds what a trial called, read, wrote and cost in US dollars; its queries are counted separately, see [`Usage::add_turn`].
     pub(super) fn add_calls(&mut self, trace: &Trace, cost: Option<f64>) {
+        if let Some(held) = &trace.evidence.held {
+            self.held += u64::from(held.answered());
+            self.new += u64::from(held.new);
+        }
         let calls = self.model_calls + self.service_answers;
         let taken = Taken::of(trace.events.iter().map(|event| &event.what), None);
         self.model_calls += u64::from(taken.model_calls);
@@ -115,11 +127,14 @@ impl Usage {
         self.service_tokens = plus(self.service_tokens, other.service_tokens);
         self.cost = self.cost.zip(other.cost).map(|(sum, more)| sum + more);
         self.turns_us.extend(&other.turns_us);
+        self.held += other.held;
+        self.new += other.new;
     }
 
     /// Whether no figure is larger than `most`, and no part larger than its whole.
     pub(super) fn is_possible(&self, most: u64) -> bool {
-        let calls = [self.model_calls, self.tool_calls, self.service_answers, self.citations, self.turns];
+        let calls =
+            [self.model_calls, self.tool_calls, self.service_answers, self.citations, self.turns, self.held, self.new];
         let tokens = [self.input_tokens, self.output_tokens, self.service_tokens];
         calls.into_iter().chain(tokens.into_iter().flatten()).all(|figure| figure <= most)
             && self.citing <= self.answers
@@ -128,6 +143,11 @@ impl Usage {
             && self.turns_us.iter().filter(|time| **time != u64::MAX).all(|time| *time <= most)
             && self.cost.is_none_or(|cost| (0.0..=most as f64).contains(&cost))
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn times<S: Serializer>(times: &[u64], out: S) -> Result<S::Ok, S::Error> {

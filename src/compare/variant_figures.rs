@@ -81,6 +81,9 @@ fn mean(sum: Option<u64>, of: u64) -> Cell {
 
 /// A quantile of the times of all queries, the nearest rank; a query without an answer takes longer than any other.
 pub(super) fn quantile(taken: &Usage, q: f64) -> Cell {
+    if taken.held > 0 {
+        return without("recordings answered part of the calls");
+    }
     let mut times = taken.turns_us.clone();
     times.sort_unstable();
     match nearest_rank(&times, q) {

@@ -92,6 +92,7 @@ impl ChatModel for Scripted {
                 wait: None,
                 first_token: None,
                 declared_fault: false,
+                held: None,
             };
             let (content, refusal, made, finish) = match says {
                 Says::Fails => {

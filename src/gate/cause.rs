@@ -1,7 +1,8 @@
 //! Groups and counts the reasons why units fail a criterion, without details that vary from unit to unit.
 //!
-//! A reason is the note of a violation without turn numbers, durations, addresses, quotations, passage numbers and, for what a
-//! case expects, the expected value: `turn 1: answer.contains: 30 days: the answer was …` is `answer.contains`.
+//! A reason is the note of a violation without turn numbers, durations, addresses, quotations and passage numbers. What a case
+//! expects is said in words, with the expected value: `turn 1: answer.contains: 30 days: the answer says …` is `expected "30 days",
+//! which is not in the answer`. A turn that is too slow keeps its limit: `slower than 5 s`.
 
 use super::Violation;
 use crate::trace::text::quote;
@@ -100,7 +101,7 @@ impl Causes {
 /// Patterns for varying details in a note, and their replacements.
 static VARYING: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let rules = [
-        (r"^turn \d+: ", ""),
+        (r"^(?:conversation [^:]*, )?turn \d+: ", ""),
         (r" \(and \d+ more\)$", ""),
         (r"^([a-z_]+(?:\.[a-z_]+)+): (?s:.*)$", "$1"),
         (r"https?://\S+", "URL"),
@@ -111,8 +112,50 @@ static VARYING: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     rules.into_iter().filter_map(|(pattern, to)| Some((Regex::new(pattern).ok()?, to))).collect()
 });
 
+/// Expectations of a case, and the same in words; `VALUE` is the expected value. Others are `expected KEY VALUE`.
+const EXPECTED: [(&str, &str); 8] = [
+    ("answer.contains", "expected \"VALUE\", which is not in the answer"),
+    ("answer.not_contains", "\"VALUE\" is in the answer, and must not be"),
+    ("answer.matches", "the answer does not match /VALUE/"),
+    ("answer.cites", "VALUE is not cited"),
+    ("answer.refusal: true", "expected a refusal"),
+    ("answer.refusal: false", "expected an answer, not a refusal"),
+    ("calls.never", "VALUE was called, and must not be"),
+    ("within", "slower than VALUE"),
+];
+
+/// A failed expectation in words: `what` is the check without its turn, for example `answer.contains: 30 days`.
+pub(crate) fn expectation(what: &str) -> Option<String> {
+    static KEY: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^([a-z_]+(?:\.[a-z_]+)+|within): (?s:(.*))$").ok());
+    let found = KEY.as_ref()?.captures(what)?;
+    let (key, value) = (&found[1], quote(&found[2], LONGEST / 2));
+    let of = |(known, words): &(&str, &str)| (*known == key || *known == what).then(|| words.replace("VALUE", &value));
+    Some(EXPECTED.iter().find_map(of).unwrap_or_else(|| format!("expected {key} {value}")))
+}
+
+/// The expectation of a note and what was seen instead: the latter begins with one of a few fixed words.
+fn split(note: &str) -> (&str, &str) {
+    let seen = ["the answer ", "it ", "its ", "not measured", "seen", "there w", "nothing ", "no call", "neither "];
+    let cuts = seen.iter().filter_map(|words| note.find(&format!(": {words}")));
+    cuts.min().map_or((note, ""), |cut| (&note[..cut], &note[cut + 2..]))
+}
+
 /// A note without varying details.
 pub(crate) fn reason(note: &str) -> String {
+    let bare =
+        VARYING.iter().take(2).fold(note.to_owned(), |text, (pattern, to)| pattern.replace(&text, *to).into_owned());
+    let (what, seen) = split(&bare);
+    // A turn that ended without an answer has this reason, whatever was expected of the answer.
+    if !seen.starts_with("it ended")
+        && !seen.starts_with("it never")
+        && let Some(words) = expectation(what)
+    {
+        return quote(&words, LONGEST);
+    }
+    if let Some((limit, _)) = bare.split_once(": ").filter(|(limit, _)| limit.starts_with("slower than ")) {
+        return limit.to_owned();
+    }
     let mut text = note.to_owned();
     for (pattern, to) in VARYING.iter() {
         if let std::borrow::Cow::Owned(changed) = pattern.replace_all(&text, *to) {
@@ -129,8 +172,15 @@ mod tests {
     #[test]
     fn what_differs_from_unit_to_unit_is_no_reason() {
         for (note, expected) in [
-            ("turn 1: answer.contains: 90 euros: the answer was: The deposit is 80.", "answer.contains"),
-            ("turn 12: calls.before: a, b: seen \"x\" (and 2 more)", "calls.before"),
+            (
+                "turn 1: answer.contains: 90 euros: the answer says: The deposit is 80.",
+                "expected \"90 euros\", which is not in the answer",
+            ),
+            ("turn 12: calls.before: a, b: seen \"x\" (and 2 more)", "expected calls.before a, b"),
+            ("turn 1: answer.refusal: true: it cites no source", "expected a refusal"),
+            ("slower than 5 s: 10.89 s", "slower than 5 s"),
+            ("slower than 5 s: no answer", "slower than 5 s"),
+            ("turn 1: within: 5s: it took 6.10 s", "slower than 5s"),
             ("took 10.89 s", "took …"),
             (
                 "https://a.example/b?c is lost: [1] of the external result, and 1 more",

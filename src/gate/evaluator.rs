@@ -10,6 +10,7 @@ use super::error::EvaluationError;
 use super::examine::{Examined, Examiner, blank};
 use super::format::count;
 use super::grades::item_grades;
+use super::held::{HeldRun, HeldSum};
 use super::latency::{Kind, Latencies};
 use super::notes::{changed, changed_since, older, redrawn_trials};
 use super::part::part;
@@ -38,6 +39,7 @@ pub struct Evaluator<'p> {
     /// For each trial in ERROR, the metrics whose scope excludes its agent, and why.
     error_scopes: BTreeMap<usize, Vec<(usize, LeftOut)>>,
     sources: Sources,
+    held: HeldSum,
     /// Trials whose verdict differs from that at recording time: the old one and the new one.
     changed: BTreeMap<usize, (String, Verdict)>,
     /// Notes of traces, with the number of affected trials.
@@ -137,6 +139,7 @@ impl<'p> Evaluator<'p> {
             errors: BTreeMap::new(),
             error_scopes: BTreeMap::new(),
             sources: Sources::default(),
+            held: HeldSum::default(),
             changed: BTreeMap::new(),
             notes: BTreeMap::new(),
             restarts: Restarts::default(),
@@ -163,6 +166,7 @@ impl<'p> Evaluator<'p> {
             result,
             error,
             evidence,
+            held,
             notes,
             restart,
             behaviour,
@@ -182,6 +186,7 @@ impl<'p> Evaluator<'p> {
         if let Some(noted) = noted.filter(|noted| **noted != result.verdict.as_str()) {
             self.changed.insert(place, (noted.clone(), result.verdict));
         }
+        self.held.add(held, &result);
         self.trials.put(place, result);
         for note in notes {
             *self.notes.entry(note).or_default() += 1;
@@ -334,11 +339,13 @@ impl<'p> Evaluator<'p> {
             conclusion = format!("{conclusion}; {}", changed_since(changed));
         }
         let gates = results.split_off(plan.criteria.criteria.len());
+        let held = std::mem::take(&mut self.held).finish();
         Evaluation {
             version: RUN_VERSION,
             exit_code,
             conclusion,
-            evidence: self.sources.entries(),
+            evidence: self.sources.entries().into_iter().chain(held.iter().flat_map(HeldRun::lines)).collect(),
+            held,
             sources: self.sources.list(),
             notes: self
                 .notes

@@ -101,6 +101,11 @@ pub enum Edge {
 }
 
 impl Edge {
+    /// Order of lengths: an unanswered or unbounded time is longer than any other.
+    pub(crate) fn rank(self) -> u64 {
+        if let Self::Us(us) = self { us } else { u64::MAX }
+    }
+
     fn of(us: Option<u64>) -> Self {
         match us {
             None => Self::Unbounded,
@@ -149,6 +154,8 @@ words! {
     /// Who answered.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum Origin {
+        // Recordings answered some calls and services the others, now or when it was recorded.
+        Held = "held: recorded and live times together",
         Live = "live",
         Mixed = "mixed",
         MixedLive = "mixed, live",
@@ -163,6 +170,9 @@ impl Origin {
     fn of(evidence: &Evidence) -> Self {
         if evidence.recorded_from == ASKED_NOBODY {
             return Self::NoService;
+        }
+        if evidence.held.as_ref().is_some_and(|held| held.answered() > 0) {
+            return Self::Held;
         }
         let simulated = |who: &str| who == "simulator" || who.starts_with("simulator ");
         let mut who = evidence.recorded_from.split(", ");

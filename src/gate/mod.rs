@@ -20,6 +20,7 @@ mod figures;
 mod format;
 mod grades;
 mod grouped;
+mod held;
 mod latency;
 mod notes;
 mod part;
@@ -51,7 +52,7 @@ mod tests;
 #[cfg(test)]
 mod undecided_tests;
 
-pub(crate) use cause::{Cause, reason};
+pub(crate) use cause::{Cause, expectation, reason};
 pub(crate) use counting::most_units;
 pub(crate) use counts::{
     CaseCounts, CurvePoint, Interval, KindCount, RequirementCoverage, RetryCounts, StageTime, TransitionCount,
@@ -64,6 +65,7 @@ pub use evaluator::Evaluator;
 pub use evaluator::evaluate;
 pub(crate) use examine::{Examined, Examiner};
 pub(crate) use grades::ItemGrades;
+pub(crate) use held::HeldRun;
 pub(crate) use latency::{Edge, Latency, Quantile};
 pub(crate) use restarts::Restarts;
 pub(crate) use results::TrialResults;
@@ -176,7 +178,7 @@ pub struct CriterionResult {
     pub excluded: Vec<Excluded>,
     /// The figure including excluded cases: `41/44 = 93.2 %`; empty when none is excluded.
     pub with_excluded: String,
-    /// Units that fail it, without exclusions, at most 1,000.
+    /// Units that fail it, without exclusions, at most 50,000.
     pub violations: Vec<Violation>,
     /// Reasons for all failures, most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -330,6 +332,9 @@ pub struct Evaluation {
     /// The same as data, one entry per source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
+    /// Calls that recordings answered in a run with held services; `None` in other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldRun>,
     /// Notes for readers of the verdicts, with the number of trials: outages that the agent handled, hosts that it
     /// requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

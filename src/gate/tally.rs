@@ -11,7 +11,7 @@ use crate::trace::Evidence;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest number of violations in a result.
-const LISTED: usize = 1_000;
+const LISTED: usize = 50_000;
 
 /// Why a trial without ERROR has no units, or not all. A missing member comes first: adding it may measure something.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,7 +103,7 @@ impl Tally {
             }
             // Where lower is better, the metric's success is the violation.
             if success == target.is_ceiling() {
-                violations.push(((place, ordinal), violation(trial, unit)));
+                violations.push(((place, ordinal), violation(trial, unit, target)));
             }
         }
         self.violate(&violations);
@@ -192,9 +192,12 @@ impl Tally {
     }
 }
 
-fn violation(trial: &PlannedTrial, unit: &Observation) -> Violation {
-    let note = match unit.outcome {
-        Outcome::Took(time) => format!("took {}", super::format::time(time)),
+fn violation(trial: &PlannedTrial, unit: &Observation, target: Target) -> Violation {
+    let note = match (unit.outcome, target) {
+        (Outcome::Took(time), Target::AtMostTime(limit)) => {
+            let limit = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
+            format!("slower than {}: {}", super::format::time(limit), super::format::time(time))
+        }
         _ => unit.note.clone(),
     };
     Violation { trial: trial.id.clone(), unit: unit.unit.clone(), note }

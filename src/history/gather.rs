@@ -22,6 +22,9 @@ pub enum NoPoint {
     /// Live and replayed figures are never averaged.
     #[error("it has both live and replayed trials")]
     MixedModes,
+    /// Recordings answered part of the calls.
+    #[error("services were held (--hold): older answers and new ones stand side by side in it")]
+    Held,
 }
 
 /// Collects the sources of a run's traces; independent of their order.
@@ -35,6 +38,7 @@ pub(crate) struct Gather {
     scenarios: BTreeSet<String>,
     latest: Option<String>,
     errors: u64,
+    held: bool,
 }
 
 impl Gather {
@@ -45,6 +49,7 @@ impl Gather {
             return;
         }
         let evidence = &trace.evidence;
+        self.held |= evidence.held.is_some();
         let recorded = evidence.recorded_at.clone().unwrap_or_default();
         // A replay uses the times of its recording, but another build may sum them differently.
         let took = if evidence.mode == Mode::Replay { String::new() } else { trace.took_us.to_string() };
@@ -66,7 +71,7 @@ impl Gather {
     /// Returns the run's point. `now` is the time of a live run (RFC 3339, UTC); a recording has a time already.
     ///
     /// # Errors
-    /// Reason why the run has no point: nothing was run, a trial is in ERROR, it was imported, or live and replayed
+    /// Reason why the run has no point: nothing was run, a trial is in ERROR, it was imported, services were held, or live and replayed
     /// trials are mixed.
     pub(crate) fn finish(
         self,
@@ -91,6 +96,9 @@ impl Gather {
         }
         if self.errors > 0 {
             return Err(NoPoint::Errors(self.errors));
+        }
+        if self.held {
+            return Err(NoPoint::Held);
         }
         let mode = match self.modes.iter().copied().collect::<Vec<_>>().as_slice() {
             [] => return Err(NoPoint::NoTrials),

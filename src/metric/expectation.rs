@@ -20,7 +20,7 @@ use crate::settings::TimeSpan;
 use crate::trace::text::plural;
 use crate::trace::{Answer, Arm, Member, SOURCES, TurnOutcome, USED_EXTERNAL_KB, USED_INTERNAL_KB};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Description of a check, and whether it holds.
 type Checked = (String, Held);
@@ -234,9 +234,7 @@ fn answer(
     view: &TrialView<'_>,
     patterns: &Patterns,
 ) -> Vec<Checked> {
-    let seen = |holds: bool, answer: &Answer| {
-        if holds { Ok(()) } else { Err(Seen::new(format!("the answer was: {}", quote(&answer.text, 160)))) }
-    };
+    let seen = |holds: bool, part: &str, answer: &Answer| if holds { Ok(()) } else { Err(said(answer, part)) };
     let has = |answer: &Answer, part: &str| {
         if expected.exact { answer.text.contains(part) } else { contains(&answer.text, part) }
     };
@@ -244,12 +242,13 @@ fn answer(
         turn.answer().ok_or_else(|| ending(turn))?;
         grounding::grounded(view, turn).map_or(Ok(()), |found| found.holds(most))
     };
-    let mut results = each("answer.contains", &expected.contains, turn, |part, answer| seen(has(answer, part), answer));
+    let mut results =
+        each("answer.contains", &expected.contains, turn, |part, answer| seen(has(answer, part), part, answer));
     results.extend(each("answer.not_contains", &expected.not_contains, turn, |part, answer| {
-        seen(!has(answer, part), answer)
+        seen(!has(answer, part), part, answer)
     }));
     results.extend(each("answer.matches", &expected.matches, turn, |expression, answer| {
-        seen(patterns.matches(expression, &answer.text), answer)
+        seen(patterns.matches(expression, &answer.text), expression, answer)
     }));
     results.extend(expected.grounded.map(|wanted| (format!("answer.grounded: {wanted}"), grounded(0))));
     let most = expected.unsupported_facts;
@@ -274,6 +273,20 @@ fn answer(
         shown(answer, answer.sources.iter().any(|source| names(wanted, &source.id)), view)
     }));
     results
+}
+
+/// The sentence of the answer that shares most words with the expected `part`; the beginning of the answer if none does.
+fn said(answer: &Answer, part: &str) -> Seen {
+    let words = |text: &str| -> BTreeSet<String> {
+        text.split(|letter: char| !letter.is_alphanumeric()).map(str::to_lowercase).collect()
+    };
+    let wanted: BTreeSet<String> = words(part).into_iter().filter(|word| !word.is_empty()).collect();
+    let shared = |sentence: &&str| words(sentence).intersection(&wanted).count();
+    let lines = answer.text.split_inclusive(['!', '?', '\n']).flat_map(|line| line.split_inclusive(". "));
+    let sentences: Vec<&str> = lines.map(str::trim).collect();
+    // The first of the best: `max_by_key` returns the last.
+    let best = sentences.into_iter().rev().max_by_key(shared).filter(|sentence| shared(sentence) > 0);
+    Seen::new(format!("the answer says: {}", quote(best.unwrap_or(&answer.text), 160)))
 }
 
 /// Whether the trace does not show the sources that an answer claims.
@@ -403,7 +416,7 @@ fn remembered(probe: &Probe, turn: &TurnView<'_>) -> Held {
     let Some(tool) = &probe.in_arguments_of else {
         let answer = turn.answer().ok_or_else(|| ending(turn))?;
         let held = probe.any_of.iter().any(|text| contains(&answer.text, text));
-        return held.then_some(()).ok_or_else(|| Seen::new(format!("the answer was: {}", quote(&answer.text, 160))));
+        return held.then_some(()).ok_or_else(|| said(answer, &probe.any_of.join(" ")));
     };
     let mut said = Vec::new();
     for call in turn.calls().filter(|call| call.tool == *tool) {

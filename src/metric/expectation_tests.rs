@@ -189,7 +189,7 @@ fn answers_and_their_sources() {
     assert_eq!(failing("{answer: {cites: [guid]}}", tell), ["answer.cites: guid | it cites: guide#2"]);
     assert_eq!(
         failing("{answer: {contains: [pump]}}", tell),
-        ["answer.contains: pump | the answer was: Open the VALVE\u{fffd}[2J slowly"]
+        ["answer.contains: pump | the answer says: Open the VALVE\u{fffd}[2J slowly"]
     );
     assert_eq!(failing("{sources: {external: true, at_least: 2}}", tell).len(), 2);
     assert_eq!(failing("{answer: {not_contains: [x]}}", |s| s.fail("timeout")).len(), 2, "no answer contains nothing");

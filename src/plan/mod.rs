@@ -3,6 +3,7 @@
 mod build;
 mod case;
 mod difference;
+mod hold;
 mod order;
 mod stored;
 mod trials;
@@ -10,6 +11,7 @@ mod trials;
 pub use build::{Selection, build, trial_seed};
 pub(crate) use case::ResolvedCase;
 pub(crate) use difference::differences;
+pub use hold::{Hold, OnNew};
 pub(crate) use order::interleaved;
 pub(crate) use trials::{Planned, Trials};
 
@@ -56,6 +58,9 @@ pub struct Plan {
     /// depend on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed: Option<Typed>,
+    /// What a live or recording run holds; `None` if it asks every service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
     /// The run's seed.
     pub seed: u64,
     /// The scenarios, with expectations resolved.

@@ -162,6 +162,7 @@ async fn ask(faults: Vec<Fault>, streaming: bool) -> Attempted<ChatResponse> {
         vars: BTreeMap::new(),
         spans: Vec::new(),
         stopping: None,
+        held: None,
     };
     let clock = VirtualClock::at(recorded_at);
     let cassette = Cassette::new(header, recorder.finish(), BTreeMap::new());

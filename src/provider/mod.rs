@@ -1,7 +1,7 @@
 //! Clients of HTTP services: chat models, search, managed retrieval, embeddings and plain JSON, with one retry loop for
 //! all.
 //!
-//! `tool_result` reads the results that agents show to their models. `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
+//! `tool_result` reads the results that agents show to their models, `mcp` the messages of MCP servers. `wire` translates between `chat` and each wire format and maps error bodies to [`ErrorKind`]; it never retries,
 //! waits or records. Deviations of single servers are declared ([`crate::settings::Quirks`]). [`Attempt`]s are data:
 //! the caller receives every one.
 
@@ -13,6 +13,7 @@ mod failure;
 mod fault_tests;
 mod json_service;
 mod managed_retrieval;
+pub(crate) mod mcp;
 pub(crate) mod observed;
 pub mod perplexity_agent;
 mod quirks;
@@ -38,6 +39,7 @@ pub(crate) use wire::nuclia_ask::{AskAnswer, AskRequest, AskStatus, Paragraph};
 
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::provider::chat::{ChatRequest, ChatResponse, Usage};
+use crate::transport::Held;
 use crate::transport::{HttpRequest, HttpResponse, Miss, Service, Transport};
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,6 +143,8 @@ pub struct Attempt {
     pub first_token: Option<Duration>,
     /// Whether the response marks its failure as declared ([`crate::transport::DECLARED_FAULT_HEADER`]).
     pub declared_fault: bool,
+    /// What the response says about being held ([`crate::transport::held`]).
+    pub held: Option<Held>,
 }
 
 /// A result with all attempts that were made for it.

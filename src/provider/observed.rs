@@ -5,6 +5,7 @@
 use super::chat_client;
 use super::failure::{failure, malformed, unreadable};
 use super::json_service::EXACT;
+use super::mcp::{self, MCP};
 use super::perplexity_agent as client;
 use super::retry::Failure;
 use super::wire::embeddings_shapes::Shape;
@@ -12,7 +13,7 @@ use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_
 use super::{Attempt, ErrorKind, SearchAnswer, stream};
 use crate::cassette::Redactor;
 use crate::provider::chat::{ChatRequest, ChatResponse, Role};
-use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, sse};
+use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, held, sse};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -36,6 +37,8 @@ pub(crate) enum Asks {
     Vectors,
     /// Something of a declared HTTP service: it is compared exactly, and not decoded.
     Declared,
+    /// A call of a tool of an MCP server.
+    ToolCall,
     /// Something beside all that, such as a list of models: it is compared exactly, and not decoded.
     Aside,
 }
@@ -44,6 +47,7 @@ pub(crate) enum Asks {
 pub(crate) fn asks(request: &HttpRequest) -> Asks {
     let profile = request.profile.name;
     match (request.service, wire::by_name(profile)) {
+        (Service::Declared(_), _) if profile == MCP.name && mcp::called(&request.body).is_some() => Asks::ToolCall,
         (Service::Declared(_), _) => Asks::Declared,
         (Service::Embeddings, _) => Asks::Vectors,
         _ if Shape::is_named(profile) => Asks::Vectors,
@@ -69,6 +73,14 @@ pub(crate) fn declared_answer(request: &HttpRequest, result: &Result<HttpRespons
     read(request, result, |response| match response.status {
         429 | 500.. => Err(failure(response, &Redactor::default())),
         _ => Ok(()),
+    })
+}
+
+/// What a call of an MCP server's tool came to; 429 and 5xx without an answer in JSON-RPC are failures.
+pub(crate) fn tool_answer(request: &HttpRequest, result: &Result<HttpResponse, TransportError>) -> Observed<mcp::Ran> {
+    read(request, result, |response| match response.status {
+        429 | 500.. => Err(failure(response, &Redactor::default())),
+        _ => Ok(mcp::ran(response)),
     })
 }
 
@@ -205,8 +217,9 @@ fn read<T>(
     let service = request.service;
     let declared_fault =
         result.is_err() && answer.as_ref().is_ok_and(|one| one.header(DECLARED_FAULT_HEADER).is_some());
+    let held = answer.as_ref().ok().and_then(held);
     Observed {
-        attempt: Attempt { service, status, cause, took, wait: None, first_token: None, declared_fault },
+        attempt: Attempt { service, status, cause, took, wait: None, first_token: None, declared_fault, held },
         result,
     }
 }

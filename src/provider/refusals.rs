@@ -6,7 +6,7 @@
 use super::wire;
 use super::{Attempt, ErrorKind};
 use crate::platform::clock::{BoxFuture, Clock};
-use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError};
+use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError, held};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +51,7 @@ impl Refusals {
         let service = request.service;
         let result = self.transport.send(request).await;
         self.kept().under_way = None;
+        let held = result.as_ref().ok().and_then(held);
         let (status, cause, took, declared_fault) = match &result {
             Ok(response) if response.status < 400 => {
                 let Some(kind) = wire::reported_kind(&response.body) else {
@@ -68,7 +69,7 @@ impl Refusals {
             Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => return result,
         };
         let attempt =
-            Attempt { service, status, cause: Some(cause), took, wait: None, first_token: None, declared_fault };
+            Attempt { service, status, cause: Some(cause), took, wait: None, first_token: None, declared_fault, held };
         self.kept().failed.push((at, attempt));
         result
     }
@@ -132,6 +133,7 @@ mod tests {
             wait: None,
             first_token: None,
             declared_fault: false,
+            held: None,
         };
         refusals.kept().failed.push((Duration::ZERO, attempt));
         refusals.kept().under_way = Some(Duration::from_secs(2));

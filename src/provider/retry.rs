@@ -6,7 +6,7 @@
 
 use super::{Attempt, Attempted, ErrorKind, ProviderError};
 use crate::platform::clock::Clock;
-use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError};
+use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError, held};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use sha2::{Digest, Sha256};
@@ -68,7 +68,7 @@ pub(super) async fn attempt<T>(
     loop {
         let request = request();
         let service = request.service;
-        let (mut declared_fault, mut blank) = (false, false);
+        let (mut declared_fault, mut blank, mut mark) = (false, false, None);
         let (failure, took, asked) = match transport.send(request).await {
             Err(TransportError::Miss(miss)) => {
                 attempts.push(Attempt {
@@ -79,6 +79,7 @@ pub(super) async fn attempt<T>(
                     wait: None,
                     first_token: None,
                     declared_fault: false,
+                    held: None,
                 });
                 return Attempted { result: Err(ProviderError::Miss(miss)), attempts };
             }
@@ -104,11 +105,12 @@ pub(super) async fn attempt<T>(
                         wait: None,
                         first_token,
                         declared_fault: false,
+                        held: held(&response),
                     });
                     return Attempted { result: Ok(value), attempts };
                 }
                 Err(failure) => {
-                    declared_fault = response.header(DECLARED_FAULT_HEADER).is_some();
+                    (declared_fault, mark) = (response.header(DECLARED_FAULT_HEADER).is_some(), held(&response));
                     blank = is_blank(&failure, &response);
                     (failure, response.took, asked(&response, clock))
                 }
@@ -134,6 +136,7 @@ pub(super) async fn attempt<T>(
             wait,
             first_token: None,
             declared_fault,
+            held: mark,
         });
         let Some(wait) = wait else {
             let Failure { kind, status, message } = failure;

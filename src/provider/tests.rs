@@ -76,6 +76,7 @@ async fn retries_answers_and_waits_of_a_recording_come_again_in_replay() {
         vars: BTreeMap::new(),
         spans: Vec::new(),
         stopping: None,
+        held: None,
     };
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let cassette = Cassette::new(header, recorder.finish(), BTreeMap::new());

@@ -28,6 +28,11 @@ pub(super) fn duration(us: u64) -> String {
     }
 }
 
+/// A declared time limit without needless decimals: `5 s`, `250 ms`.
+pub(super) fn limit(us: u64) -> String {
+    if us >= 1_000_000 && us.is_multiple_of(1_000_000) { format!("{} s", us / 1_000_000) } else { duration(us) }
+}
+
 /// A time, or a bound on one.
 pub(super) fn edge(edge: Edge) -> String {
     match edge {
@@ -82,7 +87,7 @@ fn turns(row: &Latency) -> String {
 }
 
 /// `p50 1.20 s, p95 3.10 s`, each followed by the text of `more`.
-fn middle_and_p95(row: &Latency, more: impl Fn(&Quantile) -> String) -> String {
+pub(super) fn middle_and_p95(row: &Latency, more: impl Fn(&Quantile) -> String) -> String {
     let shown = |q: f64| {
         let one = row.quantiles.iter().find(|one| (one.q - q).abs() < 1e-9)?;
         Some(format!("{} {}{}", quantile_name(q), edge(one.value), more(one)))
@@ -285,6 +290,49 @@ pub(super) fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult>
     words.map(|(number, verdict)| format!("{} {}", count(number), verdict.as_str())).collect::<Vec<_>>().join(", ")
 }
 
+/// The counts of a run in one sentence: `552 trials: 548 PASS, 4 FAIL; 22 criteria: 20 PASS, 2 FAIL (1 for information); 41 scenario
+/// gates: 41 PASS`.
+pub(super) fn sums(evaluation: &Evaluation) -> String {
+    let trials: Vec<String> =
+        tally(evaluation).into_iter().map(|(verdict, n)| format!("{} {}", count(n), verdict.as_str())).collect();
+    let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
+    let mut said = vec![format!("{}{split}", counted(evaluation.trials.len() as u64, "trial"))];
+    for (rows, one, many) in
+        [(&evaluation.criteria, "criterion", "criteria"), (&evaluation.gates, "scenario gate", "scenario gates")]
+    {
+        if rows.is_empty() {
+            continue;
+        }
+        let optional = rows.iter().filter(|row| !row.required).count() as u64;
+        let optional = if optional > 0 { format!(" ({} for information)", count(optional)) } else { String::new() };
+        let noun = if rows.len() == 1 { one } else { many };
+        said.push(format!("{} {noun}: {}{optional}", count(rows.len() as u64), verdict_counts(rows.iter())));
+    }
+    said.join("; ")
+}
+
+/// Tokens of the trials that report them, and the number of trials that do not: `10,000 in, 900 out; 2 trials report none`.
+pub(super) fn tokens(evaluation: &Evaluation) -> String {
+    let (mut input, mut output, mut known, mut unknown) = (0, 0, 0, 0);
+    for trial in evaluation.trials.iter().filter(|trial| trial.model_calls > 0 && trial.verdict != Verdict::Error) {
+        match trial.input_tokens.zip(trial.output_tokens) {
+            Some((read, written)) => (input, output, known) = (input + read, output + written, known + 1),
+            None => unknown += 1,
+        }
+    }
+    let without = match unknown {
+        0 => String::new(),
+        1 => "1 trial reports none".to_owned(),
+        n => format!("{} trials report none", count(n)),
+    };
+    match known {
+        0 if unknown == 0 => "none".to_owned(),
+        0 => without,
+        _ if unknown == 0 => format!("{} in, {} out", count(input), count(output)),
+        _ => format!("{} in, {} out; {without}", count(input), count(output)),
+    }
+}
+
 /// Tokens and cost in a sentence; `None` if both are unknown.
 pub(super) fn spent(spent: &Spent) -> Option<String> {
     if spent.trials == 0 {
@@ -292,7 +340,7 @@ pub(super) fn spent(spent: &Spent) -> Option<String> {
     }
     let tokens = spent.input_tokens.zip(spent.output_tokens).map(|(input, output)| {
         let cached = spent.cached_tokens.map_or_else(String::new, |cached| format!(" ({} cached)", count(cached)));
-        format!("{} tokens read{cached}, {} written", count(input), count(output))
+        format!("{} input tokens{cached}, {} output tokens", count(input), count(output))
     });
     let money = match spent.cost {
         Some(cost) => Some(format!("cost {}", dollars(cost))),

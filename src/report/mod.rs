@@ -6,7 +6,6 @@
 //! models and documents is hostile: see [`crate::trace::text`]. Nothing here reads the time, and no unordered map
 //! reaches the output, so the same run gives the same bytes.
 
-mod against_base;
 mod charts;
 mod compact;
 pub(crate) mod comparison;
@@ -22,6 +21,7 @@ mod terminal;
 mod terminal_lines;
 mod terminal_table;
 mod timelines;
+mod to_do;
 pub(crate) mod variants;
 
 pub(crate) use self::comparison::columns as comparison_columns;
@@ -30,7 +30,7 @@ pub(crate) use self::formats::{
     criterion_columns, formats, latency_columns, named, names, trial_columns, violation_columns,
 };
 pub(crate) use self::searchable::Searchable;
-pub(crate) use self::terminal::terminal;
+pub(crate) use self::terminal::{terminal, what_to_do};
 pub use self::timelines::Beside;
 pub use self::timelines::TimelineBuilder;
 pub(crate) use self::timelines::{Room, Timelines};

@@ -6,9 +6,9 @@
 
 use super::terminal_lines::{Paint, wrap};
 use super::terminal_table::{criteria, name};
-use super::{View, figures};
+use super::{View, figures, to_do};
 use crate::gate::{CriterionResult, ErrorGroup, Evaluation, Latency, Repeats, Verdict};
-use crate::trace::text::line;
+use crate::trace::text::{line, shell_word};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -65,13 +65,48 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
     let _ = writeln!(out, "\n{total}{split}");
     facts(&mut out, evaluation, width);
-    let verdict = figures::verdict_of(evaluation.exit_code);
+    let verdict = figures::verdict_of(view.exit_code());
     let mut conclusion = String::new();
     // Excluded cases are shown above, with the rates they would give.
     let said = evaluation.conclusion.split("; cases left out of: ").next().unwrap_or_default();
-    wrap(&mut conclusion, &format!("{said} (exit code {})", evaluation.exit_code), width, "");
+    let said = match view.decided {
+        Some(decided) => format!("{}; the criteria alone: exit code {}, {said}", decided.why, evaluation.exit_code),
+        None => said.to_owned(),
+    };
+    wrap(&mut conclusion, &format!("{said} (exit code {})", view.exit_code()), width, "");
     let _ = writeln!(out, "\n{}", paint.as_verdict(verdict, conclusion.trim_end()));
     out
+}
+
+/// Items of each state that the list shows on a terminal.
+const TO_DO: usize = 2;
+
+/// What to do, for the end of a terminal's output; `None` if there is nothing to do. Trials are those of `folder`, if it is not the
+/// newest run. Commands are not wrapped.
+pub(crate) fn what_to_do(view: &View<'_>, folder: Option<&str>, width: usize, colour: bool) -> Option<String> {
+    let found = to_do::to_do(view);
+    let lines = to_do::lines(&found, TO_DO);
+    if lines.is_empty() {
+        return None;
+    }
+    let paint = Paint { colour };
+    let mut out = format!("\n{}\n", paint.as_verdict(figures::verdict_of(view.exit_code()), "What to do"));
+    for one in lines {
+        match one {
+            to_do::Line::Words(words) => wrap(&mut out, &words, width.clamp(60, 160), ""),
+            to_do::Line::Command(help) => {
+                let shown = help.command.strip_prefix("ragcheck show ").zip(folder);
+                let command = shown.map_or_else(
+                    || help.command.clone(),
+                    |(trial, folder)| {
+                        format!("ragcheck show {}", shell_word(&format!("{folder}/{}", trial.trim_matches('\''))))
+                    },
+                );
+                let _ = writeln!(out, "  {}: {}", help.title(), line(&command));
+            }
+        }
+    }
+    Some(out)
 }
 
 /// Evidence, times and cost of the trials.
@@ -150,7 +185,7 @@ fn unmet_row(
     width: usize,
     paint: &Paint,
 ) {
-    let optional = if row.required { "" } else { " (not required)" };
+    let optional = if row.required { "" } else { " (for information)" };
     let mut text = String::new();
     let head = format!("{} {}{optional}: {}", row.verdict.as_str(), name(row), reason(row));
     wrap(&mut text, &head, width, "");
@@ -181,7 +216,7 @@ fn unmet_row(
         let _ = writeln!(out, "  and {more}: violations.csv");
     }
     if before > 0 {
-        let _ = writeln!(out, "  and {} told above", figures::counted(before, "reason"));
+        let _ = writeln!(out, "  and {} given above", figures::counted(before, "reason"));
     }
     if row.errors > 0 && !row.sentence.contains(" in ERROR ") {
         let _ = writeln!(out, "  {} in ERROR would have counted", figures::counted(row.errors, "trial"));
@@ -257,7 +292,7 @@ mod tests {
         let text = terminal(&run.view(), 160, false);
         let printed = format!("× {}, first in {}", cause.reason, cause.first.trial);
         assert_eq!(text.matches(&printed).count(), 1, "{text}");
-        assert!(text.contains("FAIL s: again") && text.contains("told above"), "{text}");
+        assert!(text.contains("FAIL s: again") && text.contains("given above"), "{text}");
     }
 
     #[test]

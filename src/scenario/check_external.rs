@@ -2,7 +2,7 @@
 
 use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::external::{AgentTarget, DeclaredService, MintedValue, OPENAI_SHAPE, PORT, SHORT_FORMS};
+use super::external::{AgentTarget, DeclaredService, IN_PATH, MintedValue, OPENAI_SHAPE, PORT, SHORT_FORMS};
 use super::{Case, Expectation, SequenceStep};
 use crate::platform::placeholders::{Piece, either};
 use crate::settings::catalogue::DialectEntry;
@@ -260,15 +260,17 @@ impl Checker<'_> {
             } else if SHORT_FORMS.contains(&name.as_str()) {
                 self.declared_twice(name, at);
             }
-            match (&service.http, &service.provider) {
-                (Some(url), None) => self.http_service(name, service, url, at),
-                (None, Some(provider)) => self.provider_service(name, provider, at),
+            match (&service.http, &service.mcp, &service.provider) {
+                (Some(url), None, None) => self.http_service(name, service, ("http", url), at),
+                (None, Some(url), None) => self.http_service(name, service, ("mcp", url), at),
+                (None, None, Some(provider)) => self.provider_service(name, provider, at),
                 _ => {
-                    let message = "a service has either `http` or `provider`";
+                    let message = "a service has one of `http`, `mcp` and `provider`";
                     let mistake = Mistake::at(at, "bad-service", message).on_key();
-                    self.say(
-                        mistake.help("`provider: NAME` for a model or a search service, `http: URL` for any other"),
-                    );
+                    self.say(mistake.help(
+                        "`provider: NAME` for a model or a search service, `mcp: URL` for an MCP server, `http: URL` for \
+                         any other",
+                    ));
                 }
             }
             if service.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
@@ -298,17 +300,17 @@ impl Checker<'_> {
         }
     }
 
-    fn http_service(&mut self, name: &str, service: &DeclaredService, url: &str, at: At<'_>) {
+    fn http_service(&mut self, name: &str, service: &DeclaredService, (key, url): (&str, &str), at: At<'_>) {
         if SHORT_FORMS.contains(&name) {
             let message = format!("`{name}` is a provider of the project file");
-            let mistake = Mistake::at(at.key("http"), "bad-service", message);
+            let mistake = Mistake::at(at.key(key), "bad-service", message);
             self.say(mistake.help("write `provider: NAME`, or give this service another name"));
         }
         if service.name.is_some() {
             let mistake = Mistake::at(at.key("name"), "bad-service", "`name` is a provider's model").on_key();
             self.say(mistake.label("remove it"));
         }
-        self.address(url, false, at.key("http"));
+        self.address(url, false, at.key(key));
     }
 
     fn provider_service(&mut self, name: &str, provider: &str, at: At<'_>) {
@@ -380,7 +382,15 @@ impl Checker<'_> {
                 let mistake = Mistake::at(at, "bad-name", format!("`{name}` cannot be a name")).on_key();
                 self.say(mistake.label("use a to z, 0 to 9 and `-`"));
             }
-            self.pointer(&minted.at, at.key("at"));
+            if minted.at != IN_PATH {
+                self.pointer(&minted.at, at.key("at"));
+            } else if minted.expression.is_none() {
+                let mistake =
+                    Mistake::at(at, "missing-key", "`match` is missing: which part of the path is the value?");
+                self.say(
+                    mistake.help("a group of a regular expression names it: `{at: path, match: '/tickets/([^/?]+)'}`"),
+                );
+            }
             if let Some(Err(why)) = minted.expression.as_deref().map(expression) {
                 let words = why.to_string();
                 let last = words.lines().last().unwrap_or_default().trim();
@@ -515,7 +525,7 @@ impl Checker<'_> {
 }
 
 /// Names of services that are none of an agent's own.
-const TAKEN: [&str; 4] = ["embeddings", "knowledge", "managed_retrieval", "agent"];
+const TAKEN: [&str; 5] = ["embeddings", "knowledge", "managed_retrieval", "agent", "mcp"];
 
 /// What the placeholder of a variant's prompt begins with.
 const PROMPT: &str = "prompt.";

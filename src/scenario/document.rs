@@ -212,7 +212,7 @@ pub struct Variant {
 }
 
 /// One case: exactly one of `ask`, `turns` and `sequence`. With a `table`, one case for each of its rows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// The case's name, unique in its scenario.

@@ -127,13 +127,17 @@ pub enum Restart {
 
 /// A service of an external agent, mounted at `http://<proxy>/NAME`. It is either a provider of the project file, for a
 /// model or a search service, or any HTTP service, a vector database for example: that one's requests are compared by
-/// method, path and body. The services `model` and `search` are mounted at `/model/v1` and `/search`.
+/// method, path and body. An MCP server (streamable HTTP) is a service, too; those that the agent starts itself need
+/// `ragcheck mcp-record`, and no entry here. The services `model` and `search` are mounted at `/model/v1` and `/search`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeclaredService {
     /// Base URL of an HTTP service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
+    /// URL of an MCP server that speaks streamable HTTP: `http://127.0.0.1:8400/mcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<String>,
     /// Name of a provider in the project file, which has its base URL, key and limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -145,6 +149,9 @@ pub struct DeclaredService {
     #[serde(default, deserialize_with = "names", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "names_schema")]
     pub env: Vec<String>,
+    /// Whether the agent is judged when this service is down, as with `optional: [search]`: it is to manage without.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
 }
 
 impl DeclaredService {
@@ -176,10 +183,32 @@ pub struct AgentProbe {
     /// Name of a service in `services` that holds the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
+    /// When it is read: after each turn that wrote to it, or at the end of the trial, for an agent that stores behind its
+    /// reply.
+    #[serde(default, skip_serializing_if = "ProbeAfter::is_turn")]
+    pub after: ProbeAfter,
     /// JSON pointer to the keywords in the answer: a list of texts, a list of objects with `keyword` or `keywords` (and
     /// `result_id`, if it leads to one), or an object whose names are the keywords. Default: the whole answer.
     #[serde(default)]
     pub at: String,
+}
+
+/// When an index is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeAfter {
+    /// After each turn that wrote to it.
+    #[default]
+    Turn,
+    /// At the end of the trial.
+    Trial,
+}
+
+impl ProbeAfter {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_turn(&self) -> bool {
+        *self == Self::Turn
+    }
 }
 
 /// The roles of the agent's tools: one name or several per role. Expectations use the agent's tool names.
@@ -266,11 +295,15 @@ fn names_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
 }
 
+/// Where the value is that a path holds.
+pub(crate) const IN_PATH: &str = "path";
+
 /// A value in requests that the agent generates in every run: a date, an id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MintedValue {
-    /// JSON pointer into the bodies of requests to the model and the search service; `*` matches any member or index.
+    /// JSON pointer into the bodies of requests; `*` matches any member or index. `path` is the path, with its query, of
+    /// requests to declared services.
     pub at: String,
     /// Regular expression: its first group, or the whole match, is the value. Default: the whole text.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]

@@ -53,6 +53,9 @@ pub(super) fn earlier(
             break;
         }
         let (Ok(before), Some(evaluation)) = (evaluation::read_plan(&folder), evaluated(&folder)) else { continue };
+        if before.hold != plan.hold {
+            continue;
+        }
         let subject = |id: &str| Some(before.subject(&before.trials.at(before.trials.place_of(id)?)?));
         let unmade = |kind: &str| NOTHING_RUN.contains(&kind);
         let groups = evaluation.errors.iter().filter(|group| !unmade(&group.kind));
@@ -101,6 +104,9 @@ pub(super) fn drawn_since(reports: &Path, named: &Path, plan: &Plan) -> BTreeSet
     let later = live_runs(reports).into_iter();
     for folder in later.take_while(|folder| files::resolved(folder).ok().as_ref() != Some(&named)) {
         let (Ok(before), Some(evaluation)) = (evaluation::read_plan(&folder), evaluated(&folder)) else { continue };
+        if before.hold != plan.hold {
+            continue;
+        }
         let subject = |plan: &Plan, id: &str| Some(plan.subject(&plan.trials.at(plan.trials.place_of(id)?)?));
         let anew = number(&evaluation).into_iter().filter(|(id, draw)| own.get(id).is_some_and(|first| first < draw));
         since.extend(anew.map(|(id, _)| id).filter(|id| subject(&before, id) == subject(plan, id)));

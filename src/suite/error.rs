@@ -7,9 +7,9 @@ use crate::scenario::diagnostic::listed;
 use crate::suite::evaluation::{ScoreError, StopError};
 use crate::suite::recordings::Unwritable;
 use crate::trace::text::plural;
-use crate::trial::SetupError;
 use crate::trial::external::runner::RunnerError;
 use crate::trial::run::JournalError;
+use crate::trial::{HoldError, SetupError};
 use std::io;
 use std::path::PathBuf;
 
@@ -89,6 +89,12 @@ pub enum SuiteError {
     /// The run cannot be resumed or journaled.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// A replay answers everything from its recordings.
+    #[error("--hold and --from are for a run that asks a model: add --mode live or --mode record")]
+    HeldReplay,
+    /// Nothing can be held as typed.
+    #[error(transparent)]
+    Hold(#[from] HoldError),
     /// A replay cannot be resumed.
     #[error("--resume continues a live or recording run: add --mode live or --mode record as it was begun")]
     ReplayResumed,

@@ -140,18 +140,19 @@ fn base(loaded: &Loaded, options: &ExecOptions<'_>) -> Result<Plan, SuiteError> 
         return Err(wrong("a test runner calls one agent: write `flow: external`, and no `variants` or one"));
     }
     let target = source.scenario.target.clone().or_else(|| serde_json::from_str("{}").ok());
-    let target = target.filter(|target| target.command.is_empty() && target.http.is_none()).ok_or_else(|| {
+    let mut target = target.filter(|target| target.command.is_empty() && target.http.is_none()).ok_or_else(|| {
         wrong("its agent has an address or a command in `target`, so `ragcheck run` tests it; remove them for a test runner")
     })?;
+    // What the runner is told of a turn.
+    target.send = Some(serde_json::json!({
+        "question": "{{message}}", "history": "{{history}}", "conversation_id": "{{conversation_id}}", "tenant": "{{tenant}}"
+    }));
     let mut agent = source.scenario.agent_at(target);
     NO_ADDRESS.clone_into(&mut agent.proxy);
     planned.agent = Some(agent);
-    let single = |case: &&PlannedCase| case.case.turns().count() != 1 || case.case.control;
-    if let Some(several) = planned.cases.iter().find(single) {
-        let name = &several.case.case;
-        return Err(wrong(&format!(
-            "the case `{name}` has several turns or a control; a test runner's case is one turn"
-        )));
+    if let Some(paired) = planned.cases.iter().find(|case| case.case.control) {
+        let name = &paired.case.case;
+        return Err(wrong(&format!("the case `{name}` has a control, which is a second conversation with the agent")));
     }
     if matches!(options.scenario, Named::Usual(..)) {
         planned.cases.clear();

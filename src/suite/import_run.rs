@@ -58,13 +58,17 @@ pub struct ImportedRun {
     pub summary: String,
     /// Ignored members of conversations, with the number of conversations that have them.
     pub ignored: BTreeMap<String, usize>,
+    /// The format that the file has, unless it was named.
+    pub recognised: Option<Format>,
+    /// Remarks on what the import leaves out.
+    pub remarks: Vec<String>,
     /// Dropped duplicates: position in the file, from 1, and position of the original.
     pub copies: Vec<(usize, usize)>,
     /// Note on additions of an earlier equal run that were not made here.
     pub aside: Option<String>,
 }
 
-/// Imports the conversations of `file`, in `format` (optionally gzip), evaluates them and writes a run folder
+/// Imports the conversations of `file`, in `format` or the one that it has (optionally gzip), evaluates them and writes a run folder
 /// below `reports`. Applies `criteria` (by default those for any conversation) and the criteria of the `project`, with
 /// its list of metrics declared as not measured. `root` is noted in `environment.json`. `agent` is the scenario of the
 /// recorded agent, if any.
@@ -72,7 +76,7 @@ pub struct ImportedRun {
 /// # Errors
 /// If the file cannot be used, or the folder cannot be written.
 pub(crate) fn import(
-    format: Format,
+    format: Option<Format>,
     file: &Path,
     criteria: Option<Criteria>,
     project: Option<(Criteria, Vec<String>)>,
@@ -80,15 +84,28 @@ pub(crate) fn import(
     reports: &Path,
     root: &Path,
 ) -> Result<ImportedRun, ImportFileError> {
-    let name = file.file_name().map_or_else(|| "messages".into(), |name| name.to_string_lossy().into_owned());
-    let text = read(file)?;
-    let mut read = format
-        .read(&name, &text, criteria, agent)
-        .map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })?;
+    let (mut read, used) = imported(format, file, criteria, agent)?;
     if let Some((criteria, not_measured_ok)) = project {
         read.by_project(criteria, not_measured_ok);
     }
-    Ok(written(read, reports, root)?)
+    Ok(ImportedRun { recognised: format.is_none().then_some(used), ..written(read, reports, root)? })
+}
+
+/// The conversations of a file, in `format` or the one that it has (optionally gzip), and their format.
+///
+/// # Errors
+/// If the file cannot be used.
+pub(crate) fn imported(
+    format: Option<Format>,
+    file: &Path,
+    criteria: Option<Criteria>,
+    agent: Option<&Scenario>,
+) -> Result<(Imported, Format), ImportFileError> {
+    let name = file.file_name().map_or_else(|| "messages".into(), |name| name.to_string_lossy().into_owned());
+    let text = read(file)?;
+    let format = format.map_or_else(|| Format::of(&text), Ok);
+    let read = format.and_then(|format| Ok((format.read(&name, &text, criteria, agent)?, format)));
+    read.map_err(|error| ImportFileError::Conversations { file: file.to_owned(), error })
 }
 
 fn written(read: Imported, reports: &Path, root: &Path) -> Result<ImportedRun, SuiteError> {
@@ -119,7 +136,16 @@ fn written(read: Imported, reports: &Path, root: &Path) -> Result<ImportedRun, S
     environment::write(writing.path(), "import", None, root, None).map_err(unwritten)?;
     let (folder, aside) = writing.finish(false).map_err(unwritten)?;
     evaluation::write_runs_page(reports).map_err(unwritten)?;
-    Ok(ImportedRun { folder, evaluated, summary, ignored: read.ignored, copies: read.copies, aside })
+    Ok(ImportedRun {
+        folder,
+        evaluated,
+        summary,
+        ignored: read.ignored,
+        recognised: None,
+        remarks: read.remarks,
+        copies: read.copies,
+        aside,
+    })
 }
 
 /// Content of a file, unpacked if it is gzip.

@@ -31,7 +31,7 @@ pub(crate) use grading::GradingError;
 pub use grading::GradingOptions;
 pub use grading::grade;
 pub use import_run::ImportedRun;
-pub(crate) use import_run::{ImportFileError, import};
+pub(crate) use import_run::{ImportFileError, import, imported};
 pub use options::Mode;
 pub use options::RunOptions;
 pub(crate) use options::{BaseCommit, DEFAULT_JOBS};

@@ -1,7 +1,7 @@
 //! Options of a run.
 
 use super::Progress;
-use crate::plan::Selection;
+use crate::plan::{Hold, Selection};
 use crate::suite::recordings::Ages;
 use crate::trace::words;
 use crate::trial::Variables;
@@ -49,6 +49,8 @@ pub struct BaseCommit {
 pub struct RunOptions {
     /// Source of services' responses.
     pub mode: Mode,
+    /// What a live or recording run holds; `None` to ask every service.
+    pub hold: Option<Hold>,
     /// Selected trials; the run sets `passes`.
     pub selection: Selection,
     /// Rerun the trials that did not pass in this run folder, and take the others from it.

@@ -76,6 +76,9 @@ impl Suite {
         if options.mode == Mode::Replay && bounded {
             return Err(SuiteError::BoundedReplay);
         }
+        if options.mode == Mode::Replay && options.hold.is_some() {
+            return Err(SuiteError::HeldReplay);
+        }
         let reports = options.reports.clone().unwrap_or_else(|| self.reports());
         let record = options.mode == Mode::Record;
         let _alone = record.then(|| recordings::lock("run --mode record")).transpose()?.flatten();
@@ -205,6 +208,15 @@ impl Suite {
         let mut notes: Vec<String> = note.into_iter().collect();
         let mut opened = self.open(options, &plan)?;
         plan.machines = opened.machines();
+        plan.hold.clone_from(&options.hold);
+        if let Some(hold) = &options.hold {
+            notes.extend(trial::holdable(&opened, &plan, hold)?);
+            // Its times are no measurement, as whoever holds something knows.
+            let gates = plan.scenarios.iter().flat_map(|scenario| &scenario.gates);
+            let timed = plan.criteria.criteria.iter().chain(gates).filter(|one| one.metric.starts_with("latency_p"));
+            let timed: BTreeSet<String> = timed.map(|one| one.id.clone()).collect();
+            plan.not_measured_ok.extend(timed);
+        }
         // A recording reports the result of its replay.
         plan.mode = Some(if options.mode == Mode::Live { trace::Mode::Live } else { trace::Mode::Replay });
         if options.mode != Mode::Replay {
@@ -250,6 +262,7 @@ impl Suite {
                 plan = self.planned(&RunOptions { selection: only, failed: None, ..options.clone() })?.0;
                 name_models(options, &mut plan);
                 (plan.machines, plan.mode) = (machines, mode);
+                plan.hold.clone_from(&options.hold);
                 opened = self.open(options, &plan)?;
                 plan.part = Some(plan::Part { of, by: "--failed".to_owned(), cases: true, scenarios: false });
                 plan.typed = self.typed(options);
@@ -357,6 +370,7 @@ impl Suite {
         let mut opened = Opened::new(Arc::clone(self.loaded()), plan)?;
         external::agents_named(&opened, plan)?;
         opened.variables.clone_from(&options.variables);
+        opened.hold.clone_from(&options.hold);
         opened.budget = Arc::new(Budget::new(options.max_calls).with_dollars(options.max_cost));
         Ok(opened)
     }

@@ -215,6 +215,17 @@ pub struct Attempt {
     /// Whether the simulator declared this failure as part of the case, so that it is not an outage.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub declared_fault: bool,
+    /// In a run with held services: `recorded` if the recording answered this request, `forced` if it answered another
+    /// one in its place, `new` if the service answered because the request is not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+}
+
+impl Attempt {
+    /// Whether a recording answered it in a run with held services.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.as_deref().is_some_and(|held| held != "new")
+    }
 }
 
 /// One call of a tool and its outcome.

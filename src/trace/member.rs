@@ -4,6 +4,7 @@
 use super::{EXTERNAL, Event, Mode, Trace, What};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Declares each member with its path in the published trace and what it shows.
 macro_rules! members {
@@ -76,10 +77,28 @@ const NOT_IN_TRAFFIC: &[Member] = &[
     Member::Refusals,
 ];
 
+impl Member {
+    /// What else shows it of an external agent, if anything does.
+    pub(crate) fn shown_by(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Outcomes => "spans with `ragcheck.outcome`",
+            Self::WithoutLearned => "spans with `ragcheck.without_learned`",
+            Self::Bases => "spans with `gen_ai.data_source.id`",
+            Self::Log => "span events `ragcheck.thought`, `ragcheck.reflection`, …",
+            Self::IndexWrites => "a `probe`",
+            Self::Calls | Self::Passages => "the spans that `target.spans` expects",
+            _ => return None,
+        })
+    }
+}
+
 /// What the traffic of an external agent does not show, without those that its spans `show`.
-pub(crate) fn not_in_traffic_but(show: &[Member]) -> Vec<Member> {
+pub(crate) fn not_in_traffic_but(show: &BTreeSet<Member>) -> Vec<Member> {
     NOT_IN_TRAFFIC.iter().copied().filter(|member| !show.contains(member)).collect()
 }
+
+/// Why a trial with held services has no times.
+const HELD_TIMES: &str = "recordings answered part of the calls (--hold), and their times are not added to live ones";
 
 /// What a list of messages shows; it lacks all other members.
 const IN_MESSAGES: &[Member] = &[Member::Calls, Member::Completions, Member::Answers];
@@ -108,15 +127,30 @@ impl Trace {
         self.absent = Some(lacked);
     }
 
+    /// Whether a recording answered some of its calls and services the others.
+    pub(crate) fn is_held(&self) -> bool {
+        self.evidence.held.as_ref().is_some_and(|held| held.answered() > 0)
+    }
+
     /// The reason why nothing can be said of the first of `members` that it lacks: `traffic does not show what an
     /// agent's keyword index holds (turns[].index_writes[].read_back)`.
+    ///
+    /// Nothing can be said of times in which recordings answered part of the calls: their times are of another day.
     pub fn not_shown(&self, members: &[Member]) -> Option<String> {
+        if members.contains(&Member::Took) && self.is_held() {
+            return Some(HELD_TIMES.to_owned());
+        }
         let member = members.iter().find(|member| self.lacks(**member))?;
         let source = match (self.evidence.mode, &self.absent) {
             (Mode::Imported, None) => "messages do",
             (Mode::Live | Mode::Replay, _) if self.lane.flow == EXTERNAL => "traffic does",
             _ => "the trace does",
         };
-        Some(format!("{source} not show {} ({})", member.shows(), member.path()))
+        let external = self.evidence.mode != Mode::Imported && self.lane.flow == EXTERNAL;
+        let others = member.shown_by().filter(|_| external).map(|by| format!("; {by} would")).unwrap_or_default();
+        // Calls are absent only where spans were expected and a turn had none.
+        let source =
+            if external && self.lacks(Member::Calls) { "no spans came, and traffic alone does" } else { source };
+        Some(format!("{source} not show {} ({}){others}", member.shows(), member.path()))
     }
 }

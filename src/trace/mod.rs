@@ -166,6 +166,35 @@ pub struct Evidence {
     /// Number of earlier draws that ended in ERROR, in an outage for example, and were re-run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replaced_errors: u32,
+    /// Calls that an earlier recording answered while others went to their services; `None` in other runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldCalls>,
+}
+
+/// Calls of a trial that ran with services held: an earlier recording answered what it knew.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldCalls {
+    /// Services and groups of services that were held, as typed.
+    pub services: Vec<String>,
+    /// The lane whose recording answered; `None` if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<String>,
+    /// When that lane was recorded (RFC 3339, UTC).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_at: Option<String>,
+    /// Calls whose request was the recorded one.
+    pub recorded: u32,
+    /// Calls that got the recorded answer by their position, although their request differs.
+    pub forced: u32,
+    /// Calls that were not recorded and went to the service.
+    pub new: u32,
+}
+
+impl HeldCalls {
+    /// Number of calls that the recording answered.
+    pub(crate) fn answered(&self) -> u32 {
+        self.recorded.saturating_add(self.forced)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]
@@ -189,6 +218,7 @@ impl Evidence {
             noted_verdict: None,
             run_again: Vec::new(),
             replaced_errors: 0,
+            held: None,
         }
     }
 
@@ -361,13 +391,16 @@ words! {
         UsageUnknown = "usage unknown",
         /// No reply of an external agent could be read in the whole run.
         ReplyUnread = "reply not read",
+        /// An external agent did not start, or was not reached.
+        AgentUnreached = "agent not reached",
     }
 }
 
 impl TrialErrorKind {
     /// Whether the agent ran or its services were called: a re-run then replaces an ERROR.
     pub fn was_run(self) -> bool {
-        !matches!(self, Self::LaneMissing | Self::CassetteMiss | Self::CassetteBroken | Self::Stopped)
+        use TrialErrorKind::{AgentUnreached, CassetteBroken, CassetteMiss, LaneMissing, Stopped};
+        !matches!(self, LaneMissing | CassetteMiss | CassetteBroken | Stopped | AgentUnreached)
     }
 }
 

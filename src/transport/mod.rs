@@ -3,6 +3,7 @@
 //! Retries, dialects and meaning live in `provider`; nothing here knows what a model is.
 
 mod budget;
+mod hold;
 mod links;
 mod live;
 mod pace;
@@ -18,10 +19,11 @@ mod tests;
 pub use budget::Budget;
 pub use budget::LimitTransport;
 pub(crate) use budget::Tariff;
+pub(crate) use hold::{Held, HoldTransport, Holding, Turns, held};
 pub(crate) use links::broken as broken_conversation;
 pub use live::LiveTransport;
 pub use live::Target;
-pub(crate) use live::{LiveError, REDIRECT_HEADER};
+pub(crate) use live::{LiveError, REDIRECT_HEADER, TARGET_HEADER};
 pub use pace::Pace;
 pub(crate) use record::DECLARED_FAULT_HEADER;
 pub use record::RecordTransport;
@@ -117,19 +119,28 @@ impl Service {
 
 /// Test whether a stream of these bytes has ended, by its dialect.
 #[derive(Clone)]
-pub struct StreamEnd(Arc<StreamTest>);
+pub struct StreamEnd {
+    test: Arc<StreamTest>,
+    leaves: bool,
+}
 
 type StreamTest = dyn Fn(&[u8]) -> bool + Send + Sync;
 
 impl StreamEnd {
     /// Creates it from a function.
     pub fn new(test: impl Fn(&[u8]) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(test))
+        Self { test: Arc::new(test), leaves: false }
+    }
+
+    /// Reads no further as soon as the stream is complete: its sender may keep it open.
+    #[must_use]
+    pub(crate) fn leaving(self) -> Self {
+        Self { leaves: true, ..self }
     }
 
     /// Whether the stream is complete.
     pub fn is_whole(&self, body: &[u8]) -> bool {
-        (self.0)(body)
+        (self.test)(body)
     }
 }
 
@@ -180,7 +191,9 @@ impl HttpRequest {
         let value = |value: &str| value.strip_prefix("Bearer ").unwrap_or(value).trim().to_owned();
         let declared = matches!(self.service, Service::Declared(_));
         let secret = self.headers.iter().filter(move |(name, value)| {
-            !VERSION_HEADERS.contains(&name.as_str()) && (!declared || query_keys::may_be_secret(name, value))
+            name != TARGET_HEADER
+                && !VERSION_HEADERS.contains(&name.as_str())
+                && (!declared || query_keys::may_be_secret(name, value))
         });
         let headers = secret.map(move |(name, text)| (format!("agent's {name}"), value(text)));
         headers.chain(query_keys::query_keys(&self.path))
@@ -203,6 +216,11 @@ pub struct HttpResponse {
 }
 
 impl HttpResponse {
+    /// The answer to a notice that nobody answers: 202, without a body.
+    pub(crate) fn accepted() -> Self {
+        Self { status: 202, headers: Vec::new(), body: Bytes::new(), took: Duration::ZERO, chunks: Vec::new() }
+    }
+
     /// The first header of that name, given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())

@@ -62,6 +62,9 @@ impl ReplayTransport {
     }
 
     async fn exchange(&self, request: HttpRequest) -> PlacedResult {
+        if request.profile.is_notice() {
+            return (None, Ok(HttpResponse::accepted()));
+        }
         let (index, exchange) = match self.find(&request) {
             Ok(found) => found,
             Err(why) => return (None, Err(why)),
@@ -70,8 +73,13 @@ impl ReplayTransport {
         (place, self.answer(exchange).await)
     }
 
+    /// The first exchange of a service that was not requested.
+    pub(super) fn next_of(&self, service: &str) -> Option<&Exchange> {
+        self.cassette.exchanges.get(self.pool.take_next(service)?)
+    }
+
     /// The exchange that answers a request, and its index.
-    fn find(&self, request: &HttpRequest) -> Result<(usize, &Exchange), TransportError> {
+    pub(super) fn find(&self, request: &HttpRequest) -> Result<(usize, &Exchange), TransportError> {
         if let Some(message) = links::broken_in(request) {
             return Err(TransportError::Invalid { message });
         }
@@ -106,7 +114,7 @@ impl ReplayTransport {
     }
 
     /// Returns the recorded outcome after the recorded time.
-    async fn answer(&self, exchange: &Exchange) -> Result<HttpResponse, TransportError> {
+    pub(super) async fn answer(&self, exchange: &Exchange) -> Result<HttpResponse, TransportError> {
         match &exchange.outcome {
             Outcome::Response { status, headers, body, took, chunks, .. } => {
                 self.clock.sleep(*took).await;

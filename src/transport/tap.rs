@@ -46,6 +46,8 @@ struct TapState {
     admission: Admission,
     late: u32,
     passed: Vec<Observed>,
+    /// First request that its sender abandoned before it was answered.
+    abandoned: Option<String>,
     secrets: Vec<(String, String)>,
 }
 
@@ -91,11 +93,19 @@ pub(crate) struct Tap {
 }
 
 /// A request in flight: counted until it is dropped, answered or not.
-struct UnderWay<'t>(&'t Tap);
+struct UnderWay<'t> {
+    tap: &'t Tap,
+    /// Method and path, until it is answered.
+    waits: Option<String>,
+}
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.state().under_way -= 1;
+        let mut state = self.tap.state();
+        state.under_way -= 1;
+        if let (Some(asked), Admission::Open) = (self.waits.take(), state.admission) {
+            state.abandoned.get_or_insert(asked);
+        }
     }
 }
 
@@ -132,6 +142,11 @@ impl Tap {
         std::mem::take(&mut state.late)
     }
 
+    /// The first request that its sender abandoned before it was answered.
+    pub(crate) fn abandoned(&self) -> Option<String> {
+        self.state().abandoned.clone()
+    }
+
     /// Number of requests in flight.
     pub(crate) fn under_way(&self) -> u32 {
         self.state().under_way
@@ -148,7 +163,10 @@ impl Tap {
     }
 
     async fn pass(&self, request: HttpRequest) -> PlacedResult {
-        let (began, _under_way) = {
+        if request.profile.is_notice() {
+            return self.inner.send_placed(request).await;
+        }
+        let (began, mut under_way) = {
             let mut state = self.state();
             for secret in request.secrets() {
                 if !state.secrets.contains(&secret) {
@@ -168,9 +186,11 @@ impl Tap {
             }
             state.moment += 1;
             state.under_way += 1;
-            (state.moment, UnderWay(self))
+            let path = request.path.split('?').next().unwrap_or_default();
+            (state.moment, UnderWay { tap: self, waits: Some(format!("{} {path}", request.method)) })
         };
         let (place, result) = self.inner.send_placed(request.clone()).await;
+        under_way.waits = None;
         let passed = Passed { request: HttpRequest { headers: Vec::new(), ..request }, result: result.clone() };
         let mut state = self.state();
         state.moment += 1;

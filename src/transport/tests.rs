@@ -72,6 +72,7 @@ fn replay(recorder: &RecordTransport) -> (ReplayTransport, VirtualClock, String)
         vars: BTreeMap::new(),
         spans: Vec::new(),
         stopping: None,
+        held: None,
     };
     let (file, blobs) = (cassette::path(folder.path(), "s", "c", &"f.base.1"), cassette::blobs_dir(folder.path(), "s"));
     let redactor = Redactor::new([("MODEL_KEY".to_owned(), KEY.to_owned())]);
@@ -203,6 +204,7 @@ fn a_request_that_answers_no_call_is_refused_before_it_is_matched() {
             vars: BTreeMap::new(),
             spans: Vec::new(),
             stopping: None,
+            held: None,
         },
         Vec::new(),
         BTreeMap::new(),

@@ -13,7 +13,7 @@ use crate::platform::files::TemporaryFolder;
 use crate::platform::secrets::Redactor;
 use crate::scenario::Conversation;
 use crate::trace::{Evidence, NamedPassage, Trace, TrialEnd, TrialError, version_of};
-use crate::transport::Transport;
+use crate::transport::{Transport, Turns};
 use futures_util::future::try_join_all;
 use std::sync::Arc;
 
@@ -28,6 +28,7 @@ pub(super) struct FlowTrial<'o> {
     clock: Arc<dyn Clock>,
     /// File of the keyword index, removed after the trial.
     index: Option<TemporaryFolder>,
+    turns: Turns,
 }
 
 impl<'o> FlowTrial<'o> {
@@ -47,7 +48,7 @@ impl<'o> FlowTrial<'o> {
         let mut environment = environment(agent, transport, &clock, Arc::new(stages), seed).map_err(unusable)?;
         let case = trial.case().ok_or_else(foreign)?;
         let found = environment.knowledge.noting();
-        Ok(Self { trial, setup, case, environment, found, clock, index: None })
+        Ok(Self { trial, setup, case, environment, found, clock, index: None, turns: Turns::default() })
     }
 
     /// Creates the keyword index in the state that the case declares.
@@ -60,6 +61,11 @@ impl<'o> FlowTrial<'o> {
         Ok(self)
     }
 
+    /// Counts the turns in `turns`.
+    pub(super) fn counting(self, turns: Turns) -> Self {
+        Self { turns, ..self }
+    }
+
     /// Runs all turns of the case. A failed turn does not stop the conversation: the next turn is sent.
     ///
     /// # Errors
@@ -70,7 +76,9 @@ impl<'o> FlowTrial<'o> {
         let mut ordinal = 0;
         for step in &case.steps {
             environment.keywords.close();
-            let started = (ordinal..).zip(step).map(|(ordinal, one)| converse(flow, environment, ordinal, one, case));
+            let started = (ordinal..)
+                .zip(step)
+                .map(|(ordinal, one)| converse((flow, &self.turns), environment, ordinal, one, case));
             try_join_all(started).await?;
             ordinal += u32::try_from(step.len()).unwrap_or(u32::MAX);
         }
@@ -97,7 +105,7 @@ impl<'o> FlowTrial<'o> {
 }
 
 async fn converse(
-    flow: &dyn Flow,
+    (flow, turns): (&dyn Flow, &Turns),
     environment: &AgentContext,
     ordinal: u32,
     planned: &Conversation,
@@ -107,6 +115,7 @@ async fn converse(
     conversation.tool_context.clone_from(&planned.tool_context);
     environment.conversation_started(&conversation);
     for turn in &planned.turns {
+        turns.begin();
         while let Err(abort) = flow.turn(environment, &mut conversation, &turn.ask).await {
             conversation = match abort {
                 Abort::Killed => restarted(environment, &conversation)?,

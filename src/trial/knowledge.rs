@@ -108,6 +108,12 @@ impl RetrievalServices {
         &self.embeddings
     }
 
+    /// The services.
+    pub(super) fn services(&self) -> impl Iterator<Item = Service> + '_ {
+        let managed = self.managed.iter().map(|_| Service::ManagedRetrieval);
+        self.services.keys().copied().chain(managed)
+    }
+
     /// Service names by service, as recordings store them.
     pub(super) fn names(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let services = self.services.iter().map(|(service, (name, _))| (*service, name));

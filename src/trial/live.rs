@@ -2,6 +2,7 @@
 
 use super::drive::FlowTrial;
 use super::environment::environment;
+use super::hold::{HeldLane, held};
 use super::opened::{FlowSetup, Opened, Trial};
 use super::outage::{Origin, with_outage};
 use super::outcome::{Finished, aborted, foreign, redacted, unusable};
@@ -9,7 +10,7 @@ use super::recording::Recorder;
 use super::services::{LiveAccess, access};
 use super::stages::RecordedStages;
 use super::verified::{Draft, keep};
-use super::{SetupError, replay};
+use super::{Doing, SetupError, replay};
 use crate::cassette::LocalTimes;
 use crate::flow::AgentContext;
 use crate::plan::{PlannedTrial, VariantSettings};
@@ -25,7 +26,13 @@ pub(super) async fn live(trial: Trial<'_>) -> Finished {
         Ok(prepared) => prepared,
         Err(why) => return trial.failed(&why),
     };
-    let (trace, _, passages) = run(trial, setup, clock, transport).await;
+    let held = match held(trial, Doing::Live, &clock, &transport) {
+        Ok(held) => held,
+        Err(why) => return trial.failed(&why),
+    };
+    let transport = held.as_ref().map_or(transport, HeldLane::transport);
+    let (mut trace, _, passages) = run(trial, setup, clock, transport, held.as_ref()).await;
+    trace.evidence.held = held.as_ref().map(HeldLane::calls);
     let trace = with_outage(trial, redacted(trace, &trial.opened.redactor()), &Origin::new());
     Finished { passages, ..Finished::of(trace) }
 }
@@ -41,12 +48,19 @@ pub(super) async fn record(trial: Trial<'_>) -> Finished {
 /// Records one trial over the given `transport` and `clock`, and returns the trace of replaying it.
 pub async fn record_with(trial: Trial<'_>, clock: Arc<dyn Clock>, transport: Arc<dyn Transport>) -> Finished {
     let Some(setup) = trial.opened.flow(trial.planned) else { return trial.failed(&foreign()) };
+    let held = match held(trial, Doing::Record, &clock, &transport) {
+        Ok(held) => held,
+        Err(why) => return trial.failed(&why),
+    };
+    let transport = held.as_ref().map_or(transport, HeldLane::transport);
     let mut subject = trial.subject(&setup.declared);
     subject.providers.extend(setup.retrieval.names());
     let recorder = Recorder::begin(subject, transport, &clock, Arc::new(trial.opened.redactor()));
-    let (trace, times, _) = run(trial, setup, clock, recorder.transport()).await;
+    let (trace, times, _) = run(trial, setup, clock, recorder.transport(), held.as_ref()).await;
+    let recorder = recorder.holding(held.as_ref().map(HeldLane::calls));
     let redactor = recorder.redactor();
-    let draft = Draft { trace: redacted(trace, &redactor), times: &times, vars: BTreeMap::new(), redactor };
+    let draft =
+        Draft { trace: redacted(trace, &redactor), times: &times, vars: BTreeMap::new(), redactor, abandoned: None };
     let replay = |cassette| std::future::ready(Ok(replay::replay_from(trial, setup, cassette)));
     keep(trial, recorder, draft, replay).await
 }
@@ -79,12 +93,13 @@ async fn run(
     setup: &FlowSetup,
     clock: Arc<dyn Clock>,
     transport: Arc<dyn Transport>,
+    held: Option<&HeldLane>,
 ) -> (Trace, Arc<LocalTimes>, Vec<Arc<NamedPassage>>) {
     let times = Arc::new(LocalTimes::recording());
     let stages = RecordedStages::noting(Arc::clone(&times), Arc::clone(&clock));
     let flow_trial = FlowTrial::new(trial, setup, &transport, clock, stages, trial.planned.seed);
     let flow_trial = match flow_trial.and_then(FlowTrial::with_index) {
-        Ok(flow_trial) => flow_trial,
+        Ok(flow_trial) => flow_trial.counting(held.map(HeldLane::turns).unwrap_or_default()),
         Err(why) => {
             let none = Evidence::new(Mode::Live, ASKED_NOBODY.to_owned(), &setup.declared.model.name);
             return (trial.trace(none, TrialEnd::Error(*why)), times, Vec::new());

@@ -14,6 +14,7 @@
 mod drive;
 mod environment;
 pub(crate) mod external;
+mod hold;
 mod keys;
 mod keyword_index;
 mod knowledge;
@@ -38,6 +39,7 @@ pub(crate) mod trust;
 mod verified;
 
 pub(crate) use external::{Contact, NoContact};
+pub(crate) use hold::{HoldError, holdable};
 pub(crate) use keys::missing_keys;
 pub(crate) use knowledge::{knowledge_access, without_services};
 pub(crate) use lane::{lane_file, note_error, note_run_again, note_verdict, stopping_design};
@@ -48,6 +50,7 @@ pub(crate) use model::ModelAccess;
 pub use opened::Opened;
 pub(crate) use opened::Trial;
 pub(crate) use outcome::Finished;
+pub(crate) use proxy::{MCP_ERROR, MCP_MOUNT, is_server_name};
 pub(crate) use recording::{Recorder, RecordingError, Subject};
 pub use replay::replay;
 pub(crate) use replay::{first_request, searches_another};

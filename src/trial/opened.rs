@@ -10,7 +10,7 @@ use super::{SetupError, environment};
 use crate::cassette;
 use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{KnowledgeSource, KnowledgeSources};
-use crate::plan::{Plan, PlannedScenario, PlannedTrial, ResolvedCase, VariantSettings};
+use crate::plan::{Hold, Plan, PlannedScenario, PlannedTrial, ResolvedCase, VariantSettings};
 use crate::platform::secrets::Redactor;
 use crate::scenario::Loaded;
 use crate::trace::{EXTERNAL, Trace};
@@ -34,6 +34,8 @@ pub struct Opened {
     pub(crate) in_part: BTreeSet<usize>,
     /// The command that records the lanes again, if it is not `ragcheck run`.
     pub(crate) records: Option<String>,
+    /// What the run holds; `None` if it asks every service, and in replays.
+    pub(crate) hold: Option<Hold>,
     /// External agents.
     pub(crate) agents: Agents,
     /// Rate limits by provider.
@@ -89,6 +91,7 @@ impl Opened {
             variables: Variables::new(),
             budget: Arc::default(),
             records: None,
+            hold: None,
             agents: Agents::default(),
             passages: Named::default(),
             in_part: BTreeSet::new(),
@@ -124,7 +127,7 @@ impl Opened {
         plan.scenarios.iter().zip(&self.setups)
     }
 
-    fn setup(&self, planned: &PlannedTrial) -> Option<&Setup> {
+    pub(super) fn setup(&self, planned: &PlannedTrial) -> Option<&Setup> {
         self.setups.get(planned.scenario)?.get(&planned.lane.variant)
     }
 

@@ -56,6 +56,7 @@ pub(super) fn with_outage(trial: Trial<'_>, mut trace: Trace, origin: &Origin) -
     let optional = |outage: &Outage| {
         let named = |one: &OptionalService| one.as_str() == outage.service.as_str();
         declared.is_some_and(|declared| declared.optional.iter().any(named))
+            || opened.agent(planned).is_some_and(|agent| agent.services.is_optional(outage.service))
     };
     let host =
         |outage: &Outage| host_name(opened, planned, outage.service).unwrap_or_else(|| "an unknown host".to_owned());
@@ -259,7 +260,15 @@ mod tests {
     use crate::trace::{FlowSearch, ToolOutcome};
 
     fn attempt(cause: &str, status: Option<u16>) -> Attempt {
-        Attempt { service: None, status, cause: Some(cause.into()), took_us: 1, wait_us: None, declared_fault: false }
+        Attempt {
+            service: None,
+            status,
+            cause: Some(cause.into()),
+            took_us: 1,
+            wait_us: None,
+            declared_fault: false,
+            held: None,
+        }
     }
 
     #[test]

@@ -131,6 +131,7 @@ fn every_row_of_the_table_counts_as_it_says_and_is_asked_as_often() {
             took_us: 1,
             wait_us: None,
             declared_fault: false,
+            held: None,
         };
         let counts = match (external_cause(&attempt), last.cause) {
             (Some(_), _) => "outage",

@@ -91,6 +91,7 @@ pub(super) fn replayed(cassette: &Cassette, model: &str) -> Evidence {
         earlier_takes: header.earlier_verdicts(),
         noted_verdict: header.noted_verdict(),
         run_again: header.later_verdicts(),
+        held: header.held.clone(),
         ..Evidence::new(Mode::Replay, cassette.origin(sources(&header.recorded_from)), model)
     }
 }

@@ -6,6 +6,7 @@
 use crate::cassette::{Cassette, CassetteError, Header, LocalTimes, Redactor, StoppingDesign};
 use crate::platform::clock::Clock;
 use crate::platform::files;
+use crate::trace::HeldCalls;
 use crate::transport::{RecordTransport, Transport};
 use std::collections::BTreeMap;
 use std::io;
@@ -73,6 +74,7 @@ pub(crate) struct Recorder {
     transport: Arc<RecordTransport>,
     started: jiff::Timestamp,
     spans: Vec<String>,
+    held: Option<HeldCalls>,
 }
 
 impl Recorder {
@@ -84,12 +86,17 @@ impl Recorder {
         redactor: Arc<Redactor>,
     ) -> Self {
         let transport = Arc::new(RecordTransport::new(below, Arc::clone(clock), redactor));
-        Self { subject, transport, started: clock.wall(), spans: Vec::new() }
+        Self { subject, transport, started: clock.wall(), spans: Vec::new(), held: None }
     }
 
     /// Adds what the agent's spans told.
     pub(crate) fn telling(self, spans: Vec<String>) -> Self {
         Self { spans, ..self }
+    }
+
+    /// Adds the calls that an earlier recording answered.
+    pub(crate) fn holding(self, held: Option<HeldCalls>) -> Self {
+        Self { held, ..self }
     }
 
     /// The recording transport.
@@ -133,6 +140,7 @@ impl Recorder {
             vars,
             spans: self.spans,
             stopping,
+            held: self.held,
         };
         let unplaced = |error| RecordingError::Place { path: shown.clone(), error };
         let folder = files::temporary_folder(path.parent().unwrap_or(&path)).map_err(unplaced)?;

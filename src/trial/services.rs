@@ -92,7 +92,9 @@ pub(super) fn access(
 ) -> Result<LiveAccess, SetupError> {
     let shared = setup.live.get_or_init(|| {
         let timeout = *setup.declared.limits.request;
-        let mut targets = targets(opened, &providers(&setup.declared), timeout, Keys::Ours)?;
+        let mut asked = providers(&setup.declared);
+        asked.retain(|service, _| opened.may_ask(planned, *service));
+        let mut targets = targets(opened, &asked, timeout, Keys::Ours)?;
         targets.extend(setup.retrieval.targets(&opened.variables, timeout)?);
         Ok(LiveTransport::new(targets, Arc::new(RealClock::start()))?)
     });

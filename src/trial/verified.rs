@@ -27,6 +27,8 @@ pub(super) struct Draft<'t> {
     pub(super) vars: BTreeMap<String, Vec<String>>,
     /// Redacts every key in use.
     pub(super) redactor: Arc<Redactor>,
+    /// A request that an external agent abandoned before it was answered.
+    pub(super) abandoned: Option<String>,
 }
 
 /// Writes the recording of a live trial and replays it. If the replay is equal, the recording replaces the old one and
@@ -40,11 +42,11 @@ pub(super) async fn keep<F>(
 where
     F: Future<Output = Result<Finished, Box<TrialError>>>,
 {
-    let Draft { trace, times, vars, redactor } = draft;
+    let Draft { trace, times, vars, redactor, abandoned } = draft;
     let mut trace = with_outage(trial, trace, &Origin::new());
     if let TrialEnd::Error(why) = &mut trace.end {
-        use TrialErrorKind::{NothingAsked, Provider, ProxyRefused};
-        if matches!(why.kind, Provider | ProxyRefused | NothingAsked) {
+        use TrialErrorKind::{AgentUnreached, NothingAsked, Provider, ProxyRefused};
+        if matches!(why.kind, Provider | ProxyRefused | NothingAsked | AgentUnreached) {
             why.detail.push("nothing was written; an earlier recording is as it was".to_owned());
         }
         return Finished::of(trace);
@@ -62,9 +64,13 @@ where
         Err(why) => return trial.failed(&why),
     };
     if let Some(difference) = difference(&trace, &finished.trace) {
-        let message = "the replay of what was just recorded differs from the live trial";
+        let mut message = "the replay of what was just recorded differs from the live trial".to_owned();
         let mut detail = vec![difference.clone(), "an earlier recording is as it was".to_owned()];
-        if trial.planned.is_external() {
+        if let Some(asked) = abandoned {
+            let cut = format!("your agent broke off {asked} before it was answered, and a replay cannot repeat that");
+            detail.insert(0, std::mem::replace(&mut message, cut));
+            detail.push("let its client wait longer, or record it with a service that answers sooner".to_owned());
+        } else if trial.planned.is_external() {
             let usual = "values that the agent generates per run (dates, ids) are declared in `vars`";
             detail.extend((!difference.contains(MINTED)).then(|| usual.to_owned()));
             let agent = trial.opened.agent(trial.planned);
@@ -78,7 +84,7 @@ where
                 remedy.to_owned()
             }));
         }
-        let why = *error(TrialErrorKind::CassetteBroken, message, detail);
+        let why = *error(TrialErrorKind::CassetteBroken, &message, detail);
         // Each trial that differs is shown with its own difference.
         finished.trace.end = TrialEnd::Error(TrialError { cause: format!("{message}: {difference}"), ..why });
     } else if let Some(first) = first_draw(trial, &trace, &replay).await {

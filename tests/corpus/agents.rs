@@ -1,8 +1,7 @@
 //! Agents as people write them, each with the verdict that it must get (`agents/README.md` of the corpus): recorded
 //! from the provider beside them, then replayed with the provider stopped.
 //!
-//! `RAGCHECK_AGENTS_PYTHON` names an interpreter with fastapi, uvicorn, httpx, openai, openai-agents and anthropic. The
-//! two-stage agent needs `python3` alone.
+//! `RAGCHECK_SDKS` names the folder that `tests/sdks/install FOLDER` has filled. The two-stage agent needs `python3` alone.
 
 use crate::part;
 use std::net::{TcpListener, TcpStream};
@@ -218,12 +217,13 @@ fn mistakes(python: &Path, row: &Row) -> String {
 }
 
 #[test]
-#[ignore = "needs the agents of the corpus, and an interpreter with their SDKs: RAGCHECK_CORPUS, RAGCHECK_AGENTS_PYTHON"]
+#[ignore = "needs the agents of the corpus, and the clients that `tests/sdks/install` installs: RAGCHECK_CORPUS, RAGCHECK_SDKS"]
 fn needs_sdks_every_agent_gets_the_verdict_that_its_table_says() {
-    let python = std::env::var_os("RAGCHECK_AGENTS_PYTHON").expect("RAGCHECK_AGENTS_PYTHON names an interpreter");
+    let sdks = std::env::var_os("RAGCHECK_SDKS").expect("RAGCHECK_SDKS names the folder of `tests/sdks/install`");
+    let python = Path::new(&sdks).join("python/bin/python");
     let wrong: Vec<String> = ROWS
         .iter()
-        .map(|row| (row, mistakes(Path::new(&python), row)))
+        .map(|row| (row, mistakes(&python, row)))
         .filter(|(_, wrong)| !wrong.is_empty())
         .map(|(row, wrong)| format!("{} KIND={}: {wrong}", row.module, row.kind))
         .collect();

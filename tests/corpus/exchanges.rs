@@ -177,6 +177,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
         vars: BTreeMap::new(),
         spans: Vec::new(),
         stopping: None,
+        held: None,
     };
     let cassette = Cassette::new(header, exchanges, BTreeMap::new());
     let (text, _) = cassette.to_text();

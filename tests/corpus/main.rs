@@ -14,6 +14,7 @@ mod hybrid;
 mod published;
 mod recorders;
 mod retrieval;
+mod spans;
 mod trajectories;
 mod vcr;
 mod wire;

@@ -1,7 +1,7 @@
 // What the agents in JavaScript share: their documents, and one line of JSON in and out for each turn.
 import { createInterface } from "node:readline";
 
-export const MODEL = process.env.MODEL;
+export const MODEL = process.env.MODEL ?? "gpt-4o-mini";
 export const SYSTEM = "You answer questions about bicycles. Always search the documents first.";
 export const SCHEMA = { type: "object", properties: { query: { type: "string" } }, required: ["query"], additionalProperties: false };
 

@@ -99,6 +99,129 @@ fn labelled_conversations_have_the_same_verdicts_as_spans_and_as_messages() {
     assert!(calls.contains(r#""id":"a#1""#) && calls.contains(r#""excerpt":"So it is.""#), "{calls}");
 }
 
+/// The members of a message that OpenInference and OpenLLMetry flatten, by their names in it.
+fn flat(message: &Value, at: &str, (inner, call): (&str, &str)) -> Vec<(String, Value)> {
+    let own = ["role", "content", "tool_call_id"].map(|name| (format!("{at}{inner}{name}"), message[name].clone()));
+    let calls = message["tool_calls"].as_array().into_iter().flatten().enumerate().flat_map(|(n, made)| {
+        let function = if call.is_empty() { "" } else { "function." };
+        let at = |name: &str| format!("{at}{inner}tool_calls.{n}.{call}{name}");
+        let of = &made["function"];
+        [
+            (at("id"), made["id"].clone()),
+            (at(&format!("{function}name")), of["name"].clone()),
+            (at(&format!("{function}arguments")), of["arguments"].clone()),
+        ]
+    });
+    own.into_iter().chain(calls).collect()
+}
+
+/// A message as the GenAI conventions of today have it.
+fn in_parts(message: &Value) -> Value {
+    let mut parts = Vec::new();
+    match message["content"].as_str() {
+        Some(content) if message["role"] == "tool" => {
+            parts.push(json!({"type": "tool_call_response", "id": message["tool_call_id"], "result": content}));
+        }
+        Some(content) => parts.push(json!({"type": "text", "content": content})),
+        None => {}
+    }
+    for call in message["tool_calls"].as_array().into_iter().flatten() {
+        let arguments: Value =
+            serde_json::from_str(call["function"]["arguments"].as_str().expect("text")).expect("JSON");
+        parts.push(
+            json!({"type": "tool_call", "id": call["id"], "name": call["function"]["name"], "arguments": arguments}),
+        );
+    }
+    json!({"role": message["role"], "parts": parts})
+}
+
+/// The same span by another convention.
+fn in_convention(span: &Value, convention: &str) -> Value {
+    let pairs = span["attributes"].as_array().expect("attributes");
+    let mut out: Vec<(String, Value)> = Vec::new();
+    for pair in pairs {
+        let (key, value) = (pair["key"].as_str().expect("a key"), pair["value"]["stringValue"].clone());
+        let text = value.as_str().unwrap_or_default();
+        let messages = || serde_json::from_str::<Vec<Value>>(text).expect("messages");
+        let name = match (convention, key) {
+            ("parts", "gen_ai.input.messages" | "gen_ai.output.messages") => {
+                let list: Value = messages().iter().map(in_parts).collect();
+                out.push((key.to_owned(), list.to_string().into()));
+                continue;
+            }
+            (_, "gen_ai.input.messages" | "gen_ai.output.messages") if convention != "parts" => {
+                let (of, shape) = match (convention, key.contains("input")) {
+                    ("openinference", true) => ("llm.input_messages", ("message.", "tool_call.")),
+                    ("openinference", false) => ("llm.output_messages", ("message.", "tool_call.")),
+                    (_, true) => ("gen_ai.prompt", ("", "")),
+                    (_, false) => ("gen_ai.completion", ("", "")),
+                };
+                let all = messages();
+                let all = all.iter().enumerate().flat_map(|(n, one)| flat(one, &format!("{of}.{n}."), shape));
+                out.extend(all.filter(|(_, value)| !value.is_null()));
+                continue;
+            }
+            ("openinference", "gen_ai.operation.name") => {
+                let kind = match text {
+                    "chat" => "LLM",
+                    "execute_tool" => "TOOL",
+                    _ => "AGENT",
+                };
+                out.push(("openinference.span.kind".into(), kind.into()));
+                continue;
+            }
+            ("openllmetry", "gen_ai.operation.name") => {
+                let (name, kind) = match text {
+                    "chat" => ("llm.request.type", "chat"),
+                    "execute_tool" => ("traceloop.span.kind", "tool"),
+                    _ => ("traceloop.span.kind", "agent"),
+                };
+                out.push((name.into(), kind.into()));
+                continue;
+            }
+            ("openinference", "gen_ai.request.model") => "llm.model_name",
+            ("openinference", "gen_ai.tool.name") => "tool.name",
+            ("openinference", "gen_ai.tool.call.arguments") => "input.value",
+            ("openinference", "gen_ai.tool.call.result") => "output.value",
+            ("openllmetry", "gen_ai.tool.name") => "traceloop.entity.name",
+            ("openllmetry", "gen_ai.tool.call.arguments") => "traceloop.entity.input",
+            ("openllmetry", "gen_ai.tool.call.result") => "traceloop.entity.output",
+            (_, other) => other,
+        };
+        out.push((name.to_owned(), value));
+    }
+    let of_text = out.into_iter().filter(|(_, value)| !value.is_null());
+    let of_text = of_text.map(|(key, value)| json!({"key": key, "value": {"stringValue": value}}));
+    let others = pairs.iter().filter(|pair| pair["value"]["stringValue"].is_null()).cloned();
+    let mut span = span.clone();
+    span["attributes"] = of_text.chain(others).collect();
+    span
+}
+
+#[test]
+fn labelled_conversations_have_the_same_verdicts_and_calls_by_each_convention() {
+    let (messages, spans): (Vec<Value>, Vec<Vec<Value>>) = (0..9).map(labelled).unzip();
+    let project = Project::starter();
+    import(&project, "messages", &Value::Array(messages).to_string(), &[]);
+    let expected = verdicts(&project);
+    let called = |project: &Project| {
+        let traces = project.traces();
+        let events = traces.iter().flat_map(|trace| trace["events"].as_array().expect("events").clone());
+        let calls = events.filter_map(|event| event["what"].get("tool_called").cloned());
+        calls.map(|call| (call["tool"].clone(), call["arguments"].clone(), call["outcome"].clone())).collect::<Vec<_>>()
+    };
+    import(&project, "otlp", &export(&spans.concat()), &[]);
+    let calls = called(&project);
+    assert_eq!(calls.len(), 9);
+    for convention in ["parts", "openinference", "openllmetry"] {
+        let spans: Vec<Value> = spans.iter().flatten().map(|span| in_convention(span, convention)).collect();
+        let outcome = import(&project, "otlp", &export(&spans), &[]);
+        assert!(outcome.stderr.trim_end().ends_with("9 traces: 9 complete"), "{convention}: {}", outcome.stderr);
+        assert_eq!(verdicts(&project), expected, "{convention}");
+        assert_eq!(called(&project), calls, "{convention}");
+    }
+}
+
 #[test]
 fn the_last_line_says_how_many_traces_are_complete_without_contents_or_broken_and_why() {
     let mut spans = labelled(0).1;
@@ -122,5 +245,5 @@ fn the_last_line_says_how_many_traces_are_complete_without_contents_or_broken_an
     assert!(nothing.stderr.contains("no span says what an agent did"), "{}", nothing.stderr);
     import(&project, "otlp", "nothing", &[]).expect_code(2);
     let unknown = import(&project, "otel", "{}", &[]);
-    assert!(unknown.stderr.contains("or `--import otlp FILE`"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("`--import otlp FILE`"), "{}", unknown.stderr);
 }

@@ -34,6 +34,7 @@ fn a_recorded_lane_is_listed_as_such_and_the_others_are_noted_with_their_command
             vars: BTreeMap::new(),
             spans: Vec::new(),
             stopping: None,
+            held: None,
         };
         let recorded = Cassette::new(header, Vec::new(), BTreeMap::new());
         let saved = recorded.save(&case.join(format!("{lane}.yaml")), &case.join("blobs"), &Redactor::default());

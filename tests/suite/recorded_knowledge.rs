@@ -110,6 +110,7 @@ fn replayed(recorder: &RecordTransport) -> (Arc<dyn Transport>, VirtualClock) {
         vars: BTreeMap::new(),
         spans: Vec::new(),
         stopping: None,
+        held: None,
     };
     let (file, blobs) = (cassette::path(folder.path(), "s", "c", &"f.base.1"), cassette::blobs_dir(folder.path(), "s"));
     let recorded = Cassette::new(header, recorder.finish(), BTreeMap::new());

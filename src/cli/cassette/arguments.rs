@@ -71,6 +71,9 @@ pub(crate) struct Refresh {
     /// Do not ask for confirmation.
     #[arg(long)]
     pub yes: bool,
+    /// Only print what would be recorded, with the number of calls and the cost; send nothing.
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
     /// Write the report on what was recorded to files besides, as `ragcheck run --report` does; none where nothing was.
     #[arg(long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]
     pub report: Vec<ReportFile>,

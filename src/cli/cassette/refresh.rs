@@ -35,7 +35,12 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
         output::result(&format!("nothing to record again: {} checked\n", plural(plan.trials.len(), "lane")));
         return Ok(Exit::Passed);
     }
-    output::remark(&announcement(&found, &found.cost(&opened, &plan), project.prices.is_empty()));
+    let announced = announcement(&found, &found.cost(&opened, &plan), project.prices.is_empty());
+    if given.dry_run {
+        output::result(&format!("{announced}\n"));
+        return Ok(Exit::Passed);
+    }
+    output::remark(&announced);
     if !given.yes && !confirmed()? {
         output::remark("nothing was recorded");
         return Ok(Exit::Passed);

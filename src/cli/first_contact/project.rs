@@ -37,6 +37,8 @@ pub(super) struct Shown {
     pub(super) calls: Vec<String>,
     /// Texts of the answer that will be in it again.
     pub(super) facts: Vec<String>,
+    /// Whether they are words of this answer, which another model may not choose.
+    pub(super) quoted: bool,
     pub(super) answer: String,
 }
 
@@ -314,6 +316,10 @@ fn case(findings: &Findings, shown: Option<&Shown>) -> String {
     if shown.facts.is_empty() {
         text += "      # Write what must be in it: `contains: [\"14 days\"]`.\n      answer: {matches: ['\\S']}\n";
     } else {
+        if shown.quoted {
+            text += "      # Words of that answer, which a broken agent loses. Write what every answer must hold, such as \"14 days\":\n      \
+                     # another model chooses other words.\n";
+        }
         let facts: Vec<String> = shown.facts.iter().map(|fact| quoted(fact)).collect();
         let _ = writeln!(text, "      answer: {{contains: [{}]}}", facts.join(", "));
     }

@@ -19,7 +19,7 @@ pub(super) fn in_order(passed: Vec<Passed>) -> Vec<Passed> {
     let mut ordered: Vec<Passed> = Vec::with_capacity(passed.len());
     let mut searches: Vec<Passed> = Vec::new();
     for one in passed {
-        if matches!(observed::asks(&one.request), Asks::Completion | Asks::Declared) {
+        if matches!(observed::asks(&one.request), Asks::Completion | Asks::Declared | Asks::ToolCall) {
             searches.sort_by_cached_key(content);
             ordered.append(&mut searches);
             ordered.push(one);

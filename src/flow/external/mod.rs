@@ -19,24 +19,27 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod trace_builder;
+mod trial_spans;
+mod turn;
 
 pub(crate) use probe::Probe;
 pub(crate) use reply::{AnswerAt, Unread, read as read_reply};
 pub(crate) use target::{Endpoint, Fill, PLACEHOLDERS, Target};
+pub(crate) use turn::Tracing;
 
 use super::context::micros;
 use super::digest;
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::provider::chat::{Message, Role};
 use crate::settings::catalogue::FlowEntry;
-use crate::trace::spans::{Span, stories};
-use crate::trace::{self, Event, IndexResult, Roles, TurnEnded, TurnOutcome, What};
+use crate::trace::spans::Span;
+use crate::trace::{self, Event, IndexResult, Member, Roles, TurnEnded, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Miss, Passed, Tap, Transport, TransportError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use target::Reply;
-use trace_builder::TraceBuilder;
+use turn::Seen;
 
 /// The name that scenarios use.
 pub(crate) const NAME: &str = crate::trace::EXTERNAL;
@@ -94,10 +97,10 @@ pub(crate) trait Life: Send + Sync {
     fn advice(&self) -> Option<String>;
 }
 
-/// Spans of one turn, or what is odd about them.
+/// Spans that came, and what is odd about them.
 #[derive(Debug, Default)]
 pub(crate) struct TurnSpans {
-    /// The spans that came since the turn before.
+    /// The spans that came since the last call.
     pub spans: Vec<Span>,
     /// What could not be read or belongs to no trial.
     pub notes: Vec<String>,
@@ -107,6 +110,9 @@ pub(crate) struct TurnSpans {
 pub(crate) trait Telemetry: Send + Sync {
     /// Waits for the spans of a turn until the one came that the span `parent` caused: the turn as a whole.
     fn of_turn<'t>(&'t self, parent: &'t str) -> BoxFuture<'t, TurnSpans>;
+
+    /// Waits at the end of a trial until no further span comes.
+    fn rest(&self) -> BoxFuture<'_, TurnSpans>;
 }
 
 /// What spans told in a trial.
@@ -118,6 +124,8 @@ pub(crate) struct Told {
     pub lines: Vec<String>,
     /// What is odd about them, or contradicts the traffic.
     pub notes: Vec<String>,
+    /// Members that they show of all calls and searches, and the log.
+    pub shows: BTreeSet<Member>,
 }
 
 /// Duration of turns. In replay, only the duration of the exchanges is known.
@@ -146,7 +154,7 @@ pub(crate) enum Silence {
 }
 
 /// Reason why a trial cannot continue; it says nothing about the quality of the agent.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Trouble {
     /// The agent was unreachable or could not be reset.
     Unreached(String),
@@ -192,8 +200,10 @@ pub(crate) struct Session<'a> {
     pub words: &'a dyn Words,
     /// Where its spans arrive, if it sends any.
     pub telemetry: Option<&'a dyn Telemetry>,
-    /// What spans told so far.
-    pub told: Told,
+    /// Its turns and their spans so far.
+    pub tracing: Tracing,
+    /// What its index held after the turns that wrote to it.
+    pub held: BTreeMap<(u32, u32), Vec<probe::HeldKeyword>>,
     /// Events so far.
     pub events: Vec<Event>,
     /// Duration so far.
@@ -292,33 +302,22 @@ impl Session<'_> {
             .map(|message| (message.role, message.content.clone()))
             .chain([(Role::User, query.to_owned())])
             .collect();
-        let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &known, self.completions)
-            .citing(self.settings.target.sources.as_deref());
-        let miss = telling.hear(passed);
-        if let Some(telemetry) = self.telemetry {
-            let TurnSpans { spans, notes } = telemetry.of_turn(&parent).await;
-            self.told.notes.extend(notes);
-            self.told.turns_without += usize::from(spans.is_empty());
-            for story in stories(spans, &[parent]) {
-                self.told.notes.extend(telling.add_spans(&story));
-                self.told.lines.extend(story.lines().iter().map(|line| self.words.text(line)));
-            }
-        }
         let reply = match reply {
             Ok(reply) => self.settings.target.reply(reply).in_words(self.words),
             Err((kind, why)) => Reply::Failed(kind, self.words.text(&why), serde_json::Value::Null),
         };
         let body = reply.body().filter(|_| self.keep_replies).cloned();
-        let outcome = telling.end(reply);
-        self.completions = telling.completions();
-        if let Some(tools) = telling.offered() {
+        let (ordinal, completions) = (conversation.ordinal, self.completions);
+        let seen = Seen { conversation: ordinal, turn, began, took, known, passed, reply, completions };
+        let turn::Built { miss, outcome, events: mut told, completions, offered } = self.build(seen, &parent).await;
+        self.completions = completions;
+        if let Some(tools) = offered {
             let known = self.offered.get_or_insert_default();
             known.extend(tools.iter().filter(|tool| !known.contains(tool)).cloned().collect::<Vec<_>>());
         }
-        let mut told = telling.into_events();
         let crashed = |outcome: &TurnOutcome| matches!(outcome, TurnOutcome::Failed { kind, .. } if kind == CRASHED);
         if miss.is_none() && outcome.as_ref().is_ok_and(|outcome| !crashed(outcome)) {
-            self.probed(&mut told, &conversation_id).await?;
+            self.probed(&mut told, (ordinal, turn)).await?;
         }
         for (at, what) in told {
             self.push(began + at.min(took), conversation.ordinal, turn, what);
@@ -345,19 +344,17 @@ impl Session<'_> {
 
     /// Reads the agent's keyword index after a turn that wrote to it. What the agent asks its services for meanwhile
     /// belongs to no turn.
-    async fn probed(&mut self, told: &mut [(Duration, What)], conversation: &str) -> Result<(), Trouble> {
+    async fn probed(&mut self, told: &mut [(Duration, What)], of: (u32, u32)) -> Result<(), Trouble> {
         let mut entries: Vec<&mut IndexResult> = told.iter_mut().filter_map(|(_, what)| what.indexed_mut()).collect();
-        let Some(probe) = self.probe.as_ref().filter(|_| !entries.is_empty()) else { return Ok(()) };
-        let held = probe.ask(conversation, &*self.clock, self.settings.turn, self.words).await?;
+        let probe = self.probe.as_ref().filter(|probe| !entries.is_empty() && !probe.after_trial);
+        let Some(probe) = probe else { return Ok(()) };
+        let held = probe.ask(&self.conversation(of.0, of.1), &*self.clock, self.settings.turn, self.words).await?;
         self.settled().await?;
-        for one in self.tap.take() {
-            if let Err(TransportError::Miss(miss)) = one.result {
-                return Err(Trouble::Miss(miss));
-            }
-        }
+        self.no_miss()?;
         for entry in &mut entries {
             probe::read_back(entry, &held);
         }
+        self.held.insert(of, held);
         Ok(())
     }
 

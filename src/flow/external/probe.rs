@@ -1,5 +1,5 @@
-//! What the agent's keyword index holds, asked after each turn that wrote to it: traffic shows what an agent stores,
-//! and not what it finds again.
+//! What the agent's keyword index holds, asked after each turn that wrote to it, or at the end of the trial: traffic
+//! shows what an agent stores, and not what it finds again.
 //!
 //! The running agent is asked, in replay too: an index that broke would still be whole in a recording. A store that is
 //! a declared service is asked through the proxy's transport, so its answer is recorded with the lane.
@@ -32,11 +32,13 @@ pub(crate) struct Probe {
     pub at: String,
     /// Its address, for messages.
     pub address: String,
+    /// Whether it is asked at the end of the trial alone.
+    pub after_trial: bool,
 }
 
 /// One keyword of the index, and the result that it leads to, if the index says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct HeldKeyword {
+pub(crate) struct HeldKeyword {
     keyword: String,
     result: Option<String>,
 }

@@ -139,7 +139,7 @@ impl Target {
 }
 
 /// Result of sending a turn to the agent.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Reply {
     /// The answer, and the whole body that contains it.
     Answer { text: String, body: Value },

@@ -6,6 +6,7 @@ use super::target::Reply;
 use super::trace_builder::TraceBuilder;
 use super::*;
 use crate::platform::clock::{VirtualClock, block_on};
+use crate::provider::mcp;
 use crate::provider::wire::{Dialect, openai_chat, perplexity_agent};
 use crate::trace::{Account, ToolOutcome, ToolResult};
 use crate::transport::{HttpRequest, HttpResponse, Service};
@@ -109,6 +110,54 @@ fn a_whole_turn_is_told_by_the_agents_own_names_with_its_answer_and_sources() {
     assert_eq!((answer.text.as_str(), answer.sources.len()), ("because", 2));
     assert!(answer.used_internal_kb && answer.used_external_kb);
     assert!(!events.iter().any(|what| matches!(what, What::FedBack(_) | What::Retried(_))), "{events:?}");
+}
+
+/// A call of an MCP server's tool, and its result.
+fn mcp(tool: &str, arguments: &Value, result: &Value) -> Passed {
+    let asked = json!({"method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": result});
+    let one = passed(Service::declared("tickets"), openai_chat::DIALECT, asked, 200, &answer);
+    Passed { request: HttpRequest { profile: &mcp::MCP, ..one.request }, ..one }
+}
+
+#[test]
+fn a_call_of_an_mcp_servers_tool_is_the_models_call_and_counts_once_whatever_name_a_framework_gives_it() {
+    let text = |words: &str| json!({"content": [{"type": "text", "text": words}]});
+    let failed = json!({"content": [{"type": "text", "text": "no such order"}], "isError": true});
+    for offered in ["refund", "mcp__tickets__refund", "tickets.refund"] {
+        let (mut conversation, order) = (vec![json!({"role": "user", "content": "why?"})], json!({"order": 7}));
+        let mut exchanges = vec![model(&mut conversation, call("1", offered, &order))];
+        exchanges.push(mcp("refund", &order, &failed));
+        result(&mut conversation, "1", &json!("I could not do that."));
+        exchanges.push(model(&mut conversation, call("2", offered, &order)));
+        exchanges.push(mcp("refund", &order, &text("{\"refund\": 5}")));
+        exchanges.push(mcp("audit", &json!({}), &text("noted")));
+        let (events, _) = told(exchanges);
+        let made = calls(&events);
+        let names: Vec<&str> = made.iter().map(|call| call.tool.as_str()).collect();
+        assert_eq!(names, [offered, "audit", offered], "{events:?}");
+        assert!(matches!(&made[0].outcome, ToolOutcome::Failed { message, .. } if message == "no such order"));
+        assert!(matches!(&made[1].outcome, ToolOutcome::Ok(ToolResult::Other(_))), "the agent's own: {:?}", made[1]);
+        let refunded = ToolOutcome::Ok(ToolResult::other(json!({"refund": 5})));
+        assert_eq!(made[2].outcome, refunded, "the model was not asked again, and the server answered");
+        assert!(made.iter().all(|call| call.attempts.len() == 1 && call.took_us == 10_000));
+    }
+}
+
+#[test]
+fn passages_of_an_mcp_server_are_read_where_the_agent_shows_its_model_prose() {
+    let (mut conversation, query) = (vec![json!({"role": "user", "content": "why?"})], json!({"query": "cause"}));
+    let mut exchanges = vec![model(&mut conversation, call("1", "look", &query))];
+    exchanges.push(mcp(
+        "look",
+        &query,
+        &json!({"content": [], "structuredContent": {"chunks": [{"id": "a#1", "text": "so"}]}}),
+    ));
+    result(&mut conversation, "1", &json!("It is so."));
+    exchanges.push(model(&mut conversation, call("2", "say", &json!({"answer": "because"}))));
+    let (events, _) = told(exchanges);
+    let ToolOutcome::Ok(ToolResult::Search(found)) = &calls(&events)[0].outcome else { panic!("{events:?}") };
+    assert_eq!(found.hits[0].id, "a#1");
 }
 
 #[test]
@@ -406,7 +455,8 @@ fn after_a_reply_the_silence_is_awaited_only_where_a_request_was_in_progress_or_
             pace: &Real,
             words: &Plain,
             telemetry: None,
-            told: super::Told::default(),
+            tracing: super::Tracing::default(),
+            held: std::collections::BTreeMap::new(),
             events: Vec::new(),
             took: Duration::ZERO,
             completions: 0,

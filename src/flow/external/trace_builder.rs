@@ -2,11 +2,14 @@
 //!
 //! Model calls are exchanges with the model; a failed one that is sent again unchanged is one call with several
 //! attempts. A tool call is read from a completion, its result from a later request of the same turn; an exchange with
-//! the search service belongs to the pending call of the external search. A message that only the agent can have
+//! the search service belongs to the pending call of the external search, a call of an MCP server's tool to the pending
+//! call of that tool. A message that only the agent can have
 //! written, after a completion without a call or after a failed call, is feedback. Exchanges with the search service
 //! between two model calls are sorted by their text, so that parallel calls give one order.
 
 mod spans;
+
+pub(super) use spans::{OF_NO_CONVERSATION, Shown};
 
 use super::evidence::{self, Retrieved};
 use super::groups::{Group, grouped, in_order};
@@ -16,6 +19,7 @@ use super::{Trouble, UNASKED, Words, decoder, micros};
 use crate::flow::retries::Retries;
 use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
+use crate::provider::mcp::{self, Ran};
 use crate::provider::observed::{self, Asks};
 use crate::provider::{Attempt, ErrorKind, SearchAnswer};
 use crate::trace::{
@@ -66,6 +70,8 @@ pub(super) struct TraceBuilder<'a> {
     without_vectors: bool,
     /// Whether something of what the agent retrieved in this turn is not shown.
     pub(super) hidden_retrieval: bool,
+    /// What spans say of its calls and searches.
+    pub(super) shown: Shown,
 }
 
 /// A call whose result has not been seen yet.
@@ -77,6 +83,8 @@ struct Waiting {
     arguments: Value,
     attempts: Vec<Attempt>,
     found: Option<SearchAnswer>,
+    /// What an MCP server said of it.
+    ran: Option<Ran>,
 }
 
 impl<'a> TraceBuilder<'a> {
@@ -102,6 +110,7 @@ impl<'a> TraceBuilder<'a> {
             told: Vec::new(),
             without_vectors: false,
             hidden_retrieval: false,
+            shown: Shown::default(),
         }
     }
 
@@ -126,6 +135,7 @@ impl<'a> TraceBuilder<'a> {
                 Asks::Completion => self.model(&group),
                 Asks::Vectors => self.vectors(&group),
                 Asks::Declared => self.declared(&group),
+                Asks::ToolCall => self.tool(&group),
                 Asks::Search | Asks::Aside => self.search(&group),
             }
         }
@@ -172,6 +182,7 @@ impl<'a> TraceBuilder<'a> {
             // If the passages of several searches appear together, at least one ran: it is recorded for the first.
             let shown = if role == trace::Role::Knowledge { retrieved.take() } else { None };
             let outcome = match (&call.found, shown) {
+                (None, None) if matches!(call.ran, Some(Ran::Done(_) | Ran::Failed(_))) => self.ran(&call),
                 (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found.clone())),
                 (None, _) if role == trace::Role::Respond && answered => ToolOutcome::Ok(ToolResult::Responded),
                 (None, Some(Retrieved::Shown(passages))) => self.outcome(&call, passages),
@@ -256,6 +267,7 @@ impl<'a> TraceBuilder<'a> {
             arguments: decoder::document(&call.arguments),
             attempts: Vec::new(),
             found: None,
+            ran: None,
         }));
     }
 
@@ -266,7 +278,13 @@ impl<'a> TraceBuilder<'a> {
             let Some(place) = place else { continue };
             let call = self.waiting.remove(place);
             let result = decoder::document(&message.content);
-            let outcome = self.outcome(&call, result);
+            // The server knows whether its tool failed, and where its passages come from; the words of an agent may hide it.
+            let is_plain = self.role(&call.tool) == trace::Role::Knowledge && decoder::passages(&result).is_none();
+            let outcome = match &call.ran {
+                Some(Ran::Failed(_)) => self.ran(&call),
+                Some(Ran::Done(_)) if is_plain => self.ran(&call),
+                _ => self.outcome(&call, result),
+            };
             self.called(call, outcome);
         }
     }
@@ -413,7 +431,7 @@ impl<'a> TraceBuilder<'a> {
         let own = self.roles.iter().find(|(_, role)| **role == trace::Role::External);
         let (id, tool) = (String::new(), own.map_or(UNASKED, |(tool, _)| tool).to_owned());
         let (completion, arguments) = (self.completions.saturating_sub(1), serde_json::json!({ "query": question }));
-        let call = Waiting { at, completion, id, tool, arguments, attempts, found: None };
+        let call = Waiting { at, completion, id, tool, arguments, attempts, found: None, ran: None };
         let outcome = match (found, &last.result) {
             (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found)),
             (None, Err(failure)) => {
@@ -423,6 +441,44 @@ impl<'a> TraceBuilder<'a> {
             (None, Ok(_)) => return,
         };
         self.called(call, outcome);
+    }
+
+    /// Calls of an MCP server's tool belong to the call that the model wants, or to the agent itself.
+    fn tool(&mut self, group: &Group) {
+        let Some((tool, arguments)) = mcp::called(&group.request.body) else { return };
+        let heard: Vec<_> = group.passed.iter().map(|one| observed::tool_answer(&group.request, &one.result)).collect();
+        let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();
+        let Some(last) = heard.into_iter().last() else { return };
+        let ran = last.result.unwrap_or_else(|failure| Ran::Failed(failure.message));
+        let at = self.at;
+        self.at += attempts.iter().map(|one| one.took).sum::<Duration>();
+        let free = |call: &Waiting| is_tool(&call.tool, tool) && !matches!(call.ran, Some(Ran::Done(_)));
+        let place = self.waiting.iter().position(|call| free(call) && call.arguments == arguments);
+        let place = place.or_else(|| self.waiting.iter().position(free));
+        if let Some(call) = place.and_then(|place| self.waiting.get_mut(place)) {
+            call.attempts.extend(attempts);
+            call.ran = Some(ran);
+            return;
+        }
+        if ran == Ran::Asks {
+            return;
+        }
+        let (id, completion, tool) = (String::new(), self.completions.saturating_sub(1), tool.to_owned());
+        let call = Waiting { at, completion, id, tool, arguments, attempts, found: None, ran: Some(ran) };
+        let outcome = self.ran(&call);
+        self.called(call, outcome);
+    }
+
+    /// The outcome of a call by what its MCP server said.
+    fn ran(&mut self, call: &Waiting) -> ToolOutcome {
+        match &call.ran {
+            Some(Ran::Done(result)) => {
+                let result = self.words.body(result);
+                self.outcome(call, result)
+            }
+            Some(Ran::Failed(why)) => ToolOutcome::Failed { message: self.words.text(why), retryable: true },
+            Some(Ran::Asks) | None => ToolOutcome::Unseen { reason: UNSEEN.to_owned() },
+        }
     }
 
     /// Adds attempts to the pending call that they are probably made for: a search, or a call of a tool without a role.
@@ -494,4 +550,10 @@ impl<'a> TraceBuilder<'a> {
             self.push(What::Retried(retried));
         }
     }
+}
+
+/// Whether a model's tool is that of an MCP server: frameworks put the server's name before it, as `mcp__tickets__refund`.
+fn is_tool(offered: &str, own: &str) -> bool {
+    let before = offered.strip_suffix(own);
+    before.is_some_and(|before| before.is_empty() || before.ends_with(['_', '-', '.', '/', ':']))
 }

@@ -117,6 +117,7 @@ pub(in crate::flow) fn attempts_of(attempts: &[provider::Attempt]) -> Vec<Attemp
         took_us: micros(one.took),
         wait_us: one.wait.map(micros),
         declared_fault: one.declared_fault,
+        held: one.held.map(|held| held.as_str().to_owned()),
     });
     recorded.collect()
 }

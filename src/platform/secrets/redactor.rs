@@ -13,12 +13,13 @@ use std::sync::Arc;
 /// Longer values are searched in pieces of this many characters.
 const PIECE: usize = 128;
 /// Response headers that are stored; all others are dropped.
-const KEPT_HEADERS: [&str; 7] = [
+const KEPT_HEADERS: [&str; 8] = [
     "content-type",
     "retry-after",
     "retry-after-ms",
     "x-should-retry",
     "x-ragcheck-declared-fault",
+    "x-ragcheck-held",
     "x-ragcheck-redirect",
     "nuclia-learning-id",
 ];

@@ -376,7 +376,7 @@ fn a_secret_goes_before_a_text_is_cut_so_that_no_part_of_it_stays() {
 }
 
 /// Secrets of well-known forms, undeclared, as recorders and logs spell them.
-const UNDECLARED: [&str; 45] = [
+const UNDECLARED: [&str; 49] = [
     "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P, good for a day",
     r#"{"id_token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"}"#,
     r#"{"jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"}"#,
@@ -422,6 +422,10 @@ const UNDECLARED: [&str; 45] = [
     "nvapi-0451planted0451planted0451plante",
     "lsv2_pt_0451planted0451planted0451plante",
     "r8_0451planted0451planted0451plantexxx",
+    "postgres://app:planted0451@db.example:5432/shop is down",
+    r#"{"url": "https://me:planted-0451%21@search.example/index"}"#,
+    "DefaultEndpointsProtocol=https;AccountName=shop;AccountKey=plantedPlantedPlantedPlantedPlantedPlanted0451==;EndpointSuffix=core.windows.net",
+    "Endpoint=sb://b.example/;SharedAccessKeyName=Root;SharedAccessKey=plantedPlantedPlantedPlantedPlantedPl0451=",
 ];
 
 #[test]

@@ -21,6 +21,7 @@ const WELL_KNOWN: &str = r"(?x)
     | (?P<stripe>\b(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/]{24,}))
     | (?P<jwt>\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})
     | (?P<service>\b(?:nvapi-|csk-|tvly-|glpat-|pcsk_|jina_|tgp_v1_|lsv2_(?:pt|sk)_)[A-Za-z0-9_-]{20,}|\br8_[A-Za-z0-9]{30,})
+    | (?P<account>\bAccountKey=[A-Za-z0-9+/]{40,}=*|\bSharedAccessKey=[A-Za-z0-9+/]{40,}=*)
     | (?P<private_key>-----BEGIN\ [A-Z\ ]{0,20}PRIVATE\ KEY-----[A-Za-z0-9+/=\s\\]{16,})
     | (?P<head>(?i:bearer)\ +|(?i:bearer)(?:%20)+|\b(?:api_?key|access_token|client_secret|key)(?:=|%3[Dd]))(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
     ";
@@ -29,7 +30,7 @@ const WELL_KNOWN: &str = r"(?x)
 pub(super) type Kind = (&'static str, &'static str);
 
 /// Groups of [`WELL_KNOWN`] whose whole match is a secret, with their descriptions.
-const KINDS: [Kind; 14] = [
+const KINDS: [Kind; 15] = [
     ("openai", "a key that begins like those of OpenAI, Anthropic or OpenRouter"),
     ("perplexity", "a key that begins like those of Perplexity"),
     ("groq", "a key that begins like those of Groq"),
@@ -46,6 +47,7 @@ const KINDS: [Kind; 14] = [
         "service",
         "a key that begins like those of NVIDIA, Cerebras, Tavily, GitLab, Pinecone, Jina, Together, LangSmith or Replicate",
     ),
+    ("account", "a key of an Azure connection string"),
     ("private_key", "a private key"),
 ];
 
@@ -57,6 +59,10 @@ const COOKIES: &str = "set-cookie2?|cookies?";
 /// Parameters of signed URLs; one-word names count only after `?` or `&`, as in URLs.
 const SIGNED: &str = "x-amz-(?:signature|security-token|credential)|x-goog-(?:signature|credential)|x-oss-signature\
     |signature|sig|token|access_token|policy|hmac";
+/// A password in a URL, after the name of the user: `postgres://app:…@host`.
+const USER: &str = r"://[A-Za-z0-9._~%+-]*:(?P<password>[^\s:/@\x22'<>\\{}$]{3,})@";
+/// Passwords of examples and of templates, which are no secrets.
+const NO_PASSWORDS: [&str; 6] = ["password", "pass", "secret", "xxx", "xxxx", "changeme"];
 /// Minimum characters of a cookie with its name: a shorter one identifies nobody.
 const SHORTEST_COOKIE: usize = 12;
 /// Between a name and its value: `name: value`, `"name": "value"`, `name=value`, `name:\n  - value`, `["name", "value"]`,
@@ -84,11 +90,11 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let named = format!("(?i:{NAMES}){BETWEEN}(?:(?i:bearer|basic|token|negotiate)(?:[ \t]|%20)+)?(?P<named>{token})");
     let cookie = format!(r"(?i:{BOUNDARY}(?:{COOKIES})){BETWEEN}(?P<cookie>{COOKIE})");
     let signed = format!("(?:[?&]|&amp;)(?i:{SIGNED})=(?P<signed>{token})");
-    Regex::new(&format!("{named}|{cookie}|{signed}")).ok()
+    Regex::new(&format!("{named}|{cookie}|{signed}|{USER}")).ok()
 });
 /// Words that must occur in a text for [`NAMED`] to match.
 static NAMES_ALONE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(&format!("(?i:{NAMES}|{COOKIES}|[?&;](?:{SIGNED})=)")).ok());
+    LazyLock::new(|| Regex::new(&format!("(?i:{NAMES}|{COOKIES}|[?&;](?:{SIGNED})=)|{USER}")).ok());
 
 /// Whether escaped text certainly has no key of a well-known form.
 pub(super) fn is_surely_clean(json: &str) -> bool {
@@ -131,10 +137,21 @@ fn places(text: &str) -> Vec<(Range<usize>, Option<Kind>)> {
     let by_name = NAMED.iter().flat_map(|named| named.captures_iter(&text)).filter_map(|found: Captures<'_>| {
         let cookie = found.name("cookie").filter(|cookie| cookie.len() >= SHORTEST_COOKIE);
         let value = found.name("named").or_else(|| found.name("signed"));
+        let password = found.name("password");
+        if let Some(password) = password.filter(|password| !is_placeholder(password.as_str())) {
+            return Some(password.range());
+        }
         let value = cookie.or_else(|| value.filter(|value| is_random(value.as_str())))?;
         Some(value.range())
     });
     by_form.chain(by_name.map(|place| (place, None))).collect()
+}
+
+/// Whether a password stands for one: a word of examples, or stars.
+fn is_placeholder(password: &str) -> bool {
+    NO_PASSWORDS.iter().any(|known| password.eq_ignore_ascii_case(known))
+        || password.bytes().all(|byte| matches!(byte, b'*' | b'.'))
+        || password.contains("[redacted")
 }
 
 /// Whether a name may mark its value as a secret.

@@ -55,6 +55,7 @@ pub(super) use error::reported;
 pub(crate) use error::reported_kind;
 pub(crate) use passthrough::arguments_object;
 
+use super::mcp::MCP;
 use crate::cassette::Profile;
 use crate::provider::chat::{ChatRequest, ChatResponse};
 use crate::settings::catalogue::DialectEntry;
@@ -199,7 +200,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
 
 /// The matching profile of that name, if this build has it.
 pub(crate) fn known_profile(name: &str) -> Option<&'static Profile> {
-    let of_service = || super::json_service::profile_of_service(name);
+    let of_service = || super::json_service::profile_of_service(name).or((name == MCP.name).then_some(&MCP));
     by_name(name).map(Dialect::profile).or_else(of_service)
 }
 

@@ -63,6 +63,18 @@ pub(in crate::report) fn domain(rows: &[CriterionResult]) -> (f64, f64) {
     narrowest(&shares)
 }
 
+/// Axis of one row alone: its own shares and its target, with a tenth of room on both sides.
+pub(in crate::report) fn zoom(row: &CriterionResult) -> (f64, f64) {
+    let shares: Vec<f64> = Shares::of(row).iter().flat_map(|row| row.all().collect::<Vec<_>>()).collect();
+    let low = shares.iter().copied().fold(1.0, f64::min);
+    let high = shares.iter().copied().fold(0.0, f64::max);
+    if low >= high {
+        return narrowest(&shares);
+    }
+    let room = ((high - low) / 10.0).max(0.002);
+    ((low - room).max(0.0), (high + room).min(1.0))
+}
+
 fn narrowest(shares: &[f64]) -> (f64, f64) {
     const SCALES: [(f64, f64); 6] = [(0.9, 1.0), (0.8, 1.0), (0.5, 1.0), (0.0, 0.1), (0.0, 0.2), (0.0, 0.5)];
     let holds = |(from, to): &(f64, f64)| shares.iter().all(|share| *from <= *share && *share <= *to);

@@ -25,7 +25,7 @@ mod trend;
 pub(super) use curve::{Curve, MOST as CURVES, curves};
 pub(super) use forest::{forest, reach};
 pub(super) use graph::graph;
-pub(super) use interval::{domain, interval};
+pub(super) use interval::{domain, interval, zoom};
 pub(super) use shares::shares;
 pub(super) use trend::{Beside, trend};
 

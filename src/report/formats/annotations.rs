@@ -3,7 +3,7 @@
 //! A line is one command, `::error file=…,line=…,title=…::text`. Percent signs and line ends, and in properties colons
 //! and commas, are escaped as the runner expects, so that no text of a model or a scenario can start a command.
 
-use crate::report::against_base::{Failing, State, failing};
+use crate::report::to_do::{State, ToDo, to_do};
 use crate::report::{Format, View};
 use crate::trace::text;
 use std::io::{self, Write};
@@ -29,7 +29,8 @@ impl Format for Annotations {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let found = failing(view);
+        let mut found = to_do(view);
+        found.sort_by_key(|one| one.state.in_brief());
         let mut shown = [0; 2];
         for one in &found {
             // Failures that do not fail the job are warnings.
@@ -44,13 +45,14 @@ impl Format for Annotations {
     }
 }
 
-fn annotate(one: &Failing, kind: &str, out: &mut dyn Write) -> io::Result<()> {
+fn annotate(one: &ToDo, kind: &str, out: &mut dyn Write) -> io::Result<()> {
     let place =
         one.place.as_ref().map_or_else(String::new, |(file, line)| format!("file={},line={line},", value(file)));
     let trials =
         if one.trials > 0 { format!("\n{}", text::plural(one.trials as usize, "trial")) } else { String::new() };
-    let show = one.trial.as_ref().map_or_else(String::new, |trial| format!("; ragcheck show {trial}"));
-    let words = format!("{}{trials}{show}", text::clip(&text::block(&one.why), LENGTH));
+    let why = std::iter::once(&one.why).chain(&one.detail).cloned().collect::<Vec<_>>().join("\n");
+    let commands: String = one.commands.iter().map(|help| format!("\n{}: {}", help.title(), help.command)).collect();
+    let words = format!("{}{trials}{commands}", text::clip(&text::block(&why), LENGTH));
     let title = format!("{}: {}", one.state.as_str(), text::clip(&text::line(&one.name), 200));
     writeln!(out, "::{kind} {place}title={}::{}", value(&title), data(&words))
 }
@@ -91,12 +93,14 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_within_its_annotation() {
-        let one = Failing {
+        let one = ToDo {
             state: State::Fails,
             name: "s/c,line=1::stop".into(),
             trials: 1,
             why: "x\n::set-output name=exit-code::0\r\n%0A::stop-commands::t ##[error]".into(),
             trial: None,
+            detail: Vec::new(),
+            commands: Vec::new(),
             place: Some(("a,b:c\n.yaml".into(), 3)),
         };
         let mut out = Vec::new();

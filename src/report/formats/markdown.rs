@@ -1,13 +1,14 @@
 //! `report.md`: a short report for a pull request's summary and comment.
 //!
-//! Sections in order: changes against the base, failures, verdict, criteria, and gates that do not pass. Text is
-//! escaped for GitHub: no markup, mention, issue link or automatic link survives. The report fits into a comment:
+//! At most 25 lines, then folds. First the exit code with what decided it, the counts, what to do with failed criteria before
+//! failed cases, and the commands. Folds: the rest of that list, changes against the base, prompts, criteria, gates, times and
+//! cost. Text is escaped for GitHub: no markup, mention, issue link or automatic link survives. The report fits into a comment:
 //! sections that do not fit are left out, and a line says so.
 
 use crate::compare::Comparison;
 use crate::gate::{CriterionResult, SpentBy, Verdict};
-use crate::report::against_base::{Failing, failing, reproduce, see};
 use crate::report::comparison::taken;
+use crate::report::to_do::{ToDo, reproduce, to_do};
 use crate::report::{Format, View, figures};
 use crate::trace::text;
 use std::fmt::Write as _;
@@ -19,6 +20,11 @@ pub(super) const FORMATS: &[&dyn Format] = &[&Markdown];
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Markdown;
 
+/// Maximum lines before the folds.
+#[cfg(test)]
+const FIRST: usize = 25;
+/// Rows of the list before the folds.
+const TO_DO: usize = 4;
 /// Maximum rows of a list or table.
 const LISTED: usize = 20;
 /// Maximum rows of a table of criteria.
@@ -39,24 +45,24 @@ impl Format for Markdown {
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let evaluation = view.evaluation;
+        let found = to_do(view);
         let mut sections = vec![format!("### ragcheck: exit code {}\n\n", view.exit_code())];
         if let Some(decided) = view.decided {
             let criteria = format!("; the criteria alone: exit code {}", evaluation.exit_code);
             sections.push(format!("{}{criteria}\n\n", escaped(&decided.why)));
         }
         sections.push(format!("{}\n\n", escaped(&evaluation.conclusion)));
+        let compared = view.comparison.map(|found| format!("\nAgainst the base: {}", escaped(&found.conclusion)));
+        sections.push(format!("{}{}\n\n", escaped(&figures::sums(evaluation)), compared.unwrap_or_default()));
+        sections.extend(what_fails(view, &found));
         sections.push(changed(view.comparison));
-        sections.push(what_fails(view));
         sections.extend(view.comparison.into_iter().flat_map(prompts));
-        sections.push(facts(view));
-        sections.push(table("Criteria", evaluation.criteria.iter()));
-        let passed = evaluation.gates.iter().filter(|gate| gate.verdict == Verdict::Pass).count();
-        if !evaluation.gates.is_empty() {
-            let gates = figures::counted(evaluation.gates.len() as u64, "scenario gate");
-            sections.push(format!("\n{passed} of {gates} passed.\n"));
-        }
+        let counts = figures::verdict_counts(evaluation.criteria.iter());
+        sections.push(folded(&format!("Criteria: {counts}"), &table(evaluation.criteria.iter())));
         let open = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass);
-        sections.push(table("Gates that do not pass", open));
+        let counts = figures::verdict_counts(evaluation.gates.iter());
+        sections.push(folded(&format!("Scenario gates that do not pass, of {counts}"), &table(open)));
+        sections.push(folded("Evidence, times and cost", &facts(view)));
         let (mut room, mut left_out) = (MOST, false);
         for section in &sections {
             match room.checked_sub(section.len()) {
@@ -96,8 +102,7 @@ fn list(out: &mut String, most: usize, lines: impl Iterator<Item = String>) {
 /// Result of the comparison with the base, with tokens, cost and times.
 fn changed(comparison: Option<&Comparison>) -> String {
     let Some(found) = comparison else { return String::new() };
-    let mut out = String::from("#### What changed against the base\n\n");
-    let _ = writeln!(out, "{}\n", escaped(&found.conclusion));
+    let mut out = String::new();
     let warnings = found.warnings.iter().map(|warning| format!("- warning: {}", escaped(warning)));
     let differences = found.differences.iter().map(|row| {
         let of = if row.scenarios.is_empty() { String::new() } else { format!(" ({})", row.scenarios.join(", ")) };
@@ -115,29 +120,80 @@ fn changed(comparison: Option<&Comparison>) -> String {
             }),
         );
     }
-    out.push('\n');
-    out
+    folded("What changed against the base", &out)
 }
 
-/// Failing cases, criteria and causes of ERROR, with commands that reproduce the first.
-fn what_fails(view: &View<'_>) -> String {
-    let found = failing(view);
-    if found.is_empty() {
+/// The rows before the folds, with the first of each rank among them, and the others.
+fn in_brief(found: &[ToDo]) -> (Vec<&ToDo>, Vec<&ToDo>) {
+    let mut rows: Vec<&ToDo> = found.iter().collect();
+    rows.sort_by_key(|one| one.state.in_brief());
+    let begins = |place: &usize| *place == 0 || rows[*place].state.in_brief() != rows[*place - 1].state.in_brief();
+    let (mut shown, others): (Vec<usize>, Vec<usize>) = (0..rows.len()).partition(begins);
+    shown.extend(others);
+    shown.truncate(TO_DO);
+    let (mut first, mut rest) = (Vec::new(), Vec::new());
+    for (place, one) in rows.into_iter().enumerate() {
+        if shown.contains(&place) { &mut first } else { &mut rest }.push(one);
+    }
+    (first, rest)
+}
+
+/// A fold; empty if it has no text.
+fn folded(title: &str, text: &str) -> String {
+    if text.trim().is_empty() {
         return String::new();
     }
-    let mut out = String::from("| | case or criterion | trials | why |\n|---|---|---:|---|\n");
-    let row = |one: &Failing| {
+    format!("<details><summary>{}</summary>\n\n{}\n\n</details>\n\n", escaped(title), text.trim())
+}
+
+/// What to do: a few rows with the commands that record or show and reproduce the first, then the others in a fold.
+fn what_fails(view: &View<'_>, found: &[ToDo]) -> Vec<String> {
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let (first, rest) = in_brief(found);
+    let head = "| | case or criterion | trials | why |\n|---|---|---:|---|\n";
+    let row = |one: &&ToDo| {
         let trials = if one.trials > 0 { figures::count(one.trials) } else { String::new() };
         format!("| **{}** | {} | {trials} | {} |", one.state.as_str(), escaped(&one.name), escaped(&one.why))
     };
-    list(&mut out, LISTED, found.iter().map(row));
-    for (title, command) in [("Reproduce it", reproduce(view, &found)), ("See it", see(&found))] {
-        if let Some(command) = command {
-            let (fence, lines) = fenced(std::iter::once(command.as_str()));
-            let _ = writeln!(out, "\n{title}:\n\n{fence}sh\n{lines}{fence}\n");
-        }
+    let mut out = head.to_owned();
+    list(&mut out, TO_DO, first.iter().map(row));
+    if !rest.is_empty() {
+        let _ = writeln!(out, "\nand {} more, below", figures::count(rest.len() as u64));
     }
-    out
+    let block = |title: &str, commands: &[String]| {
+        let (fence, lines) = fenced(commands.iter().map(String::as_str));
+        format!("\n{title}:\n\n{fence}sh\n{lines}{fence}\n")
+    };
+    let record = found.iter().find(|one| one.state.is_untried() && !one.commands.is_empty());
+    let commands = |one: &ToDo| {
+        one.commands.iter().filter(|help| help.purpose != "see it").map(|help| help.command.clone()).collect::<Vec<_>>()
+    };
+    let shown = found.iter().find_map(|one| one.commands.iter().find(|help| help.purpose == "see it"));
+    let again: Vec<String> = reproduce(view, found).into_iter().chain(shown.map(|help| help.command.clone())).collect();
+    let again = if again.is_empty() { String::new() } else { block("Reproduce it", &again) };
+    let mut later = String::new();
+    match record {
+        Some(one) => {
+            let (purpose, takes) = (one.commands[0].purpose, escaped(&one.commands[0].cost));
+            let title = format!("{}{} ({takes})", purpose[..1].to_uppercase(), &purpose[1..]);
+            out += &block(&title, &commands(one));
+            later += &again;
+        }
+        None => out += &again,
+    }
+    if !rest.is_empty() {
+        let mut text = head.to_owned();
+        list(&mut text, LISTED, rest.iter().map(row));
+        later = format!("{text}\n{later}");
+    }
+    let details = found.iter().filter(|one| !one.detail.is_empty()).take(TO_DO).map(|one| {
+        let (fence, lines) = fenced(one.detail.iter().take(PROMPT.1).map(String::as_str));
+        format!("{}: {}\n\n{fence}diff\n{lines}{fence}\n\n", escaped(&one.name), escaped(&one.why))
+    });
+    later += &details.collect::<String>();
+    vec![out + "\n", folded("More on what to do", &later)]
 }
 
 /// Every prompt that differs, collapsed.
@@ -197,13 +253,12 @@ fn times_and_cost(view: &View<'_>) -> String {
     out
 }
 
-fn table<'a>(title: &str, rows: impl Iterator<Item = &'a CriterionResult>) -> String {
+fn table<'a>(rows: impl Iterator<Item = &'a CriterionResult>) -> String {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         return String::new();
     }
-    let mut out =
-        format!("\n#### {title}\n\n| | Criterion | n | Observed | 95 % bound | Target |\n|---|---|---:|---|---|---|\n");
+    let mut out = "| | Criterion | n | Observed | 95 % bound | Target |\n|---|---|---:|---|---|---|\n".to_owned();
     let row = |row: &CriterionResult| {
         format!(
             "| {} **{}** | {} {} | {} | {} | {} | {} |",
@@ -274,8 +329,32 @@ mod tests {
     fn each_failing_case_is_a_row_with_its_trials_and_the_commands_that_reproduce_it_follow() {
         let text = written(&Markdown, &sample::run(30).view());
         assert!(text.contains("| **FAILS** | heat-pumps/skips-the-manual | 30 |"), "{text}");
-        assert!(text.contains("```sh\nragcheck run ") && text.contains("```sh\nragcheck show "), "{text}");
+        assert!(text.contains("```sh\nragcheck ") && text.contains("\nragcheck show "), "{text}");
         assert!(!text.contains("against the base"), "nothing was compared: {text}");
+    }
+
+    #[test]
+    fn at_most_twenty_five_lines_stand_before_the_folds_and_no_failed_criterion_is_left_out_for_cases() {
+        let mut run = sample::run(40);
+        let group = run.evaluation.errors[0].clone();
+        for kind in ["cassette miss", "provider error", "lane missing"] {
+            run.evaluation.errors.push(crate::gate::ErrorGroup { kind: kind.to_owned(), ..group.clone() });
+        }
+        let found = regression("a prompt");
+        let decided = DecidedExit { exit_code: 3, why: "trials could not be run".into() };
+        let failed = run.evaluation.criteria.iter().find(|row| row.verdict == Verdict::Fail && row.required);
+        let name = escaped(&failed.expect("one fails").key());
+        for view in [View { comparison: Some(&found), decided: Some(&decided), ..run.view() }, run.view()] {
+            let text = written(&Markdown, &view);
+            let first = text.split("<details>").next().expect("a beginning");
+            assert!(first.lines().count() <= FIRST, "{}:\n{first}", first.lines().count());
+            assert!(first.contains("ragcheck cassette refresh --missed --yes"), "{first}");
+            assert!(text.contains(&format!("| {name} |")), "{text}");
+        }
+        run.evaluation.errors.clear();
+        let text = written(&Markdown, &run.view());
+        let first = text.split("<details>").next().expect("a beginning");
+        assert!(first.contains(&format!("| **FAILS** | {name} |")), "{first}");
     }
 
     #[test]
@@ -292,10 +371,8 @@ mod tests {
         let found = regression("```\n::stop-commands::x\n@everyone");
         let text = written(&Markdown, &View { comparison: Some(&found), ..run.view() });
         let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
-        assert!(
-            at("What changed against the base") < at("| **REGRESSED** | cases |")
-                && at("REGRESSED") < at("#### Criteria")
-        );
+        assert!(at("Against the base: ") < at("| **REGRESSED** | cases |") && at("REGRESSED") < at("Criteria: "));
+        assert!(at("| **REGRESSED**") < at("What changed against the base"));
         at("| | base | now | difference |");
         at("| input tokens | 1,000 | 1,200 | +200, +20.0 % |");
         at("| cost | \\$2.50 | \\$2.50 | the same |");
@@ -321,7 +398,7 @@ mod tests {
         let found = regression(&long);
         let text = written(&Markdown, &View { comparison: Some(&found), ..run.view() });
         assert!(text.len() < 65_536, "{}", text.len());
-        assert!(text.contains("**REGRESSED**") && text.contains("\nand 49"), "{text}");
+        assert!(text.contains("**REGRESSED**") && text.contains("\nand 5"), "{text}");
         assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
     }
 
@@ -351,7 +428,7 @@ mod tests {
     fn tokens_are_told_and_a_cost_without_a_price_is_not_measured() {
         let mut run = sample::run(2);
         let text = written(&Markdown, &run.view());
-        assert!(text.contains("tokens read") && text.contains("cost NOT\\_MEASURED: the plan does not say"), "{text}");
+        assert!(text.contains("input tokens") && text.contains("cost NOT\\_MEASURED: the plan does not say"), "{text}");
         run.evaluation.spending.run.output_tokens = None;
         let text = written(&Markdown, &run.view());
         assert!(text.contains("- Tokens and cost: not measured: the plan does not say"), "{text}");

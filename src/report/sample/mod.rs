@@ -79,6 +79,7 @@ pub fn run(copies: usize) -> Run {
         part: None,
         typed: None,
         changed_recordings: None,
+        hold: None,
         id: String::new(),
         seed: 7,
         scenarios: vec![scenario("heat-pumps", 0..3), scenario("edge-cases", 3..6)],

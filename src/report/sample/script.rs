@@ -60,6 +60,7 @@ impl Script {
             took_us: took,
             wait_us: None,
             declared_fault: false,
+            held: None,
         });
         let took_us = all.iter().map(|one| one.took_us + one.wait_us.unwrap_or(0)).sum();
         let reply = Reply::Completion(Completion {
@@ -181,6 +182,7 @@ fn external(script: &mut Script) {
         took_us: 90_000,
         wait_us: Some(700_000),
         declared_fault: false,
+        held: None,
     };
     script.model(Some("perplexity_search"), "The manual has no figures for this year.", vec![limited]);
     let retried = |account, target: &str, cause: &str| {

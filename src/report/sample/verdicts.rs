@@ -228,6 +228,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
     };
     Evaluation {
         sources: Vec::new(),
+        held: None,
         redrawn: Redrawn::default(),
         restarts: Restarts::default(),
         version: RUN_VERSION,

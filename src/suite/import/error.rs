@@ -108,9 +108,9 @@ pub enum ConversationError {
     /// A member of a published trace cannot be used.
     #[error(transparent)]
     Trace(#[from] TraceMistake),
-    /// Its spans do not say it.
+    /// Its source does not say it.
     #[error("{0}")]
-    Spans(String),
+    Source(String),
     /// It has no turn.
     #[error("it has neither a question nor an answer")]
     Empty,

@@ -13,9 +13,11 @@ mod conversation;
 mod copies;
 mod distinct;
 mod error;
+mod evals;
 mod mapping;
 mod planning;
 pub mod published;
+mod recognise;
 mod record;
 mod shape;
 mod spans;
@@ -39,12 +41,24 @@ pub struct Imported {
     pub traces: Vec<Trace>,
     /// The whole passages that each trace's searches found, for readers of the report.
     pub passages: Vec<Vec<Arc<NamedPassage>>>,
+    /// Messages of the user before the first turn of each trace, which its source shows and no event holds.
+    pub earlier: Vec<Vec<String>>,
     /// Ignored members of conversations, with the number of conversations that have them.
     pub ignored: BTreeMap<String, usize>,
     /// Dropped duplicates: position in the file, from 1, and position of the original.
     pub copies: Vec<(usize, usize)>,
-    /// How many traces were read, and why others were not, where the reader counted them.
-    counts: Option<String>,
+    /// Remarks on what the import leaves out.
+    pub remarks: Vec<String>,
+    aside: Aside,
+}
+
+/// What of a file is no trace of an agent.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Aside {
+    /// Number of traces of other work.
+    traces: usize,
+    /// Descriptions for the summary.
+    parts: Vec<String>,
 }
 
 /// Formats of files that can be imported.
@@ -54,13 +68,15 @@ pub enum Format {
     Messages,
     /// Published traces.
     Trace,
-    /// Spans of OpenTelemetry.
+    /// Spans of OpenTelemetry, and runs of LangSmith.
     Otlp,
+    /// Rows of OpenAI Evals.
+    Evals,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 3] = [Self::Messages, Self::Trace, Self::Otlp];
+    pub const ALL: [Self; 4] = [Self::Messages, Self::Trace, Self::Otlp, Self::Evals];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
@@ -68,7 +84,16 @@ impl Format {
             Self::Messages => "messages",
             Self::Trace => "trace",
             Self::Otlp => "otlp",
+            Self::Evals => "evals",
         }
+    }
+
+    /// The format of a file by its content.
+    ///
+    /// # Errors
+    /// If it is of no known format, or of several.
+    pub fn of(text: &[u8]) -> Result<Self, ImportError> {
+        recognise::format(text)
     }
 
     /// Imports `text`, the content of the file `name`; `criteria` replace the default ones. For the agent of a scenario,
@@ -83,18 +108,31 @@ impl Format {
         criteria: Option<Criteria>,
         agent: Option<&Scenario>,
     ) -> Result<Imported, ImportError> {
-        let (records, counts) = match self {
-            Self::Messages => (record::records(text)?, None),
-            Self::Trace => (record::traces(text)?, None),
+        let mut aside = Aside::default();
+        let mut remarks = Vec::new();
+        let records = match self {
+            Self::Messages => record::records(text)?,
+            Self::Trace => record::traces(text)?,
             Self::Otlp => {
-                let (records, counts) = spans::records(text)?;
+                let (records, others) = spans::records(text)?;
                 if records.is_empty() {
-                    return Err(ImportError::NoAgent(counts));
+                    let all = [vec![plural(others.traces, "trace")], others.parts].concat();
+                    return Err(ImportError::NoAgent(all.join(", ")));
                 }
-                (records, Some(counts))
+                aside = others;
+                records
+            }
+            Self::Evals => {
+                let (rows, left_out) = evals::records(text)?;
+                remarks = left_out;
+                rows
             }
         };
-        Ok(Imported { counts, ..planning::imported(name, records, criteria, agent)? })
+        let mut imported = planning::imported(name, records, criteria, agent)?;
+        for trace in &mut imported.traces {
+            trace.notes.extend(remarks.iter().cloned());
+        }
+        Ok(Imported { remarks, aside, ..imported })
     }
 }
 
@@ -105,9 +143,6 @@ impl Imported {
     /// How many traces are complete, without contents, and broken, with the reasons:
     /// `31 traces: 22 complete, 6 without contents (score only), 3 broken: …`.
     pub fn summary(&self) -> String {
-        if let Some(counts) = &self.counts {
-            return counts.clone();
-        }
         let mut broken: BTreeMap<&str, usize> = BTreeMap::new();
         let mut bare = 0;
         for trace in &self.traces {
@@ -117,20 +152,27 @@ impl Imported {
             }
         }
         let (all, lost) = (self.traces.len(), broken.values().sum::<usize>());
-        let mut told = format!("{}: {} complete", plural(all, "trace"), all - lost - bare);
+        let mut told = format!("{}: {} complete", plural(all + self.aside.traces, "trace"), all - lost - bare);
         if bare > 0 {
             told += &format!(", {bare} without contents (score only)");
         }
         if lost > 0 {
             let mut causes: Vec<(&str, usize)> = broken.into_iter().collect();
             causes.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
-            let said =
-                causes.iter().take(REASONS).map(|(why, number)| format!("{number} of them: {}", quote(why, 160)));
+            let said = causes.iter().take(REASONS).map(|(why, number)| match number {
+                1 => quote(why, 160),
+                number => format!("{} ({number})", quote(why, 160)),
+            });
             let said: Vec<String> = said.collect();
             let more = if causes.len() > REASONS { "; …" } else { "" };
             told += &format!(", {lost} broken: {}{more}", said.join("; "));
         }
-        told
+        self.aside.parts.iter().fold(told, |told, part| format!("{told}, {part}"))
+    }
+
+    /// Name of the imported file.
+    pub fn file(&self) -> &str {
+        self.plan.scenarios.first().map_or("", |scenario| &scenario.file)
     }
 
     /// Adds the project's criteria; they replace default criteria with the same id.
@@ -150,6 +192,17 @@ impl Imported {
 /// Why a file cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
+    /// It is of no known format.
+    #[error(
+        "the format is not recognised: {0}; read are lists of messages (`messages`, `role`), published traces (`conversations`), spans (`resourceSpans`, the JSON of SDKs, LangSmith's runs) and rows of OpenAI Evals (`item`). `--import FORMAT FILE` reads it as {names}, and says what is wrong with it", names = Format::ALL.map(Format::name).join(", ")
+    )]
+    Unrecognised(String),
+    /// It holds several formats.
+    #[error("it holds `{0}` and `{1}`: import them from separate files, or name the format, `--import {0} FILE`")]
+    Mixed(&'static str, &'static str),
+    /// It has a configuration of OpenAI Evals alone.
+    #[error("it has no row (`{{\"item\": …}}`): {0}")]
+    NoRows(&'static str),
     /// It is neither JSON nor JSON lines.
     #[error("not JSON and not JSON lines: {0}")]
     Json(#[from] serde_json::Error),

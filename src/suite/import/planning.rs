@@ -4,12 +4,13 @@ use super::copies::{drop_copies, input, shared};
 use super::error::TraceMistake;
 use super::record::Record;
 use super::record::Told;
-use super::{ImportError, Imported, conversation, published};
+use super::{Aside, ImportError, Imported, conversation, published};
 use crate::plan::{
     PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, trial_seed,
 };
+use crate::scenario::expect::Expectation;
 use crate::scenario::external::AgentRoles;
-use crate::scenario::{Criteria, Criterion, GateKind, Scenario};
+use crate::scenario::{Criteria, Criterion, GateKind, Scenario, Turn};
 use crate::trace::{
     Arm, Evidence, IMPORTED, Lane, Mode, NamedPassage, Role, Roles, Searched, Trace, TrialEnd, TrialError,
     TrialErrorKind, version_1, version_of,
@@ -52,6 +53,10 @@ pub(super) fn imported(
     let of: Vec<(usize, Option<String>)> =
         placed.iter().zip(inputs).map(|((case, _), input)| (known[case.as_str()], input)).collect();
     let alike = shared(cases.len(), &of);
+    let mut own: BTreeMap<usize, (Vec<Turn>, Option<Expectation>)> = BTreeMap::new();
+    for ((case, _), record) in of.iter().zip(&mut records) {
+        own.extend(record.case.take().map(|own| (*case, own)));
+    }
     let mut order: Vec<(usize, u32, Record, bool)> = placed
         .iter()
         .zip(records)
@@ -62,13 +67,14 @@ pub(super) fn imported(
         .collect();
     order.sort_by_key(|(case, repetition, ..)| (*case, *repetition));
     let (mut trials, mut traces, mut rewards) = (Vec::new(), Vec::new(), BTreeMap::new());
-    let (mut passages, mut machine) = (Vec::new(), None);
+    let (mut passages, mut earlier, mut machine) = (Vec::new(), Vec::new(), None);
     for (case, repetition, mut record, copied) in order {
         let own = record.published.as_ref().and_then(|one| one.machine.as_ref());
         if own.is_some_and(|own| machine.get_or_insert_with(|| own.clone()) != own) {
             let why = "differs from that of an earlier trace: import traces of different agents separately";
             record.messages = Err(TraceMistake::new("machine", why).into());
         }
+        earlier.push(record.told.as_mut().map(|told| std::mem::take(&mut told.earlier)).unwrap_or_default());
         let lane = Lane { flow: IMPORTED.into(), variant: "base".into(), repetition, arm: Arm::Main };
         let id = format!("{scenario}/{}/{lane}", cases[case]);
         let seed = trial_seed(0, &id);
@@ -97,10 +103,11 @@ pub(super) fn imported(
         cases: cases
             .iter()
             .zip(&alike)
-            .map(|(name, first)| PlannedCase {
+            .enumerate()
+            .map(|(place, (name, first))| PlannedCase {
                 table: None,
                 line: 1,
-                case: case(name.clone(), agent),
+                case: case(name.clone(), own.remove(&place), agent),
                 input: cases[*first].clone(),
             })
             .collect(),
@@ -114,6 +121,7 @@ pub(super) fn imported(
         part: None,
         typed: None,
         changed_recordings: None,
+        hold: None,
         id: String::new(),
         stopping: None,
         seed: 0,
@@ -133,7 +141,7 @@ pub(super) fn imported(
         requirements: BTreeMap::new(),
         requirement_sources: BTreeMap::new(),
     };
-    Ok(Imported { plan, traces, passages, ignored, copies, counts: None })
+    Ok(Imported { plan, traces, passages, earlier, ignored, copies, remarks: Vec::new(), aside: Aside::default() })
 }
 
 /// Case and repetition of each conversation, in file order. The case is its task, or the first conversation without a
@@ -229,13 +237,14 @@ fn response_tools(trace: &Trace) -> Roles {
     version_1().into_iter().filter(|(tool, role)| *role == Role::Respond && trace.called(tool)).collect()
 }
 
-/// Case of a task: the case of that name, if the agent's scenario has one. User messages differ between the
+/// Case of a task: the case of that name, if the agent's scenario has one, else the one that its source gives. User messages differ between the
 /// conversations of a task, so only traces hold them.
-fn case(name: String, agent: Option<&Scenario>) -> ResolvedCase {
+fn case(name: String, own: Option<(Vec<Turn>, Option<Expectation>)>, agent: Option<&Scenario>) -> ResolvedCase {
     let known = agent.and_then(|agent| agent.cases.iter().find(|case| case.case == name));
-    match known {
-        Some(known) => ResolvedCase { control: false, ..ResolvedCase::from(known.clone()) },
-        None => ResolvedCase::single(name, Vec::new()),
+    match (known, own) {
+        (Some(known), _) => ResolvedCase { control: false, ..ResolvedCase::from(known.clone()) },
+        (None, Some((turns, expect))) => ResolvedCase { expect, ..ResolvedCase::single(name, turns) },
+        (None, None) => ResolvedCase::single(name, Vec::new()),
     }
 }
 

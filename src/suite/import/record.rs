@@ -7,6 +7,8 @@ use super::mapping::Mapping;
 use super::published::PublishedTrace;
 use super::shape;
 use crate::platform::secrets;
+use crate::scenario::Turn;
+use crate::scenario::expect::Expectation;
 use crate::trace::text;
 use crate::trace::{Event, Member, NamedPassage};
 use serde_json::{Map, Value};
@@ -40,6 +42,8 @@ pub(super) struct Record {
     pub times: Vec<String>,
     /// Events that its source tells directly, instead of by its messages.
     pub told: Option<Told>,
+    /// What its case asks, and expects of the last answer, if its source says so.
+    pub case: Option<(Vec<Turn>, Option<Expectation>)>,
 }
 
 /// Events of one conversation that its source tells directly, and what it shows beside them.
@@ -52,6 +56,8 @@ pub(super) struct Told {
     pub absent: Option<Vec<Member>>,
     /// Duration of all turns, in microseconds.
     pub took_us: u64,
+    /// Messages of the user before its first turn.
+    pub earlier: Vec<String>,
     /// Whole passages that its searches found.
     pub passages: Vec<Arc<NamedPassage>>,
 }
@@ -83,20 +89,30 @@ pub(super) fn records(text: &[u8]) -> Result<Vec<Record>, ImportError> {
 /// # Errors
 /// If none of its lines is JSON, or it is empty.
 pub(super) fn traces(text: &[u8]) -> Result<Vec<Record>, ImportError> {
+    let read = read_apart(text, items)?.into_iter();
+    Ok(read.map(|item| item.map_or_else(|why| Record::of(Err(why)), published)).collect())
+}
+
+/// The items of a text, as `items` reads them; if a line is broken, those of the others, and why it cannot be read.
+///
+/// # Errors
+/// If none of its lines can be read, or it is empty.
+pub(super) fn read_apart(
+    text: &[u8],
+    items: fn(&[u8]) -> Result<Vec<Value>, ImportError>,
+) -> Result<Vec<Result<Value, ConversationError>>, ImportError> {
     let whole = match items(text) {
-        Ok(items) => return Ok(items.into_iter().map(published).collect()),
+        Ok(items) => return Ok(items.into_iter().map(Ok).collect()),
         Err(ImportError::Json(why)) => why,
         Err(other) => return Err(other),
     };
-    // A broken line does not lose the others.
     let lines = text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
-    let read = lines.map(|(at, line)| items(line).map_err(|why| (at + 1, why.to_string())));
-    let read: Vec<_> = read.collect();
+    let read: Vec<_> = lines.map(|(at, line)| items(line).map_err(|why| (at + 1, why.to_string()))).collect();
     if read.iter().all(Result::is_err) {
         return Err(ImportError::Json(whole));
     }
-    let broken = |(line, why)| vec![Record::of(Err(ConversationError::Line { line, why }))];
-    let of = |line: Result<Vec<Value>, _>| line.map_or_else(broken, |all| all.into_iter().map(published).collect());
+    let broken = |(line, why)| vec![Err(ConversationError::Line { line, why })];
+    let of = |line: Result<Vec<Value>, _>| line.map_or_else(broken, |all| all.into_iter().map(Ok).collect());
     Ok(read.into_iter().flat_map(of).collect())
 }
 
@@ -136,10 +152,15 @@ fn published(item: Value) -> Record {
 }
 
 /// The items of a file: those of a single list, or one a line.
-fn items(text: &[u8]) -> Result<Vec<Value>, ImportError> {
+///
+/// # Errors
+/// If it is not JSON or JSON lines, or is empty.
+pub(super) fn items(text: &[u8]) -> Result<Vec<Value>, ImportError> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let values = match values(text) {
         Err(why) if why.to_string().contains("recursion limit exceeded") => values(&without_too_deep(text))?,
+        // Python writes numbers that JSON lacks.
+        Err(why) => values(&without_nan(text).ok_or(why)?)?,
         values => values?,
     };
     // A single list is the whole file; otherwise, each line is an item.
@@ -155,6 +176,24 @@ fn items(text: &[u8]) -> Result<Vec<Value>, ImportError> {
 fn values(text: &[u8]) -> Result<Vec<Value>, serde_json::Error> {
     let values = serde_json::Deserializer::from_slice(text).into_iter();
     values.map(|value| value.map(|Distinct(value)| value)).collect()
+}
+
+/// The text with `null` for `NaN`, `Infinity` and `-Infinity` outside of strings; `None` if there are none.
+fn without_nan(text: &[u8]) -> Option<Vec<u8>> {
+    const NUMBERS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
+    let (mut out, mut rest, mut quoted) = (Vec::with_capacity(text.len()), text, false);
+    while let Some(first) = rest.first() {
+        let number = NUMBERS.iter().find(|number| !quoted && rest.starts_with(number));
+        let taken = match (number, first) {
+            (Some(number), _) => number.len(),
+            (None, b'\\') => rest.len().min(2),
+            (None, _) => 1,
+        };
+        quoted ^= *first == b'"';
+        out.extend_from_slice(if number.is_some() { b"null" } else { &rest[..taken] });
+        rest = &rest[taken..];
+    }
+    (out != text).then_some(out)
 }
 
 /// Greatest depth that is parsed.
@@ -263,6 +302,7 @@ impl Record {
             id: None,
             times: Vec::new(),
             told: None,
+            case: None,
         }
     }
 }
@@ -437,6 +477,18 @@ mod tests {
         assert_eq!(ends("user", r#""response": null"#), Ok(1));
         assert_eq!(ends("user", r#""response": "So.", "reward": 1"#), Ok(1));
         assert_eq!(ends("bot", r#""mapping": {"roles": {"bot": "assistant"}}, "output": "So.""#), Ok(1));
+    }
+
+    #[test]
+    fn numbers_that_json_lacks_are_unknown_and_texts_with_their_names_stay() {
+        let log = br#"{"messages": [{"role": "user", "content": "NaN \" Infinity?"}, {"role": "assistant", "content": "x"}], "reward": NaN}
+            {"messages": [{"role": "user", "content": "b"}, {"role": "assistant", "content": "y"}], "score": -Infinity}"#;
+        let read = records(log).expect("a log");
+        assert_eq!(read.len(), 2);
+        assert_eq!(read[0].reward, None);
+        let messages = read[0].messages.as_ref().expect("messages");
+        assert_eq!(messages[0]["content"], "NaN \" Infinity?");
+        assert!(records(b"{\"messages\": Nan}").is_err());
     }
 
     #[test]

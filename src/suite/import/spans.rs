@@ -1,10 +1,11 @@
-//! Imports traces of OpenTelemetry: a trace id is a conversation.
+//! Imports traces of OpenTelemetry and LangSmith: a trace id is a conversation.
 //!
 //! Completions, tool runs and searches become events. A run of a tool belongs to the call with its id, else to the call
 //! of its name that has no result yet. A trace without contents keeps models, tokens and tools, and the members of a
 //! published trace that it lacks are named. Nothing is guessed: a trace that has contents and does not say what was
 //! asked is broken.
 
+use super::Aside;
 use super::error::ConversationError;
 use super::record::{Record, Told};
 use crate::platform::secrets;
@@ -26,11 +27,11 @@ const EXCERPT: usize = 160;
 const NAMED: usize = 3;
 const NOT_RECORDED: &str = "not recorded";
 
-/// Conversations in a file of spans, and a line that says how many were read.
+/// Conversations in a file of spans, and what of the file is none.
 ///
 /// # Errors
 /// If the file holds no spans.
-pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, String), SpansError> {
+pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> {
     let batch = spans::read(bytes)?;
     let stories = spans::stories(batch.spans, &[]);
     let seen = |of: fn(&Story) -> bool| stories.iter().any(of);
@@ -42,8 +43,7 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, String), SpansError>
     if seen(|story| !story.logged.is_empty()) {
         absent.retain(|member| *member != Member::Log);
     }
-    let (mut records, mut complete, mut silent, mut others) = (Vec::new(), 0, 0, 0);
-    let mut broken: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut records, mut others) = (Vec::new(), 0);
     for story in stories {
         if story.dones.is_empty() {
             others += 1;
@@ -53,30 +53,16 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, String), SpansError>
         let mut record = Record::of(Ok(Vec::new()));
         (record.task, record.reward, record.id) = (story.task.clone(), story.reward, Some(story.trace.clone()));
         match told(&story, &turns, absent.clone()) {
-            Ok((told, has_contents)) => {
-                *(if has_contents { &mut complete } else { &mut silent }) += 1;
+            Ok(told) => {
                 let asked = turns.iter().filter_map(|turn| turn.query.as_ref());
                 record.messages = Ok(asked.map(|query| json!({"role": "user", "content": query})).collect());
                 record.told = Some(told);
             }
-            Err(why) => {
-                *broken.entry(why.to_string()).or_default() += 1;
-                record.messages = Err(why);
-            }
+            Err(why) => record.messages = Err(why),
         }
         records.push(record);
     }
-    let mut parts = vec![format!("{complete} complete")];
-    if silent > 0 {
-        parts.push(format!("{silent} without contents (score only)"));
-    }
-    if !broken.is_empty() {
-        let whys: Vec<String> = broken
-            .iter()
-            .map(|(why, count)| if *count > 1 { format!("{why} ({count})") } else { why.clone() })
-            .collect();
-        parts.push(format!("{} broken: {}", broken.values().sum::<usize>(), whys.join("; ")));
-    }
+    let mut parts = Vec::new();
     if others > 0 {
         parts.push(format!("{others} of other work, left out"));
     }
@@ -86,12 +72,11 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, String), SpansError>
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         parts.push(format!("{} of the file not read: {named}{more}", plural(batch.unread.len(), "part")));
     }
-    let all = complete + silent + broken.values().sum::<usize>() + others;
-    Ok((records, format!("{}: {}", plural(all, "trace"), parts.join(", "))))
+    Ok((records, Aside { traces: others, parts }))
 }
 
-/// Events of a story, and whether it has contents.
-fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<(Told, bool), ConversationError> {
+/// Events of a story.
+fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<Told, ConversationError> {
     let captured = |done: &Done| match &done.deed {
         Deed::Completed(completed) => completed.input.is_some() || completed.output.is_some(),
         Deed::Agent { asked, answered } => asked.is_some() || answered.is_some(),
@@ -105,7 +90,7 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<(T
     for (number, turn) in (0..).zip(turns) {
         events.turn = number;
         if has_contents {
-            let missing = || ConversationError::Spans(format!("no span says what turn {} was asked", number + 1));
+            let missing = || ConversationError::Source(format!("no span says what turn {} was asked", number + 1));
             let query = turn.query.clone().ok_or_else(missing)?;
             events.push(turn.at_ns, What::TurnStarted { query });
         }
@@ -128,6 +113,10 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<(T
     if story.others > 0 {
         notes.push(format!("{} of other work, not read", plural(story.others, "span")));
     }
+    let earlier = earlier(story, turns.first());
+    if !earlier.is_empty() {
+        notes.push(format!("{} of the user before its first turn, not judged", plural(earlier.len(), "message")));
+    }
     if !has_contents {
         absent.push(Member::Answers);
         notes.push("its spans hold no contents: only models, tokens, tools and times are known".to_owned());
@@ -142,16 +131,26 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<(T
     }
     absent.sort_unstable();
     let ends = turns.iter().map(|turn| turn.at_ns.saturating_sub(began) / 1_000 + turn.took_us);
-    Ok((
-        Told {
-            took_us: ends.max().unwrap_or_default(),
-            events: events.events,
-            notes,
-            absent: Some(absent),
-            passages: Vec::new(),
-        },
-        has_contents,
-    ))
+    Ok(Told {
+        took_us: ends.max().unwrap_or_default(),
+        events: events.events,
+        notes,
+        absent: Some(absent),
+        earlier,
+        passages: Vec::new(),
+    })
+}
+
+/// What the user said in the input of the first completion before what the first turn asks.
+fn earlier(story: &Story, first: Option<&SpanTurn>) -> Vec<String> {
+    let input = first.into_iter().flat_map(|turn| &turn.dones).find_map(|place| match &story.dones[*place].deed {
+        Deed::Completed(completed) => completed.input.as_ref(),
+        _ => None,
+    });
+    let said = input.into_iter().flatten().filter(|said| said.is_user());
+    let mut asked: Vec<String> = said.map(|said| said.text.clone()).collect();
+    asked.pop();
+    asked
 }
 
 /// The events so far.
@@ -351,7 +350,8 @@ impl<'s> Events<'s> {
                 };
                 // As in messages, a turn that ends with a call never ended.
                 let calls = turn.dones.iter().any(said);
-                let missing = || ConversationError::Spans(format!("no span says what turn {} answered", self.turn + 1));
+                let missing =
+                    || ConversationError::Source(format!("no span says what turn {} answered", self.turn + 1));
                 return calls.then_some(()).ok_or_else(missing);
             }
         };

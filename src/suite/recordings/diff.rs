@@ -2,7 +2,7 @@
 //! never texts.
 
 use super::resend::{Resend, documents, model_today, send_again};
-use crate::cassette::{Change, Outcome, Shape};
+use crate::cassette::{Cassette, Change, Outcome, Shape};
 use crate::plan::Plan;
 use crate::provider::wire::framing::Framing;
 use crate::trace::text::quote;
@@ -120,9 +120,15 @@ pub(crate) fn diff(
 fn candidates(opened: &Opened, plan: &Plan) -> (BTreeMap<Group, Vec<Candidate>>, usize) {
     let (mut groups, mut incomplete) = (BTreeMap::<Group, Vec<Candidate>>::new(), 0);
     let mut known = BTreeSet::new();
+    let mut starts = BTreeSet::new();
     for (index, trial) in plan.trials.iter().enumerate() {
-        let Ok(cassette) = opened.trial(plan, trial).recording() else { continue };
-        for (exchange, request) in cassette.exchanges.iter().zip(cassette.requests()) {
+        let lane = opened.trial(plan, trial);
+        // What a process asks before its first turn is recorded once for a scenario and a variant.
+        let first = starts.insert((trial.scenario, trial.lane.variant.clone()));
+        let start = first.then(|| lane.recorded_start().ok().flatten()).flatten();
+        let cassettes: Vec<Cassette> = lane.recording().ok().into_iter().chain(start).collect();
+        let exchanges = cassettes.iter().flat_map(|cassette| cassette.exchanges.iter().zip(cassette.requests()));
+        for (exchange, request) in exchanges {
             let Outcome::Response { status: 200..300, headers, body, .. } = &exchange.outcome else { continue };
             let Some(recorded) = documents(&exchange.profile, headers, body) else { continue };
             let who = model_today(opened, trial, &exchange.service);

@@ -100,6 +100,7 @@ pub(crate) fn import(
         vars: BTreeMap::new(),
         spans: Vec::new(),
         stopping: None,
+        held: None,
     };
     let lane = Cassette::new(header, std::mem::take(&mut imported.exchanges), BTreeMap::new());
     let blobs = cassette::blobs_dir(target.folder, target.scenario);

@@ -3,6 +3,7 @@
 //! | entry point | does |
 //! |---|---|
 //! | `stale`, [`notes`] | finds recordings that are too old, no longer fit their trial, or belong to none |
+//! | [`Catalogue`] | lists the tools of MCP servers, and names cases that a changed list concerns |
 //! | [`broken`] | finds recordings that are cut off or no cassettes |
 //! | [`unrecorded`] | finds cases with trials that have no recording |
 //! | [`refresh`](fn@refresh) | finds the trials to record again, and what that takes |
@@ -15,6 +16,7 @@
 //!
 //! Nothing here prints, and nothing here records: that is a run in record mode.
 
+mod catalogue;
 mod diff;
 mod drift;
 mod files;
@@ -29,6 +31,7 @@ mod staleness;
 mod starts;
 mod writable;
 
+pub(crate) use catalogue::Catalogue;
 pub(crate) use diff::{DiffError, ServiceDiff, diff};
 pub(crate) use files::{CassetteFile, cassettes};
 pub(crate) use import::{CaseNames, Import, ImportError, import, import_files, is_name};

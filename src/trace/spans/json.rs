@@ -3,7 +3,7 @@
 //! Ids are hexadecimal digits in OTLP; some exporters write the base64 of protobuf's JSON mapping, and some dumps
 //! decimal numbers. All are read. So are the names in snake case.
 
-use super::{Attributes, Batch, Span, SpanError, SpansError, id_of};
+use super::{Attributes, Batch, Span, SpanError, SpansError, id_of, langsmith};
 use crate::trace::text::quote;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,9 +22,10 @@ const SAFE_DIGITS: usize = 18;
 /// If it is not JSON at all.
 pub(super) fn read(text: &str, batch: &mut Batch) -> Result<(), SpansError> {
     let text = quoted(text);
+    let mut runs = Vec::new();
     let whole: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(&text).into_iter().collect();
     match whole {
-        Ok(documents) => documents.into_iter().for_each(|document| of_document(document, batch)),
+        Ok(documents) => documents.into_iter().for_each(|document| of_document(document, batch, &mut runs)),
         Err(why) => {
             let before = batch.unread.len();
             let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -33,7 +34,7 @@ pub(super) fn read(text: &str, batch: &mut Batch) -> Result<(), SpansError> {
                 match serde_json::from_str(line) {
                     Ok(document) => {
                         read += 1;
-                        of_document(document, batch);
+                        of_document(document, batch, &mut runs);
                     }
                     Err(why) => batch.unread.push(format!("line {}: it is not JSON: {why}", number + 1)),
                 }
@@ -44,6 +45,7 @@ pub(super) fn read(text: &str, batch: &mut Batch) -> Result<(), SpansError> {
             }
         }
     }
+    langsmith::add(runs, batch);
     Ok(())
 }
 
@@ -78,13 +80,15 @@ fn quoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn of_document(document: Value, batch: &mut Batch) {
+fn of_document(document: Value, batch: &mut Batch, runs: &mut Vec<Value>) {
     let mut object = match document {
-        Value::Array(items) => return items.into_iter().for_each(|item| of_document(item, batch)),
+        Value::Array(items) => return items.into_iter().for_each(|item| of_document(item, batch, runs)),
         Value::Object(object) => object,
         other => return batch.unread.push(format!("{} is no span", kind(&other))),
     };
-    if let Some(resources) = RESOURCES.into_iter().find_map(|name| object.remove(name)) {
+    if let Some(found) = langsmith::take(&mut object) {
+        runs.extend(found);
+    } else if let Some(resources) = RESOURCES.into_iter().find_map(|name| object.remove(name)) {
         for scope in list(resources).into_iter().flat_map(|one| lists_of(one, &SCOPES)) {
             for span in lists_of(scope, &["spans"]) {
                 add(&span, batch);
@@ -104,6 +108,19 @@ fn of_document(document: Value, batch: &mut Batch) {
     } else {
         add(&Value::Object(object), batch);
     }
+}
+
+/// Whether a JSON value is a span, a run, or a document that holds some.
+pub(crate) fn is_export(value: &Value) -> bool {
+    let named = |of: &Value, names: &[&str]| names.iter().any(|name| of.get(*name).is_some());
+    let context = value.get("context").unwrap_or(value);
+    let is_span =
+        named(context, &["traceId", "trace_id", "traceID"]) && named(context, &["spanId", "span_id", "spanID"]);
+    let listed = ["spans", "post", "patch"].iter().any(|name| {
+        let first = value.get(*name).and_then(|list| list.get(0));
+        first.is_some_and(is_export)
+    });
+    is_span || listed || named(value, &RESOURCES) || value.get("run_type").is_some_and(Value::is_string)
 }
 
 fn list(value: Value) -> Vec<Value> {
@@ -177,7 +194,8 @@ fn span(value: &Value) -> Result<Span, SpanError> {
         events: events
             .map(|event| {
                 let name = event.get("name").and_then(Value::as_str).unwrap_or_default();
-                (name.to_owned(), attributes(event.get("attributes")))
+                let at = member(event, &["timeUnixNano", "time_unix_nano", "timestamp", "time"]).and_then(nanoseconds);
+                (at.unwrap_or_default(), name.to_owned(), attributes(event.get("attributes")))
             })
             .collect(),
         failed: is_error.then(|| message.and_then(Value::as_str).unwrap_or_default().to_owned()),
@@ -204,12 +222,12 @@ fn read_id(value: &Value, length: usize) -> Option<String> {
     id_of(&STANDARD.decode(text).ok()?, length)
 }
 
-/// A time in nanoseconds; times with a date are read too.
-fn nanoseconds(value: &Value) -> Option<u64> {
+/// A time in nanoseconds; times with a date are read too, in UTC unless they say another offset.
+pub(super) fn nanoseconds(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64(),
         Value::String(text) => text.parse().ok().or_else(|| {
-            let time: jiff::Timestamp = text.parse().ok()?;
+            let time: jiff::Timestamp = text.parse().or_else(|_| format!("{text}Z").parse()).ok()?;
             u64::try_from(time.as_nanosecond()).ok()
         }),
         _ => None,

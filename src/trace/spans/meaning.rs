@@ -1,12 +1,16 @@
-//! What one span says: by the GenAI conventions of OpenTelemetry (today's names and earlier ones), by OpenInference, or
-//! by OpenLLMetry.
+//! What one span says: by the GenAI conventions of OpenTelemetry (today's names and earlier ones), by OpenInference, by
+//! OpenLLMetry, or in the attributes of Langfuse's and Vercel's SDKs.
 //!
 //! <https://github.com/open-telemetry/semantic-conventions-genai>,
 //! <https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md>
 
-use super::messages::{Said, flattened, messages, nested, plain, words_in};
+use super::messages::{Said, by_name, flattened, messages, nested, plain, words_in};
+use super::published::{LEARNED, OUTCOME, WITHOUT_LEARNED};
 use super::{Attributes, Span, first, parsed, words};
 use serde_json::{Map, Value};
+
+const LANGFUSE_INPUT: &str = "langfuse.observation.input";
+const LANGFUSE_OUTPUT: &str = "langfuse.observation.output";
 
 /// What an agent did, by one span.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +56,8 @@ pub(crate) struct Ran {
     pub(crate) arguments: Option<Value>,
     /// `None` if contents are not captured.
     pub(crate) result: Option<Value>,
+    /// What the agent says of its end: [`OUTCOME`].
+    pub(crate) outcome: Option<String>,
 }
 
 /// A search.
@@ -62,6 +68,10 @@ pub(crate) struct Found {
     pub(crate) base: Option<String>,
     /// List of documents, each an object; `None` if contents are not captured.
     pub(crate) documents: Option<Value>,
+    /// Ids that it would find without learned entries: [`WITHOUT_LEARNED`].
+    pub(crate) without_learned: Option<Vec<String>>,
+    /// Origin of the learned entries among the documents, by id: [`LEARNED`].
+    pub(crate) learned: Option<Value>,
 }
 
 /// What a span says; `None` if it says nothing about an agent's work.
@@ -70,7 +80,9 @@ pub(super) fn of(span: &Span) -> Option<Deed> {
     let kind = words(attributes, &["gen_ai.operation.name"])
         .or_else(|| words(attributes, &["openinference.span.kind"]))
         .or_else(|| words(attributes, &["traceloop.span.kind"]))
-        .or_else(|| words(attributes, &["llm.request.type"]))?;
+        .or_else(|| words(attributes, &["llm.request.type"]))
+        .or_else(|| of_langfuse(attributes))
+        .or_else(|| of_ai_sdk(attributes))?;
     Some(match kind.to_ascii_lowercase().as_str() {
         "chat" | "text_completion" | "generate_content" | "call_llm" | "completion" | "llm" => {
             Deed::Completed(completed(span))
@@ -81,9 +93,20 @@ pub(super) fn of(span: &Span) -> Option<Deed> {
         "invoke_agent" | "invoke_workflow" | "agent" | "chain" | "workflow" => {
             let of = |names: &[&str], user| first(attributes, names).and_then(|value| words_in(value, user));
             Deed::Agent {
-                asked: of(&["gen_ai.input.messages", "input.value", "traceloop.entity.input"], true),
+                asked: of(
+                    &["gen_ai.input.messages", "input.value", "traceloop.entity.input", LANGFUSE_INPUT, "ai.prompt"],
+                    true,
+                ),
                 answered: of(
-                    &["gen_ai.output.messages", "gen_ai.output", "output.value", "traceloop.entity.output"],
+                    &[
+                        "gen_ai.output.messages",
+                        "gen_ai.output",
+                        "output.value",
+                        "traceloop.entity.output",
+                        LANGFUSE_OUTPUT,
+                        "ai.response.text",
+                        "ai.response.object",
+                    ],
                     false,
                 ),
             }
@@ -92,8 +115,41 @@ pub(super) fn of(span: &Span) -> Option<Deed> {
     })
 }
 
+/// The kind of an observation of Langfuse.
+fn of_langfuse(attributes: &Attributes) -> Option<&str> {
+    let is_root = || attributes.get("langfuse.internal.is_app_root").is_some_and(|root| *root == true);
+    match words(attributes, &["langfuse.observation.type"])? {
+        "generation" => Some("llm"),
+        "span" => is_root().then_some("agent"),
+        kind @ ("tool" | "retriever" | "embedding" | "agent" | "chain") => Some(kind),
+        _ => None,
+    }
+}
+
+/// The kind of a span of Vercel's AI SDK: a call such as `ai.generateText` is the agent's, and what it does for each step
+/// is a completion.
+fn of_ai_sdk(attributes: &Attributes) -> Option<&'static str> {
+    match words(attributes, &["ai.operationId"])? {
+        "ai.toolCall" => Some("tool"),
+        "ai.generateText" | "ai.streamText" | "ai.generateObject" | "ai.streamObject" => Some("agent"),
+        operation if operation.starts_with("ai.embed") => Some("embedding"),
+        operation if operation.ends_with(".doGenerate") || operation.ends_with(".doStream") => Some("llm"),
+        _ => None,
+    }
+}
+
+/// The message that Vercel's AI SDK spreads over attributes.
+fn ai_sdk_output(attributes: &Attributes) -> Option<Vec<Said>> {
+    let text = words(attributes, &["ai.response.text", "ai.response.object"]);
+    let calls = first(attributes, &["ai.response.toolCalls"]).map(parsed);
+    (text.is_some() || calls.is_some())
+        .then(|| messages(&serde_json::json!({"role": "assistant", "content": text, "tool_calls": calls})))
+}
+
 fn completed(span: &Span) -> Completed {
     let attributes = &span.attributes;
+    let usage = first(attributes, &["langfuse.observation.usage_details"]).map(parsed).unwrap_or_default();
+    let counted = |names: &[&str]| names.iter().find_map(|name| usage.get(*name)?.as_u64());
     let number = |names: &[&str]| first(attributes, names).and_then(Value::as_u64);
     let of = |names: &[&str], flat: &[&str]| {
         let direct = first(attributes, names).map(messages);
@@ -102,34 +158,41 @@ fn completed(span: &Span) -> Completed {
     let (asked, answered) = in_events(span);
     let finish = first(attributes, &["gen_ai.response.finish_reasons", "gen_ai.completion.0.finish_reason"]);
     Completed {
-        model: words(attributes, &["gen_ai.response.model", "gen_ai.request.model", "llm.model_name"])
-            .unwrap_or("unknown")
-            .to_owned(),
-        input: of(&["gen_ai.input.messages"], &["llm.input_messages", "gen_ai.prompt"])
+        model: words(
+            attributes,
+            &["gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name"],
+        )
+        .unwrap_or("unknown")
+        .to_owned(),
+        input: of(&["gen_ai.input.messages", "ai.prompt.messages"], &["llm.input_messages", "gen_ai.prompt"])
             .or(asked)
-            .or_else(|| of(&["input.value"], &[])),
+            .or_else(|| of(&["input.value", LANGFUSE_INPUT], &[])),
         output: of(&["gen_ai.output.messages", "gen_ai.output"], &["llm.output_messages", "gen_ai.completion"])
             .or(answered)
-            .or_else(|| of(&["output.value"], &[])),
+            .or_else(|| ai_sdk_output(attributes))
+            .or_else(|| of(&["output.value", LANGFUSE_OUTPUT], &[])),
         finish: finish.map(|value| plain(value.get(0).unwrap_or(value))),
-        input_tokens: number(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"]),
+        input_tokens: number(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"])
+            .or_else(|| counted(&["input", "input_tokens", "prompt_tokens"])),
         cached_tokens: number(&[
             "gen_ai.usage.cache_read.input_tokens",
             "gen_ai.usage.cache_read_input_tokens",
             "llm.token_count.prompt_details.cache_read",
+            "ai.usage.cachedInputTokens",
         ]),
         output_tokens: number(&[
             "gen_ai.usage.output_tokens",
             "gen_ai.usage.completion_tokens",
             "llm.token_count.completion",
-        ]),
+        ])
+        .or_else(|| counted(&["output", "output_tokens", "completion_tokens"])),
     }
 }
 
 /// Messages in the events of a span, as earlier conventions have them: `gen_ai.user.message`, `gen_ai.choice`, …
 fn in_events(span: &Span) -> (Option<Vec<Said>>, Option<Vec<Said>>) {
     let (mut asked, mut answered) = (Vec::new(), Vec::new());
-    for (name, attributes) in &span.events {
+    for (_, name, attributes) in &span.events {
         let whole = |names: &[&str]| first(attributes, names).map(messages).unwrap_or_default();
         asked.extend(whole(&["gen_ai.input.messages", "gen_ai.prompt"]));
         answered.extend(whole(&["gen_ai.output.messages", "gen_ai.completion"]));
@@ -156,24 +219,41 @@ fn in_events(span: &Span) -> (Option<Vec<Said>>, Option<Vec<Said>>) {
 
 fn ran(span: &Span) -> Ran {
     let attributes = &span.attributes;
-    let named = words(attributes, &["gen_ai.tool.name", "tool.name", "traceloop.entity.name"]);
+    let named = words(attributes, &["gen_ai.tool.name", "tool.name", "traceloop.entity.name", "ai.toolCall.name"]);
     let name = named.or_else(|| span.name.strip_prefix("execute_tool ")).unwrap_or(&span.name);
-    let id = words(attributes, &["gen_ai.tool.call.id", "tool_call.id", "tool.id"]);
-    let arguments = ["gen_ai.tool.call.arguments", "gen_ai.tool.args", "input.value", "tool.parameters"];
-    let result = ["gen_ai.tool.call.result", "gen_ai.output", "output.value", "traceloop.entity.output"];
-    let arguments = first(attributes, &arguments).or_else(|| first(attributes, &["traceloop.entity.input"]));
+    let id = words(attributes, &["gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id"]);
+    let arguments = [
+        "gen_ai.tool.call.arguments",
+        "gen_ai.tool.args",
+        "input.value",
+        "tool.parameters",
+        "traceloop.entity.input",
+        "ai.toolCall.args",
+    ];
+    let result = [
+        "gen_ai.tool.call.result",
+        "gen_ai.output",
+        "output.value",
+        "traceloop.entity.output",
+        "ai.toolCall.result",
+        LANGFUSE_OUTPUT,
+    ];
+    // A function that is observed as a tool may take arguments by position, which have no names.
+    let observed = || by_name(parsed(first(attributes, &[LANGFUSE_INPUT])?));
     Ran {
         tool: name.to_owned(),
         id: id.map(str::to_owned),
-        arguments: arguments.map(parsed),
+        arguments: first(attributes, &arguments).map(parsed).or_else(observed),
         result: first(attributes, &result).map(parsed),
+        outcome: words(attributes, &[OUTCOME]).map(str::to_owned),
     }
 }
 
 fn found(attributes: &Attributes) -> Found {
     let query = ["gen_ai.retrieval.query.text", "gen_ai.retrieval.query", "gen_ai.memory.query.text", "reranker.query"];
     let query = first(attributes, &query).map(plain);
-    let documents = first(attributes, &["gen_ai.retrieval.documents", "gen_ai.memory.records"]).map(parsed);
+    let documents = ["gen_ai.retrieval.documents", "gen_ai.memory.records", LANGFUSE_OUTPUT];
+    let documents = first(attributes, &documents).map(parsed);
     let flat =
         ["retrieval.documents", "reranker.output_documents"].into_iter().find_map(|name| nested(attributes, name));
     let flat = flat.and_then(|list| {
@@ -181,9 +261,14 @@ fn found(attributes: &Attributes) -> Found {
         Some(items.map(with_metadata).collect())
     });
     Found {
-        query: query.or_else(|| first(attributes, &["input.value"]).and_then(|value| words_in(value, true))),
+        query: query
+            .or_else(|| first(attributes, &["input.value", LANGFUSE_INPUT]).and_then(|value| words_in(value, true))),
         base: words(attributes, &["gen_ai.data_source.id", "gen_ai.memory.store.id"]).map(str::to_owned),
         documents: documents.or(flat),
+        without_learned: first(attributes, &[WITHOUT_LEARNED])
+            .map(parsed)
+            .and_then(|list| list.as_array()?.iter().map(|id| Some(id.as_str()?.to_owned())).collect()),
+        learned: first(attributes, &[LEARNED]).map(parsed).filter(Value::is_object),
     }
 }
 

@@ -1,13 +1,16 @@
 //! Messages of a model's input and output, as instrumentations write them into attributes.
 //!
-//! Read are the `parts` of the GenAI conventions, the messages of OpenAI's chat, OpenInference's and OpenLLMetry's
-//! flattened attributes (`llm.input_messages.0.message.role`, `gen_ai.prompt.0.content`), and lists of calls.
+//! Read are the `parts` of the GenAI conventions, the messages of OpenAI's chat, of LangChain and of Vercel's AI SDK,
+//! OpenInference's and OpenLLMetry's flattened attributes (`llm.input_messages.0.message.role`,
+//! `gen_ai.prompt.0.content`), and lists of calls.
 
 use super::{Attributes, parsed};
 use serde_json::{Map, Value};
 
 /// Parts of a flattened name that are read; names with more are not messages.
 const MOST_PARTS: usize = 16;
+/// Roles of messages that are pairs of a role and a text.
+const ROLES: [&str; 5] = ["system", "user", "human", "assistant", "ai"];
 /// Members of an agent's input or output that hold its words, if it is an object.
 const WORDS: [&str; 14] = [
     "input",
@@ -127,9 +130,19 @@ fn collect(value: &Value, said: &mut Vec<Said>) {
             let calls = items.iter().filter_map(call).collect();
             said.push(Said { role: "assistant".to_owned(), calls, ..Said::default() });
         }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, said)),
+        Value::Array(items) => match items.as_slice() {
+            // LangChain's short form: a role and the words.
+            [Value::String(role), Value::String(text)] if ROLES.contains(&role.as_str()) => {
+                said.push(Said { role: role.clone(), text: text.clone(), ..Said::default() });
+            }
+            items => items.iter().for_each(|item| collect(item, said)),
+        },
         Value::Object(object) => {
             if let Some(inner) = object.get("message").filter(|inner| inner.is_object()) {
+                return collect(inner, said);
+            }
+            // LangChain's serialised constructors.
+            if let Some(inner) = object.get("kwargs").filter(|_| object.contains_key("lc")) {
                 return collect(inner, said);
             }
             match object.get("messages") {
@@ -174,10 +187,11 @@ fn part(item: &Value, one: &mut Said, results: &mut Vec<Said>) {
             let words = item.as_str().map(str::to_owned).or_else(|| text(&["content", "text"]));
             add(&mut one.text, &words.unwrap_or_default());
         }
-        "tool_call" | "tool_use" => one.calls.extend(call(item)),
-        "tool_call_response" | "tool_result" => {
-            let result = ["response", "result", "content"].into_iter().find_map(|name| item.get(name));
-            let answers = text(&["id", "tool_call_id", "tool_use_id"]);
+        "tool_call" | "tool_use" | "tool-call" => one.calls.extend(call(item)),
+        "tool_call_response" | "tool_result" | "tool-result" => {
+            let result = ["response", "result", "content", "output"].into_iter().find_map(|name| item.get(name));
+            let result = result.map(|result| result.get("value").filter(|_| kind == "tool-result").unwrap_or(result));
+            let answers = text(&["id", "tool_call_id", "tool_use_id", "toolCallId"]);
             let text = result.map(plain).unwrap_or_default();
             results.push(Said { role: "tool".to_owned(), text, answers, ..Said::default() });
         }
@@ -188,14 +202,14 @@ fn part(item: &Value, one: &mut Said, results: &mut Vec<Said>) {
 fn call(item: &Value) -> Option<Call> {
     let item = item.get("tool_call").unwrap_or(item);
     let function = item.get("function").unwrap_or(item);
-    let tool = ["name", "tool.name"].into_iter().find_map(|name| function.get(name)?.as_str())?.to_owned();
+    let tool = ["name", "tool.name", "toolName"].into_iter().find_map(|name| function.get(name)?.as_str())?.to_owned();
     let given = ["arguments", "args", "input", "tool.args"].into_iter().find_map(|name| function.get(name));
     let arguments = match given {
         None | Some(Value::Null) => Value::Object(Map::new()),
         Some(Value::String(empty)) if empty.trim().is_empty() => Value::Object(Map::new()),
         Some(other) => parsed(other),
     };
-    let id = item.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let id = ["id", "toolCallId"].into_iter().find_map(|name| item.get(name)?.as_str()).unwrap_or_default().to_owned();
     Some(Call { id, tool, arguments })
 }
 
@@ -204,6 +218,15 @@ fn add(text: &mut String, more: &str) {
         text.push('\n');
     }
     text.push_str(more);
+}
+
+/// The arguments of an observed function by their names, from the `args` and `kwargs` that instrumentations of Python
+/// write; any other value as it is. `None` if some are given by position.
+pub(super) fn by_name(value: Value) -> Option<Value> {
+    match (value.get("args"), value.get("kwargs")) {
+        (Some(Value::Array(args)), Some(kwargs)) => args.is_empty().then(|| kwargs.clone()),
+        _ => Some(value),
+    }
 }
 
 /// A value as words: a text as it is, anything else as JSON.
@@ -222,6 +245,14 @@ pub(super) fn words_in(value: &Value, user: bool) -> Option<String> {
         return Some(last.text.clone());
     }
     if let Value::Object(members) = &read {
+        if let Some(args) = members.get("args").and_then(Value::as_array)
+            && members.get("kwargs").and_then(Value::as_object).is_some_and(Map::is_empty)
+        {
+            // Of arguments by position nothing says which are the words, unless there is one.
+            let is_alone =
+                |value: &&Value| args.iter().filter(|other| other.is_string()).count() == 1 && value.is_string();
+            return args.iter().find(is_alone).map(plain);
+        }
         let known = WORDS.into_iter().find_map(|name| members.get(name));
         if let Some(inner) = known.filter(|inner| !inner.is_null()) {
             return words_in(inner, user);

@@ -1,18 +1,22 @@
 //! Spans that an agent's instrumentation reports (OpenTelemetry), and what they say about a conversation.
 //!
-//! [`read`] turns bytes into [`Span`]s: OTLP as JSON, JSON lines or protobuf, and the JSON that SDKs print. Nothing is
-//! dropped silently: what cannot be read is listed in [`Batch::unread`]. `meaning` reads one span by the GenAI
-//! conventions or OpenInference, `story` puts the spans of one trace id in order, and `turns` finds the turns in it.
-//! Nothing here knows whether spans came from a file or while a trial ran.
+//! [`read`] turns bytes into [`Span`]s: OTLP as JSON, JSON lines or protobuf, the JSON that SDKs print, and the runs of
+//! LangSmith. Nothing is dropped silently: what cannot be read is listed in [`Batch::unread`]. `meaning` reads one span by
+//! its convention, `story` puts the spans of one trace id in order, and `turns` finds the turns in it. Nothing here knows
+//! whether spans came from a file or while a trial ran.
 
 mod json;
+mod langsmith;
 mod meaning;
 mod messages;
 mod protobuf;
+mod published;
 mod story;
 mod turns;
 
+pub(crate) use json::is_export;
 pub(crate) use meaning::{Completed, Deed, Found, Ran};
+pub use published::published;
 pub(crate) use story::{Done, Story, stories};
 pub(crate) use turns::{SpanTurn, turns};
 
@@ -36,8 +40,8 @@ pub(crate) struct Span {
     /// End in nanoseconds since 1970; 0 if unknown.
     pub(crate) end_ns: u64,
     pub(crate) attributes: Attributes,
-    /// Names and attributes of its events, in order.
-    pub(crate) events: Vec<(String, Attributes)>,
+    /// Time in nanoseconds since 1970 (0 if unknown), name and attributes of each of its events, in order.
+    pub(crate) events: Vec<(u64, String, Attributes)>,
     /// Message of its error; empty if it failed without one.
     pub(crate) failed: Option<String>,
     /// Number of attributes that the exporter dropped.

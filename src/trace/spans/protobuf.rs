@@ -164,16 +164,17 @@ fn status(field: Field<'_>, failed: &mut Option<String>) -> Option<()> {
     Some(())
 }
 
-fn event(field: Field<'_>) -> Option<(String, Attributes)> {
-    let (mut name, mut attributes) = (String::new(), Attributes::new());
+fn event(field: Field<'_>) -> Option<(u64, String, Attributes)> {
+    let (mut at, mut name, mut attributes) = (0, String::new(), Attributes::new());
     for (number, field) in fields(field.bytes()?)? {
         match number {
+            1 => at = field.number().unwrap_or_default(),
             2 => name = field.text(),
             3 => pair(field, &mut attributes)?,
             _ => {}
         }
     }
-    Some((name, attributes))
+    Some((at, name, attributes))
 }
 
 fn pair(field: Field<'_>, into: &mut Attributes) -> Option<()> {

@@ -1,7 +1,8 @@
 //! The spans of one trace id in order, each with what it says and with the span that it happened within.
 
+use super::Span;
 use super::meaning::{self, Completed, Deed, Found, Ran};
-use super::{Span, parsed};
+use super::published::{self, OUTCOME, REWARD, TASK};
 use crate::trace::Logged;
 use crate::trace::text::{plural, quote};
 use serde_json::Value;
@@ -12,8 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_ANCESTORS: usize = 1_000;
 /// Characters of one line about a deed.
 const LONGEST_LINE: usize = 1_000;
-/// Attribute of a span event that holds an entry of the trajectory log as JSON.
-const LOGGED: &str = "ragcheck.logged";
 
 /// What an agent did in one trace.
 #[derive(Debug, Default, PartialEq)]
@@ -28,6 +27,8 @@ pub(crate) struct Story {
     pub(crate) notes: Vec<String>,
     /// Number of spans of other work, which are not read.
     pub(crate) others: usize,
+    /// Whether its spans say how calls ended: [`published::OUTCOME`].
+    pub(crate) has_outcomes: bool,
     /// Attributes of all spans that say which task, trial and grade the trace belongs to.
     pub(crate) task: Option<String>,
     pub(crate) reward: Option<f64>,
@@ -157,19 +158,19 @@ impl Story {
 
     /// Entries of the trajectory log in the events of a span.
     fn logged(&mut self, span: &Span) {
-        let entries = span.events.iter().filter_map(|(_, attributes)| attributes.get(LOGGED));
-        for entry in entries.chain(span.attributes.get(LOGGED)) {
-            match serde_json::from_value(parsed(entry)) {
-                Ok(entry) => self.logged.push((span.start_ns, entry)),
-                Err(why) => self.notes.push(format!("an entry `{LOGGED}` cannot be read: {why}")),
+        for (at_ns, entry) in published::logged(span) {
+            match entry {
+                Ok(entry) => self.logged.push((at_ns, entry)),
+                Err(why) => self.notes.push(why),
             }
         }
     }
 
     fn about(&mut self, span: &Span) {
-        let task = span.attributes.get("ragcheck.task_id").map(super::messages::plain);
+        let task = span.attributes.get(TASK).map(super::messages::plain);
         self.task = self.task.take().or(task);
-        self.reward = self.reward.or_else(|| span.attributes.get("ragcheck.reward")?.as_f64());
+        self.has_outcomes |= span.attributes.contains_key(OUTCOME);
+        self.reward = self.reward.or_else(|| span.attributes.get(REWARD)?.as_f64());
     }
 
     /// Marks deeds that two instrumentations report, one around the other; the outer one gets what only the inner says.
@@ -192,6 +193,8 @@ impl Story {
                         query: outer.query.take().or(inner.query),
                         base: outer.base.take().or(inner.base),
                         documents: outer.documents.take().or(inner.documents),
+                        without_learned: outer.without_learned.take().or(inner.without_learned),
+                        learned: outer.learned.take().or(inner.learned),
                     }
                 }
                 (Deed::Ran(outer), Deed::Ran(inner)) => {
@@ -200,6 +203,7 @@ impl Story {
                         id: outer.id.take().or(inner.id),
                         arguments: outer.arguments.take().or(inner.arguments),
                         result: outer.result.take().or(inner.result),
+                        outcome: outer.outcome.take().or(inner.outcome),
                     }
                 }
                 _ => {}
@@ -224,7 +228,18 @@ impl Story {
         ordered
     }
 
-    /// What was done, a line each, without ids and times.
+    /// The completions, each once.
+    pub(crate) fn completions(&self) -> impl Iterator<Item = &Done> {
+        self.dones.iter().filter(|done| !done.is_repeated && matches!(done.deed, Deed::Completed(_)))
+    }
+
+    /// Number of completions before a time: those whose middle is, because clocks of SDKs differ by a millisecond.
+    pub(crate) fn completions_before(&self, at_ns: u64) -> usize {
+        self.completions().filter(|done| done.at_ns.saturating_add(done.took_us.saturating_mul(500)) <= at_ns).count()
+    }
+
+    /// What was done, a line each, without ids and times. What was done between two completions is in the order of its
+    /// text.
     pub(crate) fn lines(&self) -> Vec<String> {
         let told = |place: &usize| {
             let done = &self.dones[*place];
@@ -243,7 +258,17 @@ impl Story {
             let failed = done.failed.as_ref().map_or_else(String::new, |why| format!(" FAILED: {why}"));
             quote(&format!("{line}{failed}"), LONGEST_LINE)
         };
-        self.in_order((0..self.dones.len()).filter(told).collect()).into_iter().map(line).collect()
+        let mut completions = 0;
+        let keyed = |place: usize| match &self.dones[place] {
+            Done { deed: Deed::Completed(_), .. } => {
+                completions += 1;
+                (completions - 1, true, line(place))
+            }
+            done => (self.completions_before(done.at_ns), false, line(place)),
+        };
+        let mut lines: Vec<(usize, bool, String)> = (0..self.dones.len()).filter(told).map(keyed).collect();
+        lines.sort();
+        lines.into_iter().map(|(.., line)| line).collect()
     }
 
     /// The deeds around one, from the inside.
@@ -268,7 +293,7 @@ fn complete(outer: &mut Completed, inner: Completed) {
 /// The message of an exception that ended a span, if its status does not say it.
 fn exception(span: &Span) -> Option<String> {
     let kind = span.attributes.get("error.type")?.as_str()?.to_owned();
-    let told = span.events.iter().rev().find(|(name, _)| name == "exception");
-    let words = told.and_then(|(_, attributes)| Some(attributes.get("exception.message")?.as_str()?.to_owned()));
+    let told = span.events.iter().rev().find(|(_, name, _)| name == "exception");
+    let words = told.and_then(|(_, _, attributes)| Some(attributes.get("exception.message")?.as_str()?.to_owned()));
     Some(words.unwrap_or(kind))
 }

@@ -82,9 +82,10 @@ fn span_bytes(span: &Span) -> Vec<u8> {
     out.extend(field(7, 1, &span.start_ns.to_le_bytes()));
     out.extend(field(8, 1, &span.end_ns.to_le_bytes()));
     out.extend(span.attributes.iter().flat_map(|(name, value)| field(9, 2, &pair_bytes(name, value))));
-    out.extend(span.events.iter().flat_map(|(name, attributes)| {
+    out.extend(span.events.iter().flat_map(|(at, name, attributes)| {
         let pairs = attributes.iter().flat_map(|(name, value)| field(3, 2, &pair_bytes(name, value)));
-        field(11, 2, &field(2, 2, name.as_bytes()).into_iter().chain(pairs).collect::<Vec<_>>())
+        let head = [field(1, 1, &at.to_le_bytes()), field(2, 2, name.as_bytes())].concat();
+        field(11, 2, &head.into_iter().chain(pairs).collect::<Vec<_>>())
     }));
     let failed = span.failed.iter();
     out.extend(failed.flat_map(|words| field(15, 2, &[field(2, 2, words.as_bytes()), field(3, 0, &[2])].concat())));
@@ -219,8 +220,13 @@ fn every_convention_says_the_same_of_a_completion() {
 
 #[test]
 fn tools_and_searches_are_read_by_both_conventions_and_other_work_is_none() {
-    let ran =
-        Ran { tool: "find".into(), id: Some("c1".into()), arguments: Some(json!({"q": 1})), result: Some(json!("so")) };
+    let ran = Ran {
+        tool: "find".into(),
+        id: Some("c1".into()),
+        arguments: Some(json!({"q": 1})),
+        result: Some(json!("so")),
+        outcome: None,
+    };
     for attributes in [
         json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "find", "gen_ai.tool.call.id": "c1",
             "gen_ai.tool.call.arguments": {"q": 1}, "gen_ai.tool.call.result": "so"}),
@@ -230,7 +236,7 @@ fn tools_and_searches_are_read_by_both_conventions_and_other_work_is_none() {
         assert_eq!(deed(&attributes), Some(Deed::Ran(ran.clone())), "{attributes}");
     }
     let documents = json!([{"id": "a#1", "content": "so", "score": 0.5}]);
-    let found = Found { query: Some("x".into()), base: None, documents: Some(documents.clone()) };
+    let found = Found { query: Some("x".into()), documents: Some(documents.clone()), ..Found::default() };
     for attributes in [
         json!({"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": "x",
             "gen_ai.retrieval.documents": documents.to_string()}),

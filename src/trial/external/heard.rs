@@ -47,21 +47,22 @@ impl Heard<'_> {
         } else if *end == TrialEnd::Completed && self.asked.completions == 0 && !self.asks_nothing {
             let (message, detail) =
                 if self.asked.requests == 0 { self.nothing_asked() } else { self.model_not_asked() }?;
-            (TrialErrorKind::NothingAsked, message, vec![detail])
+            // An agent that failed before it asked is the cause, and the silence what follows.
+            return Some(match failure(events) {
+                Some(cause) => {
+                    let mut lines = cause.lines().map(str::to_owned);
+                    let first = lines.next().unwrap_or_default();
+                    error(TrialErrorKind::NothingAsked, &first, lines.chain([message, detail]).collect())
+                }
+                None => error(TrialErrorKind::NothingAsked, &message, vec![detail]),
+            });
         } else {
             return None;
         };
         if let TrialEnd::Error(other) = end {
             detail.push(format!("the trial ended with: {}", other.message));
         }
-        let failed = events.iter().find_map(|event| match &event.what {
-            What::TurnEnded(ended) => match &ended.outcome {
-                TurnOutcome::Failed { message, .. } => Some(message),
-                TurnOutcome::Answered(_) => None,
-            },
-            _ => None,
-        });
-        detail.extend(failed.map(|message| format!("the turn ended with: {message}")));
+        detail.extend(failure(events).map(|message| format!("the turn ended with: {message}")));
         Some(error(kind, &message, detail))
     }
 
@@ -101,6 +102,17 @@ impl Heard<'_> {
                 .to_owned()
         })
     }
+}
+
+/// Message of the first turn that failed.
+fn failure(events: &[Event]) -> Option<&str> {
+    events.iter().find_map(|event| match &event.what {
+        What::TurnEnded(ended) => match &ended.outcome {
+            TurnOutcome::Failed { message, .. } => Some(message.as_str()),
+            TurnOutcome::Answered(_) => None,
+        },
+        _ => None,
+    })
 }
 
 /// Part of a message; `None` if there are none.

@@ -7,6 +7,7 @@
 
 mod agents;
 mod heard;
+mod mcp_sessions;
 pub(crate) mod runner;
 mod services;
 mod setup;
@@ -19,21 +20,25 @@ pub(crate) use setup::agents_named;
 
 use crate::cassette::{Cassette, LocalTimes, Minted};
 use crate::flow::Abort;
-use crate::flow::external::{CRASHED, Endpoint, Life, Pace, Probe, Session, Silence, Telemetry, Told, Trouble, reset};
+use crate::flow::external::{
+    CRASHED, Endpoint, Life, Pace, Probe, Session, Silence, Telemetry, Tracing, Trouble, reset,
+};
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::provider::observed;
+use crate::scenario::external::ProbeAfter;
 use crate::settings::Auth;
 use crate::trace::{
     Arm, Event, Evidence, Member, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
     version_of,
 };
-use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport};
+use crate::transport::{LiveTransport, ReplayTransport, Service, Tap, Target as Address, Transport, Turns};
+use crate::trial::hold::{HeldLane, held};
 use crate::trial::live;
 use crate::trial::opened::{Opened, Trial};
 use crate::trial::outage::{Origin, with_outage};
 use crate::trial::outcome::{Finished, aborted, error, foreign, redacted, replayed, unusable};
-use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, SEARCH_MOUNT, Serving, Traced, Unbound, Vars};
+use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, Renewed, SEARCH_MOUNT, Serving, Traced, Unbound, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::{Keys, LiveAccess, paces_of, targets};
 use crate::trial::tariff::tariff_of;
@@ -42,7 +47,8 @@ use crate::trial::verified::{Draft, keep};
 use crate::trial::{Doing, SetupError};
 use agents::{Process, Wanted};
 use heard::Heard;
-use runner::{Beginnings, NEVER_ENDED};
+use mcp_sessions::McpSessions;
+use runner::{Beginnings, ENDED_EARLY, NEVER_ENDED};
 use setup::{Measured, Recorded};
 use spans::Received;
 use std::collections::BTreeMap;
@@ -89,6 +95,8 @@ struct Course<'p> {
     evidence: Evidence,
     /// Requests in the replayed recording; `None` outside replay.
     recorded: Option<Asked>,
+    /// Turns begun, for what is held before a turn.
+    turns: Turns,
 }
 
 /// Result of one trial with the agent.
@@ -99,6 +107,8 @@ struct Ran {
     printed: Option<String>,
     /// What its spans told, a line each.
     spans: Vec<String>,
+    /// A request that the agent abandoned before it was answered.
+    abandoned: Option<String>,
 }
 
 /// The requests in a recording.
@@ -140,6 +150,9 @@ async fn carry_out(trial: Trial<'_>, doing: Doing, place: &Place, beginnings: Op
 
 type Outcome = Result<Finished, Box<TrialError>>;
 
+/// The services behind the proxy, and the recording that answers for those that are held.
+type Services = (Arc<dyn Transport>, Option<HeldLane>);
+
 /// One trial with its dependencies.
 struct Work<'a> {
     trial: Trial<'a>,
@@ -154,13 +167,19 @@ impl Work<'_> {
     async fn live(&self) -> Outcome {
         let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
         let times = Arc::new(LocalTimes::recording());
-        let vars = Arc::new(Vars::new(Vec::new(), BTreeMap::new()));
-        let tap = Arc::new(Tap::new(transport));
+        // Values that the agent generates matter only where requests are looked up.
+        let patterns = self.trial.opened.hold.as_ref().map(|_| self.outside.patterns.clone());
+        let vars = Arc::new(Vars::new(patterns.unwrap_or_default(), BTreeMap::new()));
+        let (below, held) = self.services(Doing::Live, &clock, transport, &vars)?;
+        let tap = Arc::new(Tap::new(below));
         let evidence = live::evidence(&self.outside.declared);
-        let (way, pace) = (Arc::clone(&tap) as Arc<dyn Transport>, &Measured(times));
-        let ran = self
-            .run(Course { doing: Doing::Live, fresh: false, way, tap, vars, clock, pace, evidence, recorded: None })
-            .await?;
+        let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
+        let pace = &Measured(times);
+        let turns = held.as_ref().map(HeldLane::turns).unwrap_or_default();
+        let (doing, fresh, recorded) = (Doing::Live, false, None);
+        let course = Course { doing, fresh, way, tap, vars, clock, pace, evidence, recorded, turns };
+        let mut ran = self.run(course).await?;
+        ran.trace.evidence.held = held.as_ref().map(HeldLane::calls);
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
         let trace = with_outage(self.trial, redacted(ran.trace, &redactor), &Origin::new());
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
@@ -170,7 +189,7 @@ impl Work<'_> {
     async fn record(&self) -> Outcome {
         let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), BTreeMap::new()));
-        let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(&vars)));
+        let (below, held) = self.services(Doing::Record, &clock, transport, &vars)?;
         let subject = self.outside.subject(self.trial);
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.trial.opened.redactor()));
         let tap = Arc::new(Tap::new(recorder.transport()));
@@ -187,11 +206,14 @@ impl Work<'_> {
             pace,
             evidence,
             recorded: None,
+            turns: held.as_ref().map(HeldLane::turns).unwrap_or_default(),
         };
         let ran = self.run(course).await?;
+        let recorder = recorder.holding(held.as_ref().map(HeldLane::calls));
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
         let trace = redacted(ran.trace, &redactor);
-        let draft = Draft { trace, times: &times, vars: vars.values(), redactor };
+        let abandoned = ran.abandoned;
+        let draft = Draft { trace, times: &times, vars: vars.values(), redactor, abandoned };
         let lines = ran.spans.iter().map(|line| draft.redactor.redact(line).into_owned()).collect();
         Ok(keep(self.trial, recorder.telling(lines), draft, |cassette| self.replay_from(cassette, true)).await)
     }
@@ -215,7 +237,18 @@ impl Work<'_> {
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let clock = Arc::new(RealClock::start());
         let fresh = verifies && !self.outside.forgets();
-        let course = Course { doing: Doing::Replay, fresh, way, tap, vars, clock, pace, evidence, recorded };
+        let course = Course {
+            doing: Doing::Replay,
+            fresh,
+            way,
+            tap,
+            vars,
+            clock,
+            pace,
+            evidence,
+            recorded,
+            turns: Turns::default(),
+        };
         let ran = self.run(course).await?;
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
         let mut trace = redacted(ran.trace, &redactor);
@@ -231,6 +264,24 @@ impl Work<'_> {
         Ok(Finished { unused, printed, ..Finished::of(trace) })
     }
 
+    /// The services behind the proxy, and the recording that answers for held ones. What comes from it holds values
+    /// that the agent generated then: those of today take their place.
+    fn services(
+        &self,
+        doing: Doing,
+        clock: &Arc<dyn Clock>,
+        transport: Arc<dyn Transport>,
+        vars: &Arc<Vars>,
+    ) -> Result<Services, Box<TrialError>> {
+        let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(vars)));
+        let held = held(self.trial, doing, clock, &below)?;
+        let way = match &held {
+            Some(lane) => Arc::new(Renewed::new(lane.transport(), lane.vars.clone(), Arc::clone(vars))) as _,
+            None => below,
+        };
+        Ok((way, held))
+    }
+
     /// Access to the providers, with the limits of the run; a simulator also gets the seed and the fault.
     fn access(&self, told: (u64, Option<&str>)) -> Result<LiveAccess, Box<TrialError>> {
         let (opened, planned, declared) = (self.trial.opened, self.trial.planned, &self.outside.declared);
@@ -240,7 +291,8 @@ impl Work<'_> {
         let live =
             LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| unusable(SetupError::from(why)))?;
         let (paces, tariff) = (paces_of(opened, &services.providers()), tariff_of(opened, planned));
-        Ok(LiveAccess::new(&live, told, paces, &opened.budget, tariff))
+        let access = LiveAccess::new(&live, told, paces, &opened.budget, tariff);
+        Ok(LiveAccess { transport: McpSessions::over(access.transport, services.mcp_servers()), ..access })
     }
 
     /// Client for the agent at `endpoint`. The session enforces the turn limit and waits the same time again for the
@@ -274,23 +326,23 @@ impl Work<'_> {
         way: &Arc<dyn Transport>,
     ) -> Result<Option<Probe>, Box<TrialError>> {
         let Some((probe, own)) = self.outside.probe(port) else { return Ok(None) };
-        let at = probe.at.clone();
+        let (at, after_trial) = (probe.at.clone(), probe.after == ProbeAfter::Trial);
         Ok(Some(match (own, &probe.service) {
             (Some(endpoint), _) => {
                 let way = self.to_agent(&endpoint, doing, clock)?;
-                Probe { way, service: Service::Agent, address: endpoint.url(), path: endpoint.path, at }
+                Probe { way, service: Service::Agent, address: endpoint.url(), path: endpoint.path, at, after_trial }
             }
             (None, name) => {
                 let name = name.as_deref().unwrap_or_default();
                 let (service, path) = (Service::declared(name), probe.http.clone());
-                Probe { way: Arc::clone(way), service, address: format!("{name}{path}"), path, at }
+                Probe { way: Arc::clone(way), service, address: format!("{name}{path}"), path, at, after_trial }
             }
         }))
     }
 
     /// Runs the trial, a reset and then turn by turn, with access to the services behind the proxy.
     async fn run(&self, course: Course<'_>) -> Result<Ran, Box<TrialError>> {
-        let Course { doing, fresh, way, tap, vars, clock, pace, evidence, recorded } = course;
+        let Course { doing, fresh, way, tap, vars, clock, pace, evidence, recorded, turns } = course;
         let (setup, opened) = (self.outside, self.trial.opened);
         let access = || self.access((self.trial.plan.seed, None));
         let wanted = Wanted { setup, trial: self.trial, doing, fresh, clock: &clock, access: &access };
@@ -347,13 +399,14 @@ impl Work<'_> {
             pace,
             words: &*vars,
             telemetry: setup.spans.then_some(&received as &dyn Telemetry),
-            told: Told::default(),
+            tracing: Tracing::default(),
+            held: BTreeMap::new(),
             events: Vec::new(),
             took: Duration::ZERO,
             completions: 0,
             offered: None,
         };
-        let end = match converse(&mut session, self.case).await {
+        let end = match converse(&mut session, self.case, &turns).await {
             Ok(()) => TrialEnd::Completed,
             Err(trouble) => {
                 if matches!(trouble, Trouble::AfterReply(_)) {
@@ -363,13 +416,14 @@ impl Work<'_> {
             }
         };
         // What the agent still sends belongs to no trial.
+        let abandoned = tap.abandoned();
         tap.close();
         if process.is_none() && end != TrialEnd::Completed {
             session.abandoned().await;
         }
         let requests = serving.requests();
         drop(serving);
-        let told = std::mem::take(&mut session.told);
+        let told = session.told();
         let (proxy, printed) = (lease.proxy.address(), process.map(Process::printed));
         let live = evidence.mode == Mode::Live;
         let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
@@ -393,7 +447,7 @@ impl Work<'_> {
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
         if setup.spans {
-            spans::evidence(&mut trace, told.turns_without, told.notes);
+            spans::evidence(&mut trace, told.turns_without, &told.shows, told.notes);
         }
         if probed {
             trace.reveal(Member::IndexWrites);
@@ -410,7 +464,7 @@ impl Work<'_> {
         if let Some(begun) = begun {
             begun.end(&trace.end);
         }
-        Ok(Ran { trace, secrets: tap.secrets(), printed, spans: told.lines })
+        Ok(Ran { trace, secrets: tap.secrets(), printed, spans: told.lines, abandoned })
     }
 
     #[expect(
@@ -420,11 +474,17 @@ impl Work<'_> {
     fn error_of(&self, trouble: Trouble) -> Box<TrialError> {
         let proxy = self.outside.proxy;
         match trouble {
-            Trouble::Unreached(_) if self.beginnings.is_some() => {
-                let detail = "end it where the test ends, even when it fails: POST /cases/ID/end";
-                error(TrialErrorKind::Stopped, NEVER_ENDED, vec![detail.to_owned()])
+            Trouble::Unreached(why) if self.beginnings.is_some() => {
+                let (message, detail) = if why.contains(ENDED_EARLY) {
+                    (ENDED_EARLY, "hand in the answers of the turns before the last with POST /cases/ID/turn")
+                } else {
+                    (NEVER_ENDED, "end it where the test ends, even when it fails: POST /cases/ID/end")
+                };
+                error(TrialErrorKind::Stopped, message, vec![detail.to_owned()])
             }
-            Trouble::Unreached(why) if self.outside.is_started() => unusable(why),
+            Trouble::Unreached(why) if self.outside.is_started() => {
+                error(TrialErrorKind::AgentUnreached, &why, Vec::new())
+            }
             Trouble::Unreached(why) => {
                 let mut detail = vec![
                     "start the agent before the run, with these base URLs in its settings:".to_owned(),
@@ -434,7 +494,7 @@ impl Work<'_> {
                 let mounts = self.outside.services.mounts();
                 let names = mounts.iter().map(|mount| mount.service.as_str());
                 detail.extend(names.map(|name| format!("  {name}: http://{proxy}/{name}")));
-                error(TrialErrorKind::Provider, &why, detail)
+                error(TrialErrorKind::AgentUnreached, &why, detail)
             }
             Trouble::AfterReply(why) => {
                 let detail = "let the agent reply when it has asked all that it asks for: what comes later belongs to no \
@@ -462,12 +522,13 @@ fn has_crashed(events: &[Event]) -> bool {
 }
 
 /// Runs all conversations of a case, one after another.
-async fn converse(session: &mut Session<'_>, case: &ResolvedCase) -> Result<(), Trouble> {
+async fn converse(session: &mut Session<'_>, case: &ResolvedCase, turns: &Turns) -> Result<(), Trouble> {
     for (ordinal, planned) in (0..).zip(case.conversations()) {
         let mut conversation = session.begin(ordinal, &planned.name, planned.tenant.as_deref());
         for turn in &planned.turns {
+            turns.begin();
             session.turn(&mut conversation, &turn.ask).await?;
         }
     }
-    Ok(())
+    session.finish().await
 }

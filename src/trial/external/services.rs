@@ -64,6 +64,8 @@ struct AgentService {
     price_name: Option<String>,
     /// Variables that the scenario names for it.
     env: Vec<String>,
+    /// Whether the agent is judged when it is down.
+    optional: bool,
 }
 
 /// Who answers a service.
@@ -73,6 +75,8 @@ enum Origin {
     Provider { name: String, dialect: String },
     /// An HTTP service, by its base URL.
     Http(String),
+    /// An MCP server, by its URL.
+    Mcp(String),
 }
 
 /// The services of one variant, the model first.
@@ -86,15 +90,21 @@ impl AgentServices {
             let written = agent.services.get(service.as_str());
             let env = written.map(|one| one.env.clone()).unwrap_or_default();
             let price_name = written.and_then(DeclaredService::price_name);
-            AgentService { service, origin: Origin::Provider { name: name.to_owned(), dialect }, price_name, env }
+            let (origin, optional) =
+                (Origin::Provider { name: name.to_owned(), dialect }, written.is_some_and(|one| one.optional));
+            AgentService { service, origin, price_name, env, optional }
         };
         let short = providers(declared).into_iter().map(|(service, name)| provider(service, name));
         let others = agent.services.iter().filter(|(name, _)| !SHORT_FORMS.contains(&name.as_str()));
         let others = others.filter_map(|(name, one)| match one {
             DeclaredService { provider: Some(named), .. } => Some(provider(Service::provider(name), named)),
-            DeclaredService { http: Some(url), env, .. } => {
+            DeclaredService { http: Some(url), env, optional, .. } => {
                 let (service, origin) = (Service::declared(name), Origin::Http(url.clone()));
-                Some(AgentService { service, origin, price_name: None, env: env.clone() })
+                Some(AgentService { service, origin, price_name: None, env: env.clone(), optional: *optional })
+            }
+            DeclaredService { mcp: Some(url), env, optional, .. } => {
+                let (service, origin) = (Service::declared(name), Origin::Mcp(url.clone()));
+                Some(AgentService { service, origin, price_name: None, env: env.clone(), optional: *optional })
             }
             _ => None,
         });
@@ -105,7 +115,7 @@ impl AgentServices {
     pub(in crate::trial) fn providers(&self) -> BTreeMap<Service, &str> {
         let named = self.0.iter().filter_map(|one| match &one.origin {
             Origin::Provider { name, .. } => Some((one.service, name.as_str())),
-            Origin::Http(_) => None,
+            Origin::Http(_) | Origin::Mcp(_) => None,
         });
         named.collect()
     }
@@ -115,13 +125,23 @@ impl AgentServices {
         self.0.iter().find(|one| one.service.as_str() == name)?.price_name.clone()
     }
 
-    /// Addresses of HTTP services.
+    /// Whether the agent is judged when a service is down.
+    pub(in crate::trial) fn is_optional(&self, service: Service) -> bool {
+        self.0.iter().any(|one| one.service == service && one.optional)
+    }
+
+    /// Addresses of HTTP services and MCP servers.
     pub(super) fn targets(&self, timeout: Duration) -> impl Iterator<Item = (Service, Target)> {
         self.0.iter().filter_map(move |one| {
-            let Origin::Http(base_url) = &one.origin else { return None };
+            let (Origin::Http(base_url) | Origin::Mcp(base_url)) = &one.origin else { return None };
             let (base_url, auth) = (base_url.clone(), Auth::Bearer);
             Some((one.service, Target { base_url, key: None, auth, headers: &[], timeout, trial_header: false }))
         })
+    }
+
+    /// The MCP servers.
+    pub(super) fn mcp_servers(&self) -> impl Iterator<Item = Service> {
+        self.0.iter().filter(|one| matches!(one.origin, Origin::Mcp(_))).map(|one| one.service)
     }
 
     /// Base URL of a service, by its name in traces.
@@ -130,15 +150,25 @@ impl AgentServices {
         let name = if name == Service::Embeddings.as_str() { Service::Model.as_str() } else { name };
         match &self.0.iter().find(|one| one.service.as_str() == name)?.origin {
             Origin::Provider { name, .. } => Some(&project.providers.get(name)?.base_url),
-            Origin::Http(url) => Some(url),
+            Origin::Http(url) | Origin::Mcp(url) => Some(url),
         }
+    }
+
+    /// Every service that a recording may answer for, and whether it is a search service.
+    pub(in crate::trial) fn holdable(&self) -> impl Iterator<Item = (Service, bool)> + '_ {
+        let one = |one: &AgentService| {
+            let searches = matches!(&one.origin, Origin::Provider { dialect, .. } if searches(dialect));
+            (one.service, searches)
+        };
+        // An agent asks for vectors where it asks its model.
+        self.0.iter().map(one).chain([(Service::Embeddings, false)])
     }
 
     /// Who answers, by service, for the header of a recording.
     pub(super) fn answered_by(&self) -> BTreeMap<String, String> {
         let mut named: BTreeMap<String, String> = BTreeMap::new();
         for one in &self.0 {
-            let (Origin::Provider { name: who, .. } | Origin::Http(who)) = &one.origin;
+            let (Origin::Provider { name: who, .. } | Origin::Http(who) | Origin::Mcp(who)) = &one.origin;
             if one.service == Service::Model {
                 named.insert(Service::Embeddings.as_str().to_owned(), who.clone());
             }
@@ -154,6 +184,7 @@ impl AgentServices {
             service: one.service,
             serves: match &one.origin {
                 Origin::Http(_) => Serves::Anything,
+                Origin::Mcp(_) => Serves::Mcp,
                 Origin::Provider { dialect, .. } if searches(dialect) => Serves::Searches,
                 Origin::Provider { .. } => Serves::Models,
             },
@@ -187,7 +218,7 @@ impl AgentServices {
     fn usual(&self, clients: Clients) -> Option<&AgentService> {
         let own = |one: &&AgentService| match &one.origin {
             Origin::Provider { dialect, .. } => Clients::of(dialect) == clients,
-            Origin::Http(_) => false,
+            Origin::Http(_) | Origin::Mcp(_) => false,
         };
         let mut theirs = self.0.iter().filter(own);
         theirs.clone().find(|one| one.env.is_empty()).or_else(|| theirs.next())

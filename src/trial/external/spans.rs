@@ -4,8 +4,9 @@ use crate::flow::external::{Telemetry, TurnSpans};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::secrets::Redactor;
 use crate::trace::text::{plural, quote};
-use crate::trace::{Event, Member, Trace, What, not_in_traffic_but};
+use crate::trace::{Member, Trace, not_in_traffic_but};
 use crate::trial::proxy::Reports;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,8 @@ const AWAITED: Duration = Duration::from_secs(10);
 /// How long no further span may come after the one of the whole turn.
 const QUIET: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(10);
+/// How long after a trial no further span may come: the delay that processes get, and some more.
+const LATE: Duration = Duration::from_millis(150);
 
 /// Variables for a process that sends spans to the proxy: at once, and with contents.
 pub(super) fn variables(proxy: SocketAddr) -> Vec<(String, String)> {
@@ -62,16 +65,25 @@ impl Telemetry for Received {
             }
         })
     }
+
+    fn rest(&self) -> BoxFuture<'_, TurnSpans> {
+        Box::pin(async move {
+            let (mut known, mut since) = (self.reports.reported("").0, self.clock.now());
+            while self.clock.now() < since + LATE {
+                self.clock.sleep(LOOK).await;
+                let (count, _) = self.reports.reported("");
+                if count != known {
+                    (known, since) = (count, self.clock.now());
+                }
+            }
+            self.reports.take_spans()
+        })
+    }
 }
 
-/// Says in a trace what its spans show and lack. `turns` is the number of turns without a span.
-pub(super) fn evidence(trace: &mut Trace, turns: usize, notes: Vec<String>) {
-    let seen = |of: fn(&What) -> bool| trace.events.iter().any(|Event { what, .. }| of(what));
-    let mut show = Vec::new();
-    if seen(|what| matches!(what, What::Logged(_))) {
-        show.push(Member::Log);
-    }
-    let mut absent = not_in_traffic_but(&show);
+/// Says in a trace what its spans show (`shows`) and lack. `turns` is the number of turns without a span.
+pub(super) fn evidence(trace: &mut Trace, turns: usize, shows: &BTreeSet<Member>, notes: Vec<String>) {
+    let mut absent = not_in_traffic_but(shows);
     if turns > 0 {
         absent.extend([Member::Calls, Member::Passages]);
         absent.sort_unstable();

@@ -90,6 +90,9 @@ struct Unrecorded {
 
 impl Transport for Unrecorded {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        if request.profile.is_notice() {
+            return Box::pin(async { Ok(HttpResponse::accepted()) });
+        }
         let service = request.service.as_str();
         let message = format!("{} {} of the service `{service}`: no start is recorded", request.method, request.path);
         let detail = vec![format!("record it: {}", self.record)];
@@ -121,7 +124,7 @@ impl Trial<'_> {
     }
 
     /// The recorded start; `None` if there is none.
-    fn recorded_start(self) -> Result<Option<Cassette>, Box<TrialError>> {
+    pub(crate) fn recorded_start(self) -> Result<Option<Cassette>, Box<TrialError>> {
         let (path, opened) = (self.start_file(), self.opened);
         let blobs = cassette::blobs_dir(&opened.cassettes, &self.names().0);
         match Cassette::load_as(&path, opened.shown(&path), &blobs) {

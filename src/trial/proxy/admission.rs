@@ -41,6 +41,16 @@ impl Refused {
         Self { method: head.method.to_string(), target: shown(&target), why }
     }
 
+    /// A connection that carries no HTTP/1 request: TLS, or anything else.
+    pub(super) fn connection(tls: bool) -> Self {
+        let why = if tls {
+            "opened a TLS connection to the proxy, which speaks plain HTTP: its base URL must begin with `http://`"
+        } else {
+            "sent the proxy something that is no HTTP/1.1 request"
+        };
+        Self { method: String::new(), target: String::new(), why: why.to_owned() }
+    }
+
     /// Whether one of these patterns names it: a path in which `*` stands for any text of a segment.
     pub(crate) fn is_among(&self, patterns: &[String]) -> bool {
         patterns.iter().any(|pattern| fits(pattern, &self.target))
@@ -49,6 +59,9 @@ impl Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.method.is_empty() {
+            return write!(formatter, "your agent {}", self.why);
+        }
         write!(formatter, "your agent asked {} {}, {}", self.method, self.target, self.why)
     }
 }

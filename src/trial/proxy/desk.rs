@@ -215,6 +215,11 @@ impl Desk {
         Some(Arc::clone(&served.transport))
     }
 
+    /// The transport of a request's trial, for what nobody counts.
+    pub(super) fn listener(&mut self, whose: Whose) -> Option<Arc<dyn Transport>> {
+        self.trial(whose).map(|served| Arc::clone(&served.transport))
+    }
+
     /// Hosts and mounts of a request's trial; of any trial for a request that belongs to none.
     pub(super) fn served_at(&mut self, whose: Whose) -> (Vec<String>, Vec<Mount>) {
         let place = self.served.iter().position(|served| whose == Whose::Trial(served.number)).unwrap_or_default();
@@ -241,6 +246,15 @@ impl Desk {
         }
     }
 
+    /// Keeps a connection that carried no request.
+    pub(super) fn note_connection(&mut self, refused: Refused) {
+        match self.whose(&HeaderMap::new()) {
+            Whose::Stray => self.strays(&refused),
+            Whose::Nobody => self.note_of_nobody(refused),
+            whose @ Whose::Trial(_) => self.note(whose, refused),
+        }
+    }
+
     /// Keeps a stray request for all trials that it may belong to; trials then run one after another.
     pub(super) fn strays(&mut self, refused: &Refused) {
         for served in &mut self.served {
@@ -258,7 +272,9 @@ impl Desk {
             let traced = |served: &&mut Served| served.trace.as_ref().is_some_and(|trace| trace.id == span.trace);
             match self.served.iter_mut().find(traced) {
                 Some(served) => served.spans.push(span),
-                None if self.ended.contains(&span.trace) => {}
+                None if self.ended.contains(&span.trace) => {
+                    odd.insert("spans of a trial came after its end, and count nowhere".to_owned());
+                }
                 None => {
                     odd.insert("spans of other traces came: does the agent continue the `traceparent`?".to_owned());
                 }
@@ -334,7 +350,7 @@ pub(super) fn take_base_path(head: &mut Parts) {
 }
 
 /// A `traceparent` of that trace, from that span.
-pub(crate) fn traceparent(trace: &str, span: u64) -> String {
+fn traceparent(trace: &str, span: u64) -> String {
     format!("00-{trace}-{span:016x}-01")
 }
 
@@ -449,7 +465,8 @@ mod tests {
         assert_eq!(desk.take_spans(second).spans.len(), 1);
         desk.end(second);
         desk.report(Batch { spans: vec![span(two.id(), "8")], ..Batch::default() });
-        assert!(desk.take_spans(first).notes.is_empty(), "of a trial that ended");
+        let late = desk.take_spans(first);
+        assert!(late.spans.is_empty() && late.notes[0].contains("after its end"), "{:?}", late.notes);
     }
 
     #[test]

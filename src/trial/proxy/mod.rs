@@ -8,10 +8,11 @@
 //! ([`Serving::requests`]), which it ends.
 //!
 //! `desk` says which trial a request belongs to: one address serves one trial at a time, or several that the agent tells
-//! apart by `traceparent`. `telemetry` receives the spans of agents. Nothing here knows a scenario or a cassette.
+//! apart by `traceparent`. `mcp` serves the mounts of MCP servers. `telemetry` receives the spans of agents. Nothing here knows a scenario or a cassette.
 
 mod admission;
 mod desk;
+mod mcp;
 mod refusal;
 mod route;
 mod server;
@@ -19,9 +20,10 @@ mod telemetry;
 mod vars;
 
 pub(crate) use admission::Refused;
-pub(crate) use desk::{Asked, Propagation, Requests, Traced, base_path, traceparent};
-pub(crate) use route::{MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves};
+pub(crate) use desk::{Asked, Propagation, Requests, Traced, base_path};
+pub(crate) use mcp::ERROR as MCP_ERROR;
+pub(crate) use route::{MCP_MOUNT, MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves, is_server_name};
 pub(crate) use server::PLACEHOLDER_KEY;
 pub use server::Proxy;
 pub(crate) use server::{Reports, Serving};
-pub(crate) use vars::{Bound, Pattern, Unbound, Vars};
+pub(crate) use vars::{Bound, Pattern, Renewed, Unbound, Vars};

@@ -22,7 +22,13 @@ pub(super) fn refusal(dialect: &dyn Dialect, status: StatusCode, code: &str, mes
 
 /// A request that came to nothing.
 pub(super) fn failed(dialect: &dyn Dialect, error: &TransportError) -> Response {
-    let (status, code, message) = match error {
+    let (status, code, message) = told(error);
+    refusal(dialect, status, code, &message)
+}
+
+/// Why a request came to nothing: a status, a machine-readable code, and the message.
+pub(super) fn told(error: &TransportError) -> (StatusCode, &'static str, String) {
+    match error {
         TransportError::Miss(miss) => {
             let lines: Vec<&str> =
                 std::iter::once(miss.message.as_str()).chain(miss.detail.iter().map(String::as_str)).collect();
@@ -31,8 +37,7 @@ pub(super) fn failed(dialect: &dyn Dialect, error: &TransportError) -> Response 
         TransportError::Invalid { .. } => (StatusCode::BAD_REQUEST, "ragcheck_invalid_request", error.to_string()),
         TransportError::Connection { .. } => (StatusCode::BAD_GATEWAY, "ragcheck_connection", error.to_string()),
         TransportError::Timeout { .. } => (StatusCode::GATEWAY_TIMEOUT, "ragcheck_timeout", error.to_string()),
-    };
-    refusal(dialect, status, code, &message)
+    }
 }
 
 #[cfg(test)]

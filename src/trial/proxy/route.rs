@@ -5,6 +5,7 @@
 //! `v1beta`: all spellings are taken, with and without a trailing slash.
 
 use crate::provider::EXACT;
+use crate::provider::mcp::MCP;
 use crate::provider::wire::embeddings_shapes::{COHERE, GOOGLE, OLLAMA, OPENAI, Shape};
 use crate::provider::wire::{
     Dialect, anthropic_messages, bedrock_converse, gemini, ollama, openai_chat, openai_responses, perplexity_agent,
@@ -18,6 +19,8 @@ use axum::http::HeaderMap;
 pub(crate) const MODEL_MOUNT: &str = "/model/v1";
 /// Where the search service is.
 pub(crate) const SEARCH_MOUNT: &str = "/search";
+/// Where the servers of `ragcheck mcp-record` are, each by its name.
+pub(crate) const MCP_MOUNT: &str = "mcp";
 /// Beginnings of paths that no version stands before.
 const OWN_ROOTS: [&str; 3] = ["/api/", "/v2/", "/model/"];
 /// Versions that may follow the mount.
@@ -32,6 +35,8 @@ pub(super) enum Api {
     Embeddings(&'static Shape),
     /// It is compared exactly, and not read.
     Exact,
+    /// A message to an MCP server.
+    Mcp,
 }
 
 impl Api {
@@ -41,6 +46,7 @@ impl Api {
             Self::Dialect(dialect) => dialect.profile(),
             Self::Embeddings(shape) => &shape.profile,
             Self::Exact => &EXACT,
+            Self::Mcp => &MCP,
         }
     }
 }
@@ -152,6 +158,8 @@ pub(crate) enum Serves {
     Searches,
     /// Any path and any method.
     Anything,
+    /// Messages to an MCP server.
+    Mcp,
 }
 
 /// The route of a request with this method and path; `None` when nothing is served there.
@@ -163,13 +171,19 @@ pub(super) fn route(
 ) -> Option<Route> {
     let (name, rest) = path.strip_prefix('/')?.split_once('/').unwrap_or((path.strip_prefix('/')?, ""));
     let mount = mounts.iter().find(|mount| mount.service.as_str() == name);
+    let messages = |service: Service| {
+        let method = METHODS.into_iter().find(|known| *known == method)?;
+        Some(Route { service, method, api: Api::Mcp, path: "/".to_owned() })
+    };
     let searches = match mount.map(|mount| mount.serves) {
+        Some(Serves::Mcp) => return messages(mount?.service),
         Some(Serves::Anything) => {
             let method = METHODS.into_iter().find(|known| *known == method)?;
             let path = query.map_or_else(|| format!("/{rest}"), |query| format!("/{rest}?{query}"));
             return Some(Route { service: mount?.service, method, api: Api::Exact, path });
         }
         Some(serves) => serves == Serves::Searches,
+        None if name == MCP_MOUNT && is_server_name(rest) => return messages(Service::declared(rest)),
         None if path.starts_with("/model/") => false,
         None if path.starts_with("/search/") => true,
         None => return None,
@@ -184,6 +198,12 @@ pub(super) fn route(
     let path = query.map_or_else(|| below.clone(), |query| format!("{below}?{query}"));
     let service = mount.map_or(entry.service, |mount| mount.service);
     Some(Route { service, method: entry.method, api: entry.api, path })
+}
+
+/// Whether `ragcheck mcp-record` may have a server of that name.
+pub(crate) fn is_server_name(name: &str) -> bool {
+    let sound = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    (1..=60).contains(&name.len()) && name.chars().all(sound)
 }
 
 /// Whether a client writes `/v1` into its paths because its base URL has no version: Anthropic's and Cohere's.
@@ -236,6 +256,7 @@ pub(super) fn served(mounts: &[Mount]) -> String {
             Serves::Models => "what is below /model",
             Serves::Searches => "what is below /search",
             Serves::Anything => "anything",
+            Serves::Mcp => "an MCP server",
         };
         format!("{same} below /{}", mount.service.as_str())
     });

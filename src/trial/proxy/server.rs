@@ -2,19 +2,28 @@
 
 use super::admission::{Refusal, Refused, admit, admit_local, read_body};
 use super::desk::{Desk, Requests, TRACEPARENT, Traced, Whose, take_base_path};
+use super::mcp;
 use super::refusal::{failed, refusal};
 use super::route::{Api, Mount, Route, client_dialect};
 use super::telemetry;
 use crate::flow::external::TurnSpans;
+use crate::platform::clock::{Clock, RealClock};
 use crate::provider::{ended_by, observed};
-use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
+use crate::transport::{HttpRequest, HttpResponse, Service, Transport, sse};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Request headers that go on to a live service: keys, what says whose they are, and which version of an API is meant.
 const PASSED_ON: [&str; 10] = [
@@ -46,10 +55,14 @@ const LEFT_OUT: [&str; 8] = [
 /// Request headers that are about the connection to this proxy, or written anew.
 const OF_THE_CONNECTION: [&str; 8] =
     ["host", "accept-encoding", "content-type", "te", "proxy-authorization", "proxy-connection", "expect", TRACEPARENT];
+/// Pause after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(200);
+/// First byte of a TLS connection.
+const TLS_HANDSHAKE: u8 = 0x16;
 /// Why a request without a trace id is refused while trials run side by side.
-const UNTRACED: &str = "without the `traceparent` of a trial that is running, while trials ran side by side";
+pub(super) const UNTRACED: &str = "without the `traceparent` of a trial that is running, while trials ran side by side";
 
-type Slot = Arc<Mutex<Desk>>;
+pub(super) type Slot = Arc<Mutex<Desk>>;
 
 /// A listening proxy; it stops when it is dropped.
 pub struct Proxy {
@@ -74,10 +87,7 @@ impl Proxy {
         let listener = tokio::net::TcpListener::bind(address).await?;
         let (address, slot) = (listener.local_addr()?, Slot::default());
         let routes = axum::Router::new().fallback(answer).with_state(Arc::clone(&slot));
-        let task = tokio::spawn(async move {
-            // It ends with the listener, which fails only when the process is out of sockets; requests then say so.
-            let _ = axum::serve(listener, routes).await;
-        });
+        let task = tokio::spawn(accept(listener, routes, Arc::clone(&slot)));
         Ok(Self { address, slot, task })
     }
 
@@ -148,8 +158,34 @@ impl Drop for Serving {
     }
 }
 
-fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
+pub(super) fn lock(slot: &Slot) -> MutexGuard<'_, Desk> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Serves connections, and notes those that carry no HTTP/1 request: their clients get no answer that an agent could
+/// tell from a failure of its provider.
+#[expect(clippy::disallowed_methods, reason = "a connection is a task of its own")]
+async fn accept(listener: tokio::net::TcpListener, routes: axum::Router, slot: Slot) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // The process is out of sockets; requests until it has one say so.
+            RealClock::start().sleep(PAUSE).await;
+            continue;
+        };
+        let (routes, slot) = (routes.clone(), Arc::clone(&slot));
+        tokio::spawn(async move {
+            let mut first = [0];
+            let peeked = stream.peek(&mut first).await;
+            if peeked.is_ok() && first == [TLS_HANDSHAKE] {
+                return lock(&slot).note_connection(Refused::connection(true));
+            }
+            let service = TowerToHyperService::new(routes);
+            let served = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+            if served.is_err_and(|why| why.is_parse()) {
+                lock(&slot).note_connection(Refused::connection(false));
+            }
+        });
+    }
 }
 
 async fn answer(State(slot): State<Slot>, request: Request) -> Response {
@@ -183,6 +219,9 @@ async fn answer(State(slot): State<Slot>, request: Request) -> Response {
             return refusal(client, status, code, &message);
         }
     };
+    if route.api == Api::Mcp {
+        return mcp::answer(&slot, whose, &head, asked(route, body, &head.headers, content_type)).await;
+    }
     if whose == Whose::Stray {
         let refused = Refused::new(&head, UNTRACED.to_owned());
         lock(&slot).strays(&refused);
@@ -227,9 +266,25 @@ fn asked(route: Route, body: Value, headers: &HeaderMap, content_type: Option<St
     }
 }
 
-fn relayed(response: HttpResponse) -> Response {
+/// The body of a response. An event stream goes out event by event, without its length, as services send it.
+fn body(response: &HttpResponse) -> Body {
+    let events = sse::is_stream(&response.headers, &response.body).then(|| sse::read_all(&response.body).ok());
+    let Some(events) = events.flatten().filter(|events| events.len() > 1) else {
+        return Body::from(response.body.clone());
+    };
+    let last = events.len() - 1;
+    let ends = events.iter().enumerate().map(|(place, event)| {
+        if place == last { response.body.len() } else { event.bytes.end.min(response.body.len()) }
+    });
+    let mut start = 0;
+    let pieces: Vec<Result<Bytes, Infallible>> =
+        ends.map(|end| Ok(response.body.slice(std::mem::replace(&mut start, end)..end))).collect();
+    Body::from_stream(futures_util::stream::iter(pieces))
+}
+
+pub(super) fn relayed(response: HttpResponse) -> Response {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::BAD_GATEWAY);
-    let mut relayed = (status, response.body).into_response();
+    let mut relayed = (status, body(&response)).into_response();
     let headers = relayed.headers_mut();
     headers.clear();
     for (name, value) in &response.headers {

@@ -1,14 +1,15 @@
 //! What an agent generates, dates and ids, taken out of requests and put back into replayed responses.
 //!
-//! A pattern names places in request bodies by JSON pointer, `*` standing for any member or index, and within them, by a
-//! regular expression, the value. The values of one pattern are numbered in order of appearance, so `ticket#1` is the
+//! A pattern names places in request bodies by JSON pointer, `*` standing for any member or index, or the path of requests
+//! to declared services, and within them, by a regular expression, the value. The values of one pattern are numbered in order of appearance, so `ticket#1` is the
 //! second ticket of a trial, whatever it is called today. In keys and in the cassette stands the number; the values of
 //! the recording stand in the cassette's header. A replayed response holds recorded values: those that the agent has
 //! generated anew since are exchanged for its own, wherever they stand whole. Where they do not (a stream cuts them), the
 //! agent sees the recorded one and says it again, which is understood as well.
 
 use crate::platform::clock::BoxFuture;
-use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
+use crate::scenario::external::IN_PATH;
+use crate::transport::{HttpRequest, HttpResponse, Service, Transport, TransportError};
 use bytes::Bytes;
 use regex::Regex;
 use serde_json::Value;
@@ -24,7 +25,7 @@ const SHORTEST: usize = 4;
 pub(crate) struct Pattern {
     /// Its name.
     pub name: String,
-    /// JSON pointer into request bodies.
+    /// JSON pointer into request bodies, or [`IN_PATH`].
     pub at: String,
     /// What of the text there is the value: the first group, or the whole match. Without it, the whole text.
     pub expression: Option<Regex>,
@@ -58,30 +59,46 @@ impl Vars {
         if self.patterns.is_empty() {
             return body.clone();
         }
-        let mut generated = self.generated();
-        for pattern in &self.patterns {
+        for pattern in self.patterns.iter().filter(|pattern| pattern.at != IN_PATH) {
             let mut texts = Vec::new();
             find(body, pattern.at.strip_prefix('/').map(|rest| rest.split('/')), &mut texts);
             for text in texts {
-                for value in pattern.values(text).filter(|value| value.chars().count() >= SHORTEST) {
-                    let known = generated.entry(pattern.name.clone()).or_default();
-                    let of_old = self.recorded.get(&pattern.name).is_some_and(|old| old.iter().any(|one| one == value));
-                    // A recorded value comes back where a response could not be rewritten: it is no new one.
-                    let echoed = of_old && !known.is_empty();
-                    if !echoed && !known.iter().any(|one| one == value) {
-                        known.push(value.to_owned());
-                    }
-                }
+                self.note(pattern, text);
             }
         }
-        let mut pairs = Vec::new();
-        for values in [&*generated, &self.recorded] {
-            for (name, values) in values {
-                pairs.extend(values.iter().enumerate().map(|(n, value)| (value.clone(), slot(name, n))));
+        replaced_in(body, &self.names())
+    }
+
+    /// The path of a request to a declared service with a numbered name in place of each value.
+    fn bind_path(&self, path: &str) -> String {
+        if self.patterns.is_empty() {
+            return path.to_owned();
+        }
+        self.patterns.iter().filter(|pattern| pattern.at == IN_PATH).for_each(|pattern| self.note(pattern, path));
+        replaced(path, &self.names()).into_owned()
+    }
+
+    /// Keeps the values of a pattern in a text.
+    fn note(&self, pattern: &Pattern, text: &str) {
+        let mut generated = self.generated();
+        for value in pattern.values(text).filter(|value| value.chars().count() >= SHORTEST) {
+            let known = generated.entry(pattern.name.clone()).or_default();
+            let of_old = self.recorded.get(&pattern.name).is_some_and(|old| old.iter().any(|one| one == value));
+            // A recorded value comes back where a response could not be rewritten: it is no new one.
+            let echoed = of_old && !known.is_empty();
+            if !echoed && !known.iter().any(|one| one == value) {
+                known.push(value.to_owned());
             }
         }
-        drop(generated);
-        replaced_in(body, &longest_first(pairs))
+    }
+
+    /// Values of the agent and of the recording, with their numbered names.
+    fn names(&self) -> Vec<(String, String)> {
+        let generated = self.generated();
+        let values = generated.iter().chain(&self.recorded);
+        let pairs = values
+            .flat_map(|(name, values)| values.iter().enumerate().map(move |(n, value)| (value.clone(), slot(name, n))));
+        longest_first(pairs.collect())
     }
 
     /// A bound body with the agent's own values again: what a live service is sent.
@@ -91,19 +108,23 @@ impl Vars {
 
     /// A bound body with the values of the recording: what a trace tells. While recording, those are the agent's.
     pub(crate) fn as_recorded(&self, body: &Value) -> Value {
-        let values = if self.recorded.is_empty() { self.values() } else { self.recorded.clone() };
-        replaced_in(body, &slots(&values))
+        replaced_in(body, &self.recorded_slots())
     }
 
-    /// Text of the agent's with the values of the recording.
+    /// Text of the agent's, or a bound path, with the values of the recording.
     pub(crate) fn told(&self, text: &str) -> String {
-        let pairs = self.pairs().into_iter().map(|(old, new)| (new, old)).collect();
+        let pairs =
+            self.pairs(&self.recorded).into_iter().map(|(old, new)| (new, old)).chain(self.recorded_slots()).collect();
         replaced(text, &longest_first(pairs)).into_owned()
     }
 
+    fn recorded_slots(&self) -> Vec<(String, String)> {
+        if self.recorded.is_empty() { slots(&self.generated()) } else { slots(&self.recorded) }
+    }
+
     /// Replayed bytes with the values that the agent generated today.
-    fn put_back(&self, body: &Bytes) -> Bytes {
-        let pairs = longest_first(self.pairs());
+    fn put_back(&self, body: &Bytes, recorded: &BTreeMap<String, Vec<String>>) -> Bytes {
+        let pairs = longest_first(self.pairs(recorded));
         match std::str::from_utf8(body).map(|text| replaced(text, &pairs)) {
             Ok(Cow::Owned(text)) => Bytes::from(text),
             _ => body.clone(),
@@ -111,9 +132,9 @@ impl Vars {
     }
 
     /// Recorded values with those of today that take their place.
-    fn pairs(&self) -> Vec<(String, String)> {
+    fn pairs(&self, recorded: &BTreeMap<String, Vec<String>>) -> Vec<(String, String)> {
         let generated = self.generated();
-        let pairs = self.recorded.iter().flat_map(|(name, old)| {
+        let pairs = recorded.iter().flat_map(|(name, old)| {
             let new = generated.get(name).map_or(&[][..], Vec::as_slice);
             old.iter().zip(new).filter(|(old, new)| old != new).map(|(old, new)| (old.clone(), new.clone()))
         });
@@ -227,9 +248,35 @@ impl Bound {
 impl Transport for Bound {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         Box::pin(async move {
-            let body = self.vars.bind(&request.body);
-            let response = self.inner.send(HttpRequest { body: body.into(), ..request }).await?;
-            let body = self.vars.put_back(&response.body);
+            let body = self.vars.bind(&request.body).into();
+            let declared = matches!(request.service, Service::Declared(_));
+            let path = if declared { self.vars.bind_path(&request.path) } else { request.path };
+            let response = self.inner.send(HttpRequest { path, body, ..request }).await?;
+            let body = self.vars.put_back(&response.body, &self.vars.recorded);
+            Ok(HttpResponse { body, ..response })
+        })
+    }
+}
+
+/// Puts today's values into the answers of a recording that is held.
+pub(crate) struct Renewed {
+    inner: Arc<dyn Transport>,
+    recorded: BTreeMap<String, Vec<String>>,
+    vars: Arc<Vars>,
+}
+
+impl Renewed {
+    /// Behind it, `inner` answers with values that were `recorded`.
+    pub(crate) fn new(inner: Arc<dyn Transport>, recorded: BTreeMap<String, Vec<String>>, vars: Arc<Vars>) -> Self {
+        Self { inner, recorded, vars }
+    }
+}
+
+impl Transport for Renewed {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        Box::pin(async move {
+            let response = self.inner.send(request).await?;
+            let body = self.vars.put_back(&response.body, &self.recorded);
             Ok(HttpResponse { body, ..response })
         })
     }
@@ -251,8 +298,9 @@ impl Unbound {
 impl Transport for Unbound {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
         Box::pin(async move {
-            let body = self.vars.unbind(&request.body);
-            self.inner.send(HttpRequest { body: body.into(), ..request }).await
+            let body = self.vars.unbind(&request.body).into();
+            let path = replaced(&request.path, &slots(&self.vars.generated())).into_owned();
+            self.inner.send(HttpRequest { path, body, ..request }).await
         })
     }
 }

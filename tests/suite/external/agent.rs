@@ -280,6 +280,10 @@ impl Inside {
         let sent = sent.header("content-type", "application/json").body(body.to_string()).send().await;
         let response = sent.map_err(|why| why.to_string())?;
         let good = response.status().is_success();
+        let is_event_stream = response.headers().get("content-type").is_some_and(|kind| kind == "text/event-stream");
+        if is_event_stream && response.content_length().is_some() {
+            return Err("a stream with a length: it came whole".to_owned());
+        }
         let text = response.text().await.map_err(|why| why.to_string())?;
         if good { Ok(text) } else { Err(text) }
     }

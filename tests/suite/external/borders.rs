@@ -5,7 +5,7 @@ use super::agent::ServiceSettings;
 use super::desk::{Desk, Kind, plain};
 
 /// What is asked, as it is named, and the words that tell it.
-const REFUSED: [(Kind, &str); 7] = [
+const REFUSED: [(Kind, &str); 9] = [
     (
         Kind::Assistants,
         "your agent asked POST /model/v1/assistants, which is not served; served: POST /model/v1/chat/completions",
@@ -15,6 +15,11 @@ const REFUSED: [(Kind, &str); 7] = [
     (Kind::Signed, "your agent asked POST /model/model/m%3A0/converse, which is signed by AWS (SigV4)"),
     (Kind::Origin, "your agent asked POST /model/v1/chat/completions, with an `Origin` header"),
     (Kind::Host, "your agent asked POST /model/v1/chat/completions, and requests to the host name `llm-gateway:9321`"),
+    (
+        Kind::Tls,
+        "your agent opened a TLS connection to the proxy, which speaks plain HTTP: its base URL must begin with",
+    ),
+    (Kind::NoHttp, "your agent sent the proxy something that is no HTTP/1.1 request"),
     (Kind::NotJson, "your agent asked POST /model/v1/chat/completions, whose body is not JSON"),
 ];
 

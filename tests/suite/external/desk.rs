@@ -37,6 +37,9 @@ pub enum Kind {
     Predict,
     /// A request to Bedrock that is signed.
     Signed,
+    /// A completion over TLS, and words that are no HTTP.
+    Tls,
+    NoHttp,
     /// Nothing.
     Nothing,
     /// A completion, of the provider itself.
@@ -243,6 +246,8 @@ async fn reply(State(inside): State<Arc<Inside>>, uri: Uri, headers: HeaderMap, 
         Kind::Batches => post(format!("{model}/messages/batches")),
         Kind::Assistants => post(format!("{model}/assistants")),
         Kind::Predict => post(format!("http://{}/model/v1beta/models/g:predict", inside.proxy)),
+        Kind::Tls => post(completions.replace("http:", "https:")),
+        Kind::NoHttp => return no_http(inside.proxy).await,
         Kind::Signed => post(format!("http://{}/model/model/m%3A0/converse", inside.proxy))
             .header("authorization", "AWS4-HMAC-SHA256 Credential=x, SignedHeaders=host, Signature=0"),
         Kind::Beside | Kind::ModelsBeside => post(format!("http://{}/v1/chat/completions", inside.provider)),
@@ -252,6 +257,15 @@ async fn reply(State(inside): State<Arc<Inside>>, uri: Uri, headers: HeaderMap, 
     // As many agents do, it says sorry when its model cannot be asked.
     let status = asked.send().await.map_or(0, |answered| answered.status().as_u16());
     axum::Json(json!({"answer": format!("Sorry, for the helmet call the desk ({status}).")})).into_response()
+}
+
+/// Talks to the proxy in other words than those of HTTP, and says sorry.
+async fn no_http(proxy: SocketAddr) -> Response {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(proxy).await.expect("the proxy");
+    stream.write_all(b"HELO desk\r\n\r\n").await.expect("sent");
+    let _ = stream.read_to_end(&mut Vec::new()).await;
+    axum::Json(json!({"answer": "Sorry, for the helmet call the desk."})).into_response()
 }
 
 async fn two_stages(client: &reqwest::Client, url: &str, question: &str, kind: Kind) -> Response {

@@ -85,6 +85,9 @@ fn a_program_that_reads_lines_is_recognised() {
     made.expect_code(0);
     assert!(said(&made).contains("one line of JSON on its standard input"), "{}{}", made.stdout, made.stderr);
     let scenario = read(folder.path(), "evals/scenarios/agent.yaml");
+    let words = said(&made);
+    assert!(words.contains("asserted: the answer contains `") && words.contains("not asserted: that the"), "{words}");
+    assert!(scenario.contains("answer: {contains: ['") && !scenario.contains("matches:"), "{scenario}");
     assert!(!scenario.lines().any(|line| line.trim_start().starts_with("http:")), "{scenario}");
     ragcheck(&folder.path().join("evals"), "lines", &["run"]).expect_code(0);
 }

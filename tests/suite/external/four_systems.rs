@@ -1,10 +1,10 @@
 //! `examples/four-systems`: a built-in flow and the same system outside, written with an official SDK, get the same verdict for
-//! every criterion whose evidence traffic shows. The tables of `docs/why/inside-and-outside.md` say which these are.
+//! every criterion whose evidence traffic or spans show. The tables of `docs/why/inside-and-outside.md` say which these are.
 //!
-//! The built-in half runs everywhere. The other needs `RAGCHECK_AGENTS_PYTHON`, an interpreter with the SDKs, and
-//! `RAGCHECK_NODE`, Node 22.18 or later, after `npm install` in the folder of the agents.
+//! The built-in half runs everywhere. The other needs the SDKs, and Node 22.18 or later.
 
 use super::super::project::{Outcome, copy};
+use super::{sdk_python, sdks};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,20 +50,23 @@ fn stated(system: &str, column: usize) -> Verdicts {
 }
 
 /// Runs one variant of a system's scenario, and reads the verdicts of its gates and cases.
-fn run(system: &str, variant: &str, program: &str) -> Verdicts {
+fn run(system: &str, variant: &str, program: &str, env: &str) -> Verdicts {
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = format!("scenarios/{system}.yaml");
-    for part in ["scenarios", "knowledge", "cassettes"] {
+    for part in ["scenarios", "knowledge", "cassettes", "agents"] {
         copy(&example().join(part), &folder.path().join(part));
     }
     fs::copy(example().join("ragcheck.yaml"), folder.path().join("ragcheck.yaml")).expect("ragcheck.yaml");
-    // Their packages are beside the agents.
-    std::os::unix::fs::symlink(example().join("agents"), folder.path().join("agents")).expect("the agents");
+    let packages = folder.path().join("agents/node_modules");
+    if let Some(sdks) = std::env::var_os("RAGCHECK_SDKS").filter(|_| !packages.exists()) {
+        std::os::unix::fs::symlink(Path::new(&sdks).join("node_modules"), packages).expect("their packages");
+    }
     let text = fs::read_to_string(folder.path().join(&scenario)).expect(system);
     let (_, begins_with) = SYSTEMS.iter().find(|(name, _)| *name == system).expect(system);
     let (old, new) = (format!("  command: {begins_with} "), format!("  command: {program} "));
     assert!(text.contains(&old), "{system}");
-    fs::write(folder.path().join(&scenario), text.replace(&old, &new)).expect(system);
+    let text = text.replace(&old, &new).replace("  env: {", &format!("  env: {{{env}"));
+    fs::write(folder.path().join(&scenario), text).expect(system);
     let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
     command.args(["run", &scenario, "--variant", variant]).current_dir(folder.path());
     command.env("PYTHONDONTWRITEBYTECODE", "1");
@@ -120,7 +123,9 @@ fn what_both_show_is_the_same_and_the_rest_is_listed_with_its_reason() {
             if outside == "NOT_MEASURED" {
                 assert!(!why.is_empty(), "{system} {row}: no reason");
             } else {
-                assert_eq!((&outside, why.as_str()), (&inside, ""), "{system} {row}");
+                let verdict = |cell: &str| cell.split(',').next().unwrap_or_default().to_owned();
+                assert_eq!(verdict(&outside), verdict(&inside), "{system} {row}");
+                assert_eq!(outside == inside, why.is_empty(), "{system} {row}: other counts have a reason");
             }
         }
     }
@@ -129,17 +134,65 @@ fn what_both_show_is_the_same_and_the_rest_is_listed_with_its_reason() {
 #[test]
 fn the_built_in_flows_get_the_verdicts_that_the_tables_state() {
     for (system, program) in SYSTEMS {
-        assert_eq!(run(system, "inside", program), stated(system, 1), "{system}");
+        assert_eq!(run(system, "inside", program, ""), stated(system, 1), "{system}");
     }
 }
 
 #[test]
-#[ignore = "needs an interpreter with the SDKs and Node with theirs: RAGCHECK_AGENTS_PYTHON, RAGCHECK_NODE"]
+#[ignore = "needs the clients that `tests/sdks/install` installs: RAGCHECK_SDKS"]
 fn needs_sdks_the_systems_outside_get_the_verdicts_that_the_tables_state() {
-    let named = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} names a program"));
-    let (uvicorn, node) = (format!("{} -m uvicorn", named("RAGCHECK_AGENTS_PYTHON")), named("RAGCHECK_NODE"));
+    let (uvicorn, node) = (format!("{} -m uvicorn", sdk_python()), sdks().join("node").display().to_string());
     for (system, program) in SYSTEMS {
         let program = if program == NODE { &node } else { &uvicorn };
-        assert_eq!(run(system, "outside", program), stated(system, 2), "{system}");
+        assert_eq!(run(system, "outside", program, ""), stated(system, 2), "{system}");
+    }
+    // Without its instrumentation, a system says of each criterion that spans show what it lacks and what would show it.
+    for (system, program) in [("tool-rag", &uvicorn), ("react", &node)] {
+        let (silent, stated) = (run(system, "outside", program, "OTEL_SDK_DISABLED: 'true', "), stated(system, 2));
+        let lost: Vec<&String> = silent
+            .iter()
+            .filter(|(name, (verdict, why))| {
+                let known = &stated[*name];
+                let is_lost = verdict == "NOT_MEASURED" && known.0 != "NOT_MEASURED";
+                assert!(
+                    is_lost
+                        || (verdict, why) == (&known.0, &known.1)
+                        || known.0 == "NOT_MEASURED"
+                        || verdict == "ERROR",
+                    "{name}: {verdict}"
+                );
+                assert!(!is_lost || why.contains("no spans came") && why.contains(" would"), "{name}: {why}");
+                is_lost
+            })
+            .map(|(name, _)| name)
+            .collect();
+        let all = if system == "react" { vec!["five-steps", "searched"] } else { vec!["SC-001", "SC-002", "SC-006"] };
+        assert!(all.iter().all(|one| lost.iter().any(|name| name == one)), "{system}: {lost:?}");
+    }
+}
+
+#[test]
+fn recorded_spans_of_instrumented_systems_agree_with_the_traffic_beside_them() {
+    for (system, search, roles) in [
+        ("tool-rag", "knowledge_base_search", ["perplexity_search", "index_keywords", "generate_response"]),
+        ("react", "search_documents_for_facts", ["assess_search_results", "record_failure_analysis", ""]),
+    ] {
+        let cases = fs::read_dir(example().join("cassettes").join(system)).expect(system).filter_map(Result::ok);
+        for lane in cases.map(|case| case.path().join("external.outside.1.yaml")).filter(|lane| lane.exists()) {
+            let text = fs::read_to_string(&lane).expect("a lane");
+            let spans = text.split("\nspans:\n").nth(1).unwrap_or_else(|| panic!("no spans: {}", lane.display()));
+            let spans: Vec<&str> = spans.lines().take_while(|line| line.starts_with("  ")).collect();
+            let lines = |begin: &str| {
+                let begins = |line: &&&str| line.trim_start_matches(['-', ' ', '\'', '"']).starts_with(begin);
+                spans.iter().filter(begins).count()
+            };
+            let asked = text.matches("\n    service: \"model\"\n").count();
+            assert_eq!(lines("completion"), asked, "{}", lane.display());
+            let ran = [&[search], roles.as_slice()].concat();
+            let runs: usize =
+                ran.iter().filter(|tool| !tool.is_empty()).map(|tool| lines(&format!("tool {tool} "))).sum();
+            assert_eq!(lines("tool "), runs, "{}", lane.display());
+            assert!(lines("search ") <= lines(&format!("tool {search} ")), "{}", lane.display());
+        }
     }
 }

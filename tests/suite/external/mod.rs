@@ -9,6 +9,9 @@ mod clients;
 mod desk;
 mod first_contact;
 mod four_systems;
+mod mcp;
+#[cfg(unix)]
+mod mcp_servers;
 mod own_apis;
 mod probe;
 mod providers;
@@ -16,7 +19,6 @@ mod providers;
 mod python;
 mod runner;
 mod runner_examples;
-mod sdks;
 mod spans;
 mod start;
 mod started;
@@ -36,7 +38,7 @@ use std::cell::Cell;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const LANE: &str = "fixtures/cassettes/agent/warranty/external.base.1.yaml";
@@ -151,6 +153,16 @@ impl Stage {
     }
 }
 
+/// The folder that `tests/sdks/install FOLDER` has filled.
+fn sdks() -> PathBuf {
+    PathBuf::from(std::env::var_os("RAGCHECK_SDKS").expect("RAGCHECK_SDKS names the folder of `tests/sdks/install`"))
+}
+
+/// The interpreter in it.
+fn sdk_python() -> String {
+    sdks().join("python/bin/python").display().to_string()
+}
+
 /// Every event of that kind, with its content.
 fn events<'t>(trace: &'t Value, kind: &str) -> Vec<&'t Value> {
     trace["events"].as_array().expect("events").iter().filter_map(|event| event["what"].get(kind)).collect()
@@ -191,37 +203,88 @@ fn what_was_recorded_replays_to_the_same_verdicts_and_bytes_without_its_provider
     assert!(cassette.contains("name: \"search_docs\"") || cassette.contains("$blob"), "{cassette}");
 }
 
-/// A lane as VCR.py would have written it: bodies as documents, and for streams as text.
-fn as_vcr(lane: &Path, blobs: &Path) -> Value {
+/// A lane as that recorder would have written it, with the ending of its files; streams stay as they are.
+fn as_recorded_by(recorder: &str, lane: &Path, blobs: &Path) -> (String, &'static str) {
     let cassette = Cassette::load(lane, blobs).expect("a cassette");
-    let interactions = cassette.exchanges.iter().zip(cassette.requests()).map(|(exchange, request)| {
-        let cassette::Outcome::Response { status, body, .. } = &exchange.outcome else { panic!("no response") };
+    let exchanges: Vec<_> = cassette.exchanges.iter().zip(cassette.requests()).collect();
+    let parts = exchanges.iter().map(|(exchange, request)| {
+        let cassette::Outcome::Response { status, body, headers, .. } = &exchange.outcome else {
+            panic!("no response")
+        };
         let host = if exchange.service == "search" { "https://api.perplexity.ai" } else { "https://models.example/v1" };
-        json!({
-            "request": {"method": "POST", "uri": format!("{host}{}", request.path), "body": request.body, "headers": {}},
-            "response": {"status_code": status, "headers": {"Content-Type": ["application/json"]},
-                "content": String::from_utf8_lossy(body)},
-        })
+        let kind = headers.iter().find(|(name, _)| name == "content-type").map_or("application/json", |(_, kind)| kind);
+        let (url, body) = (format!("{host}{}", request.path), String::from_utf8_lossy(body).into_owned());
+        (url, request.body.to_string(), *status, kind.to_owned(), body)
     });
-    json!({"version": 1, "interactions": interactions.collect::<Vec<_>>()})
+    match recorder {
+        "vcr" => {
+            let one = |(url, sent, status, kind, body): (String, String, u16, String, String)| {
+                json!({"request": {"method": "POST", "uri": url, "body": sent, "headers": {}},
+                    "response": {"status_code": status, "headers": {"Content-Type": [kind]}, "content": body}})
+            };
+            (json!({"version": 1, "interactions": parts.map(one).collect::<Vec<_>>()}).to_string(), "json")
+        }
+        "go-vcr" => {
+            let one = |(url, sent, status, kind, body): (String, String, u16, String, String)| {
+                json!({"request": {"method": "POST", "url": url, "body": sent, "headers": {}},
+                    "response": {"code": status, "headers": {"Content-Type": [kind]}, "body": body, "duration": "20ms"}})
+            };
+            (json!({"version": 2, "interactions": parts.map(one).collect::<Vec<_>>()}).to_string(), "yaml")
+        }
+        "har" => {
+            let one = |(url, sent, status, kind, body): (String, String, u16, String, String)| {
+                json!({"time": 20, "request": {"method": "POST", "url": url, "headers": [], "postData": {"text": sent}},
+                    "response": {"status": status, "headers": [{"name": "Content-Type", "value": kind}],
+                        "content": {"size": body.len(), "mimeType": kind, "text": body}}})
+            };
+            (json!({"log": {"entries": parts.map(one).collect::<Vec<_>>()}}).to_string(), "har")
+        }
+        _ => {
+            let mut text = "httprr trace v1\n".to_owned();
+            for (url, sent, status, kind, body) in parts {
+                let (host, path) = url["https://".len()..].split_once('/').expect("a path");
+                let request = format!("POST https://{host}/{path} HTTP/1.1\r\nHost: {host}\r\n\r\n{sent}");
+                let response = format!(
+                    "HTTP/1.1 {status} OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+                    body.len()
+                );
+                text += &format!("{} {}\n{request}{response}", request.len(), response.len());
+            }
+            (text, "httprr")
+        }
+    }
 }
 
 #[test]
-fn lanes_imported_from_another_recorder_replay_behind_the_agent_as_the_documentation_says() {
+fn lanes_imported_from_other_recorders_replay_behind_the_agent_and_their_streams_as_streams() {
     let mut stage = Stage::set();
-    let _agent = stage.agent(ServiceSettings::default(), "");
+    let _agent = stage.agent(ServiceSettings { stream: true, ..ServiceSettings::default() }, "");
     stage.recorded_and_replayed();
     let recordings = stage.project.path("fixtures/cassettes/agent");
-    for case in ["warranty", "frost", "remembers"] {
+    let cases = ["warranty", "frost", "remembers"];
+    let recorders = ["vcr", "har", "go-vcr", "httprr"];
+    for (recorder, case) in recorders.into_iter().flat_map(|recorder| cases.map(|case| (recorder, case))) {
         let lane = recordings.join(case).join("external.base.1.yaml");
-        stage.project.write(&format!("vcr/{case}.json"), &as_vcr(&lane, &recordings.join("blobs")).to_string());
+        let (text, ending) = as_recorded_by(recorder, &lane, &recordings.join("blobs"));
+        stage.project.write(&format!("{recorder}/{case}.{ending}"), &text);
     }
-    fs::remove_dir_all(&recordings).expect("the recordings");
-    let import = stage.project.run(&["cassette", "import", "vcr", "--format", "vcr", "--scenario", "agent"]);
-    import.expect_code(0);
-    assert!(import.stderr.contains("headers of requests are left out"), "{}", import.stderr);
-    let replayed = stage.run(&[]);
-    assert!(replayed.stdout.contains("3 trials: 3 PASS"), "{}{}", replayed.stdout, replayed.stderr);
+    for recorder in recorders {
+        fs::remove_dir_all(&recordings).expect("the recordings");
+        let import = stage.project.run(&["cassette", "import", recorder, "--scenario", "agent"]);
+        import.expect_code(0);
+        assert!(import.stderr.contains("headers of requests are left out"), "{}", import.stderr);
+        let replayed = stage.run(&[]);
+        assert!(replayed.stdout.contains("3 trials: 3 PASS"), "{recorder}: {}{}", replayed.stdout, replayed.stderr);
+    }
+    // The case of a trace takes such a recording as its lane.
+    let turn = json!({"message": "How long does the warranty of the Canopy last?",
+        "calls": [{"tool": "search_docs", "arguments": {}, "outcome": "ok", "result": {}}],
+        "answer": {"text": "It lasts 60 months."}});
+    stage.project.write("prod.json", &json!({"conversations": [{"turns": [turn]}]}).to_string());
+    let promote = ["promote", "prod.json", "--case", "promoted", "--scenario", "agent.yaml"];
+    stage.project.run(&[&promote[..], &["--recording", "har/warranty.har"]].concat()).expect_code(0);
+    let replayed = stage.run(&["--only", "promoted"]);
+    assert!(replayed.stdout.contains("1 trial: 1 PASS"), "{}{}", replayed.stdout, replayed.stderr);
 }
 
 /// What the proxy answers to a request with these headers, sent while an agent's turn is running.
@@ -395,7 +458,7 @@ fn an_agent_that_is_down_is_an_error_with_its_address_and_the_base_urls_it_needs
     let outcome = stage.run(&[]);
     outcome.expect_code(3);
     let base = format!("http://{}/model/v1", stage.proxy);
-    for part in [address.as_str(), base.as_str(), "provider error"] {
+    for part in [address.as_str(), base.as_str(), "agent not reached"] {
         assert!(outcome.stdout.contains(part), "{part} is missing in\n{}", outcome.stdout);
     }
 }

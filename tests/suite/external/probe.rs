@@ -68,6 +68,44 @@ fn an_index_that_is_read_by_a_probe_is_judged_as_it_answers_now_in_replay_too() 
 }
 
 #[test]
+fn an_index_that_is_written_behind_the_reply_is_read_at_the_end_of_the_trial() {
+    let stage = Stage::set();
+    for (index, code, verdict) in [(Index::Whole, 0, "PASS"), (Index::Leaky, 1, "FAIL"), (Index::Down, 3, "ERROR")] {
+        let agent = stage.agent(with_index(index), &PROBE.replace("at: /index", "after: trial, at: /index"));
+        let scenario = stage.project.read("agent.yaml").replace("PROBED", &agent.address.to_string());
+        stage.project.write("agent.yaml", &scenario);
+        let outcome = stage.run(&["--mode", "live"]);
+        assert_eq!(outcome.code, code, "{index:?}: {}{}", outcome.stdout, outcome.stderr);
+        assert_eq!(stage.gate()["verdict"], verdict, "{}", stage.gate());
+    }
+}
+
+#[test]
+fn the_index_of_a_declared_service_comes_from_its_recording_alone() {
+    let mut stage = Stage::set();
+    let start = |stage: &Stage, index: Index| {
+        let probe =
+            PROBE.replace("http: 'http://PROBED/keywords?of={{conversation_id}}'", "http: /keywords, service: store");
+        let agent = stage.agent(with_index(index), &format!("{probe}services: {{store: {{http: 'http://PROBED'}}}}\n"));
+        let scenario = stage.project.read("agent.yaml").replace("PROBED", &agent.address.to_string());
+        stage.project.write("agent.yaml", &scenario);
+        agent
+    };
+    let agent = start(&stage, Index::Whole);
+    let recorded = stage.run(&["--mode", "record"]);
+    assert!(recorded.stdout.contains("3 trials: 3 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+    let (gate, traces) = (stage.gate(), stage.project.traces());
+    assert_eq!((&gate["verdict"], &gate["n"]), (&"PASS".into(), &2.into()), "{gate}");
+    drop(agent);
+    stage.simulator = None;
+    // The store is another one now: a replay asks nobody.
+    let _agent = start(&stage, Index::Down);
+    let replayed = stage.run(&[]);
+    assert!(replayed.stdout.contains("3 trials: 3 PASS"), "{}{}", replayed.stdout, replayed.stderr);
+    assert_eq!(stage.project.traces(), traces);
+}
+
+#[test]
 fn a_probe_that_could_read_nothing_is_a_mistake_of_the_scenario() {
     let stage = Stage::set();
     for (probe, said) in [

@@ -247,10 +247,10 @@ fn model_and_search_are_short_forms_and_mistakes_in_services_are_found() {
     assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}{}", outcome.stdout, outcome.stderr);
     for (services, words) in [
         ("services: {model: {provider: mian}}\n", "unknown provider"),
-        ("services: {model: {provider: main}, claude: {}}\n", "a service has either `http` or `provider`"),
+        ("services: {model: {provider: main}, claude: {}}\n", "a service has one of `http`, `mcp` and `provider`"),
         (
             "services: {model: {provider: main}, fast: {provider: fast, http: 'http://127.0.0.1:9'}}\n",
-            "a service has either `http` or `provider`",
+            "a service has one of `http`, `mcp` and `provider`",
         ),
         ("services: {claude: {provider: claude}}\n", "no service is named `model`"),
         (

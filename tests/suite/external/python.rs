@@ -1,7 +1,5 @@
 //! The example in Python, FastAPI and the openai client as they are, replayed from its shipped recordings.
-//!
-//! It needs `RAGCHECK_PYTHON`, an interpreter that has the packages of its `requirements.txt`; the agent in Rust covers
-//! the flow everywhere.
+//! The agent in Rust covers the flow everywhere.
 
 use super::super::project::{Outcome, copy};
 use std::path::Path;
@@ -18,14 +16,13 @@ fn the_shipped_example_is_sound_and_its_recordings_hold_no_key() {
 }
 
 #[test]
-#[ignore = "needs an interpreter with fastapi, uvicorn and openai: RAGCHECK_PYTHON"]
-fn needs_python_the_agent_replays_its_shipped_recordings() {
-    let python = std::env::var_os("RAGCHECK_PYTHON").expect("RAGCHECK_PYTHON names an interpreter");
+#[ignore = "needs the clients that `tests/sdks/install` installs: RAGCHECK_SDKS"]
+fn needs_sdks_the_agent_replays_its_shipped_recordings() {
     let folder = tempfile::tempdir().expect("a folder");
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/fastapi-agent"), folder.path());
     let scenario = folder.path().join("scenarios/kayaks.yaml");
     let text = std::fs::read_to_string(&scenario).expect("the scenario");
-    let text = text.replace(".venv/bin/uvicorn", &format!("{} -m uvicorn", Path::new(&python).display()));
+    let text = text.replace(".venv/bin/uvicorn", &format!("{} -m uvicorn", super::sdk_python()));
     std::fs::write(&scenario, text).expect("the scenario");
     let mut run = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
     let outcome = Outcome::of(run.arg("run").current_dir(folder.path()).env("NO_COLOR", "1"));

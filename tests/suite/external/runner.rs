@@ -69,13 +69,13 @@ fn runs_as_a_test_runner() {
                 said = reply["choices"][0]["message"]["content"].as_str().unwrap_or("nothing").to_owned();
                 (status, reply)
             }
-            "end" => {
+            action @ ("turn" | "end") => {
                 let mut body = step["body"].clone();
                 if body.is_null() {
                     body = json!({"answer": said});
                 }
                 let id = begun.get(name).and_then(|case| case["id"].as_str()).unwrap_or(name);
-                post(&format!("{control}/cases/{id}/end"), "", &body.to_string())
+                post(&format!("{control}/cases/{id}/{action}"), "", &body.to_string())
             }
             "post" => {
                 let at = format!("{control}{}", step["path"].as_str().expect("a path"));
@@ -172,6 +172,61 @@ fn warranty() -> Value {
 /// What was printed, as one line.
 fn said(outcome: &Outcome) -> String {
     format!("{}{}", outcome.stdout, outcome.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+const TALK: &str = "  - case: talk
+    turns:
+      - {ask: How long is the warranty?, expect: {answer: {contains: [60 months]}}}
+      - {ask: And is there frost?, expect: {answer: {contains: [frost tonight]}}}
+";
+
+#[test]
+fn a_case_of_several_turns_is_told_each_question_with_the_history_and_replays() {
+    let mut bench = Bench::set();
+    bench.project.edit("desk.yaml", "cases:\n", &format!("cases:\n{TALK}"));
+    let turn = |name: &str| json!({"do": "turn", "case": name});
+    let own =
+        json!({"do": "begin", "case": "own", "body": {"name": "own", "questions": [WARRANTY, "Is there frost?"]}});
+    let steps = json!([
+        begin("talk"),
+        ask("", WARRANTY),
+        turn("talk"),
+        ask("", "And is there frost?"),
+        end("talk"),
+        own,
+        ask("", WARRANTY),
+        turn("own"),
+        ask("", "Is there frost?"),
+        turn("own"),
+    ]);
+    bench.recorded(&steps);
+    let traces = bench.project.traces();
+    bench.simulator = None;
+    let replayed = bench.replayed(&steps);
+    replayed.expect_code(0);
+    assert!(replayed.stdout.contains("2 trials: 2 PASS"), "{}", replayed.stdout);
+    assert_eq!(bench.project.traces(), traces);
+    assert!(traces.iter().all(|trace| super::events(trace, "turn_ended").len() == 2), "{traces:?}");
+    let told = |words: &str| replayed.stdout.lines().find(|line| line.contains(words)).map(str::to_owned);
+    let second = told("did turn talk").expect("a turn");
+    for part in
+        ["And is there frost?", "\"content\":\"It lasts 60 months.\"", "\"role\":\"assistant\"", "\"error\":null"]
+    {
+        assert!(second.contains(part), "{part}: {second}");
+    }
+    assert!(replayed.stdout.contains("\"question\":null"), "the last turn ends the case: {}", replayed.stdout);
+}
+
+#[test]
+fn a_case_that_is_ended_before_its_last_turn_is_an_error_that_says_so() {
+    let bench = Bench::set();
+    bench.project.edit("desk.yaml", "cases:\n", &format!("cases:\n{TALK}"));
+    let steps = json!([begin("talk"), ask("", WARRANTY), end("talk")]);
+    let outcome = bench.exec(&["--scenario", "desk.yaml", "--mode", "live"], &steps);
+    outcome.expect_code(3);
+    let words = said(&outcome);
+    assert!(words.contains("the test ended the case before its last turn"), "{words}");
+    assert!(words.contains("POST /cases/ID/turn"), "{words}");
 }
 
 #[test]
@@ -508,10 +563,6 @@ fn what_cannot_be_run_is_said_before_the_runner_starts() {
         &SCENARIO.replace("flow", "target: {http: 'http://127.0.0.1:1/chat'}\nflow").replace(": desk", ": own"),
     );
     refused(&["--scenario", "own.yaml"], "so `ragcheck run` tests it");
-    let turns = "turns: [{ask: One?}, {ask: Two?}]\n    expect: {answer: {contains: [60 months]}}\n";
-    let (head, _) = SCENARIO.split_once("    ask").expect("a case");
-    bench.project.write("talk.yaml", &format!("{head}    {turns}").replace(": desk", ": talk"));
-    refused(&["--scenario", "talk.yaml"], "a test runner's case is one turn");
     let missing = Outcome::of(&mut bench.project.command(&["exec", "--", "no-such-runner"]));
     missing.expect_code(2);
     assert!(missing.stderr.contains("`no-such-runner` cannot be started"), "{}", missing.stderr);

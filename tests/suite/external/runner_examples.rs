@@ -1,10 +1,8 @@
 //! The shipped examples of test runners, pytest and Vitest with the `openai` clients as they are, replayed from their
 //! recordings; and what they say when the agent changes.
-//!
-//! `RAGCHECK_SDKS` names the folder that `tests/sdks/install FOLDER` has filled.
 
 use super::super::project::{Outcome, copy};
-use super::holding;
+use super::{holding, sdk_python, sdks};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -69,20 +67,17 @@ fn the_recordings_of_the_examples_are_of_the_simulator_and_hold_no_key() {
 
 #[test]
 #[ignore = "needs the clients that `tests/sdks/install` installs: RAGCHECK_SDKS"]
-fn needs_clients_a_pytest_suite_replays_its_recordings_and_fails_when_the_agent_changes() {
-    let sdks = std::env::var("RAGCHECK_SDKS").expect("RAGCHECK_SDKS names the folder of `tests/sdks/install`");
-    let python = format!("{sdks}/python/bin/python");
-    holds("pytest", "desk.py", &[&python, "-m", "pytest", "-q", "-p", "no:cacheprovider"], |_| {});
+fn needs_sdks_a_pytest_suite_replays_its_recordings_and_fails_when_the_agent_changes() {
+    holds("pytest", "desk.py", &[&sdk_python(), "-m", "pytest", "-q", "-p", "no:cacheprovider"], |_| {});
 }
 
 #[cfg(unix)]
 #[test]
 #[ignore = "needs the clients that `tests/sdks/install` installs: RAGCHECK_SDKS"]
-fn needs_clients_a_vitest_suite_replays_its_recordings_and_fails_when_the_agent_changes() {
-    let sdks = std::env::var("RAGCHECK_SDKS").expect("RAGCHECK_SDKS names the folder of `tests/sdks/install`");
-    let node = format!("{sdks}/node");
+fn needs_sdks_a_vitest_suite_replays_its_recordings_and_fails_when_the_agent_changes() {
+    let node = sdks().join("node").display().to_string();
     holds("vitest", "desk.mjs", &[&node, "node_modules/vitest/vitest.mjs", "run"], |folder| {
         let modules = folder.join("node_modules");
-        std::os::unix::fs::symlink(format!("{sdks}/node_modules"), modules).expect("a link");
+        std::os::unix::fs::symlink(sdks().join("node_modules"), modules).expect("a link");
     });
 }

@@ -1,7 +1,7 @@
 //! Agents that send spans while a trial runs: what traffic does not show is measured, recorded and replayed.
 
 use super::started::run;
-use super::{Stage, events};
+use super::{Stage, events, sdk_python};
 use serde_json::Value;
 use std::path::Path;
 
@@ -81,13 +81,50 @@ fn needs_a_bare_interpreter_without_spans_of_the_trial_calls_are_not_measured() 
 }
 
 #[test]
-#[ignore = "needs an interpreter with opentelemetry-sdk and opentelemetry-exporter-otlp-proto-http: RAGCHECK_AGENTS_PYTHON"]
+#[ignore = "needs the clients that `tests/sdks/install` installs: RAGCHECK_SDKS"]
 fn needs_sdks_the_sdk_of_opentelemetry_exports_by_the_variables_that_are_set() {
-    let python = std::env::var("RAGCHECK_AGENTS_PYTHON").expect("RAGCHECK_AGENTS_PYTHON names an interpreter");
-    let stage = stage(&python, "sdks/otel_spans.py", "SPANS: 'on'", SPANS);
+    let stage = stage(&sdk_python(), "../../sdks/otel_spans.py", "SPANS: 'on'", SPANS);
     let outcome = run(&stage, &["--mode", "live"]);
     assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}{}", outcome.stdout, outcome.stderr);
     shows_all(&stage.project.traces());
+}
+
+#[test]
+#[ignore = "needs python3, its standard library alone"]
+fn needs_a_bare_interpreter_spans_that_come_after_their_turn_belong_to_it() {
+    let stage = stage("python3", "spans_agent.py", "SPANS: late", SPANS);
+    stage.project.edit(
+        "agent.yaml",
+        "    ask: How long does the warranty of the Canopy last?\n    expect: ",
+        "    turns:\n      - ask: How long does the warranty of the Canopy last?\n      - ask: And that of the Sprig?\n        expect: ",
+    );
+    let outcome = run(&stage, &["--mode", "live"]);
+    assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}{}", outcome.stdout, outcome.stderr);
+    let trace = &stage.project.traces()[0];
+    let all = trace["events"].as_array().expect("events").iter();
+    let called = all.filter(|event| event["what"].get("tool_called").is_some());
+    let turns: Vec<(u64, String)> = called
+        .map(|event| (event["turn"].as_u64().unwrap_or_default(), event["what"]["tool_called"]["tool"].to_string()))
+        .collect();
+    let tools = [(0, "search_docs"), (0, "remember"), (1, "search_docs"), (1, "remember")];
+    assert_eq!(turns, tools.map(|(turn, tool)| (turn, format!("{tool:?}"))));
+    assert!(trace["notes"].as_array().is_none_or(Vec::is_empty), "{}", trace["notes"]);
+}
+
+#[test]
+fn the_page_about_spans_lists_all_attributes_and_events_that_ragcheck_reads() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/spans.md");
+    let text = std::fs::read_to_string(&page).expect("the page");
+    let rows = ragcheck::internals::metric::span_attributes();
+    let rows: String = rows.iter().map(|cells| format!("| {} |\n", cells.join(" | "))).collect();
+    let table = format!("| name | on | value, or attributes (`?` optional) |\n|---|---|---|\n{rows}");
+    let (head, rest) = text.split_once("| name | on | value").expect("the table");
+    let (_, tail) = rest.split_once("\n\n").expect("text after the table");
+    let wanted = format!("{head}{table}\n{tail}");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&page, &wanted).expect("the page is written");
+    }
+    assert_eq!(std::fs::read_to_string(&page).expect("the page"), wanted);
 }
 
 #[test]

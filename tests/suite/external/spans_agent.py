@@ -1,6 +1,7 @@
 """An agent that searches by itself before it asks its model, and reports what it did as OTLP/JSON.
 
-SPANS says how: `on`, `off`, or `alone` (a trace that does not continue the turn's). SHELF is the passage that it finds.
+SPANS says how: `on`, `off`, `alone` (a trace that does not continue the turn's), or `late` (those of the first turn's tools come
+while the second turn runs). SHELF is the passage that it finds.
 """
 
 import gzip
@@ -36,15 +37,19 @@ class Trace:
         self.spans.append(span)
         return span["spanId"]
 
-    def export(self):
-        time.sleep(0.05)
-        document = {"resourceSpans": [{"scopeSpans": [{"spans": self.spans}]}]}
+    def export(self, spans=None, after=0.05):
+        time.sleep(after)
+        document = {"resourceSpans": [{"scopeSpans": [{"spans": spans or self.spans}]}]}
         url = os.environ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]
         post(url, gzip.compress(json.dumps(document).encode()), {"Content-Encoding": "gzip"})
 
 
 class Handler(BaseHTTPRequestHandler):
+    turns = 0
+
     def do_POST(self):
+        if SPANS == "late" and Handler.turns:
+            time.sleep(1)
         question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["message"]
         trace = Trace(self.headers.get("traceparent", "00-0-0-01"))
         root = trace.span("invoke_agent", trace.parent, {"gen_ai.operation.name": "invoke_agent"})
@@ -62,8 +67,13 @@ class Handler(BaseHTTPRequestHandler):
         key = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
         said = post(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(asked).encode(), key)
         trace.span("chat", root, {"gen_ai.operation.name": "chat"})
-        if SPANS != "off":
+        if SPANS == "late" and not Handler.turns:
+            trace.export([span for span in trace.spans if span["spanId"] == root or span["name"] == "chat"])
+            late = [span for span in trace.spans if span["spanId"] != root and span["name"] != "chat"]
+            threading.Thread(target=trace.export, args=(late, 0.4)).start()
+        elif SPANS != "off":
             threading.Thread(target=trace.export).start()
+        Handler.turns += 1
         reply = json.dumps({"answer": said["choices"][0]["message"]["content"]}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")

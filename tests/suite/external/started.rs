@@ -2,7 +2,7 @@
 //! variable what it is.
 
 use super::agent::{Agent, ServiceSettings};
-use super::{BEHAVIOUR, SCENARIO, Stage, events};
+use super::{SCENARIO, Stage, events};
 use crate::project::Outcome;
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
@@ -36,8 +36,20 @@ fn runs_as_an_agent() {
             }
         }
         "lines" => lines(more),
+        "mcp-http" => super::mcp::agent_over_http(more),
+        "mcp-agent" => super::mcp::agent(more),
+        "mcp-server" => super::mcp::server(more),
         "shelf" => lines_with_shelf(),
         "providers" => super::providers::agent(),
+        #[cfg(target_os = "linux")]
+        "leaves" => {
+            // A helper in a session of its own, which outlives the process group.
+            let mut helper = std::process::Command::new("setsid");
+            #[expect(clippy::zombie_processes, reason = "ragcheck has to end it")]
+            let helper = helper.args(["sleep", "600"]).spawn().expect("util-linux");
+            std::fs::write(format!("{more}/{}", helper.id()), "").expect("a file");
+            lines("");
+        }
         "ends" => {
             eprintln!("no such module: langgraf");
             std::process::exit(7);
@@ -176,7 +188,6 @@ fn answer_with(port: u16, kind: &str, reply: &str, asks: bool) {
 /// The shipped project, a simulator, and a scenario whose agent is a process of this kind.
 pub(super) fn stage(kind: &str, target: &str) -> Stage {
     let stage = Stage::set();
-    stage.project.write("outside.yaml", BEHAVIOUR);
     let program = std::env::current_exe().expect("this program");
     let target = format!(
         "target:\n  command: ['{}', --ignored, --exact, external::started::runs_as_an_agent, --nocapture]\n  env: {{{KIND}: '{kind}'}}\n{target}",
@@ -301,6 +312,37 @@ fn a_crash_fails_its_turn_with_the_last_lines_and_the_next_trial_has_a_new_proce
     let shown = stage.project.run(&["show", "agent/crash/external.base.1"]);
     assert!(shown.stdout.contains("printed by the agent's process (agent-output.jsonl)"), "{}", shown.stdout);
     assert!(shown.stdout.contains("    Traceback: there is no such shelf"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_crash_before_the_first_request_is_an_error_with_the_crash_as_its_cause() {
+    let stage = stage("lines", "");
+    plain(&stage, "  - {case: crash, ask: Please crash., expect: {answer: {matches: ['[a-z]{3}']}}}\n");
+    let outcome = run(&stage, &["--mode", "live"]);
+    outcome.expect_code(3);
+    let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let place = |words: &str| said.find(words).unwrap_or_else(|| panic!("{words} is missing: {said}"));
+    let cause = place("The agent's process ended in this turn (exit code 3): Traceback: there is no such shelf");
+    assert!(cause < place("no request came: the agent asked nothing here"), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_helper_in_a_session_of_its_own_ends_with_the_agent_that_started_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stage = stage(&format!("leaves {}", folder.path().display()), "");
+    plain(
+        &stage,
+        "  - {case: one, ask: How long does the warranty last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
+    );
+    let outcome = run(&stage, &["--mode", "live"]);
+    assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}{}", outcome.stdout, outcome.stderr);
+    let helpers: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").filter_map(Result::ok).collect();
+    assert_eq!(helpers.len(), 1);
+    for helper in helpers {
+        let process = std::path::Path::new("/proc").join(helper.file_name());
+        assert!(!process.join("exe").exists(), "{} is left", process.display());
+    }
 }
 
 #[test]

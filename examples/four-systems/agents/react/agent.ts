@@ -3,6 +3,7 @@
 import OpenAI from "openai";
 import type { FunctionTool, ResponseInputItem } from "openai/resources/responses/responses";
 import type { Documents, Passage } from "../documents.ts";
+import { logged, ran, within } from "../telemetry.ts";
 import { ANALYSE, APPROACHES, ASSESS, SEARCH, read } from "./tools.ts";
 import type { Analysis, Approach, Assessment, Search } from "./tools.ts";
 
@@ -100,8 +101,9 @@ export class Turn {
       return this.failed(number, "call_refused", search.refuse("This search was made already."));
     }
     this.queries.add(query.toLowerCase());
+    logged("thought", { step: number, text: reasoning, approach: this.approach });
     const passages = this.documents.search(query, 5);
-    search.give(shown(passages));
+    search.give(shown(passages), { query, base: "documents", documents: passages });
     this.trajectory.push({ step: number, thought: reasoning, action: query });
     if (passages.length === 0) return this.failed(number, "nothing_found", "The search found nothing.");
 
@@ -112,6 +114,11 @@ export class Turn {
     this.trajectory.push({ step: number, observation });
     this.summaries.push(summary);
     const kept = passages.filter((_, index) => relevant.includes(index + 1));
+    const dropped = passages.filter((passage) => !kept.includes(passage));
+    const ids = (of: Passage[]) => of.map(({ id }) => id);
+    logged("observation", { step: number, text: observation, goal_met });
+    logged("graded", { step: number, relevant: ids(kept), irrelevant: ids(dropped), by: "model" });
+    logged("summary", { step: number, text: summary });
     for (const passage of kept) if (!this.found.some(({ id }) => id === passage.id)) this.found.push(passage);
     if (goal_met && kept.length > 0) return true;
     if (kept.length * 2 < passages.length) return this.failed(number, "irrelevant", "Most passages do not help.");
@@ -123,12 +130,18 @@ export class Turn {
     const again = this.failures.includes(kind);
     this.failures.push(kind);
     this.trajectory.push({ step, failure: `${kind}: ${why}` });
+    const state = JSON.stringify({ approaches: this.tried, findings: this.summaries, messages: this.items.length });
+    logged("failure", { step, kind, approach: this.approach, context: state });
     if (this.failures.length > MOST_RETRIES) return false;
     this.say(`The step failed (${kind}): ${why}`);
     const analysis = await this.call<Analysis>(ANALYSE);
     if ("value" in analysis) {
+      const { cause, lesson } = analysis.value;
       this.session.lessons.push(analysis.value);
       analysis.give(JSON.stringify({ noted: true }));
+      const shown = `Lesson: ${cause} ${lesson}`;
+      this.say(shown);
+      logged("reflection", { step, trigger: kind, text: `${cause} ${lesson}`, shown });
     }
     if (again || kind === "irrelevant" || kind === "nothing_found") {
       this.approach = APPROACHES.find((one) => !this.tried.includes(one)) ?? "own_knowledge";
@@ -150,8 +163,10 @@ export class Turn {
     const response = await this.ask(ANSWER, items, "none");
     const said = response.output_text.trim();
     if (said === "") throw new Failed("no_answer", "The language model gave no answer.");
-    if (this.found.length === 0) return { text: `${OWN} ${said}`, sources: [] };
-    const text = met ? said : `This is the best that was found; a part is open. ${said}`;
+    const notice = this.found.length === 0 ? OWN : "This is the best that was found; a part is open.";
+    if (!met) logged("notice", { about: this.found.length === 0 ? "documents" : "partial", text: notice });
+    if (this.found.length === 0) return { text: `${notice} ${said}`, sources: [] };
+    const text = met ? said : `${notice} ${said}`;
     const cited = new Set([...text.matchAll(/\[(\d+)\]/g)].map((match) => Number(match[1])));
     const sources = this.found.filter((_, index) => cited.has(index + 1)).map(({ id, filename, text }) => ({ id, filename, text }));
     return { text, sources };
@@ -170,9 +185,13 @@ export class Turn {
     }
     const { call_id, name } = call;
     this.items.push({ type: "function_call", call_id, name, arguments: call.arguments });
-    const give = (output: string) => this.items.push({ type: "function_call_output", call_id, output });
+    const end = (output: string, outcome: "ok" | "refused", found?: Parameters<typeof ran>[3]) => {
+      ran({ name, id: call_id, arguments: call.arguments }, output, outcome, found);
+      this.items.push({ type: "function_call_output", call_id, output });
+    };
+    const give = (output: string, found?: Parameters<typeof ran>[3]) => end(output, "ok", found);
     const refuse = (error: string) => {
-      give(JSON.stringify({ error }));
+      end(JSON.stringify({ error }), "refused");
       return error;
     };
     const made = read<T>(tool, call.arguments);
@@ -182,7 +201,9 @@ export class Turn {
   private async ask(instructions: string, input: ResponseInputItem[], tool_choice: "none" | { type: "function"; name: string }) {
     try {
       const settings = { model: MODEL, temperature: 0.2, max_output_tokens: 700, store: false };
-      const response = await this.openai.responses.create({ ...settings, instructions, input, tools: TOOLS, tool_choice });
+      const attributes = { "gen_ai.operation.name": "chat", "gen_ai.request.model": MODEL };
+      const asked = { ...settings, instructions, input, tools: TOOLS, tool_choice };
+      const response = await within(`chat ${MODEL}`, attributes, () => this.openai.responses.create(asked));
       this.session.tokens.input += response.usage?.input_tokens ?? 0;
       this.session.tokens.output += response.usage?.output_tokens ?? 0;
       return response;

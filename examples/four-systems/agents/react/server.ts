@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { Failed, Turn, begun } from "./agent.ts";
 import type { Session } from "./agent.ts";
 import { Documents } from "../documents.ts";
+import { turn } from "../telemetry.ts";
 
 const documents = new Documents(process.env.KNOWLEDGE ?? join(import.meta.dirname, "../../knowledge/fernlight"));
 const folder = process.env.SESSIONS;
@@ -61,7 +62,7 @@ const server = createServer(async (request, response) => {
     for await (const piece of request.setEncoding("utf8")) text += piece;
     const { message, session: name } = JSON.parse(text) as { message: string; session: string };
     const { session, notice } = restored(name);
-    const answered = await new Turn(documents, session, message).run();
+    const answered = await turn(request.headers, () => new Turn(documents, session, message).run());
     keep(name, session);
     reply(200, notice ? { ...answered, notice } : answered);
   } catch (why) {

@@ -14,7 +14,8 @@ import uuid
 from collections import Counter
 from pathlib import Path
 
-from fastapi import FastAPI
+import telemetry
+from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from knowledge import Documents, KeywordIndex
 from openai import APIError, OpenAI
@@ -82,7 +83,9 @@ class Turn:
             # What the model could know when it made these calls.
             searched, due = self.searched, set(self.due)
             for call in calls:
-                result = self.call(call.function, searched, due, alone=len(calls) == 1)
+                with telemetry.tool(call) as span:
+                    result = self.call(call.function, searched, due, alone=len(calls) == 1)
+                    telemetry.ended(span, result)
                 self.messages.append({"role": "tool", "tool_call_id": call.id, "content": json.dumps(result)})
                 lost |= call.function.name == "generate_response" and len(calls) == 1 and "error" in result
             if self.answer:
@@ -163,10 +166,10 @@ sessions: dict[str, Session] = {}
 
 
 @app.post("/api/chat/query")
-def query(asked: Asked):
+def query(asked: Asked, request: Request):
     session_id = asked.session_id or uuid.uuid4().hex
     session = sessions.setdefault(session_id, Session())
-    with session.lock:
+    with session.lock, telemetry.turn(request.headers):
         try:
             answer = Turn(session, asked.query).run()
         except Failed as why:

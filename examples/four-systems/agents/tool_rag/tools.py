@@ -5,6 +5,7 @@ import re
 import unicodedata
 from typing import Annotated, Literal
 
+import telemetry
 from knowledge import terms
 from openai import APIConnectionError, APIStatusError, OpenAI
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -120,17 +121,20 @@ class Toolbox:
         query = guarded("query", call.query)
         if guarded("kb_id", call.kb_id) != "default_kb":
             raise Refused("unknown_kb", "there is no knowledge base of that name", "Leave `kb_id` out.")
-        learned = [
-            {"id": entry.id, "title": entry.query, "text": entry.answer, "kind": "learned",
-             "citations": [page["url"] for page in entry.citations]}
-            for entry in self.index.find(query)[: (call.top_k + 1) // 2]
-        ]
-        found = [dict(passage, kind="document") for passage in self.documents.search(query, call.top_k)]
-        chunks = (learned + found)[: call.top_k]
-        for rank, chunk in enumerate(chunks, 1):
-            chunk["score"] = round(1 / rank, 2)
-            self.shown["internal"].add(chunk["id"])
-            self.shown["external"].update(chunk.get("citations", []))
+        with telemetry.search("default_kb", query) as span:
+            entries = self.index.find(query)[: (call.top_k + 1) // 2]
+            learned = [
+                {"id": entry.id, "title": entry.query, "text": entry.answer, "kind": "learned",
+                 "citations": [page["url"] for page in entry.citations]}
+                for entry in entries
+            ]
+            found = [dict(passage, kind="document") for passage in self.documents.search(query, call.top_k)]
+            chunks = (learned + found)[: call.top_k]
+            for rank, chunk in enumerate(chunks, 1):
+                chunk["score"] = round(1 / rank, 2)
+                self.shown["internal"].add(chunk["id"])
+                self.shown["external"].update(chunk.get("citations", []))
+            telemetry.found(span, chunks, [passage["id"] for passage in found], entries)
         return {"chunks": chunks, "metadata": {"kb_id": "default_kb", "query": query, "found": len(chunks)}}
 
     def perplexity_search(self, call):

@@ -109,6 +109,7 @@ fn attempt(cause: Option<ErrorKind>) -> Attempt {
         wait: cause.map(|_| Duration::from_millis(50)),
         first_token: None,
         declared_fault: false,
+        held: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Cases by variants: for each scenario, a grid of cells with shape and colour; a cell opens its worst trial.
 
-use super::causes::link;
 use super::model::{Badge, badge, worst_first};
+use super::to_do::link;
 use crate::gate::{TrialResults, Verdict};
 use crate::report::figures::{count, counted};
 use crate::trace::Arm;

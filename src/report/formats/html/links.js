@@ -56,7 +56,7 @@ const breakOf = (story, links, label, said) => {
   const last = (list) => list[list.length - 1];
   const ends = numbers.filter((number) => event(number)[3] === "e");
   const wrong = numbers.filter((number) => wentWrong(event(number)));
-  if (/within: |^took /.test(said)) return numbers.reduce((best, number) => (tookOf(event(number)) > tookOf(event(best)) ? number : best));
+  if (/within: |^slower than /.test(said)) return numbers.reduce((best, number) => (tookOf(event(number)) > tookOf(event(best)) ? number : best));
   if (/calls\.never/.test(said) && called.length) return called[0];
   if (/-.*->|moved (from|to) `/.test(said)) {
     const moved = numbers.find((number) => event(number)[3] === "s" && [0, 2].some((field) => said.includes("`" + story.text(event(number)[4][field]) + "`")));

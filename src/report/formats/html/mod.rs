@@ -5,12 +5,13 @@
 //! gzip in base64 with up to 200 conversations, unpacked when one of them is opened. The script inserts data into the
 //! page as text only, never as markup.
 
-mod causes;
+mod first_screen;
 mod grid;
 mod latency;
 mod model;
 mod rows;
 mod spending;
+mod to_do;
 
 use crate::report::page::{self, PageTemplate};
 use crate::report::{Format, View};
@@ -70,7 +71,6 @@ impl Format for Html {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::{Cause, Verdict};
     use crate::report::{sample, tests::written};
     use sha2::{Digest as _, Sha256};
 
@@ -154,22 +154,34 @@ mod tests {
     fn what_to_do_stands_first_with_misses_before_failures_and_the_commands_that_help() {
         let mut run = sample::run(4);
         run.evaluation.errors[0].kind = "cassette miss".to_owned();
-        let failed = run.evaluation.criteria.iter_mut().find(|row| row.verdict == Verdict::Fail).expect("one fails");
-        let first = failed.violations[0].clone();
-        failed.causes = vec![Cause { reason: "answer.contains".into(), units: 2, trials: 2, first }];
         let html = written(&Html, &run.view());
         let markup = markup(&html);
         let missed = run.evaluation.errors[0].message.clone();
         let mut last = 0;
-        for words in
-            ["id=\"what-to-do\"", "NOT RECORDED", &*missed, "class=\"causes\"", "ragcheck show ", "<dl class=\"facts\""]
-        {
-            let at = markup.find(words).unwrap_or_else(|| panic!("{words} is missing"));
-            assert!(at > last, "{words} stands too early");
+        for words in [
+            "id=\"what-to-do\"",
+            "NOT RECORDED",
+            &*missed,
+            "ragcheck cassette refresh --missed --yes ",
+            "no price declared",
+            "ragcheck cassette refresh --missed --dry-run ",
+            "FAILS",
+            "ragcheck show ",
+            "ragcheck run ",
+            "id=\"criteria\"",
+        ] {
+            let at = markup[last..].find(words).unwrap_or_else(|| panic!("{words} is missing, or too early")) + last;
             last = at;
         }
-        assert!(last < markup.find("id=\"criteria\"").expect("the criteria"));
         assert!(!markup.contains("OUTAGE"));
+    }
+
+    #[test]
+    fn the_exit_code_on_the_page_is_that_of_the_run_with_what_decided_it() {
+        let run = sample::run(1);
+        let decided = crate::report::DecidedExit { exit_code: 0, why: "--fail-on flip: no case fails".into() };
+        let html = markup(&written(&Html, &View { decided: Some(&decided), ..run.view() }));
+        assert!(html.contains("exit code 0") && html.contains("--fail-on flip: no case fails; the criteria alone"));
     }
 
     #[test]

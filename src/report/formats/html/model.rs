@@ -1,12 +1,14 @@
 //! Data of the template: formatted figures, encoded links, rendered charts.
 
-use super::causes::{CauseRow, ErrorRow, FRAGMENT, Link, OpenRow, causes, commands, errors, open, violation};
+use super::first_screen::{FirstScreen, first_screen};
 use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
+use super::to_do::{FRAGMENT, Link, List, list, violation};
 use crate::gate::{CaseCounts, CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, Verdict};
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
+use crate::report::to_do::missed;
 use crate::report::{TABLE_ROWS, View};
 use crate::settings::price::dollars;
 use crate::stats::percent::percent;
@@ -27,6 +29,10 @@ pub(super) struct RunPage {
     title: String,
     outcome: Badge,
     exit_code: u8,
+    /// What decided the exit code, if it was not the criteria alone.
+    decided: String,
+    /// The counts of the run, in one sentence.
+    sums: String,
     compared: bool,
     variants_compared: bool,
     conclusion: String,
@@ -36,19 +42,17 @@ pub(super) struct RunPage {
     facts: Vec<(String, String)>,
     tally: Vec<(Badge, String)>,
     trials: u64,
-    causes: Vec<CauseRow>,
-    more_causes: usize,
-    open: Vec<OpenRow>,
-    /// Title and text of each command that helps.
-    commands: Vec<(&'static str, String)>,
+    to_do: Option<List>,
+    first_screen: FirstScreen,
     criteria: Vec<CriterionRow>,
+    /// Passing criteria, if there are too many to show beside the others.
+    passing_criteria: Vec<CriterionRow>,
     criteria_counts: String,
     grids: Vec<Grid>,
     gates: Vec<CriterionRow>,
     /// Passing gates, if there are too many to show beside the others.
     passing_gates: Vec<CriterionRow>,
     gates_counts: String,
-    errors: Vec<ErrorRow>,
     repeats: Vec<Repeated>,
     latency: Option<Latency>,
     spending: Option<Spending>,
@@ -63,9 +67,9 @@ pub(super) struct RunPage {
 #[derive(Serialize)]
 pub(super) struct Badge {
     pub word: &'static str,
-    class: &'static str,
+    pub class: &'static str,
     /// `below` if the observed figure of an INCONCLUSIVE criterion misses its target.
-    tone: &'static str,
+    pub tone: &'static str,
 }
 
 #[derive(Serialize)]
@@ -92,7 +96,9 @@ struct CriterionRow {
     excluded: Vec<(String, String, String)>,
     with_excluded: String,
     violations: Vec<Link>,
-    more_violations: usize,
+    /// Number of all units that fail, and of those listed if these are fewer.
+    failing: String,
+    listed: String,
     errors: u64,
     variants: Vec<(String, String)>,
     open: bool,
@@ -132,8 +138,8 @@ struct Requirement {
 /// Builds the template data of `view`.
 pub(super) fn page(view: &View<'_>) -> RunPage {
     let evaluation = view.evaluation;
-    let outcome = figures::verdict_of(evaluation.exit_code);
-    let word = match evaluation.exit_code {
+    let outcome = figures::verdict_of(view.exit_code());
+    let word = match view.exit_code() {
         0 => "Passed",
         1 => "Failed",
         3 => "Incomplete",
@@ -148,17 +154,23 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         rows.sort_by_key(|(_, result)| (worst_first(result.verdict), !result.required));
         rows.into_iter().map(|(place, result)| row(result, &anchor(prefix, place), axis)).collect()
     };
-    let mut gates = rows(&evaluation.gates, "gate");
-    let passing = gates.iter().position(|row| row.verdict.class == "pass").unwrap_or(gates.len());
-    let few = gates.len() - passing <= PASSING;
-    let passing_gates = if few { Vec::new() } else { gates.split_off(passing) };
+    // The passing rows behind one line, unless they are few.
+    let folded = |rows: &mut Vec<CriterionRow>| -> Vec<CriterionRow> {
+        let passing = rows.iter().position(|row| row.verdict.class == "pass").unwrap_or(rows.len());
+        if rows.len() - passing <= PASSING { Vec::new() } else { rows.split_off(passing) }
+    };
+    let (mut criteria, mut gates) = (rows(&evaluation.criteria, "criterion"), rows(&evaluation.gates, "gate"));
+    let (passing_criteria, passing_gates) = (folded(&mut criteria), folded(&mut gates));
     let requirements: Vec<_> =
         evaluation.requirements.iter().map(|row| requirement(row, &evaluation.criteria)).collect();
-    let causes = causes(evaluation);
     RunPage {
         title: format!("{word}: ragcheck report"),
         outcome: Badge { word, ..badge(outcome) },
-        exit_code: evaluation.exit_code,
+        exit_code: view.exit_code(),
+        decided: view.decided.map_or_else(String::new, |decided| {
+            format!("{}; the criteria alone: exit code {}", decided.why, evaluation.exit_code)
+        }),
+        sums: figures::sums(evaluation),
         compared: view.compared,
         variants_compared: view.variants_compared,
         conclusion: conclusion.to_owned(),
@@ -167,17 +179,15 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         facts: facts(view),
         tally: figures::tally(evaluation).into_iter().map(|(verdict, n)| (badge(verdict), count(n))).collect(),
         trials: evaluation.trials.len() as u64,
-        more_causes: causes.len().saturating_sub(LISTED),
-        causes: causes.into_iter().take(LISTED).collect(),
-        open: open(evaluation),
-        commands: commands(view),
-        criteria: rows(&evaluation.criteria, "criterion"),
+        to_do: list(view),
+        first_screen: first_screen(view),
+        criteria,
+        passing_criteria,
         grids: grids(&evaluation.trials),
         criteria_counts: figures::verdict_counts(evaluation.criteria.iter()),
         gates,
         passing_gates,
         gates_counts: figures::verdict_counts(evaluation.gates.iter()),
-        errors: errors(evaluation),
         repeats: evaluation.repeats.iter().map(repeated).collect(),
         latency: latency(evaluation),
         spending: spending(&evaluation.spending),
@@ -198,11 +208,7 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
         tools += u64::from(trial.tool_calls);
     }
     let spent = &evaluation.spending.run;
-    let tokens = match (spent.input_tokens, spent.output_tokens) {
-        _ if spent.trials == 0 => "none".into(),
-        (Some(input), Some(output)) => format!("{} in, {} out", count(input), count(output)),
-        _ => "not known for every call".into(),
-    };
+    let tokens = figures::tokens(evaluation);
     let cost = match spent.cost {
         _ if spent.trials == 0 => "none".into(),
         Some(cost) => dollars(cost),
@@ -259,6 +265,7 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> CriterionRow
         let share = if *n == 0 { "–".into() } else { percent(*successes as f64 / *n as f64) };
         (variant.clone(), format!("{successes}/{n} = {share}"))
     });
+    let failing = missed(result).max(result.violations.len() as u64);
     CriterionRow {
         anchor: anchor.to_owned(),
         id: result.id.clone(),
@@ -282,7 +289,8 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> CriterionRow
         excluded: excluded.collect(),
         with_excluded: result.with_excluded.clone(),
         violations: result.violations.iter().take(VIOLATIONS).map(violation).collect(),
-        more_violations: result.violations.len().saturating_sub(VIOLATIONS),
+        failing: counted(failing, "violation"),
+        listed: if failing > VIOLATIONS as u64 { format!(", {VIOLATIONS} listed") } else { String::new() },
         errors: result.errors,
         variants: variants.collect(),
         open: matches!(result.verdict, Verdict::Fail | Verdict::Error),

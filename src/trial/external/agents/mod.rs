@@ -234,7 +234,7 @@ impl Agents {
             let remedy = "start it by hand with the same command; `PORT` is the port that it has to listen at";
             let mut detail = why.lines;
             detail.push(remedy.to_owned());
-            error(TrialErrorKind::Provider, &why.message, detail)
+            error(TrialErrorKind::AgentUnreached, &why.message, detail)
         });
         let (process, notes) = beginning.end(started, requests).await?;
         Ok(Worker { kind, process, proxy: Arc::new(proxy), notes })

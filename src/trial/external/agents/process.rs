@@ -8,6 +8,8 @@ use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::scenario::external::PORT;
 use crate::transport::Transport;
 use std::collections::BTreeSet;
+#[cfg(target_os = "linux")]
+use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Stdio;
@@ -19,6 +21,9 @@ use tokio::process::{Child, Command};
 const READS_PORT: &str = "does it read the variable PORT? If not, pass `{{port}}` in the command";
 /// How long a process may take until it is ready.
 const START_LIMIT: Duration = Duration::from_secs(30);
+/// Variable that marks a process and what it starts, with a value for each.
+#[cfg(target_os = "linux")]
+const MARK: &str = "RAGCHECK_PROCESS";
 /// Interval between two looks at a starting process.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long the end of a process is awaited after its connection broke.
@@ -64,6 +69,9 @@ pub(in crate::trial::external) struct Process {
     clock: Arc<dyn Clock>,
     /// Ports of the proxy, which a process may print.
     known: Vec<u16>,
+    /// Its mark in the environment, which what it starts inherits.
+    #[cfg(target_os = "linux")]
+    mark: String,
 }
 
 impl Process {
@@ -85,6 +93,10 @@ impl Process {
         command.stdin(if start.serves { Stdio::null() } else { Stdio::piped() });
         #[cfg(unix)]
         command.process_group(0);
+        #[cfg(target_os = "linux")]
+        let mark = format!("{}-{port}-{:x}", std::process::id(), RandomState::new().hash_one(0));
+        #[cfg(target_os = "linux")]
+        command.env(MARK, &mark);
         let mut child = command.spawn().map_err(|why| {
             let folder = start.folder.display();
             not_started(format!("the agent cannot be started: `{shown}` in {folder}: {why}"))
@@ -104,7 +116,18 @@ impl Process {
         }
         let group = child.id().unwrap_or_default();
         let clock = Arc::clone(start.clock);
-        let process = Self { child: Mutex::new(child), group, command: shown, port, lines, output, clock, known };
+        let process = Self {
+            child: Mutex::new(child),
+            group,
+            command: shown,
+            port,
+            lines,
+            output,
+            clock,
+            known,
+            #[cfg(target_os = "linux")]
+            mark,
+        };
         match &process.lines {
             Some(lines) => process.reads(lines).await?,
             None => process.ready(start.ready).await?,
@@ -283,6 +306,30 @@ impl Drop for Process {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).start_kill();
+        #[cfg(target_os = "linux")]
+        kill_marked(&format!("{MARK}={}", self.mark));
+    }
+}
+
+/// Kills the processes of this user whose environment holds that entry: what left the process group by a session of its
+/// own. One that starts others meanwhile is looked for again.
+#[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "processes are listed below /proc, and no path comes from a project")]
+fn kill_marked(entry: &str) {
+    for _ in 0..3 {
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+        let marked = processes.filter_map(|process| {
+            let id = process.file_name().to_str()?.parse::<i32>().ok()?;
+            // That of another user, or of a process that has ended, cannot be read.
+            let environment = std::fs::read(process.path().join("environ")).ok()?;
+            environment.split(|byte| *byte == 0).any(|one| one == entry.as_bytes()).then_some(id)
+        });
+        let killed = marked
+            .filter_map(rustix::process::Pid::from_raw)
+            .filter(|id| rustix::process::kill_process(*id, rustix::process::Signal::KILL).is_ok());
+        if killed.count() == 0 {
+            return;
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! One case of a test runner, as its trial sees it: the runner takes the place of the agent, and the end of the case that
-//! of the reply.
+//! One case of a test runner, as its trial sees it: the runner takes the place of the agent, and the end of a turn or of
+//! the case that of its reply.
 
 use crate::flow::external::{CRASHED, Fault, Life};
 use crate::platform::clock::BoxFuture;
@@ -17,7 +17,10 @@ use tokio::sync::{mpsc, oneshot};
 pub(in crate::trial::external) const NEVER_ENDED: &str =
     "the case was begun and never ended: the test runner ended first";
 
-/// What the runner says at the end of a case, as far as it is no reply of the agent.
+/// Why the trial of a case that was ended before its last turn has no further reply.
+pub(in crate::trial::external) const ENDED_EARLY: &str = "the test ended the case before its last turn";
+
+/// What the runner says at the end of a turn, as far as it is no reply of the agent.
 #[derive(Debug, Deserialize)]
 struct Raised {
     #[serde(default)]
@@ -36,31 +39,43 @@ pub(in crate::trial::external) struct Beginnings {
 pub(in crate::trial::external) struct Begun {
     /// Receives the trace id of the trial once it is served.
     served: Mutex<Option<oneshot::Sender<String>>>,
-    reply: Mutex<Option<oneshot::Receiver<Bytes>>>,
+    /// Receives the turns.
+    asked: mpsc::UnboundedSender<Asked>,
     /// Receives the end of the trial: why it cannot be judged, if so.
     over: Mutex<Option<oneshot::Sender<Option<String>>>>,
     /// What the agent raised, by the runner.
     raised: Mutex<Option<String>>,
 }
 
+/// A turn: what the agent is asked, and where its reply goes.
+pub(super) struct Asked {
+    pub(super) request: HttpRequest,
+    pub(super) reply: oneshot::Sender<Said>,
+}
+
+/// What the runner says to a turn.
+pub(super) enum Said {
+    /// The agent's reply.
+    Reply(Bytes),
+    /// The case was ended by the reply before.
+    Early,
+}
+
 /// The runner's side of a [`Begun`].
 pub(super) struct Open {
     pub(super) served: oneshot::Receiver<String>,
-    pub(super) reply: oneshot::Sender<Bytes>,
+    /// The turns; it ends with the trial.
+    pub(super) asked: mpsc::UnboundedReceiver<Asked>,
     pub(super) over: oneshot::Receiver<Option<String>>,
 }
 
 /// A case that begins now, from both sides.
 pub(super) fn begin() -> (Begun, Open) {
-    let ((served, is_served), (reply, replied), (over, is_over)) =
-        (oneshot::channel(), oneshot::channel(), oneshot::channel());
-    let begun = Begun {
-        served: Mutex::new(Some(served)),
-        reply: Mutex::new(Some(replied)),
-        over: Mutex::new(Some(over)),
-        raised: Mutex::default(),
-    };
-    (begun, Open { served: is_served, reply, over: is_over })
+    let ((served, is_served), (asked, turns), (over, is_over)) =
+        (oneshot::channel(), mpsc::unbounded_channel(), oneshot::channel());
+    let begun =
+        Begun { served: Mutex::new(Some(served)), asked, over: Mutex::new(Some(over)), raised: Mutex::default() };
+    (begun, Open { served: is_served, asked: turns, over: is_over })
 }
 
 impl Beginnings {
@@ -122,12 +137,18 @@ impl Begun {
 }
 
 impl Transport for Begun {
-    /// Waits for the end of the case: the runner asks the agent itself.
-    fn send(&self, _: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
-        let reply = take(&self.reply);
+    /// Waits for the end of the turn: the runner asks the agent itself.
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        let (reply, replied) = oneshot::channel();
+        let sent = self.asked.send(Asked { request, reply });
         Box::pin(async move {
-            let gone = || TransportError::Connection { message: NEVER_ENDED.to_owned(), took: Duration::ZERO };
-            let body = reply.ok_or_else(gone)?.await.map_err(|_| gone())?;
+            let broken = |why: &str| TransportError::Connection { message: why.to_owned(), took: Duration::ZERO };
+            let gone = || broken(NEVER_ENDED);
+            sent.map_err(|_| gone())?;
+            let body = match replied.await.map_err(|_| gone())? {
+                Said::Reply(body) => body,
+                Said::Early => return Err(broken(ENDED_EARLY)),
+            };
             if let Ok(Raised { answer: None, error: Some(raised) }) = serde_json::from_slice(&body) {
                 *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
                 return Err(gone());

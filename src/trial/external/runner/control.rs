@@ -2,16 +2,18 @@
 //!
 //! | request | body | reply |
 //! |---|---|---|
-//! | `POST /cases` | `name`, and optional `take` and `question` | 201: `id`, `question`, base URLs and headers of the case |
+//! | `POST /cases` | `name`, and optional `take` and `question` or `questions` | 201: `id`, base URLs and the first turn |
+//! | `POST /cases/ID/turn` | the same as for `end` | 200: the next turn; `question` is null if there is none |
 //! | `POST /cases/ID/end` | `answer` and optional `sources`, or `error` | 200: `error`, why the case cannot be judged, or null |
 //!
 //! What it refuses has a JSON body with `error`. A web page is refused as everywhere (`platform::loopback`).
 
-use super::case::{self, Open};
+use super::case::{self, Asked, Open, Said};
 use super::{Cases, Key};
 use crate::platform::loopback;
+use crate::transport::HttpRequest;
 use crate::trial::opened::Setup;
-use crate::trial::proxy::{base_path, traceparent};
+use crate::trial::proxy::base_path;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
@@ -19,11 +21,11 @@ use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, btree_map::Entry};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// Longest body, in bytes.
 const LONGEST_BODY: usize = 16 << 20;
@@ -43,9 +45,10 @@ struct Desk {
     proxy: SocketAddr,
 }
 
-/// What ends an open case.
+/// What ends the turn of an open case, and the case.
 pub(super) struct Ending {
-    reply: oneshot::Sender<Bytes>,
+    reply: oneshot::Sender<Said>,
+    asked: mpsc::UnboundedReceiver<Asked>,
     over: oneshot::Receiver<Option<String>>,
 }
 
@@ -58,7 +61,12 @@ struct Begin {
     take: Option<u32>,
     #[serde(default)]
     question: Option<String>,
+    #[serde(default)]
+    questions: Vec<String>,
 }
+
+/// Receives the end of a trial: why it cannot be judged, if so.
+type OverReceiver = oneshot::Receiver<Option<String>>;
 
 /// A status with the reason.
 type Refused = (StatusCode, String);
@@ -113,24 +121,28 @@ impl Desk {
         let path: Vec<&str> = head.uri.path().trim_matches('/').split('/').collect();
         match (head.method.as_str(), path.as_slice()) {
             ("POST", ["cases"]) => self.begin(&read(body).await?).await,
+            ("POST", ["cases", id, "turn"]) => self.turn(id, read(body).await?).await,
             ("POST", ["cases", id, "end"]) => self.end(id, read(body).await?).await,
             _ => {
-                let why = "served: POST /cases, and POST /cases/ID/end; models are at the base URLs of the environment";
+                let why = "served: POST /cases, POST /cases/ID/turn, and POST /cases/ID/end; models are at the base URLs of the environment";
                 Err((StatusCode::NOT_FOUND, why.to_owned()))
             }
         }
     }
 
     async fn begin(&self, body: &[u8]) -> Result<(StatusCode, Value), Refused> {
-        let Begin { name, take, question } = serde_json::from_slice(body)
+        let Begin { name, take, question, questions } = serde_json::from_slice(body)
             .map_err(|why| (StatusCode::BAD_REQUEST, format!("{why}: send {{\"name\": \"…\"}}")))?;
         let key = (named(&name)?, take.unwrap_or(1));
         if key.1 == 0 {
             return Err((StatusCode::BAD_REQUEST, "`take` is counted from 1".to_owned()));
         }
-        let (served, ending, question) = self.open(&key, question)?;
-        let Ending { reply, over } = ending;
-        let Ok(trace) = served.await else {
+        let Open { served, mut asked, over } = self.open(&key, question.into_iter().chain(questions).collect())?;
+        let first = match served.await {
+            Ok(trace) => asked.recv().await.map(|first| (trace, first)),
+            Err(_) => None,
+        };
+        let Some((trace, Asked { request, reply })) = first else {
             let why = over.await.ok().flatten();
             let why = why.unwrap_or_else(|| "the run ends".to_owned());
             return Err((StatusCode::CONFLICT, format!("the case `{}` cannot begin: {why}", key.0)));
@@ -142,19 +154,15 @@ impl Desk {
             if !state.runs {
                 return Err(over_already());
             }
-            state.open.insert(key, Ending { reply, over });
+            state.open.insert(key, Ending { reply, asked, over });
         }
-        let headers = json!({"traceparent": traceparent(&trace, 1)});
-        let body = json!({"id": id, "question": question, "base_urls": urls, "headers": headers});
-        Ok((StatusCode::CREATED, body))
+        let mut body = turn_of(&request);
+        body.extend([("id".to_owned(), id.into()), ("base_urls".to_owned(), json!(urls))]);
+        Ok((StatusCode::CREATED, body.into()))
     }
 
-    /// Begins a case, or begins it again to verify its recording; also returns what the agent is to be asked.
-    fn open(
-        &self,
-        key: &Key,
-        question: Option<String>,
-    ) -> Result<(oneshot::Receiver<String>, Ending, String), Refused> {
+    /// Begins a case, or begins it again to verify its recording.
+    fn open(&self, key: &Key, questions: Vec<String>) -> Result<Open, Refused> {
         let mut state = self.cases.state();
         if !state.runs {
             return Err(over_already());
@@ -176,31 +184,56 @@ impl Desk {
                 state.problems.push(why.clone());
                 return Err((StatusCode::CONFLICT, why));
             }
-            Entry::Vacant(place) => place.insert(self.cases.start(self.cases.planned(key, question))),
+            Entry::Vacant(place) => place.insert(self.cases.start(self.cases.planned(key, questions))),
         };
-        let (begun, Open { served, reply, over }) = case::begin();
+        let (begun, open) = case::begin();
         known.begun = true;
         if let Some(begins) = &known.begins {
             // A trial that has ended drops it, and the runner is told.
             let _ = begins.send(begun);
         }
-        let asked = known.planned.0.case.turns().next().map(|turn| turn.ask.clone()).unwrap_or_default();
-        Ok((served, Ending { reply, over }, asked))
+        Ok(open)
     }
 
-    async fn end(&self, id: &str, body: Bytes) -> Result<(StatusCode, Value), Refused> {
+    /// Ends the turn of an open case; returns what its next one and its end are awaited by.
+    fn reply(&self, id: &str, body: Bytes) -> Result<(Key, mpsc::UnboundedReceiver<Asked>, OverReceiver), Refused> {
         if !serde_json::from_slice::<Value>(&body).is_ok_and(|body| body.is_object()) {
             let why = "send {\"answer\": \"…\"} with what the agent answered, or {\"error\": \"…\"}".to_owned();
             return Err((StatusCode::BAD_REQUEST, why));
         }
         let key = id.rsplit_once('.').and_then(|(name, take)| Some((name.to_owned(), take.parse().ok()?)));
-        let ending = key.and_then(|key: Key| self.cases.state().open.remove(&key));
+        let ending = key.and_then(|key: Key| self.cases.state().open.remove_entry(&key));
         let not_open = || (StatusCode::CONFLICT, format!("no case `{id}` is open: it was ended, or was never begun"));
-        let Ending { reply, over } = ending.ok_or_else(not_open)?;
+        let (key, Ending { reply, asked, over }) = ending.ok_or_else(not_open)?;
         // A trial that has ended, by its time limit for example, says why.
-        let _ = reply.send(body);
-        let why = over.await.unwrap_or_else(|_| Some("the run ends".to_owned()));
-        Ok((StatusCode::OK, json!({"error": why})))
+        let _ = reply.send(Said::Reply(body));
+        Ok((key, asked, over))
+    }
+
+    /// Ends a turn, and begins the next one.
+    async fn turn(&self, id: &str, body: Bytes) -> Result<(StatusCode, Value), Refused> {
+        let (key, mut asked, over) = self.reply(id, body)?;
+        let Some(Asked { request, reply }) = asked.recv().await else {
+            return Ok((StatusCode::OK, json!({"question": null, "error": why(over).await})));
+        };
+        let mut state = self.cases.state();
+        if !state.runs {
+            return Err(over_already());
+        }
+        state.open.insert(key, Ending { reply, asked, over });
+        let mut body = turn_of(&request);
+        body.insert("error".to_owned(), Value::Null);
+        Ok((StatusCode::OK, body.into()))
+    }
+
+    /// Ends a case.
+    async fn end(&self, id: &str, body: Bytes) -> Result<(StatusCode, Value), Refused> {
+        let (_, mut asked, over) = self.reply(id, body)?;
+        if let Some(next) = asked.recv().await {
+            // The trial that waits for it fails by that.
+            let _ = next.reply.send(Said::Early);
+        }
+        Ok((StatusCode::OK, json!({"error": why(over).await})))
     }
 
     fn base_urls(&self, trace: Option<&str>) -> Vec<(String, String)> {
@@ -211,6 +244,19 @@ impl Desk {
         let urls = setup.services.base_urls(self.proxy).into_iter();
         urls.map(|(name, url)| (name, url.replacen(&proxy, &format!("{proxy}{path}"), 1))).collect()
     }
+}
+
+/// Why a trial cannot be judged, when it has ended.
+async fn why(over: OverReceiver) -> Option<String> {
+    over.await.unwrap_or_else(|_| Some("the run ends".to_owned()))
+}
+
+/// What a runner is told of a turn: the question and what belongs to it, and the headers.
+fn turn_of(request: &HttpRequest) -> Map<String, Value> {
+    let mut turn = request.body.as_object().cloned().unwrap_or_default();
+    let headers: BTreeMap<&String, &String> = request.headers.iter().map(|(name, value)| (name, value)).collect();
+    turn.insert("headers".to_owned(), json!(headers));
+    turn
 }
 
 /// Refuses what a process sends that outlived the runner.

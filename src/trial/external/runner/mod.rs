@@ -8,7 +8,7 @@
 mod case;
 mod control;
 
-pub(super) use case::{Beginnings, Begun, NEVER_ENDED};
+pub(super) use case::{Beginnings, Begun, ENDED_EARLY, NEVER_ENDED};
 
 use super::agents::environment;
 use crate::plan::{Plan, PlannedCase, PlannedTrial, ResolvedCase, trial_seed};
@@ -253,12 +253,14 @@ impl Cases {
         self.plan.scenarios.first().map_or(&[], |scenario| scenario.cases.as_slice())
     }
 
-    /// A case that begins for the first time, with its trial. `ask` is what the agent is asked, unless the scenario says.
-    fn planned(&self, (name, take): &Key, ask: Option<String>) -> (PlannedCase, PlannedTrial) {
+    /// A case that begins for the first time, with its trial. `questions` are what the agent is asked, turn by turn, unless
+    /// the scenario says.
+    fn planned(&self, (name, take): &Key, questions: Vec<String>) -> (PlannedCase, PlannedTrial) {
         let known = self.expected().iter().find(|one| one.case.case == *name).cloned();
         let case = known.unwrap_or_else(|| {
-            let turn = Turn { ask: ask.unwrap_or_else(|| name.clone()), expect: None };
-            PlannedCase { table: None, line: 1, case: ResolvedCase::single(name, vec![turn]), input: String::new() }
+            let questions = if questions.is_empty() { vec![name.clone()] } else { questions };
+            let turns = questions.into_iter().map(|ask| Turn { ask, expect: None }).collect();
+            PlannedCase { table: None, line: 1, case: ResolvedCase::single(name, turns), input: String::new() }
         });
         let (scenario, variant) = self.plan.scenarios.first().map_or_else(Default::default, |scenario| {
             let variant = scenario.variants.first().map(|variant| variant.name.clone());

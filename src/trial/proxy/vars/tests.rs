@@ -36,8 +36,26 @@ fn other_values_in_the_same_places_are_the_same_request() {
     assert_eq!(replaying.bind(&conversation("2027-12-31", ["T-9000", "T-9001"])), bound);
     assert_eq!(replaying.as_recorded(&bound), conversation("2026-01-02", ["T-71", "T-72"]));
     let answer = Bytes::from_static(b"{\"text\":\"T-72 on 2026-01-02\"}");
-    assert_eq!(replaying.put_back(&answer), "{\"text\":\"T-9001 on 2027-12-31\"}");
+    assert_eq!(replaying.put_back(&answer, &replaying.recorded), "{\"text\":\"T-9001 on 2027-12-31\"}");
     assert_eq!(replaying.told("T-9001 on 2027-12-31"), "T-72 on 2026-01-02");
+}
+
+#[test]
+fn a_value_in_the_path_of_a_declared_service_is_bound_with_those_of_bodies() {
+    let mut patterns = patterns();
+    let expression = Some(Regex::new("/carts/([^/?]+)").expect("a pattern"));
+    patterns.push(Pattern { name: "cart".to_owned(), at: IN_PATH.to_owned(), expression });
+    let recording = Vars::new(patterns.clone(), BTreeMap::new());
+    recording.bind(&conversation("2026-01-02", ["T-71", "T-72"]));
+    let bound = recording.bind_path("/carts/c-8123/items?ticket=T-72");
+    assert_eq!(bound, "/carts/{{cart#0}}/items?ticket={{ticket#1}}");
+    assert_eq!(recording.told(&bound), "/carts/c-8123/items?ticket=T-72");
+    let replaying = Vars::new(patterns, recording.values());
+    replaying.bind(&conversation("2027-12-31", ["T-9000", "T-9001"]));
+    assert_eq!(replaying.bind_path("/carts/c-9999/items?ticket=T-9001"), bound);
+    assert_eq!(replaying.told(&bound), "/carts/c-8123/items?ticket=T-72", "a trace has the recorded path");
+    let answer = replaying.put_back(&Bytes::from_static(b"cart c-8123"), &replaying.recorded);
+    assert_eq!(answer, "cart c-9999");
 }
 
 #[test]
@@ -56,8 +74,8 @@ fn short_values_and_bytes_that_are_no_text_are_left_alone() {
     assert_eq!(vars.bind(&json!({"id": "7", "text": "17"})), json!({"id": "7", "text": "17"}));
     vars.bind(&json!({"id": "wxyz"}));
     let bytes = Bytes::from_static(b"\xffabcd");
-    assert_eq!(vars.put_back(&bytes), bytes);
-    assert_eq!(vars.put_back(&Bytes::from_static(b"abcd")), "wxyz");
+    assert_eq!(vars.put_back(&bytes, &vars.recorded), bytes);
+    assert_eq!(vars.put_back(&Bytes::from_static(b"abcd"), &vars.recorded), "wxyz");
 }
 
 #[test]

@@ -1,0 +1,275 @@
+//! What was seen of a turn, and the events that are built from it: again at the end of the trial, if more spans came.
+
+use super::target::Reply;
+use super::trace_builder::{OF_NO_CONVERSATION, Shown, TraceBuilder};
+use super::trial_spans::TrialSpans;
+use super::{Session, Told, Trouble, TurnSpans, probe};
+use crate::provider::chat::Role;
+use crate::trace::spans::stories;
+use crate::trace::text::quote;
+use crate::trace::{Event, Learned, Member, ToolOutcome, ToolResult, TurnOutcome, What};
+use crate::transport::{Miss, Passed, TransportError};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// One turn, as it was seen.
+pub(super) struct Seen {
+    pub conversation: u32,
+    pub turn: u32,
+    /// When it began, since the trial did.
+    pub began: Duration,
+    pub took: Duration,
+    /// Texts of earlier turns and of this one.
+    pub known: Vec<(Role, String)>,
+    pub passed: Vec<Passed>,
+    pub reply: Reply,
+    /// Completions before it.
+    pub completions: u32,
+}
+
+/// A turn whose spans were awaited.
+pub(crate) struct Traced {
+    seen: Seen,
+    /// The span that its `traceparent` names.
+    parent: String,
+    /// Places of its spans.
+    spans: Vec<usize>,
+    shown: Shown,
+    notes: Vec<String>,
+    lines: Vec<String>,
+}
+
+/// The turns of a trial whose spans are received, and these spans.
+#[derive(Default)]
+pub(crate) struct Tracing {
+    turns: Vec<Traced>,
+    spans: TrialSpans,
+    /// What is odd about exports.
+    notes: Vec<String>,
+}
+
+/// Events of a turn.
+pub(super) struct Built {
+    pub miss: Option<Box<Miss>>,
+    pub outcome: Result<TurnOutcome, Trouble>,
+    pub events: Vec<(Duration, What)>,
+    pub completions: u32,
+    pub offered: Option<Vec<String>>,
+}
+
+impl Session<'_> {
+    /// Builds the events of a turn that just ended, with its spans if the agent sends any.
+    pub(super) async fn build(&mut self, seen: Seen, parent: &str) -> Built {
+        let Some(telemetry) = self.telemetry else { return self.built(&seen, Vec::new(), &[]).0 };
+        let received = telemetry.of_turn(parent).await;
+        self.tracing.turns.push(Traced {
+            seen,
+            parent: parent.to_owned(),
+            spans: Vec::new(),
+            shown: Shown::default(),
+            notes: Vec::new(),
+            lines: Vec::new(),
+        });
+        self.arrived(received);
+        let last = self.tracing.turns.len() - 1;
+        self.rebuilt(last)
+    }
+
+    fn arrived(&mut self, TurnSpans { spans, notes }: TurnSpans) {
+        let last = self.tracing.turns.len().saturating_sub(1);
+        self.tracing.spans.arrived(last, spans);
+        self.tracing.notes.extend(notes);
+    }
+
+    fn spans_by_turn(&self) -> Vec<Vec<usize>> {
+        let parents: Vec<String> = self.tracing.turns.iter().map(|turn| turn.parent.clone()).collect();
+        self.tracing.spans.by_turn(&parents)
+    }
+
+    /// Builds a traced turn with the spans that came so far.
+    fn rebuilt(&mut self, place: usize) -> Built {
+        let spans = self.spans_by_turn().swap_remove(place);
+        let turn = &self.tracing.turns[place];
+        let outside = [turn.parent.clone()];
+        let (built, (shown, notes, lines)) = self.built(&turn.seen, self.tracing.spans.at(&spans), &outside);
+        let turn = &mut self.tracing.turns[place];
+        (turn.spans, turn.shown, turn.notes, turn.lines) = (spans, shown, notes, lines);
+        built
+    }
+
+    fn built(
+        &self,
+        seen: &Seen,
+        spans: Vec<crate::trace::spans::Span>,
+        outside: &[String],
+    ) -> (Built, (Shown, Vec<String>, Vec<String>)) {
+        let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &seen.known, seen.completions)
+            .citing(self.settings.target.sources.as_deref());
+        let miss = telling.hear(seen.passed.clone());
+        let (mut notes, mut lines) = (Vec::new(), Vec::new());
+        for story in stories(spans, outside) {
+            notes.extend(telling.add_spans(&story));
+            lines.extend(story.lines().iter().map(|line| self.words.text(line)));
+        }
+        let outcome = telling.end(seen.reply.clone());
+        let (completions, offered) = (telling.completions(), telling.offered().map(<[String]>::to_vec));
+        let shown = telling.shown;
+        (Built { miss, outcome, events: telling.into_events(), completions, offered }, (shown, notes, lines))
+    }
+
+    /// Ends the trial: adds spans that arrived after their turns, and reads the index where it was not read yet.
+    ///
+    /// # Errors
+    /// [`Trouble`] if the index cannot be read.
+    pub(crate) async fn finish(&mut self) -> Result<(), Trouble> {
+        if let Some(telemetry) = self.telemetry {
+            let late = telemetry.rest().await;
+            self.arrived(late);
+            for (place, spans) in self.spans_by_turn().into_iter().enumerate() {
+                if spans != self.tracing.turns[place].spans {
+                    let built = self.rebuilt(place);
+                    self.replace(place, built);
+                }
+            }
+        }
+        self.read_index().await
+    }
+
+    /// Replaces the events of a turn.
+    fn replace(&mut self, place: usize, built: Built) {
+        let Seen { conversation, turn, began, took, .. } = self.tracing.turns[place].seen;
+        let of_turn = |event: &Event| (event.conversation, event.turn) == (conversation, turn);
+        let first =
+            self.events.iter().position(|event| of_turn(event) && matches!(event.what, What::TurnStarted { .. }));
+        let end = self.events.iter().position(|event| of_turn(event) && matches!(event.what, What::TurnEnded(_)));
+        let (Some(first), Some(end)) = (first, end) else { return };
+        if let (What::TurnEnded(ended), Ok(outcome)) = (&mut self.events[end].what, built.outcome) {
+            ended.outcome = outcome;
+        }
+        let event = |(at, what): (Duration, What)| {
+            let at_us = super::micros(began + at.min(took));
+            Event { at_us, conversation, turn, what }
+        };
+        self.events.splice(first + 1..end, built.events.into_iter().map(event));
+    }
+
+    /// Adds what the index holds to the entries that no probe was asked for yet.
+    async fn read_index(&mut self) -> Result<(), Trouble> {
+        let Some(probe) = &self.probe else { return Ok(()) };
+        let crashed = |event: &&Event| match &event.what {
+            What::TurnEnded(ended) => {
+                matches!(&ended.outcome, TurnOutcome::Failed { kind, .. } if kind == super::CRASHED)
+            }
+            _ => false,
+        };
+        let crashed = self.events.iter().any(|event| crashed(&event));
+        let mut held = std::mem::take(&mut self.held);
+        let written =
+            |event: &mut Event| event.what.indexed_mut().is_some().then_some((event.conversation, event.turn));
+        let turns: Vec<(u32, u32)> = self.events.iter_mut().filter_map(written).collect();
+        let mut asked: BTreeMap<String, Vec<probe::HeldKeyword>> = BTreeMap::new();
+        for (conversation, turn) in turns {
+            if crashed || held.contains_key(&(conversation, turn)) {
+                continue;
+            }
+            let id = self.conversation(conversation, turn);
+            if !asked.contains_key(&id) {
+                let found = probe.ask(&id, &*self.clock, self.settings.turn, self.words).await?;
+                self.settled().await?;
+                asked.insert(id.clone(), found);
+                self.no_miss()?;
+            }
+            held.insert((conversation, turn), asked[&id].clone());
+        }
+        for event in &mut self.events {
+            let known = held.get(&(event.conversation, event.turn));
+            if let (Some(entry), Some(known)) = (event.what.indexed_mut(), known) {
+                probe::read_back(entry, known);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the agent asks its services for while its index is read belongs to no turn.
+    pub(super) fn no_miss(&self) -> Result<(), Trouble> {
+        let miss = self.tap.take().into_iter().find_map(|one| match one.result {
+            Err(TransportError::Miss(miss)) => Some(miss),
+            _ => None,
+        });
+        miss.map_or(Ok(()), |miss| Err(Trouble::Miss(miss)))
+    }
+
+    /// What spans told in the trial, after its end. Learned entries get the conversation that stored them.
+    pub(crate) fn told(&mut self) -> Told {
+        let mut told = Told { notes: std::mem::take(&mut self.tracing.notes), ..Told::default() };
+        let mut shown = Shown::default();
+        for turn in &self.tracing.turns {
+            told.turns_without += usize::from(turn.spans.is_empty());
+            told.notes.extend(turn.notes.iter().cloned());
+            told.lines.extend(turn.lines.iter().cloned());
+            shown.says_outcomes |= turn.shown.says_outcomes;
+            shown.outcomes += turn.shown.outcomes;
+            shown.without_learned += turn.shown.without_learned;
+            shown.bases += turn.shown.bases;
+        }
+        let (mut calls, mut searches) = (0, 0);
+        let mut stored: Vec<(u32, String, Vec<String>)> = Vec::new();
+        for event in &mut self.events {
+            let conversation = event.conversation;
+            let outcome = match &mut event.what {
+                What::ToolCalled(call) => {
+                    calls += 1;
+                    &mut call.outcome
+                }
+                What::Searched(search) => &mut search.outcome,
+                What::Logged(_) => {
+                    told.shows.insert(Member::Log);
+                    continue;
+                }
+                _ => continue,
+            };
+            match outcome {
+                ToolOutcome::Ok(ToolResult::Search(search)) => {
+                    searches += 1;
+                    for hit in &mut search.hits {
+                        let Some(learned) = &mut hit.learned else { continue };
+                        if learned.conversation == OF_NO_CONVERSATION && !originate(learned, &stored) {
+                            let id = quote(&hit.id, 60);
+                            told.notes.push(format!("no conversation of this trial stored the learned entry {id}"));
+                            hit.learned = None;
+                        }
+                    }
+                }
+                ToolOutcome::Ok(ToolResult::Indexed(entry)) => {
+                    stored.push((conversation, entry.result.clone(), entry.keywords.clone()));
+                }
+                _ => {}
+            }
+        }
+        let says = |shown: usize, all: usize| shown >= all && (shown > 0 || all == 0 && told.turns_without == 0);
+        if shown.says_outcomes && says(shown.outcomes, calls) {
+            told.shows.insert(Member::Outcomes);
+        }
+        if shown.without_learned > 0 && says(shown.without_learned, searches) {
+            told.shows.insert(Member::WithoutLearned);
+        }
+        if shown.bases > 0 && says(shown.bases, searches) {
+            told.shows.insert(Member::Bases);
+        }
+        told
+    }
+}
+
+/// Names the conversation that stored a learned entry last; whether there is one.
+fn originate(learned: &mut Learned, stored: &[(u32, String, Vec<String>)]) -> bool {
+    let fits = |(_, result, keywords): &&(u32, String, Vec<String>)| {
+        (learned.result.is_empty() || *result == learned.result)
+            && learned.keywords.iter().all(|word| keywords.contains(word))
+            && !(learned.result.is_empty() && learned.keywords.is_empty())
+    };
+    let found = stored.iter().rev().find(fits);
+    if let Some((conversation, result, _)) = found {
+        (learned.conversation, learned.result) = (*conversation, result.clone());
+    }
+    found.is_some()
+}

@@ -1,0 +1,148 @@
+//! "What to do", the first section of the page: see [`crate::report::to_do`].
+
+use super::model::{Badge, anchored, badge};
+use crate::gate::{Verdict, Violation};
+use crate::report::View;
+use crate::report::figures::counted;
+use crate::report::to_do::{State, ToDo, to_do};
+use crate::trace::text::clip;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+
+/// Characters left unescaped in a URL fragment: unreserved ones and `/`.
+pub(super) const FRAGMENT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
+/// Items shown before a fold.
+const FIRST: usize = 4;
+/// Lines of detail shown before a fold.
+const LINES: usize = 6;
+
+/// One item of the list.
+#[derive(Serialize)]
+pub(super) struct Item {
+    badge: Badge,
+    name: String,
+    /// Link of the name: the first trial, or the row of the criterion.
+    href: String,
+    trials: String,
+    why: String,
+    detail: String,
+    /// Detail beyond the first lines.
+    more: String,
+    commands: Vec<(&'static str, String, String)>,
+    /// Link to the table with the trials that fail for the main reason; empty without one.
+    find: String,
+    untried: bool,
+}
+
+/// The list in parts: shown, folded, and criteria that nothing decides.
+#[derive(Serialize)]
+pub(super) struct List {
+    first: Vec<Item>,
+    more: Vec<Item>,
+    undecided: Vec<Item>,
+}
+
+/// A link to a trial.
+#[derive(Serialize)]
+pub(super) struct Link {
+    trial: String,
+    pub href: String,
+    unit: String,
+    note: String,
+}
+
+/// Link to a trial.
+pub(super) fn link(trial: &str) -> Link {
+    let href = format!("#trial={}", utf8_percent_encode(trial, FRAGMENT));
+    Link { trial: trial.to_owned(), href, unit: String::new(), note: String::new() }
+}
+
+/// Link to a trial that violates a criterion, with the unit and the reason.
+pub(super) fn violation(violation: &Violation) -> Link {
+    let (unit, note) = (violation.unit.clone(), clip(&violation.note, 300).into_owned());
+    Link { unit, note, ..link(&violation.trial) }
+}
+
+/// The list; `None` if there is nothing to do.
+pub(super) fn list(view: &View<'_>) -> Option<List> {
+    let found = to_do(view);
+    let (undecided, items): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.state == State::Undecided);
+    // The first of each state, so that no kind of failure stands in the fold alone.
+    let mut shown: Vec<usize> = Vec::new();
+    for (place, one) in items.iter().enumerate() {
+        let alike = shown.iter().filter(|place| items[**place].state == one.state).count();
+        if alike == 0 || alike < FIRST && shown.len() < FIRST {
+            shown.push(place);
+        }
+    }
+    let (mut first, mut more) = (Vec::new(), Vec::new());
+    for (place, one) in items.iter().enumerate() {
+        if shown.contains(&place) { &mut first } else { &mut more }.push(item(view, one));
+    }
+    let undecided: Vec<Item> = undecided.into_iter().map(|one| item(view, one)).collect();
+    (!found.is_empty()).then_some(List { first, more, undecided })
+}
+
+fn item(view: &View<'_>, one: &ToDo) -> Item {
+    let row = anchored(view.evaluation).find(|(_, row)| one.trials == 0 && row.key() == one.name);
+    let word = Badge { word: one.state.as_str(), ..badge(verdict(one.state)) };
+    let cause = row.as_ref().and_then(|(_, row)| row.causes.first());
+    let href = match (&row, &one.trial) {
+        (Some((anchor, _)), _) => format!("#{anchor}"),
+        (None, Some(trial)) => link(trial).href,
+        (None, None) => String::new(),
+    };
+    let lines: Vec<&str> = one.detail.iter().flat_map(|text| text.lines()).collect();
+    let (detail, more) = lines.split_at(lines.len().min(LINES));
+    Item {
+        badge: word,
+        name: one.name.clone(),
+        href,
+        trials: if one.trials > 0 { counted(one.trials, "trial") } else { String::new() },
+        why: clip(&one.why, 600).into_owned(),
+        detail: clip(&detail.join("\n"), 2_000).into_owned(),
+        more: clip(&more.join("\n"), 4_000).into_owned(),
+        commands: one.commands.iter().map(|help| (help.purpose, help.command.clone(), help.cost.clone())).collect(),
+        find: match cause {
+            Some(cause) => format!("#trials?cause={}", utf8_percent_encode(&cause.reason, FRAGMENT)),
+            None if one.state.is_untried() => "#trials=ERROR".to_owned(),
+            None => String::new(),
+        },
+        untried: one.state.is_untried(),
+    }
+}
+
+/// Verdict whose colour and shape a state has.
+fn verdict(state: State) -> Verdict {
+    match state {
+        State::NotRecorded | State::Down | State::Error => Verdict::Error,
+        State::Undecided => Verdict::Inconclusive,
+        _ => Verdict::Fail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn every_kind_of_failure_has_an_item_in_sight_and_the_rest_is_folded() {
+        let run = sample::run(30);
+        let list = list(&run.view()).expect("it fails");
+        let found = to_do(&run.view());
+        let decided = found.iter().filter(|one| one.state != State::Undecided).count();
+        assert_eq!(list.first.len() + list.more.len(), decided);
+        for one in &found {
+            let shown = list.first.iter().chain(&list.undecided).any(|item| item.badge.word == one.state.as_str());
+            assert!(shown, "{one:?}");
+        }
+    }
+
+    #[test]
+    fn fragments_hold_only_unreserved_characters() {
+        assert_eq!(utf8_percent_encode("a/b c.ü<", FRAGMENT).to_string(), "a/b%20c.%C3%BC%3C");
+    }
+}

@@ -1,0 +1,215 @@
+//! Commands that record, resume, show or reproduce what is on the list. Each does what it is printed for: `tests/suite/to_do.rs` runs them.
+
+use super::{State, ToDo, figures};
+use crate::gate::{ErrorGroup, Verdict};
+use crate::plan::{Plan, PlannedScenario, Typed};
+use crate::report::View;
+use crate::settings::price::dollars;
+use crate::trace::text::shell_word;
+use crate::trace::{Mode, TrialErrorKind as Kind};
+use std::collections::BTreeSet;
+
+/// A command, and what it is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::report) struct Help {
+    pub(in crate::report) purpose: &'static str,
+    pub(in crate::report) command: String,
+    /// Calls and cost; empty for a command that asks no service.
+    pub(in crate::report) cost: String,
+}
+
+impl Help {
+    fn free(purpose: &'static str, command: String) -> Self {
+        Self { purpose, command, cost: String::new() }
+    }
+
+    /// Purpose with calls and cost: `record (about 3 model calls, no price declared)`.
+    pub(in crate::report) fn title(&self) -> String {
+        if self.cost.is_empty() { self.purpose.to_owned() } else { format!("{} ({})", self.purpose, self.cost) }
+    }
+}
+
+/// The command in a line of an error that says how to record a lane: `re-record: ragcheck run …     (about 3 calls)`.
+pub(super) fn told_in(line: &str) -> Option<&str> {
+    let begins =
+        ["re-record: ", "record it: ", "record all ", "fix or re-record it: ", "fix or delete it, then re-record it: "];
+    let rest = begins.iter().find_map(|begin| line.strip_prefix(begin))?;
+    let command = rest.find("ragcheck ").map_or("", |at| &rest[at..]);
+    Some(command.split("     (").next().unwrap_or_default())
+}
+
+/// Commands for trials that could not be run.
+pub(super) fn of_group(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
+    let state = State::of_error(&group.kind);
+    if state == State::NotRecorded || group.kind == Kind::CassetteBroken.label() {
+        return record(view, group);
+    }
+    if state == State::Down && view.plan.mode.is_some() {
+        let mode = if view.plan.mode == Some(Mode::Live) { "live" } else { "record" };
+        let again = again(view.plan, &[("mode", mode)], " --failed");
+        return vec![Help { purpose: "resume", command: again, cost: takes(view, group) }];
+    }
+    Vec::new()
+}
+
+/// The command that records what misses and nothing else, and its dry run. It needs no earlier run.
+fn record(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
+    let cost = takes(view, group);
+    let told = group.detail.iter().find_map(|line| told_in(line));
+    // `ragcheck exec` records with its own test runner, and a run until decided has passes that only it plans.
+    if view.plan.stopping.is_some() || told.is_some_and(|told| !told.starts_with("ragcheck run ")) {
+        return told.map(|told| Help { purpose: "record", command: told.to_owned(), cost }).into_iter().collect();
+    }
+    let place = |trial: &String| view.plan.trials.place_of(trial);
+    let concerned: BTreeSet<usize> =
+        group.trials.iter().filter_map(|trial| Some(view.plan.trials.at(place(trial)?)?.scenario)).collect();
+    let scenarios: Vec<&PlannedScenario> = concerned.into_iter().map(|place| &view.plan.scenarios[place]).collect();
+    let files: Vec<String> = scenarios.iter().map(|scenario| scenario.file.clone()).collect();
+    let refresh = |last: &str| {
+        let options = typed(view.plan);
+        command(&format!("ragcheck cassette refresh --missed {last}"), scenarios.iter().copied(), &files, options)
+    };
+    vec![Help { purpose: "record", command: refresh("--yes"), cost }, Help::free("dry run", refresh("--dry-run"))]
+}
+
+/// Model calls and cost of running the trials of a group again, by the means of this run's trials of the same scenarios.
+fn takes(view: &View<'_>, group: &ErrorGroup) -> String {
+    let scenario = |trial: &str| trial.split('/').next().unwrap_or_default().to_owned();
+    let concerned: BTreeSet<String> = group.trials.iter().map(|trial| scenario(trial)).collect();
+    let judged =
+        || view.evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Error && trial.model_calls > 0);
+    let alike = judged().any(|trial| concerned.iter().any(|name| **name == *trial.scenario));
+    let (mut n, mut calls, mut priced, mut cost) = (0_u64, 0_u64, 0_u64, 0.0);
+    for trial in judged().filter(|trial| !alike || concerned.iter().any(|name| **name == *trial.scenario)) {
+        (n, calls) = (n + 1, calls + u64::from(trial.model_calls));
+        if let Some(dollars) = trial.cost {
+            (priced, cost) = (priced + 1, cost + dollars);
+        }
+    }
+    let trials = group.trials.len() as u64;
+    let recorded = || {
+        let line = group.detail.iter().find_map(|line| line.split_once("(about "))?;
+        line.1.split(' ').next()?.parse::<u64>().ok().map(|calls| calls * trials)
+    };
+    let calls = if n > 0 { Some((calls * trials).div_ceil(n)) } else { recorded() };
+    let calls = calls.map_or("number of calls unknown".to_owned(), |calls| {
+        format!("about {}", figures::counted(calls, "model call"))
+    });
+    let cost = match priced {
+        _ if view.plan.prices.is_empty() => "no price declared".to_owned(),
+        0 => "cost unknown".to_owned(),
+        n => format!("about {}", dollars(cost / n as f64 * trials as f64)),
+    };
+    format!("{calls}, {cost}")
+}
+
+/// Commands for a failed case or criterion.
+pub(super) fn of(view: &View<'_>, one: &ToDo) -> Vec<Help> {
+    if one.state == State::Undecided {
+        return Vec::new();
+    }
+    // The page of a trial without traffic shows nothing more.
+    let seen = one.trial.as_deref().filter(|_| one.state != State::NotRecorded);
+    let see = seen.map(|trial| Help::free("see it", show(trial)));
+    let replayed = view.plan.mode.is_none_or(|mode| mode == Mode::Replay);
+    let case = one.trial.as_deref().filter(|_| replayed && one.trials > 0 && !one.state.is_untried());
+    let again = case.and_then(|trial| of_case(view.plan, trial)).map(|command| Help::free("run it again", command));
+    [see, again].into_iter().flatten().collect()
+}
+
+/// Command that shows a trial.
+fn show(trial: &str) -> String {
+    format!("ragcheck show {}", shell_word(trial))
+}
+
+/// Options as typed, without those that select one run.
+fn typed(plan: &Plan) -> impl Iterator<Item = (&str, &[String])> {
+    let options = plan.typed.as_ref().map(|typed| &typed.options).into_iter().flatten();
+    options.map(|(option, values)| (option.as_str(), &values[..]))
+}
+
+/// `ragcheck run` as typed, with `more` options and the words `last`.
+fn again(plan: &Plan, more: &[(&str, &str)], last: &str) -> String {
+    let paths = plan.typed.as_ref().map_or(&[][..], |typed| &typed.paths);
+    let options: Vec<(&str, Vec<String>)> =
+        more.iter().map(|(option, value)| (*option, vec![(*value).to_owned()])).collect();
+    let options = options.iter().map(|(option, values)| (*option, &values[..]));
+    command("ragcheck run", &plan.scenarios, paths, typed(plan).chain(options)) + last
+}
+
+/// Command that reproduces the run's exit code; `None` if there is no such command: for live runs, imports, outages,
+/// and runs decided by a comparison.
+pub(in crate::report) fn reproduce(view: &View<'_>, found: &[ToDo]) -> Option<String> {
+    let plan = view.plan;
+    let code = view.exit_code();
+    if plan.mode.is_some_and(|mode| mode != Mode::Replay) || code != view.evaluation.exit_code {
+        return None;
+    }
+    let of = |state: &dyn Fn(&ToDo) -> bool| {
+        found.iter().filter(|one| state(one)).find_map(|one| of_case(plan, one.trial.as_deref()?))
+    };
+    let case = match code {
+        // For a failing case, its trials are selected and decide. A criterion has no trials.
+        1 => of(&|one| !one.state.is_untried() && one.trials > 0 && !one.why.contains(ANSWER_MISSING)),
+        3 => return of(&|one| one.state.is_untried() && IN_REPLAY.contains(&one.name.as_str())),
+        4 => None,
+        _ => return None,
+    };
+    case.or_else(|| whole(plan))
+}
+
+/// End of a turn whose reply could not be read: FAIL among replies that could, ERROR alone.
+const ANSWER_MISSING: &str = "answer_missing";
+
+/// Kinds of ERROR that a replay reproduces.
+const IN_REPLAY: [&str; 6] =
+    ["lane missing", "cassette miss", "cassette broken", "tool not offered", "usage unknown", "reply not read"];
+
+/// Command that runs the case of a trial alone, with the other options that were typed; the trial alone, if trials were
+/// selected by patterns. `--exclude` is left out: alone, its patterns can match nothing, which is an error.
+fn of_case(plan: &Plan, trial: &str) -> Option<String> {
+    let (case, _) = trial.rsplit_once('/')?;
+    let (name, _) = case.split_once('/')?;
+    let scenario = plan.scenarios.iter().find(|scenario| scenario.name == name)?;
+    let typed = plan.typed.as_ref().map(|typed| &typed.options).into_iter().flatten();
+    let (patterns, others): (Vec<_>, Vec<_>) =
+        typed.partition(|(option, _)| ["only", "exclude"].contains(&option.as_str()));
+    let of_trials = patterns.iter().flat_map(|(_, values)| *values).any(|pattern| pattern.contains('/'));
+    let only = [if of_trials { trial } else { case }.to_owned()];
+    let others = others.into_iter().map(|(option, values)| (option.as_str(), &values[..]));
+    Some(command("ragcheck run", [scenario], std::slice::from_ref(&scenario.file), others.chain([("only", &only[..])])))
+}
+
+/// Command that repeats a replay of the whole run; `None` if an older build did not store what was typed, or the trials
+/// were not selected by options (`--failed`).
+fn whole(plan: &Plan) -> Option<String> {
+    let by_name = |typed: &Typed| ["only", "exclude", "tag"].iter().any(|option| typed.options.contains_key(*option));
+    let cases = plan.part.as_ref().is_some_and(|part| part.cases);
+    match &plan.typed {
+        None if plan.part.is_some() => None,
+        Some(typed) if cases && !by_name(typed) => None,
+        None => Some(command("ragcheck run", &plan.scenarios, &[], std::iter::empty())),
+        Some(typed) => {
+            let options = typed.options.iter().map(|(option, values)| (option.as_str(), &values[..]));
+            Some(command("ragcheck run", &plan.scenarios, &typed.paths, options))
+        }
+    }
+}
+
+/// `head` for `paths` with `options`, and with the servers of the external agents of `scenarios`.
+fn command<'a>(
+    head: &str,
+    scenarios: impl IntoIterator<Item = &'a PlannedScenario>,
+    paths: &[String],
+    options: impl Iterator<Item = (&'a str, &'a [String])>,
+) -> String {
+    let agents = scenarios.into_iter().filter_map(|scenario| scenario.agent.as_ref()?.target.server());
+    let agents: BTreeSet<&str> = agents.collect();
+    let mut words = vec![head.to_owned()];
+    words.extend(paths.iter().map(|path| shell_word(path)));
+    for (option, values) in options {
+        words.extend(values.iter().map(|value| format!("--{option} {}", shell_word(value))));
+    }
+    words.extend(agents.iter().map(|server| format!("--agent {server}")));
+    words.join(" ")
+}
