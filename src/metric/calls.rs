@@ -4,8 +4,9 @@
 //! without patterns mean "no call"; `subset` holds when nothing was called, because nothing has to be called and a
 //! separate check requires every turn to answer.
 //!
-//! A required call must have run: a call that was rejected or came out of order does not count, unless the pattern
-//! names its outcome. A forbidden call counts as an attempt, run or not.
+//! A required call must have succeeded: one that failed, was rejected or came out of order does not count, unless the
+//! pattern names its outcome. A forbidden call counts as an attempt, run or not. What `before` puts second counts when
+//! it ran, failed or not.
 //!
 //! Where the trace does not show whether a call ran, every possible outcome is tried. An expectation that holds for
 //! all of them holds, one that holds for none fails, and any other is undetermined.
@@ -357,6 +358,9 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
 fn check_all(expectation: &CallExpectation, all: &[Called<'_>], patterns: &Patterns) -> Held {
     let attempt = |pattern: &CallPattern, call: &Called<'_>| fits(pattern, call, patterns);
     let fit = |pattern: &CallPattern, call: &Called<'_>| {
+        (pattern.outcome.is_some() || call.came.worked()) && attempt(pattern, call)
+    };
+    let ran = |pattern: &CallPattern, call: &Called<'_>| {
         (pattern.outcome.is_some() || call.came != Came::NotRun) && attempt(pattern, call)
     };
     let matched = |list: &[CallPattern]| largest(list.len(), all.len(), |left, right| fit(&list[left], &all[right]));
@@ -386,7 +390,7 @@ fn check_all(expectation: &CallExpectation, all: &[Called<'_>], patterns: &Patte
             largest(list.len(), all.len(), |left, right| attempt(&list[left], &all[right])) == all.len()
         }
         CallExpectation::Superset(list) => matched(list) == list.len(),
-        CallExpectation::Before(list) => list.windows(2).all(|pair| before(&pair[0], &pair[1], all, &fit)),
+        CallExpectation::Before(list) => list.windows(2).all(|pair| before(&pair[0], &pair[1], all, (&fit, &ran))),
         CallExpectation::ExactlyOnce(pattern) if count(pattern) == 1 => true,
         CallExpectation::AtMost(bound) if count(&bound.call) <= bound.times as usize => true,
         CallExpectation::Never(pattern) if count(pattern) == 0 => true,
@@ -396,15 +400,15 @@ fn check_all(expectation: &CallExpectation, all: &[Called<'_>], patterns: &Patte
     if holds { Ok(()) } else { Err(seen(all)) }
 }
 
-/// Every call of `second` follows some call of `first` in the same turn, and both occur. The scope is one turn
-/// because the order of work is per query: a search in an earlier turn does not excuse a later one.
+/// Every call of `second` that ran follows some call of `first` in the same turn, and both succeeded. The scope is one
+/// turn because the order of work is per query: a search in an earlier turn does not excuse a later one.
 fn before(
     first: &CallPattern,
     second: &CallPattern,
     all: &[Called<'_>],
-    fit: &impl Fn(&CallPattern, &Called<'_>) -> bool,
+    (fit, ran): (&impl Fn(&CallPattern, &Called<'_>) -> bool, &impl Fn(&CallPattern, &Called<'_>) -> bool),
 ) -> bool {
-    let mut seconds = all.iter().enumerate().filter(|(_, call)| fit(second, call)).peekable();
-    seconds.peek().is_some()
+    let mut seconds = all.iter().enumerate().filter(|(_, call)| ran(second, call));
+    all.iter().any(|call| fit(second, call))
         && seconds.all(|(at, call)| all[..at].iter().any(|one| one.turn == call.turn && fit(first, one)))
 }

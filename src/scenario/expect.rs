@@ -69,17 +69,17 @@ impl Expectation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallExpectation {
-    /// These calls run in this order; other calls may come between them.
+    /// These calls succeed in this order; other calls may come between them.
     InOrder(Vec<CallPattern>),
-    /// Exactly these calls, in this order, and no others.
+    /// Exactly these calls, all successful, in this order, and no others.
     Exact(Vec<CallPattern>),
-    /// Exactly these calls, in any order, and no others.
+    /// Exactly these calls, all successful, in any order, and no others.
     AnyOrder(Vec<CallPattern>),
     /// No calls except these; not all need to happen.
     Subset(Vec<CallPattern>),
-    /// All of these run, in any order; others may happen too.
+    /// All of these succeed, in any order; others may happen too.
     Superset(Vec<CallPattern>),
-    /// Every call of the second that runs comes after some call of the first; both run.
+    /// Every call of the second that runs comes after a successful call of the first; both succeed.
     Before(Vec<CallPattern>),
     /// Tried exactly once.
     ExactlyOnce(CallPattern),
@@ -111,7 +111,7 @@ pub struct CallPattern {
     /// is the whole result. A call without a result does not match.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub result: BTreeMap<String, ArgumentPattern>,
-    /// The required outcome; any outcome if absent.
+    /// The required outcome. If absent, a required call has to succeed, and a limited or forbidden one has any outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CallOutcome>,
 }

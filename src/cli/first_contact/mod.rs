@@ -22,7 +22,7 @@ use crate::platform::{files, secrets};
 use crate::scenario::external::{PORT, USUAL_PROXY};
 use crate::suite::{Mode, RunOptions, Suite, evaluation};
 use crate::trace::text::plural;
-use crate::trace::{ToolCalled, Trace, TurnEnded, TurnOutcome, What};
+use crate::trace::{ToolCalled, ToolOutcome, Trace, TurnEnded, TurnOutcome, What};
 use crate::transport::{Passed, Transport};
 use crate::trial::{Contact, NoContact};
 use meet::{FIRST, Met, SECOND, meet, plain, turn};
@@ -377,7 +377,7 @@ fn shown(trace: &Trace, findings: &Findings) -> Shown {
     let mut shown = Shown::default();
     for event in &trace.events {
         match &event.what {
-            What::ToolCalled(ToolCalled { tool, .. })
+            What::ToolCalled(ToolCalled { tool, outcome: ToolOutcome::Ok(_) | ToolOutcome::Unseen { .. }, .. })
                 if findings.tools.iter().any(|known| known.name == *tool) && shown.calls.last() != Some(tool) =>
             {
                 shown.calls.push(tool.clone());

@@ -7,6 +7,7 @@
 //! written, after a completion without a call or after a failed call, is feedback. Exchanges with the search service
 //! between two model calls are sorted by their text, so that parallel calls give one order.
 
+mod joins;
 mod spans;
 
 pub(super) use spans::{OF_NO_CONVERSATION, Shown};

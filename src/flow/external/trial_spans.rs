@@ -6,6 +6,15 @@
 use crate::trace::spans::Span;
 use std::collections::BTreeMap;
 
+/// The outermost span above a span that is known of.
+#[derive(Debug, Clone, Copy)]
+enum Top<'s> {
+    /// The span of a turn, by its ordinal.
+    Turn(usize),
+    /// Another span, which may have not come, by its id.
+    Span(&'s str),
+}
+
 /// The spans of a trial, in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct TrialSpans {
@@ -26,8 +35,7 @@ impl TrialSpans {
         for (place, (_, span)) in self.spans.iter().enumerate() {
             places.entry(&span.id).or_insert(place);
         }
-        // Tops by place: the turn, or the outermost ancestor that is known of, which may have not come.
-        let mut tops: Vec<Option<Result<usize, &str>>> = vec![None; self.spans.len()];
+        let mut tops: Vec<Option<Top<'_>>> = vec![None; self.spans.len()];
         let mut walks = vec![usize::MAX; self.spans.len()];
         for start in 0..self.spans.len() {
             let (mut path, mut at) = (Vec::new(), start);
@@ -38,17 +46,17 @@ impl TrialSpans {
                 let span = &self.spans[at].1;
                 if walks[at] == start {
                     // A circle; the rest of the path leads into it.
-                    break Err(span.id.as_str());
+                    break Top::Span(&span.id);
                 }
                 walks[at] = start;
                 path.push(at);
-                let Some(parent) = &span.parent else { break Err(span.id.as_str()) };
+                let Some(parent) = &span.parent else { break Top::Span(&span.id) };
                 if let Some(turn) = turns.get(parent.as_str()) {
-                    break Ok(*turn);
+                    break Top::Turn(*turn);
                 }
                 match places.get(parent.as_str()) {
                     Some(next) => at = *next,
-                    None => break Err(parent.as_str()),
+                    None => break Top::Span(parent),
                 }
             };
             for place in path {
@@ -57,7 +65,7 @@ impl TrialSpans {
         }
         let mut first: BTreeMap<&str, usize> = BTreeMap::new();
         for ((turn, _), top) in self.spans.iter().zip(&tops) {
-            if let Some(Err(top)) = top {
+            if let Some(Top::Span(top)) = top {
                 let known = first.entry(top).or_insert(*turn);
                 *known = (*known).min(*turn);
             }
@@ -65,8 +73,8 @@ impl TrialSpans {
         let mut by_turn = vec![Vec::new(); parents.len()];
         for (place, top) in tops.iter().enumerate() {
             let turn = match top {
-                Some(Ok(turn)) => *turn,
-                Some(Err(top)) => first[top],
+                Some(Top::Turn(turn)) => *turn,
+                Some(Top::Span(top)) => first[top],
                 None => self.spans[place].0,
             };
             if let Some(own) = by_turn.get_mut(turn) {

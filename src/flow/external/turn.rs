@@ -107,8 +107,8 @@ impl Session<'_> {
             .citing(self.settings.target.sources.as_deref());
         let miss = telling.hear(seen.passed.clone());
         let (mut notes, mut lines) = (Vec::new(), Vec::new());
-        for story in stories(spans, outside) {
-            notes.extend(telling.add_spans(&story));
+        for mut story in stories(spans, outside) {
+            notes.extend(telling.add_spans(&mut story));
             lines.extend(story.lines().iter().map(|line| self.words.text(line)));
         }
         let outcome = telling.end(seen.reply.clone());

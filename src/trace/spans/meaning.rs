@@ -72,6 +72,8 @@ pub(crate) struct Found {
     pub(crate) without_learned: Option<Vec<String>>,
     /// Origin of the learned entries among the documents, by id: [`LEARNED`].
     pub(crate) learned: Option<Value>,
+    /// Whether it ranks what searches found.
+    pub(crate) ranks: bool,
 }
 
 /// What a span says; `None` if it says nothing about an agent's work.
@@ -88,7 +90,8 @@ pub(super) fn of(span: &Span) -> Option<Deed> {
             Deed::Completed(completed(span))
         }
         "execute_tool" | "tool" => Deed::Ran(ran(span)),
-        "retrieval" | "retriever" | "reranker" | "search_memory" => Deed::Found(found(attributes)),
+        "retrieval" | "retriever" | "search_memory" => Deed::Found(found(attributes)),
+        "reranker" => Deed::Found(Found { ranks: true, ..found(attributes) }),
         "embeddings" | "embedding" => Deed::Vectors,
         "invoke_agent" | "invoke_workflow" | "agent" | "chain" | "workflow" => {
             let of = |names: &[&str], user| first(attributes, names).and_then(|value| words_in(value, user));
@@ -269,6 +272,7 @@ fn found(attributes: &Attributes) -> Found {
             .map(parsed)
             .and_then(|list| list.as_array()?.iter().map(|id| Some(id.as_str()?.to_owned())).collect()),
         learned: first(attributes, &[LEARNED]).map(parsed).filter(Value::is_object),
+        ranks: false,
     }
 }
 

@@ -17,6 +17,11 @@ pub(super) const LEARNED: &str = "ragcheck.learned";
 pub(super) const TASK: &str = "ragcheck.task_id";
 pub(super) const REWARD: &str = "ragcheck.reward";
 
+/// An entry of the trajectory log cannot be read: its name, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("an entry `{0}` cannot be read: {1}")]
+pub(super) struct EntryError(String, serde_json::Error);
+
 /// Attributes with the spans that carry them and their values.
 const ATTRIBUTES: [[&str; 3]; 5] = [
     [
@@ -63,22 +68,18 @@ pub fn published() -> Vec<[String; 3]> {
 }
 
 /// Entries of the trajectory log in a span and in its events, each with its time; or why one cannot be read.
-pub(super) fn logged(span: &Span) -> Vec<(u64, Result<Logged, String>)> {
-    let whole = |entry: &Value| serde_json::from_value(parsed(entry)).map_err(|why| unread(LOGGED, &why));
+pub(super) fn logged(span: &Span) -> Vec<(u64, Result<Logged, EntryError>)> {
+    let whole = |entry: &Value| serde_json::from_value(parsed(entry)).map_err(|why| EntryError(LOGGED.to_owned(), why));
     let own = span.attributes.get(LOGGED).map(|entry| (span.start_ns, whole(entry)));
     let events = span.events.iter().filter_map(|(at, name, attributes)| {
         let at = if *at == 0 { span.start_ns } else { *at };
         let entry = match attributes.get(LOGGED) {
             Some(entry) => whole(entry),
-            None => of_event(name.strip_prefix(PREFIX)?, attributes).map_err(|why| unread(name, &why)),
+            None => of_event(name.strip_prefix(PREFIX)?, attributes).map_err(|why| EntryError(name.clone(), why)),
         };
         Some((at, entry))
     });
     events.chain(own).collect()
-}
-
-fn unread(name: &str, why: &serde_json::Error) -> String {
-    format!("an entry `{name}` cannot be read: {why}")
 }
 
 fn of_event(kind: &str, attributes: &Attributes) -> serde_json::Result<Logged> {

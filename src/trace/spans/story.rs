@@ -161,7 +161,7 @@ impl Story {
         for (at_ns, entry) in published::logged(span) {
             match entry {
                 Ok(entry) => self.logged.push((at_ns, entry)),
-                Err(why) => self.notes.push(why),
+                Err(why) => self.notes.push(why.to_string()),
             }
         }
     }
@@ -173,8 +173,82 @@ impl Story {
         self.reward = self.reward.or_else(|| span.attributes.get(REWARD)?.as_f64());
     }
 
-    /// Marks deeds that two instrumentations report, one around the other; the outer one gets what only the inner says.
+    /// Marks deeds that two spans report: the one that counts gets what only the other says.
     fn fold(&mut self) {
+        self.fold_within();
+        self.fold_runs();
+        self.fold_ranked();
+    }
+
+    /// Runs of a tool for one call, side by side: the last counts, and it has the searches of all.
+    fn fold_runs(&mut self) {
+        let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for later in 0..self.dones.len() {
+            let Deed::Ran(Ran { id: Some(id), .. }) = &self.dones[later].deed else { continue };
+            let same = known.entry(id.clone()).or_default();
+            let earlier = same.iter().rposition(|place| self.is_run_again(*place, later));
+            let place = earlier.map(|earlier| std::mem::replace(&mut same[earlier], later));
+            let Some(place) = place else {
+                same.push(later);
+                continue;
+            };
+            counts.insert(place, later);
+            self.dones[place].is_repeated = true;
+            let earlier = self.dones[place].deed.clone();
+            if let (Deed::Ran(last), Deed::Ran(earlier)) = (&mut self.dones[later].deed, earlier) {
+                run(last, earlier);
+            }
+        }
+        if counts.is_empty() {
+            return;
+        }
+        self.notes
+            .push(format!("{} with the call of a later one, which counts", plural(counts.len(), "run of a tool")));
+        for place in counts.keys().rev().copied().collect::<Vec<_>>() {
+            let last = counts.get(&counts[&place]).copied();
+            counts.entry(place).and_modify(|later| *later = last.unwrap_or(*later));
+        }
+        for within in self.dones.iter_mut().filter_map(|done| done.within.as_mut()) {
+            *within = counts.get(within).copied().unwrap_or(*within);
+        }
+    }
+
+    fn is_run_again(&self, place: usize, later: usize) -> bool {
+        let (one, other) = (&self.dones[place], &self.dones[later]);
+        let (Deed::Ran(earlier), Deed::Ran(last)) = (&one.deed, &other.deed) else { return false };
+        !one.is_repeated
+            && !other.is_repeated
+            && earlier.tool == last.tool
+            && (earlier.arguments == last.arguments || earlier.arguments.is_none() || last.arguments.is_none())
+            && self.completions_before(one.at_ns) == self.completions_before(other.at_ns)
+    }
+
+    /// What ranks the results of the search before it is a part of that search.
+    fn fold_ranked(&mut self) {
+        for place in 0..self.dones.len() {
+            let Deed::Found(ranked) = &self.dones[place].deed else { continue };
+            if !ranked.ranks || self.dones[place].is_repeated {
+                continue;
+            }
+            let is_same = |found: &Found| {
+                !found.ranks && (ranked.query.is_none() || found.query.is_none() || ranked.query == found.query)
+            };
+            let before = (0..place).rev().map(|at| (at, &self.dones[at])).filter(|(_, done)| !done.is_repeated);
+            let search = before
+                .take_while(|(_, done)| !matches!(done.deed, Deed::Completed(_)))
+                .find_map(|(at, done)| matches!(&done.deed, Deed::Found(found) if is_same(found)).then_some(at));
+            let Some(search) = search else { continue };
+            let documents = ranked.documents.clone();
+            self.dones[place].is_repeated = true;
+            if let Deed::Found(found) = &mut self.dones[search].deed {
+                found.documents = documents.or(found.documents.take());
+            }
+        }
+    }
+
+    /// Deeds that two instrumentations report, one around the other: the outer one counts.
+    fn fold_within(&mut self) {
         for place in 0..self.dones.len() {
             let deed = self.dones[place].deed.clone();
             let same = self.around(place).find(|outer| match (&self.dones[*outer].deed, &deed) {
@@ -195,19 +269,26 @@ impl Story {
                         documents: outer.documents.take().or(inner.documents),
                         without_learned: outer.without_learned.take().or(inner.without_learned),
                         learned: outer.learned.take().or(inner.learned),
+                        ranks: outer.ranks && inner.ranks,
                     }
                 }
-                (Deed::Ran(outer), Deed::Ran(inner)) => {
-                    *outer = Ran {
-                        tool: inner.tool,
-                        id: outer.id.take().or(inner.id),
-                        arguments: outer.arguments.take().or(inner.arguments),
-                        result: outer.result.take().or(inner.result),
-                        outcome: outer.outcome.take().or(inner.outcome),
-                    }
-                }
+                (Deed::Ran(outer), Deed::Ran(inner)) => run(outer, inner),
                 _ => {}
             }
+        }
+    }
+
+    /// Leaves out completions of other models than these, if `count` remain: an instrumented client may also ask a search
+    /// service, which is no completion of the agent's model.
+    pub(crate) fn keep_completions(&mut self, count: usize, models: &[&str]) {
+        let is_other = |done: &Done| match &done.deed {
+            Deed::Completed(completed) => !models.contains(&completed.model.as_str()),
+            _ => false,
+        };
+        let told = self.completions().count();
+        let others = self.completions().filter(|done| is_other(done)).count();
+        if told > count && told - others == count {
+            self.dones.iter_mut().filter(|done| is_other(done)).for_each(|done| done.is_repeated = true);
         }
     }
 
@@ -276,6 +357,16 @@ impl Story {
         // A circle of parents would go on for ever.
         std::iter::successors(self.dones[place].within, |outer| self.dones[*outer].within).take(MOST_ANCESTORS)
     }
+}
+
+fn run(outer: &mut Ran, inner: Ran) {
+    *outer = Ran {
+        tool: inner.tool,
+        id: outer.id.take().or(inner.id),
+        arguments: outer.arguments.take().or(inner.arguments),
+        result: outer.result.take().or(inner.result),
+        outcome: outer.outcome.take().or(inner.outcome),
+    };
 }
 
 fn complete(outer: &mut Completed, inner: Completed) {

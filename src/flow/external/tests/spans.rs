@@ -1,5 +1,7 @@
 //! Spans beside the traffic of a turn.
 
+mod joins;
+
 use super::*;
 use crate::trace::spans::{read, stories};
 
@@ -31,7 +33,8 @@ fn told_with_spans(exchanges: Vec<Passed>, spans: Vec<Value>) -> (Vec<What>, Vec
     assert!(telling.hear(exchanges).is_none());
     let spans = read(Value::Array(spans).to_string().as_bytes()).expect("spans").spans;
     let outside = [format!("{:016x}", 99)];
-    let notes: Vec<String> = stories(spans, &outside).iter().flat_map(|story| telling.add_spans(story)).collect();
+    let mut all = stories(spans, &outside);
+    let notes: Vec<String> = all.iter_mut().flat_map(|story| telling.add_spans(story)).collect();
     telling.end(Reply::Answer { text: "because".into(), body: json!({"answer": "because"}) }).expect("a reply");
     (telling.into_events().into_iter().map(|(_, what)| what).collect(), notes)
 }

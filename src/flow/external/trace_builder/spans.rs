@@ -1,27 +1,23 @@
 //! Adds what an agent's spans say to the events of its traffic.
 //!
-//! Traffic decides: completions are taken from it alone, and a run of a tool that it shows counts once, found by the id of
-//! the call, or by name and arguments if the span has no id. What only spans show is added: results of calls, tools that
-//! no model called, searches, and entries of the trajectory log. A span of a completion says between which model calls
+//! Traffic decides: completions are taken from it alone, and a run or a search that it shows counts once (`joins`). What
+//! only spans show is added: results of calls, tools that no model called, searches, and entries of the trajectory log. A span of a completion says between which model calls
 //! the others belong; without one they stand before the last model call of the turn. Their durations are not recorded.
 //! What a span says of a call or search that traffic shows is counted in [`Shown`].
 
+use super::joins::{Joined, Joins, ids};
 use super::{TraceBuilder, Waiting};
 use crate::flow::digest;
 use crate::flow::external::decoder;
 use crate::provider::chat::Role;
 use crate::trace::spans::{Deed, Done, Found, Ran, Story};
 use crate::trace::{
-    self, FlowSearch, Learned, Logged, Rejection, SearchResult, ToolCalled, ToolOutcome, ToolResult, What,
+    self, FlowSearch, Learned, Logged, Rejection, Reply, SearchResult, ToolCalled, ToolOutcome, ToolResult, What,
 };
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Conversation of a learned entry that is not known yet.
 pub(in crate::flow::external) const OF_NO_CONVERSATION: u32 = u32::MAX;
-
-/// Events that spans report too, by their place, with the time at which their span began.
-type Taken = BTreeMap<usize, u64>;
 
 /// How far the clocks of two spans of one process may differ, in nanoseconds.
 const RESOLUTION: u64 = 1_000_000;
@@ -41,9 +37,12 @@ pub(in crate::flow::external) struct Shown {
 
 impl TraceBuilder<'_> {
     /// Adds what a story of this turn says; returns what is odd about it, and what contradicts the traffic.
-    pub(in crate::flow::external) fn add_spans(&mut self, story: &Story) -> Vec<String> {
+    pub(in crate::flow::external) fn add_spans(&mut self, story: &mut Story) -> Vec<String> {
+        let models: Vec<&str> = self.events.iter().filter_map(|(_, what)| model(what)).collect();
+        let seen = models.len();
+        story.keep_completions(seen, &models);
+        let story = &*story;
         let mut notes = story.notes.clone();
-        let seen = self.events.iter().filter(|(_, what)| matches!(what, What::ModelCalled(_))).count();
         let told = story.completions().count();
         self.shown.says_outcomes |= story.has_outcomes;
         if told > 0 && told != seen {
@@ -60,15 +59,18 @@ impl TraceBuilder<'_> {
             done => matches!(done.deed, Deed::Ran(_)),
         };
         let items = story.in_order((0..story.dones.len()).filter(adds).collect());
-        let mut taken = Taken::new();
+        let mut joins = Joins::of(story);
+        // The ordinal of the completion before a time.
+        let completions = i64::from(self.completions);
+        let asked = |at_ns| Some(completions - 1 - i64::try_from(seen.saturating_sub(before(at_ns)?)).ok()?);
         for place in items {
             let (first, done) = (self.events.len(), &story.dones[place]);
             match &done.deed {
-                Deed::Ran(ran) => notes.extend(self.add_run(story, place, ran, &mut taken)),
-                Deed::Found(found) => notes.extend(self.add_search(done, found, &mut taken)),
+                Deed::Ran(ran) => notes.extend(self.add_run(story, place, ran, &mut joins)),
+                Deed::Found(found) => notes.extend(self.add_search(done, found, asked(done.at_ns), &mut joins)),
                 _ => {}
             }
-            self.move_to(first, before(done.at_ns), None, &mut taken);
+            self.move_to(first, before(done.at_ns), None, &mut joins);
         }
         for (at, entry) in &story.logged {
             let first = self.events.len();
@@ -77,22 +79,21 @@ impl TraceBuilder<'_> {
             let ends = if matches!(entry, Logged::Thought { .. }) { 0 } else { RESOLUTION };
             let begins = if ends == 0 { at.saturating_sub(RESOLUTION) } else { *at };
             self.push(What::Logged(entry));
-            self.move_to(first, before(*at), Some(begins + ends), &mut taken);
+            self.move_to(first, before(*at), Some(begins + ends), &mut joins);
         }
         notes
     }
 
     /// Moves the events from `first` on before the model call with that ordinal in the turn, and before the first run
     /// that began at `begun` or later.
-    fn move_to(&mut self, first: usize, before: Option<usize>, begun: Option<u64>, taken: &mut Taken) {
+    fn move_to(&mut self, first: usize, before: Option<usize>, begun: Option<u64>, joins: &mut Joins) {
         let calls: Vec<usize> = (0..first).filter(|at| matches!(self.events[*at].1, What::ModelCalled(_))).collect();
         let place = match before {
             Some(before) => calls.get(before),
             None => calls.last(),
         };
         let last = calls.iter().rev().find(|call| place.is_none_or(|place| *call < place)).map_or(0, |call| call + 1);
-        let run = |(known, at_ns): (&usize, &u64)| begun.is_some_and(|begun| *at_ns >= begun).then_some(*known);
-        let run = taken.range(last..place.copied().unwrap_or(first)).find_map(run);
+        let run = begun.and_then(|begun| joins.first_since(last..place.copied().unwrap_or(first), begun));
         let Some(place) = run.or(place.copied()) else { return };
         let mut moved = self.events.split_off(first);
         let at = self.events[place].0;
@@ -100,18 +101,17 @@ impl TraceBuilder<'_> {
             *own = (*own).min(at);
         }
         let added = moved.len();
-        let now = |known: usize| match known {
+        joins.moved(|known| match known {
             known if known >= first => place + known - first,
             known if known >= place => known + added,
             known => known,
-        };
-        *taken = taken.iter().map(|(known, at_ns)| (now(*known), *at_ns)).collect();
+        });
         self.events.splice(place..place, moved);
     }
 
     /// Adds a run of a tool; returns what contradicts the traffic.
-    fn add_run(&mut self, story: &Story, place: usize, ran: &Ran, taken: &mut Taken) -> Vec<String> {
-        let (words, at_ns) = (self.words, story.dones[place].at_ns);
+    fn add_run(&mut self, story: &Story, place: usize, ran: &Ran, joins: &mut Joins) -> Vec<String> {
+        let (words, done) = (self.words, &story.dones[place]);
         let arguments = ran.arguments.as_ref().map(|value| words.body(value));
         let inner = story.dones.iter().enumerate().find_map(|(at, done)| match &done.deed {
             Deed::Found(found) if !done.is_repeated && story.around(at).any(|outer| outer == place) => Some(found),
@@ -122,64 +122,42 @@ impl TraceBuilder<'_> {
         let has_passages = ran.result.as_ref().is_some_and(|result| decoder::passages(result).is_some());
         let result = if has_passages { ran.result.as_ref() } else { documents.or(ran.result.as_ref()) };
         let result = result.map(|value| words.body(value));
-        let failed = story.dones[place].failed.as_ref().map(|why| words.text(why));
+        let failed = done.failed.as_ref().map(|why| words.text(why));
         self.shown.outcomes += usize::from(ran.outcome.is_some());
         let refused = ran.outcome.as_deref().filter(|outcome| matches!(*outcome, "refused" | "out_of_order"));
-        let is_external = self.role(&ran.tool) == trace::Role::External;
-        let same = |id: &str, tool: &str, own: &Value| match ran.id.as_deref().filter(|_| !id.is_empty()) {
-            Some(known) => known == id,
-            // A search of the agent's own is known by its request, which may say more than the query.
-            None if id.is_empty() && is_external && tool == ran.tool => {
-                let asked = arguments.as_ref().map(decoder::query).unwrap_or_default();
-                decoder::query(own).contains(&asked)
+        let call = match self.call_of_run(ran, arguments.as_ref(), joins) {
+            Some(Joined::Event(known)) => {
+                joins.ran(known, done, inner.is_some());
+                let other = match &self.events[known].1 {
+                    What::ToolCalled(call) if !call.id.is_empty() => arguments.filter(|given| *given != call.arguments),
+                    _ => None,
+                };
+                let other = other.map(|_| contradiction(&ran.tool, "has other arguments in its span"));
+                let notes = other.into_iter().chain(self.compare(known, inner, failed.as_deref(), result));
+                let notes: Vec<String> = notes.collect();
+                let refusal = refused.and_then(|how| self.refuse(known, how));
+                return notes.into_iter().chain(refusal).collect();
             }
-            None => tool == ran.tool && arguments.as_ref().is_none_or(|given| given == own),
+            Some(Joined::Waiting(_)) if failed.is_none() && result.is_none() && refused.is_none() => return Vec::new(),
+            Some(Joined::Waiting(waiting)) => self.waiting.remove(waiting),
+            None => Waiting {
+                at: self.at,
+                completion: self.completions.saturating_sub(1),
+                id: ran.id.clone().unwrap_or_default(),
+                tool: ran.tool.clone(),
+                arguments: arguments.clone().unwrap_or_default(),
+                attempts: Vec::new(),
+                found: None,
+                ran: None,
+            },
         };
-        let waiting = self.waiting.iter().position(|call| same(&call.id, &call.tool, &call.arguments));
-        if let Some(waiting) = waiting {
-            if failed.is_none() && result.is_none() && refused.is_none() {
-                return Vec::new();
-            }
-            let call = self.waiting.remove(waiting);
-            let other = arguments.filter(|given| *given != call.arguments);
-            let note = other.map(|_| contradiction(&call.tool, "has other arguments in its span"));
-            let outcome = self.outcome_of(&call, inner, failed, result);
-            let outcome = refused.map_or_else(|| outcome.clone(), |how| not_run(how, &outcome));
-            taken.insert(self.events.len(), at_ns);
-            self.called(call, outcome);
-            return note.into_iter().collect();
-        }
-        let known = self.events.iter().enumerate().position(|(at, (_, what))| match what {
-            What::ToolCalled(call) => !taken.contains_key(&at) && same(&call.id, &call.tool, &call.arguments),
-            _ => false,
-        });
-        if let Some(known) = known {
-            taken.insert(known, at_ns);
-            let other = match &self.events[known].1 {
-                What::ToolCalled(call) if !call.id.is_empty() => arguments.filter(|given| *given != call.arguments),
-                _ => None,
-            };
-            let other = other.map(|_| contradiction(&ran.tool, "has other arguments in its span"));
-            let notes = other.into_iter().chain(self.compare(known, inner, failed.as_deref(), result));
-            let notes: Vec<String> = notes.collect();
-            let refusal = refused.and_then(|how| self.refuse(known, how));
-            return notes.into_iter().chain(refusal).collect();
-        }
-        let call = Waiting {
-            at: self.at,
-            completion: self.completions.saturating_sub(1),
-            id: ran.id.clone().unwrap_or_default(),
-            tool: ran.tool.clone(),
-            arguments: arguments.unwrap_or_default(),
-            attempts: Vec::new(),
-            found: None,
-            ran: None,
-        };
+        let other = arguments.filter(|given| *given != call.arguments);
+        let note = other.map(|_| contradiction(&call.tool, "has other arguments in its span"));
         let outcome = self.outcome_of(&call, inner, failed, result);
         let outcome = refused.map_or_else(|| outcome.clone(), |how| not_run(how, &outcome));
-        taken.insert(self.events.len(), at_ns);
+        joins.ran(self.events.len(), done, inner.is_some());
         self.called(call, outcome);
-        Vec::new()
+        note.into_iter().collect()
     }
 
     /// Notes that a call which traffic shows to have failed did not run; returns what contradicts the traffic.
@@ -287,7 +265,6 @@ impl TraceBuilder<'_> {
                 let found = inner?;
                 let listed = found.documents.as_ref().map(|list| self.words.body(list));
                 let listed = listed.as_ref().and_then(decoder::passages);
-                let ids = |hits: &[trace::Hit]| hits.iter().map(|hit| hit.id.clone()).collect::<BTreeSet<_>>();
                 let differs = listed.is_some_and(|listed| ids(&listed) != ids(&known.hits));
                 let mut search = known.clone();
                 self.complete(&mut search, found);
@@ -315,40 +292,38 @@ impl TraceBuilder<'_> {
     }
 
     /// Adds a search that the agent made by itself, or as a call of its search tool; returns what contradicts the traffic.
-    fn add_search(&mut self, done: &Done, found: &Found, taken: &mut Taken) -> Vec<String> {
-        let at_ns = done.at_ns;
+    fn add_search(&mut self, done: &Done, found: &Found, asked: Option<i64>, joins: &mut Joins) -> Vec<String> {
         let query = self.words.text(found.query.as_deref().unwrap_or_default());
         let documents = found.documents.as_ref().map(|list| self.words.body(list));
         let failed = done.failed.as_ref().map(|why| self.words.text(why));
-        let asked = |call: &Waiting, roles: &Self| {
-            roles.role(&call.tool) == trace::Role::Knowledge && decoder::query(&call.arguments) == query
-        };
-        if let Some(place) = self.waiting.iter().position(|call| asked(call, self)) {
-            let call = self.waiting.remove(place);
-            let outcome =
-                self.outcome_of(&call, Some(found), failed, documents.map(|list| json!({ "documents": list })));
-            taken.insert(self.events.len(), at_ns);
-            self.called(call, outcome);
-            return Vec::new();
-        }
-        // A search that traffic shows, as a call with its result or as a request, counts once.
-        let known = self.events.iter().enumerate().position(|(at, (_, what))| match what {
-            What::ToolCalled(call) if !taken.contains_key(&at) => match self.role(&call.tool) {
-                trace::Role::Knowledge => decoder::query(&call.arguments) == query,
-                trace::Role::External => !query.is_empty() && decoder::query(&call.arguments).contains(&query),
-                _ => false,
-            },
-            _ => false,
-        });
-        if let Some(known) = known {
-            taken.insert(known, at_ns);
-            let documents = documents.map(|list| json!({ "documents": list }));
-            return match &self.events[known].1 {
-                What::ToolCalled(call) if self.role(&call.tool) == trace::Role::External => Vec::new(),
-                _ => self.compare(known, Some(found), failed.as_deref(), documents).into_iter().collect(),
-            };
-        }
         let hits = documents.as_ref().and_then(decoder::passages);
+        let joined = self.call_of_search(done, &query, hits.as_deref().unwrap_or_default(), asked, joins);
+        let result = documents.map(|list| json!({ "documents": list }));
+        let known = match joined {
+            // No span says more of it than the traffic.
+            Some(Joined::Waiting(_)) if failed.is_none() && result.is_none() => return Vec::new(),
+            Some(Joined::Waiting(place)) => {
+                let call = self.waiting.remove(place);
+                let outcome = self.outcome_of(&call, Some(found), failed, result);
+                joins.searched(self.events.len(), done);
+                self.called(call, outcome);
+                return Vec::new();
+            }
+            Some(Joined::Event(known)) => Some(known),
+            None => None,
+        };
+        if let Some(known) = known {
+            joins.searched(known, done);
+            if let What::ToolCalled(call) = &self.events[known].1 {
+                if self.role(&call.tool) == trace::Role::External {
+                    return Vec::new();
+                }
+                let other = !query.is_empty() && decoder::query(&call.arguments) != query;
+                let other = other.then(|| contradiction(&call.tool, "has another query in its span"));
+                let differs = self.compare(known, Some(found), failed.as_deref(), result);
+                return other.into_iter().chain(differs).collect();
+            }
+        }
         let outcome = match (failed, hits) {
             (Some(message), _) => ToolOutcome::Failed { message, retryable: false },
             (None, Some(hits)) => {
@@ -363,9 +338,26 @@ impl TraceBuilder<'_> {
                 ToolOutcome::Unseen { reason: reason.to_owned() }
             }
         };
-        self.push(What::Searched(FlowSearch { query, outcome, took_us: 0, attempts: Vec::new() }));
+        match known.map(|known| &mut self.events[known].1) {
+            // Traffic shows that vectors were asked for, and not what was found, with them or without.
+            Some(What::Searched(search)) => {
+                if matches!(outcome, ToolOutcome::Ok(_)) || search.outcome.is_unseen() && !outcome.is_unseen() {
+                    search.outcome = outcome;
+                }
+            }
+            _ => self.push(What::Searched(FlowSearch { query, outcome, took_us: 0, attempts: Vec::new() })),
+        }
         Vec::new()
     }
+}
+
+/// The model that answered; empty if it failed.
+fn model(what: &What) -> Option<&str> {
+    let What::ModelCalled(called) = what else { return None };
+    Some(match &called.reply {
+        Reply::Completion(completion) => completion.model.as_str(),
+        Reply::Failure { .. } => "",
+    })
 }
 
 /// The outcome of a call that did not run, by what the agent says of it and what its result was otherwise.
