@@ -49,6 +49,13 @@ pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
     }
 }
 
+/// The query of a search: the argument `query`, or the first argument that is text; empty if there is none.
+pub(crate) fn query(arguments: &Value) -> String {
+    let members = arguments.as_object();
+    let named = ["query", "q", "question"].into_iter().find_map(|name| members?.get(name)?.as_str());
+    named.or_else(|| members?.values().find_map(Value::as_str)).unwrap_or_default().to_owned()
+}
+
 /// The passages in a search result; `None` if it holds no list of objects with names.
 pub(crate) fn passages(result: &Value) -> Option<Vec<Passage<'_>>> {
     let list = match result {

@@ -148,9 +148,12 @@ impl Trace {
         };
         let external = self.evidence.mode != Mode::Imported && self.lane.flow == EXTERNAL;
         let others = member.shown_by().filter(|_| external).map(|by| format!("; {by} would")).unwrap_or_default();
-        // Calls are absent only where spans were expected and a turn had none.
-        let source =
-            if external && self.lacks(Member::Calls) { "no spans came, and traffic alone does" } else { source };
+        // Calls are absent only where spans were expected and a turn had none of the agent's work.
+        let source = if external && self.lacks(Member::Calls) {
+            "no spans of its work came, and traffic alone does"
+        } else {
+            source
+        };
         Some(format!("{source} not show {} ({}){others}", member.shows(), member.path()))
     }
 }

@@ -97,6 +97,16 @@ fn labelled_conversations_have_the_same_verdicts_as_spans_and_as_messages() {
     import(&project, "otlp", &export(&more), &[]);
     let calls = project.traces()[0].to_string();
     assert!(calls.contains(r#""id":"a#1""#) && calls.contains(r#""excerpt":"So it is.""#), "{calls}");
+    // A search in place of the run, or beside it, is the model's call, which counts once.
+    let mut beside = span(0, 3, 1, &document);
+    beside["spanId"] = json!(format!("{:016x}", 30));
+    for ran in [Vec::new(), vec![spans[0][2].clone()]] {
+        let all = [spans[0][..2].to_vec(), ran, vec![beside.clone(), spans[0][3].clone()]].concat();
+        import(&project, "otlp", &export(&all), &[]);
+        let trace = project.traces()[0].to_string();
+        assert_eq!((trace.matches("tool_called").count(), trace.contains("searched")), (1, false), "{trace}");
+        assert!(trace.contains(r#""id":"a#1""#), "{trace}");
+    }
 }
 
 /// The members of a message that OpenInference and OpenLLMetry flatten, by their names in it.
@@ -126,8 +136,9 @@ fn in_parts(message: &Value) -> Value {
         None => {}
     }
     for call in message["tool_calls"].as_array().into_iter().flatten() {
+        let written = &call["function"]["arguments"];
         let arguments: Value =
-            serde_json::from_str(call["function"]["arguments"].as_str().expect("text")).expect("JSON");
+            serde_json::from_str(written.as_str().expect("text")).unwrap_or_else(|_| written.clone());
         parts.push(
             json!({"type": "tool_call", "id": call["id"], "name": call["function"]["name"], "arguments": arguments}),
         );
@@ -136,7 +147,7 @@ fn in_parts(message: &Value) -> Value {
 }
 
 /// The same span by another convention.
-fn in_convention(span: &Value, convention: &str) -> Value {
+pub fn in_convention(span: &Value, convention: &str) -> Value {
     let pairs = span["attributes"].as_array().expect("attributes");
     let mut out: Vec<(String, Value)> = Vec::new();
     for pair in pairs {

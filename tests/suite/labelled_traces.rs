@@ -29,13 +29,13 @@ const METRICS: &[(&str, &str, &str)] = &[
     ("latency", "latency_p95", "<= 10s"),
 ];
 
-fn labelled(name: &str) -> Vec<Value> {
+pub fn labelled(name: &str) -> Vec<Value> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/labelled").join(name);
     let text = std::fs::read_to_string(&file).expect(name);
     serde_saphyr::from_str(&text).expect(name)
 }
 
-fn criteria(names: &[&str]) -> Vec<Value> {
+pub fn criteria(names: &[&str]) -> Vec<Value> {
     let named = |(id, metric, target): &&(&str, &str, &str)| json!({"id": id, "about": id, "metric": metric, "target": target, "kind": "confidence"});
     METRICS.iter().filter(|(id, ..)| names.contains(id)).map(|row| named(&row)).collect()
 }
@@ -205,7 +205,7 @@ fn tell(steps: &[Value]) -> Trace {
 }
 
 /// Successes and units of each wanted metric that differ from the label, in words.
-fn differences(name: &str, why: &str, counts: &Map<String, Value>, found: &Value) -> Vec<String> {
+pub fn differences(name: &str, why: &str, counts: &Map<String, Value>, found: &Value) -> Vec<String> {
     let gates = found["criteria"].as_array().or_else(|| found["gates"].as_array()).expect("gates");
     let differs = |(metric, wanted): (&String, &Value)| {
         let gate = gates.iter().find(|gate| gate["id"] == **metric).expect(metric);
@@ -215,11 +215,11 @@ fn differences(name: &str, why: &str, counts: &Map<String, Value>, found: &Value
     counts.iter().filter_map(differs).collect()
 }
 
-fn names(counts: &Map<String, Value>) -> Vec<&str> {
+pub fn names(counts: &Map<String, Value>) -> Vec<&str> {
     counts.keys().map(String::as_str).collect()
 }
 
-fn text<'v>(one: &'v Value, key: &str) -> &'v str {
+pub fn text<'v>(one: &'v Value, key: &str) -> &'v str {
     one[key].as_str().unwrap_or_else(|| panic!("`{key}` of {one}"))
 }
 
@@ -284,7 +284,7 @@ fn citations_are_read_in_every_common_spelling() {
 }
 
 /// A message as OpenAI writes it.
-fn message(short: &Value) -> Value {
+pub fn message(short: &Value) -> Value {
     let (kind, given) = short.as_object().and_then(|one| one.iter().next()).expect("a message");
     match kind.as_str() {
         "calls" => {

@@ -37,6 +37,7 @@ mod judge;
 mod keyword_index;
 mod keywords;
 mod knowledge_command;
+mod labelled_formats;
 mod labelled_traces;
 mod learning;
 mod line_ends;

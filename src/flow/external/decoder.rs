@@ -4,7 +4,7 @@
 
 use crate::platform::secrets;
 use crate::provider::tool_result::{self, name_of};
-pub(super) use crate::provider::tool_result::{document, result_id, words_and_names};
+pub(super) use crate::provider::tool_result::{document, query, result_id, words_and_names};
 use crate::trace::{Hit, IndexResult, SourceRef};
 use serde_json::{Map, Value};
 
@@ -26,13 +26,6 @@ pub(super) fn passages(result: &Value) -> Option<Vec<Hit>> {
         learned: None,
     };
     Some(tool_result::passages(result)?.into_iter().map(hit).collect())
-}
-
-/// The search query: the argument `query`, or the first argument that is text.
-pub(super) fn query(arguments: &Value) -> String {
-    let members = arguments.as_object();
-    let named = ["query", "q", "question"].into_iter().find_map(|name| members?.get(name)?.as_str());
-    named.or_else(|| members?.values().find_map(Value::as_str)).unwrap_or_default().to_owned()
 }
 
 /// The keywords stored for a result. Whether they can be found again is not visible.

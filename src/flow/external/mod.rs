@@ -120,6 +120,8 @@ pub(crate) trait Telemetry: Send + Sync {
 pub(crate) struct Told {
     /// Turns without a span.
     pub turns_without: usize,
+    /// Turns with spans of clients alone, which show no tool and no search.
+    pub turns_of_clients: usize,
     /// What was done, a line each.
     pub lines: Vec<String>,
     /// What is odd about them, or contradicts the traffic.

@@ -205,6 +205,7 @@ impl Session<'_> {
         let mut shown = Shown::default();
         for turn in &self.tracing.turns {
             told.turns_without += usize::from(turn.spans.is_empty());
+            told.turns_of_clients += usize::from(!turn.spans.is_empty() && !turn.shown.says_work);
             told.notes.extend(turn.notes.iter().cloned());
             told.lines.extend(turn.lines.iter().cloned());
             shown.says_outcomes |= turn.shown.says_outcomes;
@@ -255,6 +256,10 @@ impl Session<'_> {
         }
         if shown.bases > 0 && says(shown.bases, searches) {
             told.shows.insert(Member::Bases);
+        }
+        // What some turns show is not shown of all.
+        if told.turns_without > 0 {
+            told.shows.clear();
         }
         told
     }

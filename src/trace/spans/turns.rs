@@ -15,6 +15,8 @@ pub(crate) struct SpanTurn {
     pub(crate) query: Option<String>,
     /// The agent's words; `None` if there are none or contents are not captured.
     pub(crate) answer: Option<String>,
+    /// Whether a span of the agent says its answer, and not only its model's messages.
+    pub(crate) is_answered_by_agent: bool,
     /// Message of the error in which it ended.
     pub(crate) failed: Option<String>,
     /// When it began, in nanoseconds since 1970.
@@ -45,6 +47,7 @@ pub(crate) fn turns(story: &Story) -> Vec<SpanTurn> {
         let turn = &mut turns[turn];
         turn.query = turn.query.take().or_else(|| asked.clone());
         turn.answer = answered.clone().or(turn.answer.take());
+        turn.is_answered_by_agent = turn.answer.is_some();
         turn.failed.clone_from(&done.failed);
         turn.took_us = turn.took_us.max(done.at_ns.saturating_sub(turn.at_ns) / 1_000 + done.took_us);
     }

@@ -423,7 +423,8 @@ impl Work<'_> {
         }
         let requests = serving.requests();
         drop(serving);
-        let told = session.told();
+        let mut told = session.told();
+        let lines = std::mem::take(&mut told.lines);
         let (proxy, printed) = (lease.proxy.address(), process.map(Process::printed));
         let live = evidence.mode == Mode::Live;
         let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
@@ -447,7 +448,7 @@ impl Work<'_> {
         trace.took_us = u64::try_from(session.took.as_micros()).unwrap_or(u64::MAX);
         (trace.roles, trace.offered, trace.events) = (session.roles(), session.offered, session.events);
         if setup.spans {
-            spans::evidence(&mut trace, told.turns_without, &told.shows, told.notes);
+            spans::evidence(&mut trace, told);
         }
         if probed {
             trace.reveal(Member::IndexWrites);
@@ -464,7 +465,7 @@ impl Work<'_> {
         if let Some(begun) = begun {
             begun.end(&trace.end);
         }
-        Ok(Ran { trace, secrets: tap.secrets(), printed, spans: told.lines, abandoned })
+        Ok(Ran { trace, secrets: tap.secrets(), printed, spans: lines, abandoned })
     }
 
     #[expect(

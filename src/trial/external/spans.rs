@@ -1,12 +1,11 @@
 //! Spans of an agent that sends them (`target.spans`): awaited after each turn, and compared with those of the recording.
 
-use crate::flow::external::{Telemetry, TurnSpans};
+use crate::flow::external::{Telemetry, Told, TurnSpans};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::secrets::Redactor;
 use crate::trace::text::{plural, quote};
 use crate::trace::{Member, Trace, not_in_traffic_but};
 use crate::trial::proxy::Reports;
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,23 +80,32 @@ impl Telemetry for Received {
     }
 }
 
-/// Says in a trace what its spans show (`shows`) and lack. `turns` is the number of turns without a span.
-pub(super) fn evidence(trace: &mut Trace, turns: usize, shows: &BTreeSet<Member>, notes: Vec<String>) {
-    let mut absent = not_in_traffic_but(shows);
-    if turns > 0 {
-        absent.extend([Member::Calls, Member::Passages]);
-        absent.sort_unstable();
-        trace.notes.push(format!(
+/// Says in a trace what its spans show and lack.
+pub(super) fn evidence(trace: &mut Trace, told: Told) {
+    let mut absent = not_in_traffic_but(&told.shows);
+    // Tools that the agent runs by itself are offered to no model.
+    trace.offered = trace.offered.take().filter(|offered| !offered.is_empty());
+    let lacks = if told.turns_without > 0 {
+        Some(format!(
             "no spans came within {} s after {}: does the agent continue the `traceparent` of its turns, and export to \
              /v1/traces of the proxy?",
             AWAITED.as_secs(),
-            plural(turns, "turn")
-        ));
+            plural(told.turns_without, "turn")
+        ))
+    } else if told.turns_of_clients > 0 && trace.offered.is_none() {
+        Some(format!(
+            "the spans of {} are none of an agent, a tool or a search, so they do not show which tools ran",
+            plural(told.turns_of_clients, "turn")
+        ))
+    } else {
+        None
+    };
+    if lacks.is_some() {
+        absent.extend([Member::Calls, Member::Passages]);
+        absent.sort_unstable();
     }
     trace.absent = Some(absent);
-    // Tools that the agent runs by itself are offered to no model.
-    trace.offered = trace.offered.take().filter(|offered| !offered.is_empty());
-    for note in notes {
+    for note in lacks.into_iter().chain(told.notes) {
         if !trace.notes.contains(&note) {
             trace.notes.push(note);
         }

@@ -353,6 +353,15 @@ fn calls_side_by_side_tell_one_story() {
     assert_eq!(calls.iter().filter(|call| call["tool"] == "web_search").count(), 2, "{}", traces[1]);
 }
 
+/// Traces without the id of their plan, and their digests: an agent at another address makes another plan.
+fn bare(traces: Vec<serde_json::Value>) -> Vec<serde_json::Value> {
+    let without = |mut trace: serde_json::Value| {
+        trace.as_object_mut().expect("a trace").retain(|member, _| !["plan", "digest"].contains(&member.as_str()));
+        trace
+    };
+    traces.into_iter().map(without).collect()
+}
+
 #[test]
 fn what_the_agent_mints_is_bound_where_vars_say_and_a_miss_where_they_do_not() {
     let vars = "vars:\n  day: {at: /messages/0/content, match: 'day (\\d+)'}\n  ticket: {at: /messages/0/content, match: 'TK-\\d+'}\n";
@@ -366,14 +375,6 @@ fn what_the_agent_mints_is_bound_where_vars_say_and_a_miss_where_they_do_not() {
     let _other = stage.agent(ServiceSettings { mints: Some(83_000), ..ServiceSettings::default() }, vars);
     let outcome = stage.run(&[]);
     assert!(outcome.stdout.contains("3 trials: 3 PASS"), "{}{}", outcome.stdout, outcome.stderr);
-    // The agent has another address, and so the plan another id.
-    let bare = |traces: Vec<serde_json::Value>| -> Vec<serde_json::Value> {
-        let without = |mut trace: serde_json::Value| {
-            trace.as_object_mut().expect("a trace").retain(|member, _| !["plan", "digest"].contains(&member.as_str()));
-            trace
-        };
-        traces.into_iter().map(without).collect()
-    };
     assert_eq!(bare(stage.project.traces()), bare(traces), "traces tell the values of the recording");
 
     let _third = stage.agent(ServiceSettings { mints: Some(90_000), ..ServiceSettings::default() }, "");

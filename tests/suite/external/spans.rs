@@ -81,6 +81,18 @@ fn needs_a_bare_interpreter_without_spans_of_the_trial_calls_are_not_measured() 
 }
 
 #[test]
+#[ignore = "needs python3, its standard library alone"]
+fn needs_a_bare_interpreter_spans_of_a_client_alone_do_not_show_that_no_tool_ran() {
+    let stage = stage("python3", "spans_agent.py", "SPANS: client", SPANS);
+    let outcome = run(&stage, &["--mode", "live"]);
+    outcome.expect_code(3);
+    let trace = &stage.project.traces()[0];
+    let words = "the spans of 1 turn are none of an agent, a tool or a search";
+    assert!(trace["notes"].to_string().contains(words), "{}", trace["notes"]);
+    assert!(outcome.stdout.contains("turns[].calls"), "{}", outcome.stdout);
+}
+
+#[test]
 #[ignore = "needs the clients that `tests/sdks/install` installs: RAGCHECK_SDKS"]
 fn needs_sdks_the_sdk_of_opentelemetry_exports_by_the_variables_that_are_set() {
     let stage = stage(&sdk_python(), "../../sdks/otel_spans.py", "SPANS: 'on'", SPANS);

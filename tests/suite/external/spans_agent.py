@@ -1,7 +1,7 @@
 """An agent that searches by itself before it asks its model, and reports what it did as OTLP/JSON.
 
-SPANS says how: `on`, `off`, `alone` (a trace that does not continue the turn's), or `late` (those of the first turn's tools come
-while the second turn runs). SHELF is the passage that it finds.
+SPANS says how: `on`, `off`, `alone` (a trace that does not continue the turn's), `client` (those of its model's client), or `late`
+(those of the first turn's tools come while the second turn runs). SHELF is the passage that it finds.
 """
 
 import gzip
@@ -71,6 +71,8 @@ class Handler(BaseHTTPRequestHandler):
             trace.export([span for span in trace.spans if span["spanId"] == root or span["name"] == "chat"])
             late = [span for span in trace.spans if span["spanId"] != root and span["name"] != "chat"]
             threading.Thread(target=trace.export, args=(late, 0.4)).start()
+        elif SPANS == "client":
+            threading.Thread(target=trace.export, args=([dict(trace.spans[-1], parentSpanId=trace.parent)],)).start()
         elif SPANS != "off":
             threading.Thread(target=trace.export).start()
         Handler.turns += 1

@@ -25,6 +25,8 @@ const RESOLUTION: u64 = 1_000_000;
 /// How many calls and searches of a turn have in their spans what traffic never shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::flow::external) struct Shown {
+    /// Whether a span is of the agent, a run of a tool or a search: instrumented clients alone show none of these.
+    pub says_work: bool,
     /// Whether a span has `ragcheck.outcome`.
     pub says_outcomes: bool,
     /// Calls with it.
@@ -45,6 +47,7 @@ impl TraceBuilder<'_> {
         let mut notes = story.notes.clone();
         let told = story.completions().count();
         self.shown.says_outcomes |= story.has_outcomes;
+        self.shown.says_work |= story.dones.iter().any(|done| !matches!(done.deed, Deed::Completed(_) | Deed::Vectors));
         if told > 0 && told != seen {
             notes
                 .push(format!("its spans tell {told} completions of the model and its traffic {seen}: traffic counts"));

@@ -1,0 +1,311 @@
+//! The events of a story, turn by turn.
+
+use super::super::error::ConversationError;
+use crate::platform::secrets;
+use crate::provider::tool_result;
+use crate::trace::spans::{Completed, Deed, Done, Found, Ran, SpanTurn, Story};
+use crate::trace::{
+    Answer, Completion, Event, FlowSearch, Hit, ModelCalled, Reply, SearchResult, ToolCalled, ToolOutcome, ToolResult,
+    TurnEnded, TurnOutcome, What,
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Characters of a passage that a trace keeps.
+const EXCERPT: usize = 160;
+const NOT_RECORDED: &str = "not recorded";
+
+/// The events so far.
+pub(super) struct Events<'s> {
+    story: &'s Story,
+    began: u64,
+    turn: u32,
+    completions: u32,
+    pub(super) events: Vec<Event>,
+    /// Calls without a result: index of the event.
+    waiting: Vec<usize>,
+    /// Index of the event of each run of a tool, by its place in the story.
+    runs: BTreeMap<usize, usize>,
+    /// Number of events before the turn.
+    first: usize,
+    /// The last words of the model without a call in the turn, and the number of events up to them.
+    words: Option<(usize, String)>,
+    /// Whether the model called a tool after them.
+    called_since: bool,
+    /// Calls of the turn with a result: index of the event, and number of events at that time.
+    got: Vec<(usize, usize)>,
+    /// Results of calls of earlier turns.
+    pub(super) late: usize,
+    pub(super) without_arguments: usize,
+    pub(super) other_arguments: usize,
+}
+
+impl<'s> Events<'s> {
+    pub(super) fn of(story: &'s Story, began: u64) -> Self {
+        Self {
+            story,
+            began,
+            turn: 0,
+            completions: 0,
+            events: Vec::new(),
+            waiting: Vec::new(),
+            runs: BTreeMap::new(),
+            first: 0,
+            words: None,
+            called_since: false,
+            got: Vec::new(),
+            late: 0,
+            without_arguments: 0,
+            other_arguments: 0,
+        }
+    }
+
+    pub(super) fn begin(&mut self, turn: u32) {
+        (self.turn, self.first) = (turn, self.events.len());
+        (self.words, self.called_since, self.got) = (None, false, Vec::new());
+    }
+
+    pub(super) fn push(&mut self, at_ns: u64, what: What) {
+        let at_us = at_ns.saturating_sub(self.began) / 1_000;
+        self.events.push(Event { at_us, conversation: 0, turn: self.turn, what });
+    }
+
+    pub(super) fn tell(&mut self, place: usize) {
+        let done = &self.story.dones[place];
+        match &done.deed {
+            Deed::Completed(completed) => self.completed(place, done, completed),
+            Deed::Ran(ran) => self.ran(place, done, ran),
+            Deed::Found(found) => self.found(place, done, found),
+            Deed::Agent { .. } | Deed::Vectors => {}
+        }
+    }
+
+    fn completed(&mut self, place: usize, done: &Done, completed: &Completed) {
+        let input = completed.input.as_deref().unwrap_or_default();
+        let asked = input.iter().rposition(|said| said.is_user()).unwrap_or_default();
+        for (at, said) in input.iter().enumerate().filter(|(_, said)| said.role == "tool" || said.role == "function") {
+            let Some(call) = self.call_of(said.answers.as_deref(), None) else { continue };
+            if call < self.first && at > asked {
+                self.late += 1;
+                continue;
+            }
+            self.got.push((call, self.events.len()));
+            if let What::ToolCalled(call) = &mut self.events[call].what
+                && call.arguments.is_object()
+            {
+                let value = serde_json::from_str(&said.text).unwrap_or_else(|_| Value::String(said.text.clone()));
+                call.outcome = ToolOutcome::Ok(ToolResult::other(value));
+            }
+        }
+        let call = self.completions;
+        self.completions += 1;
+        let output = completed.output.as_deref().unwrap_or_default();
+        let texts: Vec<&str> = output.iter().map(|said| said.text.as_str()).filter(|text| !text.is_empty()).collect();
+        let reply = match &done.failed {
+            Some(message) => Reply::Failure { kind: "error".into(), message: message.clone() },
+            None => Reply::Completion(Completion {
+                model: completed.model.clone(),
+                text: texts.join("\n"),
+                refusal: None,
+                calls: output.iter().flat_map(|said| &said.calls).map(|call| call.tool.clone()).collect(),
+                finish: completed.finish.clone().unwrap_or_else(|| NOT_RECORDED.into()),
+                input_tokens: completed.input_tokens,
+                cached_tokens: completed.cached_tokens,
+                output_tokens: completed.output_tokens,
+            }),
+        };
+        let called = ModelCalled {
+            service: None,
+            call,
+            state: NOT_RECORDED.into(),
+            took_us: done.took_us,
+            first_token_us: None,
+            shown: Vec::new(),
+            tool_choice: NOT_RECORDED.into(),
+            attempts: Vec::new(),
+            reply,
+        };
+        self.push(done.at_ns, What::ModelCalled(called));
+        let is_own =
+            !self.story.around(place).any(|at| matches!(self.story.dones[at].deed, Deed::Ran(_) | Deed::Found(_)));
+        if output.iter().any(|said| !said.calls.is_empty()) {
+            self.called_since = true;
+        } else if let Some(said) = output.iter().rfind(|said| said.is_agent() && !said.text.trim().is_empty())
+            && is_own
+        {
+            (self.words, self.called_since) = (Some((self.events.len(), said.text.clone())), false);
+        }
+        for asked in output.iter().flat_map(|said| &said.calls) {
+            let broken = !asked.arguments.is_object();
+            self.waiting.push(self.events.len());
+            let outcome = if broken {
+                ToolOutcome::not_executed("not_json", "its arguments are not a JSON object")
+            } else {
+                ToolOutcome::not_executed("no_result", "no span and no message gives a result of this call")
+            };
+            let (id, tool, arguments) = (asked.id.clone(), asked.tool.clone(), asked.arguments.clone());
+            let at = done.at_ns.saturating_add(done.took_us * 1_000);
+            let called = ToolCalled { call, id, tool, arguments, outcome, took_us: 0, attempts: Vec::new() };
+            self.push(at, What::ToolCalled(called));
+        }
+    }
+
+    /// Takes the first call without a result that has this id, or this name where one of the two has no id: of this turn,
+    /// else of an earlier one.
+    fn call_of(&mut self, id: Option<&str>, tool: Option<&str>) -> Option<usize> {
+        let fits = |place: &usize| match &self.events[*place].what {
+            What::ToolCalled(call) => match id.filter(|id| !id.is_empty() && !call.id.is_empty()) {
+                Some(id) => call.id == id,
+                None => tool.is_none_or(|tool| call.tool == tool),
+            },
+            _ => false,
+        };
+        let own = self.waiting.iter().position(|place| *place >= self.first && fits(place));
+        let found = own.or_else(|| self.waiting.iter().position(fits))?;
+        Some(self.waiting.remove(found))
+    }
+
+    fn ran(&mut self, place: usize, done: &Done, ran: &Ran) {
+        let event = self.call_of(ran.id.as_deref(), Some(&ran.tool));
+        if event.is_some_and(|event| event < self.first) {
+            self.late += 1;
+            return;
+        }
+        if event.is_none() && ran.arguments.is_none() {
+            self.without_arguments += 1;
+        }
+        let outcome = match (&done.failed, &ran.result) {
+            (Some(message), _) => ToolOutcome::Failed { message: message.clone(), retryable: false },
+            (None, result) => ToolOutcome::Ok(ToolResult::other(result.clone().unwrap_or_default())),
+        };
+        let event = event.unwrap_or_else(|| {
+            let called = ToolCalled {
+                call: self.completions.saturating_sub(1),
+                id: ran.id.clone().unwrap_or_default(),
+                tool: ran.tool.clone(),
+                arguments: ran.arguments.clone().unwrap_or_default(),
+                outcome: outcome.clone(),
+                took_us: 0,
+                attempts: Vec::new(),
+            };
+            self.push(done.at_ns, What::ToolCalled(called));
+            self.events.len() - 1
+        });
+        self.runs.insert(place, event);
+        self.got.push((event, self.events.len()));
+        if let What::ToolCalled(call) = &mut self.events[event].what {
+            (call.outcome, call.took_us) = (outcome, done.took_us);
+            // Some instrumentations lose the arguments of calls that were streamed.
+            let is_empty = call.arguments.as_object().is_none_or(serde_json::Map::is_empty);
+            match &ran.arguments {
+                Some(arguments) if is_empty => call.arguments.clone_from(arguments),
+                Some(arguments) if *arguments != call.arguments => self.other_arguments += 1,
+                _ => {}
+            }
+            if call.id.is_empty() {
+                call.id = ran.id.clone().unwrap_or_default();
+            }
+        }
+    }
+
+    /// A search within a run of a tool is its result, and so is one with the query of a call of the last completion;
+    /// another is the agent's own.
+    fn found(&mut self, place: usize, done: &Done, found: &Found) {
+        let query = found.query.clone().unwrap_or_default();
+        let hits = found.documents.as_ref().and_then(tool_result::passages).map(|passages| {
+            let hit = |one: tool_result::Passage<'_>| Hit {
+                id: one.id,
+                title: one.title.to_owned(),
+                raw_score: one.score,
+                excerpt: secrets::beginning(one.text, EXCERPT),
+                learned: None,
+            };
+            passages.into_iter().map(hit).collect::<Vec<Hit>>()
+        });
+        let outcome = match (&done.failed, hits) {
+            (Some(message), _) => ToolOutcome::Failed { message: message.clone(), retryable: false },
+            (None, Some(hits)) => {
+                let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
+                let kb_id = found.base.clone().unwrap_or_default();
+                let query = query.clone();
+                ToolOutcome::Ok(ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed: None }))
+            }
+            (None, None) => {
+                let reason = "the documents in its span are missing, or one of them has no id";
+                ToolOutcome::Unseen { reason: reason.to_owned() }
+            }
+        };
+        let run = self.story.around(place).find_map(|outer| self.runs.get(&outer).copied());
+        let run = run.or_else(|| {
+            let called = (self.first..self.events.len()).find(|event| match &self.events[*event].what {
+                What::ToolCalled(call) => {
+                    let is_search = matches!(&call.outcome, ToolOutcome::Ok(ToolResult::Search(_)));
+                    let is_last = call.call + 1 == self.completions && !is_search;
+                    is_last && !query.is_empty() && tool_result::query(&call.arguments) == query
+                }
+                _ => false,
+            })?;
+            if let Some(waiting) = self.waiting.iter().position(|event| *event == called) {
+                self.waiting.remove(waiting);
+                self.got.push((called, self.events.len()));
+                if let What::ToolCalled(call) = &mut self.events[called].what {
+                    call.outcome = ToolOutcome::Ok(ToolResult::other(Value::Null));
+                }
+            }
+            Some(called)
+        });
+        if let Some(What::ToolCalled(call)) = run.map(|event| &mut self.events[event].what) {
+            if matches!((&call.outcome, &outcome), (ToolOutcome::Ok(ToolResult::Other(_)), ToolOutcome::Ok(_)))
+                || matches!(&call.outcome, ToolOutcome::Ok(ToolResult::Other(Value::Null)))
+            {
+                call.outcome = outcome;
+            }
+            return;
+        }
+        let search = FlowSearch { query, outcome, took_us: done.took_us, attempts: Vec::new() };
+        self.push(done.at_ns, What::Searched(search));
+    }
+
+    pub(super) fn end(&mut self, turn: &SpanTurn) -> Result<(), ConversationError> {
+        let failed = |kind: &str, message: &str| TurnOutcome::Failed { kind: kind.into(), message: message.into() };
+        let answered = |text: &str| TurnOutcome::Answered(Answer::text_alone(text.to_owned()));
+        let whole = self.events.len();
+        let (by_words, outcome) = match (&turn.failed, &turn.answer, self.words.take()) {
+            (Some(message), ..) => (None, failed("agent_error", message)),
+            (None, Some(text), _) if turn.is_answered_by_agent => (None, answered(text)),
+            (None, _, Some((place, _))) if self.called_since => (
+                Some(place),
+                failed("unfinished", "the agent went on calling tools after its last words, and said nothing more"),
+            ),
+            (None, _, Some((place, text))) => (Some(place), answered(&text)),
+            (None, Some(text), None) => (None, answered(text)),
+            (None, None, None) => {
+                let said = |place: &usize| match &self.story.dones[*place].deed {
+                    Deed::Completed(completed) => completed.output.is_some(),
+                    _ => false,
+                };
+                // As in messages, a turn that ends with a call never ended.
+                let calls = turn.dones.iter().any(said);
+                let missing =
+                    || ConversationError::Source(format!("no span says what turn {} answered", self.turn + 1));
+                return calls.then_some(()).ok_or_else(missing);
+            }
+        };
+        let place = by_words.unwrap_or(whole);
+        let is_late = |(call, at): &&(usize, usize)| by_words.is_some_and(|place| *call < place && *at >= place);
+        for (call, _) in self.got.iter().filter(is_late) {
+            if let What::ToolCalled(called) = &mut self.events[*call].what {
+                called.outcome = ToolOutcome::not_executed("late_result", "its result came after the answer");
+            }
+        }
+        let ended = TurnEnded { took_us: turn.took_us, outcome, history: Vec::new(), reply: None };
+        let end_us = turn.at_ns.saturating_sub(self.began) / 1_000 + turn.took_us;
+        let at_us = self.events.get(place).map_or(end_us, |next| next.at_us.min(end_us));
+        let event = Event { at_us, conversation: 0, turn: self.turn, what: What::TurnEnded(ended) };
+        self.events.insert(place, event);
+        let now = |event: &mut usize| *event += usize::from(*event >= place);
+        self.waiting.iter_mut().for_each(now);
+        self.runs.values_mut().for_each(now);
+        Ok(())
+    }
+}
