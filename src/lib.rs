@@ -58,7 +58,7 @@ mod trial;
 #[doc(hidden)]
 pub use cli::{look_at_stdout, main as command_line};
 pub use gate::{Evaluation, Verdict};
-pub use plan::{Hold, OnNew, Selection};
+pub use plan::{Hold, OnNew, Partition, Selection};
 pub use suite::evaluation::{EvaluatedRun, score};
 pub use suite::{
     FinishedRun, GradedRun, GradingOptions, ImportedRun, Mode, Progress, RunOptions, Suite, SuiteError, grade, import,

@@ -6,7 +6,7 @@ use super::exec_arguments::Exec;
 use super::exit;
 use super::index_arguments::{Keywords, Knowledge};
 use super::runs_arguments::{Compare, Comparing, History, Runs};
-use crate::plan::OnNew;
+use crate::plan::{OnNew, Partition};
 use crate::suite::Mode;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -42,6 +42,8 @@ pub(super) enum Command {
     /// Make a project: questions, documents, two prompts, criteria, recordings. It runs at once, without a key. With
     /// `--agent`: a project that tests an agent of yours.
     Init(Init),
+    /// Look at a finished project, in a temporary folder: a flake and a real break told apart, and the report in the browser.
+    Demo(Demo),
     /// Run scenarios, evaluate them and report.
     Run(Run),
     /// Start a test runner of yours, and judge the cases that its tests begin: each is a trial with what the agent asked, recorded or
@@ -54,6 +56,8 @@ pub(super) enum Command {
     Check(Check),
     /// Print the trials that would run.
     List(List),
+    /// Make one run of the runs of its partitions (`run --partition`), and judge it.
+    Merge(Merge),
     /// Recompute verdicts and reports from a run folder.
     Score(Score),
     /// Make a case of a trace: what was asked, and expectations that hold on it, written into a scenario.
@@ -108,6 +112,13 @@ pub(super) struct Init {
 }
 
 #[derive(Debug, Clone, Args)]
+pub(super) struct Demo {
+    /// Do not open the report in a browser.
+    #[arg(long)]
+    pub no_open: bool,
+}
+
+#[derive(Debug, Clone, Args)]
 pub(super) struct McpRecord {
     /// The server's name in recordings and traces, a to z, 0 to 9 and `-`; by default told by the command:
     /// `server-memory` for `npx -y @modelcontextprotocol/server-memory`.
@@ -156,6 +167,24 @@ pub(super) enum Printed {
     Human,
     /// For programs.
     Json,
+    /// For people, with everything: `--verbose`.
+    #[value(skip)]
+    Verbose,
+}
+
+/// Whether a long result is printed in full.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct Verbose {
+    /// Print every criterion, also of a large suite that passes.
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+impl Verbose {
+    /// How the result is printed.
+    pub(super) fn of(self, format: Printed) -> Printed {
+        if self.verbose && format == Printed::Human { Printed::Verbose } else { format }
+    }
 }
 
 /// What a run may take, and where it goes.
@@ -221,6 +250,10 @@ pub(super) struct Run {
     /// Most trials that a run until decided may take.
     #[arg(long, value_name = "N", requires = "until_decided", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_trials: Option<u64>,
+    /// Run one of several partitions of the selected trials, `hash:3/8`, by a hash of their ids; `ragcheck merge` makes one run of
+    /// all. --max-calls, --max-cost and the rates of providers are divided among them.
+    #[arg(long, value_name = "hash:N/M", conflicts_with_all = ["failed", "until_decided", "watch", "baseline"])]
+    pub partition: Option<Partition>,
     /// Go on: replay again what a changed file touches (a scenario, prompt, document, recording, the criteria), and print what
     /// that changed. Ctrl-C ends it.
     #[arg(long, conflicts_with_all = ["failed", "resume", "until_decided", "baseline", "report", "folder_file", "base_commit"])]
@@ -246,6 +279,8 @@ pub(super) struct Run {
     /// Write the path of the run folder to a file, for scripts.
     #[arg(long, value_name = "FILE", require_equals = true)]
     pub folder_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub verbose: Verbose,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,
@@ -348,6 +383,21 @@ pub(super) struct List {
 }
 
 #[derive(Debug, Clone, Args)]
+pub(super) struct Merge {
+    /// The run folders of all partitions, in any order.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// Where the run folder goes; by default the project's.
+    #[arg(long, value_name = "DIR")]
+    pub report_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub verbose: Verbose,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+#[derive(Debug, Clone, Args)]
 pub(super) struct Score {
     /// The run folder; by default the project's newest run.
     #[arg(conflicts_with = "import")]
@@ -367,6 +417,8 @@ pub(super) struct Score {
     /// Where the run folder of imported conversations goes; by default the project's.
     #[arg(long, value_name = "DIR", requires = "import")]
     pub report_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub verbose: Verbose,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,

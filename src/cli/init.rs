@@ -5,6 +5,7 @@ use super::exit::Exit;
 use super::first_contact;
 use super::output::{self, Problem};
 use super::schema;
+use super::workflow_file::{Below, placed};
 use crate::cli::starter;
 use crate::platform::files;
 use crate::trace::text::{plural, shell_word};
@@ -27,8 +28,9 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
     let folder = given.folder.as_path();
     let schemas = ["scenario", "criteria", "project"].into_iter();
     let schemas = schemas.filter_map(|of| Some((format!("schema/{of}.json"), schema::text(of)?)));
-    let all: Vec<(String, String)> =
-        starter::files().map(|(path, text)| (path, text.to_owned())).chain(schemas).collect();
+    let below = Below::of(folder);
+    let project = starter::files().map(|(path, text)| placed(below.as_ref(), (path, text.to_owned())));
+    let all: Vec<(String, String)> = project.chain(schemas).collect();
     let (there, missing): (Vec<_>, Vec<_>) = all.into_iter().partition(|(path, _)| exists(&folder.join(path)));
     // Files of an interrupted `init` are valid: only the missing ones are added.
     let (written, there): (Vec<_>, Vec<_>) =
@@ -50,7 +52,10 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
         let written = written.and_then(|()| files::write(&path, text.as_bytes()));
         written.map_err(|why| Problem::unwritten(&path, &why))?;
     }
-    output::result(&summary(folder, (missing.len(), written.len()), &kept));
+    let workflow =
+        below.and_then(|_| missing.iter().find(|(path, _)| path.ends_with(".yml") && path.contains("workflows")));
+    let workflow = workflow.map(|(path, _)| format!("the workflow is {path}: GitHub reads no other folder\n"));
+    output::result(&(summary(folder, (missing.len(), written.len()), &kept) + &workflow.unwrap_or_default()));
     Ok(Exit::Passed)
 }
 

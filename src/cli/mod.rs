@@ -11,6 +11,7 @@ pub mod check;
 mod compare;
 mod csv_page;
 mod decidable;
+mod demo;
 pub(crate) mod diagnostic;
 mod estimate;
 mod exec;
@@ -29,6 +30,7 @@ mod knowledge;
 pub mod list;
 mod long_cases;
 mod mcp_record;
+mod merge;
 mod output;
 mod progress;
 mod promote;
@@ -48,6 +50,7 @@ pub(crate) mod starter;
 mod touched;
 mod watch;
 mod workflow_commands;
+mod workflow_file;
 
 pub(crate) use exit::Exit;
 pub use output::look_at_stdout;
@@ -63,6 +66,15 @@ use std::process::ExitCode;
 const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"];
 /// Minimum length of a secret in a variable that no project names.
 const LONG: usize = 16;
+
+/// Printed without arguments: two ways to begin.
+const DOORS: &str = "\
+ragcheck tests assistants that retrieve documents and answer with tools.
+
+  ragcheck demo                             look: a finished project, a flake and a real break told apart
+  ragcheck init --agent 'python agent.py'   my agent: a project that tests an agent of yours, by its command or URL
+
+In a project, `ragcheck run` replays its recordings. `ragcheck --help` lists all commands.";
 
 /// Registers likely keys of the environment, by variable name and value, for redaction of all output. Called first,
 /// because any argument may be a key by mistake.
@@ -138,11 +150,18 @@ fn confine(arguments: &Arguments) -> Result<(), output::Problem> {
         _ => &[],
     };
     named.extend(reports.iter().map(|report| report.file.clone()));
-    let root = scenario::find_root(&here);
     // Access is granted to existing folders, so this one is created first.
     if let Command::Init(given) = &arguments.command {
         let made = files::create_dir_all(&given.folder);
         made.map_err(|why| format!("{} cannot be made: {why}", given.folder.display()))?;
+        // GitHub reads workflows of a repository's root.
+        named.extend(workflow_file::Below::of(&given.folder).map(|below| below.repository));
+    }
+    let mut root = scenario::find_root(&here);
+    // The demo is a project of its own, whatever the current folder is.
+    if let Command::Demo(_) = &arguments.command {
+        root = demo::folder()?;
+        std::env::set_current_dir(&root).map_err(|why| format!("{}: {why}", root.display()))?;
     }
     for limit in &arguments.limit {
         bounds::set(limit).map_err(|why| output::Problem::Words(format!("--limit: {why}")))?;
@@ -183,6 +202,10 @@ pub fn main() -> ExitCode {
     output::heed_colour();
     heed_environment();
     let words = habits::read(std::env::args_os());
+    if words.len() < 2 {
+        output::remark(DOORS);
+        return Exit::Usage.into();
+    }
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(told) => {
@@ -201,11 +224,13 @@ pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| output::remark(&panic.to_string())));
     let exit = confined.and_then(|()| match arguments.command {
         Command::Init(given) => init::run(&given),
+        Command::Demo(given) => demo::run(&given),
         Command::Run(given) => run::run(&given),
         Command::Exec(given) => exec::run(&given),
         Command::McpRecord(given) => mcp_record::run(&given),
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
+        Command::Merge(given) => merge::run(&given),
         Command::Score(given) => score::run(&given),
         Command::Promote(given) => promote::run(&given),
         Command::Judge(given) => judge::run(&given),

@@ -13,7 +13,7 @@ use super::select::{bounded, load, newest_run, reports_folder, selection};
 use super::watch::watch;
 use crate::gate::Verdict;
 use crate::history::HISTORY;
-use crate::plan::Hold;
+use crate::plan::{Hold, Plan};
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::report::{self, DecidedExit, Format};
@@ -54,6 +54,7 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         return watch(given);
     }
     let labels = history::labels(&given.label)?;
+    let format = given.verbose.of(given.format);
     if given.comparing.fail_on.is_some() && given.baseline.is_none() {
         return Err(Problem::Words(
             "--fail-on needs --baseline RUN|FILE: a regression is one against something".into(),
@@ -73,6 +74,16 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         compare::possible(&base.summary, &given.comparing, given.mode == Mode::Live)?;
     }
     let suite = load(&given.select)?;
+    if let Some(partition) = given.partition {
+        let (plan, _) = suite.plan(&selection(&given.select), given.select.seed)?;
+        // A merge names what is missing: an empty partition is no failure of its machine.
+        if (Plan { partition: given.partition, ..plan }).narrowed().trials.is_empty() {
+            output::remark(&format!(
+                "note: no trial is in partition {partition}: nothing was run, and nothing is written"
+            ));
+            return Ok(Exit::Passed);
+        }
+    }
     if baseline.is_some() && given.comparing.fail_on == Some(FailOn::Flip) && given.mode == Mode::Live {
         let (plan, _) = suite.plan(&selection(&given.select), given.select.seed)?;
         compare::repeated(&plan)?;
@@ -90,9 +101,11 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         selection: selection(&given.select),
         failed,
         resume: given.resume,
+        partition: given.partition,
         until_decided: given.until_decided,
         max_trials: given.max_trials,
-        history: (!given.no_history).then_some(labels),
+        // The merged run is the point of a history.
+        history: (!given.no_history && given.partition.is_none()).then_some(labels),
         for_comparison: baseline.is_some(),
         ..bounded(&given.bounds, &given.select, &suite.loaded().project)?
     };
@@ -108,7 +121,7 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         }
     }
     let earlier = catalogue(&suite, given);
-    let (mut done, exit) = carry_out(&suite, &options, given.format, Some(words))?;
+    let (mut done, exit) = carry_out(&suite, &options, format, Some(words))?;
     for (earlier, now) in earlier.iter().zip(catalogue(&suite, given)) {
         now.changes_since(earlier).iter().for_each(|line| output::remark(&format!("note: {line}")));
     }
@@ -124,7 +137,7 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     let summary = done.evaluated.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
     let linked = done.evaluated.linked(&done.folder, crate::trace::COMPARISON_HTML).map_err(|why| why.to_string())?;
     let this = Side::of_run(summary, &done.folder, linked);
-    let compared = compare::conclude(&baseline, &this, &given.comparing, given.format, false);
+    let compared = compare::conclude(&baseline, &this, &given.comparing, format, false);
     // If only changes were to decide, the criteria on the whole run do not.
     let alone = given.comparing.fail_on == Some(FailOn::Flip) && matches!(exit, Exit::Failed | Exit::Undecided);
     let (end, why) = match &compared {
@@ -139,7 +152,7 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     if let Some(why) = why {
         keep(&mut done, DecidedExit { exit_code: end.code(), why })?;
     }
-    show(&done, &options, given.format, Some(words));
+    show(&done, &options, format, Some(words));
     write_reports(&given.report, &done.evaluated)?;
     failed.map_or(Ok(end), Err)
 }
@@ -254,7 +267,7 @@ pub(super) fn carry_out(
 /// may decide the exit code.
 fn show(done: &FinishedRun, options: &RunOptions, format: Printed, typed: Option<&[String]>) {
     print(&done.evaluated, format, &done.folder);
-    if format == Printed::Human
+    if format != Printed::Json
         && let Some(again) = typed.and_then(|typed| run_again(done, options.mode, typed))
     {
         output::result(&again);

@@ -24,7 +24,7 @@ pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
     let mut evaluated = evaluation::score(&run, false)?;
     evaluated.write(&run).map_err(|why| format!("{} cannot be written: {why}", run.display()))?;
     runs::renew_page(&run)?;
-    print(&evaluated, given.format, &run);
+    print(&evaluated, given.verbose.of(given.format), &run);
     Ok(Exit::of_code(evaluated.evaluation.exit_code))
 }
 
@@ -32,8 +32,10 @@ pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
 pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path) {
     let view = evaluated.view();
     match format {
-        Printed::Human => {
-            output::result(&report::terminal(&view, output::width(), output::coloured()));
+        Printed::Human | Printed::Verbose => {
+            let brief = (format == Printed::Human).then(|| report::terminal_brief(&view, output::width())).flatten();
+            let text = brief.unwrap_or_else(|| report::terminal(&view, output::width(), output::coloured()));
+            output::result(&text);
             output::result(&format!("report: {}\n", folder.join(trace::INDEX_HTML).display()));
             let newest = files::resolved(&newest_run(None)).ok() == files::resolved(folder).ok();
             let here = std::env::current_dir().unwrap_or_default();

@@ -58,6 +58,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         part: None,
         typed: None,
         changed_recordings: None,
+        partition: None,
         hold: None,
         id: String::new(),
         stopping: None,

@@ -5,6 +5,7 @@ mod case;
 mod difference;
 mod hold;
 mod order;
+mod partition;
 mod stored;
 mod trials;
 
@@ -13,6 +14,7 @@ pub(crate) use case::ResolvedCase;
 pub(crate) use difference::differences;
 pub use hold::{Hold, OnNew};
 pub(crate) use order::interleaved;
+pub use partition::Partition;
 pub(crate) use trials::{Planned, Trials};
 
 use crate::scenario::Criteria;
@@ -61,6 +63,9 @@ pub struct Plan {
     /// What a live or recording run holds; `None` if it asks every service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
+    /// The partition of the planned trials that this run takes; `None` if it takes all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Partition>,
     /// The run's seed.
     pub seed: u64,
     /// The scenarios, with expectations resolved.
@@ -101,7 +106,7 @@ pub struct Plan {
     /// Recordings that differ from those at a commit (on a pull request, its base); `None` if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_recordings: Option<ChangedRecordings>,
-    /// Digest of the plan without `order` and `typed`, repeated in every trace of the run: equal plans have equal ids. Empty
+    /// Digest of the plan without `order`, `typed` and `partition`, repeated in every trace of the run: equal plans have equal ids. Empty
     /// before the plan is written, and in plans of older builds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
@@ -228,14 +233,14 @@ impl Plan {
     /// # Errors
     /// If it cannot be written as JSON.
     pub fn stored(&mut self, clean: impl Fn(&[u8]) -> Vec<u8>) -> serde_json::Result<Vec<u8>> {
-        let (order, typed) = (std::mem::take(&mut self.order), self.typed.take());
+        let (order, typed, partition) = (std::mem::take(&mut self.order), self.typed.take(), self.partition.take());
         self.id = String::new();
         let seal = |text: Vec<u8>| {
             let text = String::from_utf8(clean(&text)).unwrap_or_default();
             trace::seal(&text)
         };
         let (_, id) = seal(self.to_json()?);
-        (self.id, self.order, self.typed) = (id, order, typed);
+        (self.id, self.order, self.typed, self.partition) = (id, order, typed, partition);
         Ok(seal(self.to_json()?).0.into_bytes())
     }
 

@@ -30,7 +30,7 @@ pub(crate) use self::formats::{
     criterion_columns, formats, latency_columns, named, names, trial_columns, violation_columns,
 };
 pub(crate) use self::searchable::Searchable;
-pub(crate) use self::terminal::{terminal, what_to_do};
+pub(crate) use self::terminal::{terminal, terminal_brief, what_to_do};
 pub use self::timelines::Beside;
 pub use self::timelines::TimelineBuilder;
 pub(crate) use self::timelines::{Room, Timelines};

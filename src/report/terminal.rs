@@ -78,6 +78,36 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
     out
 }
 
+/// Results of more criteria and scenario gates than this are shown in brief if they pass.
+const LONG: usize = 40;
+
+/// The result of a large suite that passes, in four lines; `None` for any other, which [`terminal`] renders.
+pub(crate) fn terminal_brief(view: &View<'_>, width: usize) -> Option<String> {
+    let evaluation = view.evaluation;
+    let rows = || evaluation.criteria.iter().chain(&evaluation.gates);
+    if view.exit_code() != 0 || view.decided.is_some() || rows().count() <= LONG {
+        return None;
+    }
+    let mut out = String::new();
+    let trials = figures::tally(evaluation).into_iter();
+    let trials: Vec<_> = trials.map(|(verdict, n)| format!("{} {}", figures::count(n), verdict.as_str())).collect();
+    let total = figures::counted(evaluation.trials.len() as u64, "trial");
+    let _ = writeln!(out, "{total}: {}", trials.join(", "));
+    let (criteria, gates) = (evaluation.criteria.iter(), evaluation.gates.iter());
+    let _ = writeln!(
+        out,
+        "{}: {}; {}: {}",
+        figures::counted(criteria.len() as u64, "criterion"),
+        figures::verdict_counts(criteria),
+        figures::counted(gates.len() as u64, "scenario gate"),
+        figures::verdict_counts(gates)
+    );
+    let said = evaluation.conclusion.split("; cases left out of: ").next().unwrap_or_default();
+    wrap(&mut out, &format!("{said} (exit code 0)"), width.clamp(60, 160), "");
+    let _ = writeln!(out, "each criterion with its bound, evidence and times: add --verbose, or open the report");
+    Some(out)
+}
+
 /// Items of each state that the list shows on a terminal.
 const TO_DO: usize = 2;
 

@@ -67,6 +67,20 @@ pub struct PaceLimits {
     pub tokens_per_minute: Option<u64>,
 }
 
+impl PaceLimits {
+    /// The share of one of `partitions` machines that use the limits together; at least one of each.
+    #[must_use]
+    pub fn divided(self, partitions: u32) -> Self {
+        let of = partitions.max(1);
+        let share = |limit: u32| (limit / of).max(1);
+        Self {
+            concurrency: self.concurrency.map(share),
+            requests_per_minute: self.requests_per_minute.map(share),
+            tokens_per_minute: self.tokens_per_minute.map(|limit| (limit / u64::from(of)).max(1)),
+        }
+    }
+}
+
 /// The header for the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

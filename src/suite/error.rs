@@ -1,6 +1,7 @@
 //! Errors of loading, planning and running a suite.
 
 use crate::gate::EvaluationError;
+use crate::plan::Partition;
 use crate::platform::files::{LockError, is_full_disk};
 use crate::scenario::Diagnostic;
 use crate::scenario::diagnostic::listed;
@@ -39,6 +40,15 @@ pub enum SuiteError {
     /// Recordings could not be written.
     #[error(transparent)]
     Recordings(#[from] Unwritable),
+    /// A partition has only some trials of each pass.
+    #[error(
+        "--partition cannot be used with --until-decided, nor with its recordings: whether another pass is needed is decided over all \
+         trials of a pass, and a partition has some of them"
+    )]
+    PartitionUntilDecided,
+    /// A run has fewer trials than partitions.
+    #[error("no trial of this run is in partition {0}: use fewer partitions")]
+    EmptyPartition(Partition),
     /// Call, cost and time limits do not apply to replays.
     #[error(
         "--max-calls, --max-cost and --timeout bound live and recording runs; a replay sends nothing and waits for \

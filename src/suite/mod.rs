@@ -8,6 +8,7 @@
 //! | [`grade`](fn@grade) | has a model grade the answers of a run folder, and evaluates it with the grades |
 //! | [`failed_trials`] | the trials of a run folder that did not pass |
 //! | [`import`](fn@import) | makes a run folder of another agent's conversations |
+//! | [`merge`](fn@merge) | makes one run of the runs of its partitions |
 //!
 //! Nothing here prints: remarks beside the verdicts are in [`FinishedRun`].
 
@@ -20,6 +21,7 @@ mod first_replay;
 mod grading;
 pub mod import;
 mod import_run;
+mod merge;
 mod options;
 mod progress;
 pub(crate) mod recordings;
@@ -32,6 +34,7 @@ pub use grading::GradingOptions;
 pub use grading::grade;
 pub use import_run::ImportedRun;
 pub(crate) use import_run::{ImportFileError, import, imported};
+pub(crate) use merge::{MergeError, merge};
 pub use options::Mode;
 pub use options::RunOptions;
 pub(crate) use options::{BaseCommit, DEFAULT_JOBS};

@@ -1,7 +1,7 @@
 //! Options of a run.
 
 use super::Progress;
-use crate::plan::{Hold, Selection};
+use crate::plan::{Hold, Partition, Selection};
 use crate::suite::recordings::Ages;
 use crate::trace::words;
 use crate::trial::Variables;
@@ -53,6 +53,9 @@ pub struct RunOptions {
     pub hold: Option<Hold>,
     /// Selected trials; the run sets `passes`.
     pub selection: Selection,
+    /// The partition of the selected trials that runs here; `None` runs all. Limits of requests and costs, and the rates of the
+    /// project's providers, are those of all partitions together.
+    pub partition: Option<Partition>,
     /// Rerun the trials that did not pass in this run folder, and take the others from it.
     pub failed: Option<PathBuf>,
     /// Resume the newest unfinished run of the same plan.

@@ -76,6 +76,9 @@ impl Suite {
         if options.mode == Mode::Replay && bounded {
             return Err(SuiteError::BoundedReplay);
         }
+        if options.until_decided && options.partition.is_some() {
+            return Err(SuiteError::PartitionUntilDecided);
+        }
         if options.mode == Mode::Replay && options.hold.is_some() {
             return Err(SuiteError::HeldReplay);
         }
@@ -97,7 +100,9 @@ impl Suite {
             None => SuiteError::Write { reports: reports.clone(), error },
         };
         let chosen = &options.selection;
-        let designs = record.then(|| Designs::begin(self.loaded(), &plan, !chosen.is_part())).transpose()?;
+        let designs = record
+            .then(|| Designs::begin(self.loaded(), &plan, !chosen.is_part() && options.partition.is_none()))
+            .transpose()?;
         let mut evaluator = RunEvaluator::begin(&plan)?;
         if options.for_comparison {
             evaluator = evaluator.collecting();
@@ -166,7 +171,8 @@ impl Suite {
         environment::write(writing.path(), options.mode.as_str(), options.jobs, root, Some(&point))
             .map_err(unwritten)?;
         let ended = opened.budget.reason();
-        let newest = ended.is_none() && !chosen.chooses_cases() && options.failed.is_none();
+        let part = chosen.chooses_cases() || options.partition.is_some();
+        let newest = ended.is_none() && !part && options.failed.is_none();
         let (folder, aside) = writing.finish(newest).map_err(unwritten)?;
         notes.extend(aside);
         // Additions to an earlier equal run, made here: grades count, and the page links to its comparisons.
@@ -205,6 +211,10 @@ impl Suite {
     fn prepare(&self, options: &RunOptions, reports: &Path) -> Result<PreparedRun, SuiteError> {
         let (mut plan, note) = self.planned(options)?;
         name_models(options, &mut plan);
+        if plan.stopping.is_some() && options.partition.is_some() {
+            return Err(SuiteError::PartitionUntilDecided);
+        }
+        plan.partition = options.partition;
         let mut notes: Vec<String> = note.into_iter().collect();
         let mut opened = self.open(options, &plan)?;
         plan.machines = opened.machines();
@@ -288,14 +298,19 @@ impl Suite {
                 return Err(SuiteError::Unbounded(unbounded));
             }
         }
-        let earlier = if options.mode == Mode::Replay {
-            EarlierDraws::default()
-        } else {
-            let in_part = self.drawn_in_part(options, &plan)?;
+        // All partitions together draw what the whole plan does.
+        let in_part = (options.mode != Mode::Replay).then(|| self.drawn_in_part(options, &plan)).transpose()?;
+        let plan = plan.narrowed();
+        if let Some(partition) = options.partition.filter(|_| plan.trials.is_empty()) {
+            return Err(SuiteError::EmptyPartition(partition));
+        }
+        let earlier = if let Some(in_part) = in_part {
             let live = options.mode == Mode::Live;
             let earlier = draws::earlier(reports, options.failed.as_deref(), live, &plan, &in_part);
             opened.in_part = in_part;
             earlier
+        } else {
+            EarlierDraws::default()
         };
         Ok(PreparedRun { plan: Arc::new(plan), text, opened: Arc::new(opened), kept, earlier, notes })
     }
@@ -371,7 +386,9 @@ impl Suite {
         external::agents_named(&opened, plan)?;
         opened.variables.clone_from(&options.variables);
         opened.hold.clone_from(&options.hold);
-        opened.budget = Arc::new(Budget::new(options.max_calls).with_dollars(options.max_cost));
+        let share = |calls| options.partition.map_or(calls, |partition| partition.share(calls));
+        let dollars = options.max_cost.map(|dollars| dollars / options.partition.map_or(1.0, |own| f64::from(own.of)));
+        opened.budget = Arc::new(Budget::new(options.max_calls.map(share)).with_dollars(dollars));
         Ok(opened)
     }
 }

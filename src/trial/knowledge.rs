@@ -224,7 +224,7 @@ pub(crate) fn knowledge_access(
     let mut retrieval = RetrievalServices::default();
     retrieval.add(project, settings)?;
     let live = LiveTransport::new(retrieval.targets(variables, REQUEST)?, Arc::new(RealClock::start()))?;
-    let paces = services::paces(project);
+    let paces = services::paces(project, 1);
     let paces = retrieval.paces(&paces).collect();
     let LiveAccess { clock, transport } =
         LiveAccess::new(&live, (0, None), paces, &Arc::new(Budget::default()), tariff(None));

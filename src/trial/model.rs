@@ -45,7 +45,7 @@ impl ModelAccess {
             name: name.to_owned(),
             dialect: services::dialect(name, &provider)?,
             redactor: Arc::new(services::redactor(project, &variables)),
-            pace: services::paces(project).get(name).cloned(),
+            pace: services::paces(project, 1).get(name).cloned(),
             budget: Arc::new(budget),
             price: None,
             live: OnceLock::new(),

@@ -86,7 +86,7 @@ impl Opened {
         Ok(Self {
             setups: setups.collect::<Result<_, _>>()?,
             cassettes: loaded.root.join(&loaded.project.cassettes),
-            paces: services::paces(&loaded.project),
+            paces: services::paces(&loaded.project, plan.partition.map_or(1, |partition| partition.of)),
             loaded,
             variables: Variables::new(),
             budget: Arc::default(),

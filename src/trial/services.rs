@@ -221,9 +221,10 @@ pub(super) fn variable(variables: &Variables, name: &str) -> Option<String> {
     value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// One rate limit per provider, shared by all trials of a run.
-pub(super) fn paces(project: &Project) -> BTreeMap<String, Arc<Pace>> {
-    let pace = |provider: &Provider| Arc::new(Pace::new(provider.pace_limits(), Arc::new(RealClock::start())));
+/// One rate limit per provider, shared by all trials of a run, which has one of `partitions` shares of it.
+pub(super) fn paces(project: &Project, partitions: u32) -> BTreeMap<String, Arc<Pace>> {
+    let limits = |provider: &Provider| provider.pace_limits().divided(partitions);
+    let pace = |provider: &Provider| Arc::new(Pace::new(limits(provider), Arc::new(RealClock::start())));
     project.providers.iter().map(|(name, provider)| (name.clone(), pace(provider))).collect()
 }
 

@@ -1,6 +1,7 @@
 //! The other subcommands, as they are typed: what they print, and that a reader who goes away breaks nothing.
 
 use super::project::{Outcome, Project, whole};
+use std::fs;
 use std::process::Stdio;
 
 const TRIAL: &str = "knowledge/valve-error/tool-rag.base.1";
@@ -57,6 +58,23 @@ fn show_prints_a_conversation_from_the_newest_run_or_from_a_folder() {
     let unknown = project.run(&["show", "knowledge/valve-eror/tool-rag.base.1"]);
     unknown.expect_code(2);
     assert!(unknown.stderr.contains(&format!("did you mean `{TRIAL}`?")), "{}", unknown.stderr);
+}
+
+#[test]
+fn the_shipped_suite_s_verdict_is_five_lines_that_say_where_to_read_on_and_verbose_prints_every_criterion() {
+    let (project, _) = whole();
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    super::project::copy(&fs::canonicalize(project.path("reports/latest")).expect("a run"), &run);
+    let run = run.to_str().expect("UTF-8");
+    let brief = project.run(&["score", run]);
+    brief.expect_code(0);
+    assert_eq!(brief.stdout.lines().count(), 5, "{}", brief.stdout);
+    for words in ["552 trials: 552 PASS", "required gates passed", "(exit code 0)", "--verbose", "\nreport: "] {
+        assert!(brief.stdout.contains(words), "{words}: {}", brief.stdout);
+    }
+    let verbose = project.run(&["score", run, "--verbose"]);
+    assert!((1..=8).all(|number| verbose.stdout.contains(&format!("SC-{number:03} "))), "{}", verbose.stdout);
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn threads_language_and_time_zone_change_no_byte() {
     assert_eq!(files.len(), 9);
     let project = Project::shipped();
     for (jobs, locale, zone) in [("1", "tr_TR.UTF-8", "Pacific/Kiritimati"), ("2", "C", "America/St_Johns")] {
-        let mut command = project.command(&["run", "--jobs", jobs]);
+        let mut command = project.command(&["run", "--verbose", "--jobs", jobs]);
         command.env("LC_ALL", locale).env("LANG", locale).env("TZ", zone);
         let again = Outcome::of(&mut command);
         again.expect_code(outcome.code);
@@ -30,7 +30,7 @@ fn score_makes_the_same_bytes_from_plan_and_traces_alone() {
     }
     let folder = elsewhere.path().display().to_string();
     // Run where there is no project at all: nothing else is read.
-    let mut command = project.command(&["score", &folder]);
+    let mut command = project.command(&["score", &folder, "--verbose"]);
     command.current_dir(elsewhere.path());
     let scored = Outcome::of(&mut command);
     scored.expect_code(outcome.code);

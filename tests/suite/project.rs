@@ -35,7 +35,7 @@ pub fn whole() -> &'static (Project, Outcome) {
     static WHOLE: OnceLock<(Project, Outcome)> = OnceLock::new();
     WHOLE.get_or_init(|| {
         let project = Project::shipped();
-        let outcome = project.run(&["run"]);
+        let outcome = project.run(&["run", "--verbose"]);
         (project, outcome)
     })
 }

@@ -33,20 +33,30 @@ fn files(folder: &Path) -> Vec<String> {
 #[test]
 fn the_table_of_the_starter_is_its_folder() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/starter");
+    let sections = [
+        ("project", "/// Path below `project/`, and text.\npub(super) static FILES"),
+        (
+            "demo",
+            "\n/// The same of the files of `demo/`, which `ragcheck demo` has in place of the project's.\npub(super) static DEMO",
+        ),
+    ];
     let ignored = |name: &String| name.starts_with("reports/") || name.starts_with(".ragcheck/");
     let mut table = String::from(
-        "//! The files of `project/`. Written by `UPDATE=1 cargo test --test suite starter`.\n\n\
-         /// Path below `project/`, and text.\npub(super) static FILES: &[(&str, &str)] = &[\n",
+        "//! The files of `project/` and `demo/`. Written by `UPDATE=1 cargo test --test suite starter`.\n\n",
     );
-    for name in files(&source.join("project")).iter().filter(|name| !ignored(name)) {
-        let one = format!("    (\"{name}\", include_str!(\"project/{name}\")),\n");
-        if one.len() <= 121 {
-            table += &one;
-        } else {
-            let _ = write!(table, "    (\n        \"{name}\",\n        include_str!(\"project/{name}\"),\n    ),\n");
+    for (folder, head) in sections {
+        let _ = writeln!(table, "{head}: &[(&str, &str)] = &[");
+        for name in files(&source.join(folder)).iter().filter(|name| !ignored(name)) {
+            let one = format!("    (\"{name}\", include_str!(\"{folder}/{name}\")),\n");
+            if one.len() <= 121 {
+                table += &one;
+            } else {
+                let _ =
+                    write!(table, "    (\n        \"{name}\",\n        include_str!(\"{folder}/{name}\"),\n    ),\n");
+            }
         }
+        table += "];\n";
     }
-    table += "];\n";
     let path = source.join("table.rs");
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, &table).expect("the table");
@@ -124,4 +134,102 @@ fn a_folder_with_a_readme_of_its_own_keeps_it_and_one_file_in_the_way_stops_ever
     assert!(made.stdout.contains("kept your .gitignore; add to it:\n  /reports/\n"), "{}", made.stdout);
     assert_eq!(fs::read_to_string(project.join("README.md")).expect("a file"), "mine\n");
     ragcheck(&project, &["check"]).expect_code(0);
+}
+
+#[test]
+fn ragcheck_alone_leads_to_two_doors() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let alone = ragcheck(folder.path(), &[]);
+    alone.expect_code(2);
+    for door in ["ragcheck demo", "ragcheck init --agent"] {
+        assert!(alone.stderr.contains(door), "{}", alone.stderr);
+    }
+    assert!(alone.stderr.lines().count() <= 7, "{}", alone.stderr);
+}
+
+/// `ragcheck demo` with a temporary folder and a browser of the test: a script that writes down what it is given.
+fn demo(temporary: &Path, arguments: &[&str]) -> Outcome {
+    let browser = temporary.join("browser");
+    fs::write(
+        &browser,
+        format!("#!/bin/sh\necho \"$1\" > '{}/opened.part'; mv '{0}/opened.part' '{0}/opened'\n", temporary.display()),
+    )
+    .expect("a script");
+    #[cfg(unix)]
+    fs::set_permissions(&browser, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let command = command.arg("demo").args(arguments).current_dir(temporary);
+    Outcome::of(command.env("NO_COLOR", "1").env("TMPDIR", temporary).env("BROWSER", &browser))
+}
+
+#[cfg(unix)]
+#[test]
+fn the_demo_tells_a_flake_from_a_real_break_and_opens_its_report() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let shown = demo(temporary.path(), &[]);
+    shown.expect_code(0);
+    for line in [
+        "questions/deposit: 2 of 3 passed, a flake",
+        "questions/group-booking: 0 of 3 passed, a real break",
+        "A group booking can have up to 20 bikes.",
+        "2 other cases passed every time",
+        "(opened in your browser)",
+        "ragcheck show questions/group-booking/tool-rag.strict.1",
+    ] {
+        assert!(shown.stdout.contains(line), "{line}:\n{}", shown.stdout);
+    }
+    let report =
+        shown.stdout.lines().find_map(|line| line.strip_prefix("report: ")?.strip_suffix(" (opened in your browser)"));
+    let report = report.expect("the path of the report");
+    assert!(Path::new(report).exists() && report.starts_with(&temporary.path().display().to_string()), "{report}");
+    // The browser is not waited for.
+    let opened = temporary.path().join("opened");
+    for _ in 0..600 {
+        if opened.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(fs::read_to_string(opened).expect("the browser was started").trim_end(), report);
+    // What is printed to go on with works, and the project is sound.
+    let project = shown.stdout.lines().find_map(|line| line.strip_prefix("project: ")).expect("the project's folder");
+    ragcheck(Path::new(project), &["show", "questions/group-booking/tool-rag.strict.1"]).expect_code(0);
+    ragcheck(Path::new(project), &["check"]).expect_code(0);
+    ragcheck(Path::new(project), &["run"]).expect_code(1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_demo_opens_nothing_where_nobody_wants_it_and_every_demo_has_a_folder_of_its_own() {
+    let temporary = tempfile::tempdir().expect("a folder");
+    let (one, other) = (demo(temporary.path(), &["--no-open"]), demo(temporary.path(), &["--no-open"]));
+    let project =
+        |shown: &Outcome| shown.stdout.lines().find_map(|line| line.strip_prefix("project: ").map(str::to_owned));
+    assert_ne!(project(&one).expect("a folder"), project(&other).expect("a folder"));
+    assert!(!one.stdout.contains("opened") && !temporary.path().join("opened").exists(), "{}", one.stdout);
+}
+
+#[test]
+fn the_workflow_of_a_project_in_a_subfolder_is_where_github_reads_it_and_runs_in_the_subfolder() {
+    let repository = tempfile::tempdir().expect("a folder");
+    fs::create_dir(repository.path().join(".git")).expect("a repository");
+    let made = ragcheck(repository.path(), &["init", "services/bike-bot"]);
+    made.expect_code(0);
+    let project = repository.path().join("services/bike-bot");
+    assert!(!project.join(".github").exists() && project.join("ragcheck.yaml").exists());
+    let workflow = repository.path().join(".github/workflows/ragcheck-services-bike-bot.yml");
+    let workflow = fs::read_to_string(workflow).expect("the workflow at the root");
+    assert!(workflow.contains("defaults:\n  run:\n    working-directory: 'services/bike-bot'\njobs:\n"), "{workflow}");
+    assert!(made.stdout.contains("ragcheck-services-bike-bot.yml"), "{}", made.stdout);
+    // From inside of the subfolder likewise; a second project has a workflow of its own.
+    let inside = repository.path().join("other");
+    fs::create_dir(&inside).expect("a folder");
+    ragcheck(&inside, &["init"]).expect_code(0);
+    assert!(
+        repository.path().join(".github/workflows/ragcheck-other.yml").exists() && !inside.join(".github").exists()
+    );
+    // The root of a repository has its own.
+    ragcheck(repository.path(), &["init"]).expect_code(0);
+    let own = fs::read_to_string(repository.path().join(".github/workflows/ragcheck.yml")).expect("the workflow");
+    assert!(!own.contains("working-directory"), "{own}");
 }

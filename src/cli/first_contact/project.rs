@@ -4,6 +4,7 @@ use super::meet::{Met, usual};
 use super::runtime;
 use super::services::{Choice, Chosen, SIMULATOR};
 use crate::cassette::Minted;
+use crate::cli::workflow_file::{Below, placed};
 use crate::cli::{schema, starter};
 use crate::provider::chat::ToolDefinition;
 use crate::scenario::external::USUAL_PROXY;
@@ -69,7 +70,7 @@ pub(super) fn files(findings: &Findings) -> Vec<(String, String)> {
     let mut files = vec![
         ("ragcheck.yaml".to_owned(), project(&findings.chosen)),
         ("scenarios/criteria.yaml".to_owned(), criteria(findings, None)),
-        (".github/workflows/ragcheck.yml".to_owned(), workflow(findings)),
+        placed(Below::of(Path::new(".")).as_ref(), (".github/workflows/ragcheck.yml".to_owned(), workflow(findings))),
     ];
     files.extend(findings.chosen.simulator.as_ref().map(|(_, text)| ("simulator.yaml".to_owned(), text.clone())));
     files.extend(

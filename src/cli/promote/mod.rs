@@ -60,7 +60,9 @@ pub(super) fn run(given: &Promote) -> Result<Exit, Problem> {
     let shown = path.strip_prefix(&here).unwrap_or(&path).display().to_string();
     output::remark(&format!("read as `{}`", format.name()));
     match given.output {
-        Printed::Human => output::result(&format!("{text}\n{shown}: the case `{}` is written\n", given.case)),
+        Printed::Human | Printed::Verbose => {
+            output::result(&format!("{text}\n{shown}: the case `{}` is written\n", given.case))
+        }
         Printed::Json => {
             let printed = serde_json::json!({"case": proposed.case, "notes": proposed.notes});
             output::json(&format!("{printed}\n"));

@@ -1,4 +1,4 @@
-//! The files of `project/`. Written by `UPDATE=1 cargo test --test suite starter`.
+//! The files of `project/` and `demo/`. Written by `UPDATE=1 cargo test --test suite starter`.
 
 /// Path below `project/`, and text.
 pub(super) static FILES: &[(&str, &str)] = &[
@@ -106,4 +106,68 @@ pub(super) static FILES: &[(&str, &str)] = &[
     ("scenarios/questions.yaml", include_str!("project/scenarios/questions.yaml")),
     ("simulator/behaviour.yaml", include_str!("project/simulator/behaviour.yaml")),
     ("simulator/rates.yaml", include_str!("project/simulator/rates.yaml")),
+];
+
+/// The same of the files of `demo/`, which `ragcheck demo` has in place of the project's.
+pub(super) static DEMO: &[(&str, &str)] = &[
+    ("knowledge/bikes/bookings.md", include_str!("demo/knowledge/bikes/bookings.md")),
+    ("ragcheck.yaml", include_str!("demo/ragcheck.yaml")),
+    (
+        "recordings/questions/blobs/2c947e0de2cbe3b7.txt",
+        include_str!("demo/recordings/questions/blobs/2c947e0de2cbe3b7.txt"),
+    ),
+    (
+        "recordings/questions/blobs/d0347d0aaeaa4a93.json",
+        include_str!("demo/recordings/questions/blobs/d0347d0aaeaa4a93.json"),
+    ),
+    (
+        "recordings/questions/deposit/tool-rag.strict.1.yaml",
+        include_str!("demo/recordings/questions/deposit/tool-rag.strict.1.yaml"),
+    ),
+    (
+        "recordings/questions/deposit/tool-rag.strict.2.yaml",
+        include_str!("demo/recordings/questions/deposit/tool-rag.strict.2.yaml"),
+    ),
+    (
+        "recordings/questions/deposit/tool-rag.strict.3.yaml",
+        include_str!("demo/recordings/questions/deposit/tool-rag.strict.3.yaml"),
+    ),
+    (
+        "recordings/questions/group-booking/tool-rag.strict.1.yaml",
+        include_str!("demo/recordings/questions/group-booking/tool-rag.strict.1.yaml"),
+    ),
+    (
+        "recordings/questions/group-booking/tool-rag.strict.2.yaml",
+        include_str!("demo/recordings/questions/group-booking/tool-rag.strict.2.yaml"),
+    ),
+    (
+        "recordings/questions/group-booking/tool-rag.strict.3.yaml",
+        include_str!("demo/recordings/questions/group-booking/tool-rag.strict.3.yaml"),
+    ),
+    (
+        "recordings/questions/helmet/tool-rag.strict.1.yaml",
+        include_str!("demo/recordings/questions/helmet/tool-rag.strict.1.yaml"),
+    ),
+    (
+        "recordings/questions/helmet/tool-rag.strict.2.yaml",
+        include_str!("demo/recordings/questions/helmet/tool-rag.strict.2.yaml"),
+    ),
+    (
+        "recordings/questions/helmet/tool-rag.strict.3.yaml",
+        include_str!("demo/recordings/questions/helmet/tool-rag.strict.3.yaml"),
+    ),
+    (
+        "recordings/questions/late-return/tool-rag.strict.1.yaml",
+        include_str!("demo/recordings/questions/late-return/tool-rag.strict.1.yaml"),
+    ),
+    (
+        "recordings/questions/late-return/tool-rag.strict.2.yaml",
+        include_str!("demo/recordings/questions/late-return/tool-rag.strict.2.yaml"),
+    ),
+    (
+        "recordings/questions/late-return/tool-rag.strict.3.yaml",
+        include_str!("demo/recordings/questions/late-return/tool-rag.strict.3.yaml"),
+    ),
+    ("scenarios/questions.yaml", include_str!("demo/scenarios/questions.yaml")),
+    ("simulator/behaviour.yaml", include_str!("demo/simulator/behaviour.yaml")),
 ];

@@ -79,6 +79,7 @@ pub fn run(copies: usize) -> Run {
         part: None,
         typed: None,
         changed_recordings: None,
+        partition: None,
         hold: None,
         id: String::new(),
         seed: 7,

@@ -97,7 +97,7 @@ pub enum ScoreError {
 /// If the folder does not hold a readable run, with file and line.
 pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreError> {
     let (plan, seal) = read_sealed_plan(folder)?;
-    let plan = Arc::new(plan);
+    let plan = Arc::new(plan.narrowed());
     let file = folder.join(trace::PLAN);
     let grades = Grades::read(folder)?;
     let mut edits = Edits::default();
@@ -145,6 +145,14 @@ fn is_edited(seal: Seal, digest: &str) -> bool {
 /// # Errors
 /// If it cannot be read, or was written by a newer build.
 pub(crate) fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
+    Ok(read_whole_plan(folder)?.narrowed())
+}
+
+/// Reads the plan of a run folder; that of a partition has all trials of its run.
+///
+/// # Errors
+/// See [`read_plan`].
+pub(crate) fn read_whole_plan(folder: &Path) -> Result<Plan, ScoreError> {
     Ok(read_sealed_plan(folder)?.0)
 }
 

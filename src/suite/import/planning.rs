@@ -121,6 +121,7 @@ pub(super) fn imported(
         part: None,
         typed: None,
         changed_recordings: None,
+        partition: None,
         hold: None,
         id: String::new(),
         stopping: None,
