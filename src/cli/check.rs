@@ -76,8 +76,9 @@ fn stale(loaded: Loaded, variables: Variables, ages: Ages) -> Vec<Diagnostic> {
         Ok(mut opened) => {
             opened.variables = variables;
             let misfits = recordings::Catalogue::recorded(&opened, &plan).misfits(&plan);
-            [recordings::notes(&opened, &plan, ages), misfits, uncounted(&opened.loaded, &plan), keys(&opened, &plan)]
-                .concat()
+            let ends = recordings::model_end_notes(&opened, &plan, ages);
+            let counted = uncounted(&opened.loaded, &plan);
+            [recordings::notes(&opened, &plan, ages), misfits, counted, keys(&opened, &plan), ends].concat()
         }
         Err(why) => vec![Diagnostic::error("no-trials", "", why.to_string())],
     }
@@ -129,7 +130,7 @@ pub(super) fn run(given: &Check) -> Result<Exit, Problem> {
         checked.diagnostics.extend(stale(loaded, variables, ages));
     }
     match given.format {
-        Printed::Human => output::result(&checked.text(output::coloured())),
+        Printed::Human | Printed::Verbose => output::result(&checked.text(output::coloured())),
         Printed::Json => output::result(&format!("{}\n", diagnostic::json(&checked.diagnostics))),
     }
     Ok(if checked.exit_code() == 0 { Exit::Passed } else { Exit::Usage })

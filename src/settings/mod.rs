@@ -7,6 +7,7 @@
 //! | which base has vectors, local or on a server; where are keywords kept beyond a run | `knowledge` |
 //! | which managed retrieval service, how is it called, how are its answers used | `managed` |
 //! | which model, which search service, within which bounds | `model` |
+//! | when is a model turned off | `model_end` |
 //! | which services may fail | `optional` |
 //! | where is a provider, what does it speak, how does it deviate | `provider` |
 //!
@@ -20,6 +21,7 @@ mod knowledge;
 mod language;
 mod managed;
 mod model;
+mod model_end;
 mod optional;
 pub(crate) mod price;
 mod provider;
@@ -34,6 +36,7 @@ pub(crate) use language::Language;
 pub(crate) use managed::TemplateParameter;
 pub(crate) use managed::{ManagedRetrievalSettings, QUERY};
 pub(crate) use model::{Enforcement, Limits, ModelSettings, SearchSettings};
+pub(crate) use model_end::{CHECKED, is_date, model_end};
 pub(crate) use optional::OptionalService;
 pub use provider::Auth;
 pub use provider::PaceLimits;

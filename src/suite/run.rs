@@ -152,6 +152,12 @@ impl Suite {
             None => SuiteError::Stopped(error),
         })?;
         let mut evaluated = evaluator.finish();
+        if record && opened.budget.reason().is_none() {
+            let noted = recordings::note_model_ends(&opened, &plan);
+            notes.extend(
+                noted.err().map(|why| format!("warning: what providers say of their models' ends is not kept: {why}")),
+            );
+        }
         if record {
             let unread = TrialErrorKind::ReplyUnread.label();
             let groups = evaluated.evaluation.errors.iter().filter(|group| group.kind == unread);

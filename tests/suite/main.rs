@@ -48,6 +48,7 @@ mod main_job;
 mod managed_rag;
 mod misses;
 mod mistakes;
+mod model_ends;
 mod mutations;
 mod no_network;
 mod not_measured;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `stale`, [`notes`] | finds recordings that are too old, no longer fit their trial, or belong to none |
 //! | [`Catalogue`] | lists the tools of MCP servers, and names cases that a changed list concerns |
+//! | `note_model_ends`, `model_end_notes` | keeps what providers announce of their models' ends, and names models that end soon |
 //! | [`broken`] | finds recordings that are cut off or no cassettes |
 //! | [`unrecorded`] | finds cases with trials that have no recording |
 //! | [`refresh`](fn@refresh) | finds the trials to record again, and what that takes |
@@ -22,6 +23,7 @@ mod drift;
 mod files;
 mod import;
 mod lock;
+mod model_ends;
 mod refresh;
 mod rekey;
 mod resend;
@@ -36,6 +38,7 @@ pub(crate) use diff::{DiffError, ServiceDiff, diff};
 pub(crate) use files::{CassetteFile, cassettes};
 pub(crate) use import::{CaseNames, Import, ImportError, import, import_files, is_name};
 pub(crate) use lock::lock;
+pub(crate) use model_ends::{model_end_notes, note_model_ends};
 pub(crate) use refresh::{Refresh, RefreshCost, refresh};
 pub(crate) use rekey::rekey;
 pub(crate) use scan::{known_secrets, scan, scan_files};

@@ -38,6 +38,11 @@ impl Ages {
         })
     }
 
+    /// The day (UTC) at this distance from now, `2026-11-24`.
+    pub(super) fn day_in(&self, distance: Duration) -> String {
+        day(self.now.checked_add(distance).unwrap_or(self.now))
+    }
+
     fn limit(&self) -> String {
         let hours = self.limit.unwrap_or_default().as_secs() / 3600;
         if hours.is_multiple_of(24) { plural((hours / 24) as usize, "day") } else { plural(hours as usize, "hour") }
