@@ -22,6 +22,7 @@ mod durable;
 mod external;
 mod first_steps;
 mod flow_folders;
+mod for_agents;
 mod gates;
 mod history;
 mod hold;
