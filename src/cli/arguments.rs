@@ -88,6 +88,15 @@ pub(super) enum Command {
     Cassette(Cassette),
     /// Print a JSON Schema, for editors and for programs that read run folders.
     Schema(Schema),
+    /// Print the completions of a shell: `ragcheck completions bash > FILE`, where the shell reads them.
+    Completions(Completions),
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -152,6 +161,9 @@ pub(super) struct Select {
     /// Repetitions of each case, in place of the scenario's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
+    /// Only N of the cases, drawn by --seed.
+    #[arg(long, visible_alias = "filter-sample", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sample: Option<u32>,
     /// Criteria file; by default the project's.
     #[arg(long, value_name = "FILE")]
     pub criteria: Option<PathBuf>,

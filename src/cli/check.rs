@@ -130,7 +130,10 @@ pub(super) fn run(given: &Check) -> Result<Exit, Problem> {
         checked.diagnostics.extend(stale(loaded, variables, ages));
     }
     match given.format {
-        Printed::Human | Printed::Verbose => output::result(&checked.text(output::coloured())),
+        Printed::Human | Printed::Verbose => {
+            output::result(&checked.text(output::coloured()));
+            output::annotate(&checked.diagnostics);
+        }
         Printed::Json => output::result(&format!("{}\n", diagnostic::json(&checked.diagnostics))),
     }
     Ok(if checked.exit_code() == 0 { Exit::Passed } else { Exit::Usage })

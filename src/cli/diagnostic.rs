@@ -8,6 +8,7 @@
 //! ```
 //! Quoted text comes from files and may be hostile: control characters never reach the terminal.
 
+use crate::report::annotation;
 use crate::scenario::{Diagnostic, Severity};
 use crate::trace::text::{is_treacherous, plural};
 use anstyle::{AnsiColor, Style};
@@ -25,6 +26,21 @@ pub(crate) fn text(diagnostics: &[Diagnostic], styled: bool) -> String {
 /// All diagnostics as a JSON list of objects.
 pub(crate) fn json(diagnostics: &[Diagnostic]) -> String {
     serde_json::to_string_pretty(diagnostics).unwrap_or_default()
+}
+
+/// Annotations that GitHub shows of one kind in one step.
+const ANNOTATED: usize = 10;
+
+/// The first errors as GitHub workflow commands, one line each.
+pub(crate) fn annotations(diagnostics: &[Diagnostic]) -> String {
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let line = |diagnostic: &Diagnostic| {
+        let place = diagnostic.place.map_or(1, |place| place.line);
+        let place = (!diagnostic.file.is_empty()).then_some((diagnostic.file.as_str(), place));
+        let words = std::iter::once(&diagnostic.message).chain(&diagnostic.label).chain(&diagnostic.help);
+        annotation("error", place, diagnostic.code, &words.map(|word| clean(word)).collect::<Vec<_>>().join("\n"))
+    };
+    errors.take(ANNOTATED).map(line).collect()
 }
 
 /// Summary line: `2 errors, 1 note in 7 files`.

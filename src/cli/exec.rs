@@ -43,7 +43,7 @@ pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
     let ExecRun { run: mut done, failures, problems } = exec(&folder, &options)?;
     forget_exit(&done.folder)?;
     done.notes.iter().for_each(|note| output::remark(note));
-    print(&done.evaluated, Printed::Human, &done.folder);
+    print(&done.evaluated, Printed::Human, &done.folder, None);
     if let Some(remark) = unused(&done.unused) {
         output::remark(&remark);
     }

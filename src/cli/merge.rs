@@ -26,6 +26,6 @@ pub(super) fn run(given: &Merge) -> Result<Exit, Problem> {
     let root = scenario::find_root(&current_folder()?);
     let merged = merge(&given.runs, &reports, &root)?;
     merged.notes.iter().for_each(|note| output::remark(&format!("note: {note}")));
-    print(&merged.evaluated, given.verbose.of(given.format), &merged.folder);
+    print(&merged.evaluated, given.verbose.of(given.format), &merged.folder, None);
     Ok(Exit::of_code(merged.evaluated.evaluation.exit_code))
 }

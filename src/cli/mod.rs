@@ -9,6 +9,7 @@ mod base_commit;
 mod cassette;
 pub mod check;
 mod compare;
+mod completions;
 mod csv_page;
 mod decidable;
 mod demo;
@@ -246,6 +247,7 @@ pub fn main() -> ExitCode {
         Command::Cassette(given) => cassette::run(&given),
         Command::Runs(given) => runs::run(&given),
         Command::Schema(given) => schema::run(&given),
+        Command::Completions(given) => Ok(completions::run(&given)),
     });
     let exit = exit.unwrap_or_else(|problem| {
         output::problem(&problem);

@@ -178,10 +178,21 @@ pub(super) fn remark(text: &str) {
 /// Prints why a subcommand failed.
 pub(super) fn problem(problem: &Problem) {
     match problem {
-        Problem::Diagnostics(diagnostics) => remark(&super::diagnostic::text(diagnostics, false)),
+        Problem::Diagnostics(diagnostics) => {
+            remark(&super::diagnostic::text(diagnostics, false));
+            annotate(diagnostics);
+        }
         Problem::Words(words) | Problem::Incomplete(words) | Problem::Unwritten(words) => {
             remark(&format!("error: {words}"));
         }
+    }
+}
+
+/// Prints mistakes in files as annotations on stderr, if a GitHub runner reads the output.
+pub(super) fn annotate(diagnostics: &[Diagnostic]) {
+    if workflow_commands::are_read() {
+        let text = super::diagnostic::annotations(diagnostics);
+        let _ = std::io::stderr().write_all(secrets::clean(&text).as_bytes());
     }
 }
 

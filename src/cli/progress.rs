@@ -75,30 +75,34 @@ impl Drop for ProgressLine {
     }
 }
 
-/// `12 of 540 trials, 4 running, 1 failed, 1.2 trials/s, 96 requests, $0.0312, elapsed 10 s, about 8 min left`.
+/// `12 of 540 trials: 10 PASS, 1 FAIL, 1 ERROR; 4 running, 1.2 trials/s, about 8 min left, 96 requests, $0.0312, elapsed 10 s`:
+/// a narrow terminal cuts the end.
 fn line(reached: &Reached, elapsed: Duration) -> String {
-    let Reached { planned, done, failed, running, requests, dollars: spent } = *reached;
+    let Reached { planned, done, failed, errors, running, requests, dollars: spent } = *reached;
     if planned == 0 {
         return format!("reading, elapsed {}", about(elapsed));
     }
-    let mut said = vec![format!("{done} of {}", plural(planned, "trial"))];
+    let verdicts = [(done.saturating_sub(failed), "PASS"), (failed.saturating_sub(errors), "FAIL"), (errors, "ERROR")];
+    let verdicts: Vec<String> =
+        verdicts.into_iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let verdicts = if done == 0 { String::new() } else { format!(": {}", verdicts.join(", ")) };
+    let mut said = vec![];
     if running > 0 {
         said.push(format!("{running} running"));
     }
-    said.push(format!("{failed} failed"));
     let rate = done as f64 / elapsed.as_secs_f64().max(1e-3);
     if done > 0 {
         said.push(if rate < 1.0 { format!("{:.1} trials/min", rate * 60.0) } else { format!("{rate:.1} trials/s") });
+    }
+    if done > 0 && done < planned {
+        said.push(format!("about {} left", about(Duration::from_secs_f64((planned - done) as f64 / rate))));
     }
     if requests > 0 {
         said.push(plural(usize::try_from(requests).unwrap_or(usize::MAX), "request"));
         said.extend(spent.map(dollars));
     }
     said.push(format!("elapsed {}", about(elapsed)));
-    if done > 0 && done < planned {
-        said.push(format!("about {} left", about(Duration::from_secs_f64((planned - done) as f64 / rate))));
-    }
-    said.join(", ")
+    format!("{done} of {}{verdicts}; {}", plural(planned, "trial"), said.join(", "))
 }
 
 /// A duration in one or two units.
@@ -117,12 +121,12 @@ mod tests {
 
     #[test]
     fn a_line_says_what_runs_failed_was_spent_and_is_left() {
-        let reached = Reached { planned: 540, done: 60, failed: 1, running: 4, requests: 96, dollars: Some(0.5) };
+        let reached =
+            Reached { planned: 540, done: 60, failed: 3, errors: 2, running: 4, requests: 96, dollars: Some(0.5) };
         let told = line(&reached, Duration::from_mins(1));
         for words in [
-            "60 of 540 trials",
+            "60 of 540 trials: 57 PASS, 1 FAIL, 2 ERROR; ",
             "4 running",
-            "1 failed",
             "1.0 trials/s",
             "96 requests",
             "$0.5",
@@ -131,13 +135,15 @@ mod tests {
         ] {
             assert!(told.contains(words), "{words} in {told}");
         }
+        let left = told.find("about 8 min left").map(|at| at + "about 8 min left".len());
+        assert!(left.is_some_and(|end| end < 80), "at 80 columns the remaining time is not cut: {told}");
     }
 
     #[test]
     fn before_the_first_trial_ended_it_speaks_too_and_promises_no_time() {
         assert_eq!(line(&Reached::default(), Duration::ZERO), "reading, elapsed 0 s");
         let begun = Reached { planned: 2, running: 2, ..Reached::default() };
-        assert_eq!(line(&begun, Duration::from_secs(3)), "0 of 2 trials, 2 running, 0 failed, elapsed 3 s");
+        assert_eq!(line(&begun, Duration::from_secs(3)), "0 of 2 trials; 2 running, elapsed 3 s");
     }
 
     #[test]

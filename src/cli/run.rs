@@ -266,11 +266,16 @@ pub(super) fn carry_out(
 /// Prints the result, what to do, and how to run again what did not pass. With a baseline, this waits for the comparison, which
 /// may decide the exit code.
 fn show(done: &FinishedRun, options: &RunOptions, format: Printed, typed: Option<&[String]>) {
-    print(&done.evaluated, format, &done.folder);
-    if format != Printed::Json
-        && let Some(again) = typed.and_then(|typed| run_again(done, options.mode, typed))
-    {
-        output::result(&again);
+    let again = typed.and_then(|typed| run_again(done, options.mode, typed));
+    if format == Printed::Verbose {
+        output::result(&report::each_trial(&done.evaluated.view(), output::coloured()));
+    }
+    print(&done.evaluated, format, &done.folder, again.as_deref());
+    // The list of what to do has this command for what was down.
+    if let Some(again) = again.filter(|_| format != Printed::Json && !report::resumes(&done.evaluated.view())) {
+        output::result(&format!(
+            "run again: {again}\n           a judged trial keeps its first draw: this changes no verdict\n"
+        ));
     }
 }
 
@@ -286,10 +291,7 @@ fn run_again(done: &FinishedRun, mode: Mode, typed: &[String]) -> Option<String>
     }
     let is_newest = files::resolved(&newest_run(None)).ok() == files::resolved(&done.folder).ok();
     let folder = relative(&done.folder);
-    let command = again(typed, (!is_newest).then_some(folder.as_path()));
-    Some(format!(
-        "run again: {command}\n           a judged trial keeps its first draw: this changes no verdict, and replaces outages\n"
-    ))
+    Some(again(typed, (!is_newest).then_some(folder.as_path())))
 }
 
 /// A folder relative to the current one.

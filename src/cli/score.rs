@@ -24,12 +24,12 @@ pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
     let mut evaluated = evaluation::score(&run, false)?;
     evaluated.write(&run).map_err(|why| format!("{} cannot be written: {why}", run.display()))?;
     runs::renew_page(&run)?;
-    print(&evaluated, given.verbose.of(given.format), &run);
+    print(&evaluated, given.verbose.of(given.format), &run, None);
     Ok(Exit::of_code(evaluated.evaluation.exit_code))
 }
 
-/// Prints an evaluated run in the requested format.
-pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path) {
+/// Prints an evaluated run in the requested format. `again` is the command, as typed, that runs again what did not pass.
+pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path, again: Option<&str>) {
     let view = evaluated.view();
     match format {
         Printed::Human | Printed::Verbose => {
@@ -40,7 +40,8 @@ pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path) {
             let newest = files::resolved(&newest_run(None)).ok() == files::resolved(folder).ok();
             let here = std::env::current_dir().unwrap_or_default();
             let named = (!newest).then(|| folder.strip_prefix(&here).unwrap_or(folder).display().to_string());
-            let to_do = report::what_to_do(&view, named.as_deref(), output::width(), output::coloured());
+            let known = report::Known { folder: named.as_deref(), again };
+            let to_do = report::what_to_do(&view, known, output::width(), output::coloured());
             if let Some(text) = &to_do {
                 output::result(text);
             }

@@ -58,6 +58,7 @@ pub(super) fn selection(given: &Select) -> Selection {
         flow: given.flow.clone(),
         variant: given.variant.clone(),
         repeat: given.repeat,
+        sample: given.sample,
         trials: None,
         passes: None,
     }

@@ -234,7 +234,8 @@ fn answer(
     view: &TrialView<'_>,
     patterns: &Patterns,
 ) -> Vec<Checked> {
-    let seen = |holds: bool, part: &str, answer: &Answer| if holds { Ok(()) } else { Err(said(answer, part)) };
+    let seen =
+        |holds: bool, part: &str, answer: &Answer| if holds { Ok(()) } else { Err(said(answer, part, turn.query)) };
     let has = |answer: &Answer, part: &str| {
         if expected.exact { answer.text.contains(part) } else { contains(&answer.text, part) }
     };
@@ -275,17 +276,21 @@ fn answer(
     results
 }
 
-/// The sentence of the answer that shares most words with the expected `part`; the beginning of the answer if none does.
-fn said(answer: &Answer, part: &str) -> Seen {
+/// The sentence of the answer that shares most words with the expected `part`, and of several the one that shares most with the
+/// question; the beginning of the answer if none does.
+fn said(answer: &Answer, part: &str, question: &str) -> Seen {
     let words = |text: &str| -> BTreeSet<String> {
         text.split(|letter: char| !letter.is_alphanumeric()).map(str::to_lowercase).collect()
     };
-    let wanted: BTreeSet<String> = words(part).into_iter().filter(|word| !word.is_empty()).collect();
-    let shared = |sentence: &&str| words(sentence).intersection(&wanted).count();
+    let (wanted, asked) = (words(part), words(question));
+    let common = |sentence: &str, with: &BTreeSet<String>| {
+        words(sentence).intersection(with).filter(|word| !word.is_empty()).count()
+    };
+    let shared = |sentence: &&str| (common(sentence, &wanted), common(sentence, &asked));
     let lines = answer.text.split_inclusive(['!', '?', '\n']).flat_map(|line| line.split_inclusive(". "));
     let sentences: Vec<&str> = lines.map(str::trim).collect();
     // The first of the best: `max_by_key` returns the last.
-    let best = sentences.into_iter().rev().max_by_key(shared).filter(|sentence| shared(sentence) > 0);
+    let best = sentences.into_iter().rev().max_by_key(shared).filter(|sentence| common(sentence, &wanted) > 0);
     Seen::new(format!("the answer says: {}", quote(best.unwrap_or(&answer.text), 160)))
 }
 
@@ -416,7 +421,7 @@ fn remembered(probe: &Probe, turn: &TurnView<'_>) -> Held {
     let Some(tool) = &probe.in_arguments_of else {
         let answer = turn.answer().ok_or_else(|| ending(turn))?;
         let held = probe.any_of.iter().any(|text| contains(&answer.text, text));
-        return held.then_some(()).ok_or_else(|| said(answer, &probe.any_of.join(" ")));
+        return held.then_some(()).ok_or_else(|| said(answer, &probe.any_of.join(" "), turn.query));
     };
     let mut said = Vec::new();
     for call in turn.calls().filter(|call| call.tool == *tool) {

@@ -35,6 +35,8 @@ pub struct Selection {
     pub variant: Option<String>,
     /// Number of repetitions, overriding the scenarios.
     pub repeat: Option<u32>,
+    /// Only so many of the cases that are selected otherwise, drawn by the run's seed.
+    pub sample: Option<u32>,
     /// Only these trial ids.
     pub trials: Option<BTreeSet<String>>,
     /// Run until decided, with at most this many complete passes; overrides other repetitions.
@@ -44,7 +46,9 @@ pub struct Selection {
 impl Selection {
     /// Whether it selects among cases, and not only flows, variants or repetitions.
     pub fn chooses_cases(&self) -> bool {
-        self.trials.is_some() || !(self.only.is_empty() && self.exclude.is_empty() && self.tags.is_empty())
+        self.trials.is_some()
+            || self.sample.is_some()
+            || !(self.only.is_empty() && self.exclude.is_empty() && self.tags.is_empty())
     }
 
     /// Whether it excludes any of a project's trials.
@@ -54,16 +58,23 @@ impl Selection {
 
     /// The selection as typed; empty for all trials.
     pub fn typed(&self) -> Vec<String> {
-        let each = |(option, values): (&str, &[String])| -> Vec<String> {
+        let each = |(option, values): (&str, Vec<String>)| -> Vec<String> {
             values.iter().map(|value| format!("--{option} {value}")).collect()
         };
         self.options().into_iter().flat_map(each).collect()
     }
 
     /// Options that select among a project's trials, with their values.
-    pub(crate) fn options(&self) -> [(&'static str, &[String]); 5] {
-        let (flow, variant) = (self.flow.as_slice(), self.variant.as_slice());
-        [("only", &self.only), ("exclude", &self.exclude), ("tag", &self.tags), ("flow", flow), ("variant", variant)]
+    pub(crate) fn options(&self) -> [(&'static str, Vec<String>); 6] {
+        let one = |value: &Option<String>| value.iter().cloned().collect();
+        [
+            ("only", self.only.clone()),
+            ("exclude", self.exclude.clone()),
+            ("tag", self.tags.clone()),
+            ("flow", one(&self.flow)),
+            ("variant", one(&self.variant)),
+            ("sample", one(&self.sample.map(|cases| cases.to_string()))),
+        ]
     }
 }
 
@@ -83,6 +94,7 @@ pub fn trial_seed(run_seed: u64, trial_id: &str) -> u64 {
 /// If the selection names something unknown, or selects nothing.
 pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, Vec<Diagnostic>> {
     let wanted = Wanted::of(loaded, selection)?;
+    let sampled = selection.sample.map(|cases| sample(loaded, &wanted, selection, cases, seed));
     let (mut scenarios, mut trials) = (Vec::new(), Vec::new());
     for source in &loaded.scenarios {
         let mut cases = Vec::new();
@@ -90,7 +102,12 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
             let before = trials.len();
             for lane in lanes(&source.scenario, case, selection.passes.or(selection.repeat)) {
                 let id = format!("{}/{}/{lane}", source.scenario.scenario, case.case);
-                if wanted.wants(&id, &source.scenario.scenario, case, &lane) {
+                let is_sampled = || {
+                    let of =
+                        |names: &BTreeSet<_>| names.contains(&(source.scenario.scenario.as_str(), case.case.as_str()));
+                    sampled.as_ref().is_none_or(of)
+                };
+                if wanted.wants(&id, &source.scenario.scenario, case, &lane) && is_sampled() {
                     let seed = trial_seed(seed, &id);
                     trials.push(PlannedTrial { id, scenario: scenarios.len(), case: cases.len(), lane, seed });
                 }
@@ -147,6 +164,28 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         requirement_sources: sources(loaded),
         requirements: loaded.project.requirements.iter().map(|(id, one)| (id.clone(), one.text.clone())).collect(),
     })
+}
+
+/// Scenario and name of `most` of the wanted cases: those whose names have the smallest digests with the seed.
+fn sample<'l>(
+    loaded: &'l Loaded,
+    wanted: &Wanted<'_>,
+    selection: &Selection,
+    most: u32,
+    seed: u64,
+) -> BTreeSet<(&'l str, &'l str)> {
+    let mut drawn = Vec::new();
+    for scenario in loaded.scenarios.iter().map(|source| &source.scenario) {
+        for case in &scenario.cases {
+            let name = format!("{}/{}", scenario.scenario, case.case);
+            let mut lanes = lanes(scenario, case, selection.passes.or(selection.repeat)).into_iter();
+            if lanes.any(|lane| wanted.wants(&format!("{name}/{lane}"), &scenario.scenario, case, &lane)) {
+                drawn.push((trial_seed(seed, &name), scenario.scenario.as_str(), case.case.as_str()));
+            }
+        }
+    }
+    drawn.sort_unstable();
+    drawn.into_iter().take(most as usize).map(|(_, scenario, case)| (scenario, case)).collect()
 }
 
 /// Sources of the project's requirements.

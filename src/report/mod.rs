@@ -27,13 +27,14 @@ pub(crate) mod variants;
 pub(crate) use self::comparison::columns as comparison_columns;
 pub use self::formats::html::Html;
 pub(crate) use self::formats::{
-    criterion_columns, formats, latency_columns, named, names, trial_columns, violation_columns,
+    annotation, criterion_columns, formats, latency_columns, named, names, trial_columns, violation_columns,
 };
 pub(crate) use self::searchable::Searchable;
-pub(crate) use self::terminal::{terminal, terminal_brief, what_to_do};
+pub(crate) use self::terminal::{Known, each_trial, terminal, terminal_brief, what_to_do};
 pub use self::timelines::Beside;
 pub use self::timelines::TimelineBuilder;
 pub(crate) use self::timelines::{Room, Timelines};
+pub(crate) use self::to_do::resumes;
 pub(crate) use self::variants::columns as variant_columns;
 
 use crate::compare::Comparison;

@@ -7,8 +7,8 @@
 use super::terminal_lines::{Paint, wrap};
 use super::terminal_table::{criteria, name};
 use super::{View, figures, to_do};
-use crate::gate::{CriterionResult, ErrorGroup, Evaluation, Latency, Repeats, Verdict};
-use crate::trace::text::{line, shell_word};
+use crate::gate::{CriterionResult, Evaluation, Latency, Repeats, Verdict};
+use crate::trace::text::{block, line, shell_word};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -49,9 +49,6 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
         if !untried {
             unmet_row(&mut out, row, &mut told, width, &paint);
         }
-    }
-    for group in &evaluation.errors {
-        error(&mut out, group, width, &paint);
     }
     let left_out = evaluation.criteria.iter().chain(&evaluation.gates).filter(|row| !row.excluded.is_empty());
     let excluded: Vec<_> = left_out.map(excluded).collect();
@@ -108,12 +105,38 @@ pub(crate) fn terminal_brief(view: &View<'_>, width: usize) -> Option<String> {
     Some(out)
 }
 
-/// Items of each state that the list shows on a terminal.
-const TO_DO: usize = 2;
+/// Each trial in plan order, with verdict, length and, if it did not pass, why.
+pub(crate) fn each_trial(view: &View<'_>, colour: bool) -> String {
+    let paint = Paint { colour };
+    let mut out = String::new();
+    for trial in view.evaluation.trials.iter() {
+        let why = match trial.verdict {
+            Verdict::Pass => String::new(),
+            Verdict::Error => format!("  {}", trial.error),
+            _ => format!("  {}", to_do::why(&trial)),
+        };
+        let (gap, took) =
+            (" ".repeat(13_usize.saturating_sub(trial.verdict.as_str().len())), figures::duration(trial.took_us));
+        let verdict = paint.verdict(trial.verdict);
+        let _ = writeln!(out, "{verdict}{gap}{took:>9}  {}", line(&format!("{}{why}", trial.id)));
+    }
+    out + "\n"
+}
 
-/// What to do, for the end of a terminal's output; `None` if there is nothing to do. Trials are those of `folder`, if it is not the
-/// newest run. Commands are not wrapped.
-pub(crate) fn what_to_do(view: &View<'_>, folder: Option<&str>, width: usize, colour: bool) -> Option<String> {
+/// Items of each state that the list shows on a terminal.
+const TO_DO: usize = 3;
+
+/// Facts that change the commands of the list and are not part of the run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Known<'a> {
+    /// Folder of the run, if it is not the newest.
+    pub(crate) folder: Option<&'a str>,
+    /// The command, as typed, that runs again what did not pass.
+    pub(crate) again: Option<&'a str>,
+}
+
+/// What to do, for the end of a terminal's output; `None` if there is nothing to do. Commands are not wrapped.
+pub(crate) fn what_to_do(view: &View<'_>, known: Known<'_>, width: usize, colour: bool) -> Option<String> {
     let found = to_do::to_do(view);
     let lines = to_do::lines(&found, TO_DO);
     if lines.is_empty() {
@@ -123,15 +146,22 @@ pub(crate) fn what_to_do(view: &View<'_>, folder: Option<&str>, width: usize, co
     let mut out = format!("\n{}\n", paint.as_verdict(figures::verdict_of(view.exit_code()), "What to do"));
     for one in lines {
         match one {
-            to_do::Line::Words(words) => wrap(&mut out, &words, width.clamp(60, 160), ""),
+            to_do::Line::Head(words) => wrap(&mut out, &words, width.clamp(60, 160), ""),
+            to_do::Line::Words(words) => wrap(&mut out, &words, width.clamp(60, 160), "  "),
+            to_do::Line::Detail(detail) => {
+                for detail in block(detail).lines() {
+                    let _ = writeln!(out, "  {detail}");
+                }
+            }
             to_do::Line::Command(help) => {
-                let shown = help.command.strip_prefix("ragcheck show ").zip(folder);
-                let command = shown.map_or_else(
-                    || help.command.clone(),
-                    |(trial, folder)| {
+                let shown = help.command.strip_prefix("ragcheck show ").zip(known.folder);
+                let command = match (shown, known.again) {
+                    (Some((trial, folder)), _) => {
                         format!("ragcheck show {}", shell_word(&format!("{folder}/{}", trial.trim_matches('\''))))
-                    },
-                );
+                    }
+                    (None, Some(again)) if help.is_resume() => again.to_owned(),
+                    (None, _) => help.command.clone(),
+                };
                 let _ = writeln!(out, "  {}: {}", help.title(), line(&command));
             }
         }
@@ -221,8 +251,11 @@ fn unmet_row(
     wrap(&mut text, &head, width, "");
     let painted = text.replacen(row.verdict.as_str(), &paint.verdict(row.verdict), 1);
     let _ = write!(out, "\n{painted}");
-    // A proxy's failures do not affect the criterion: the HTML report lists them.
-    let causes = if row.proxy { &[][..] } else { &row.causes[..] };
+    // A proxy's failures do not affect the criterion: the HTML report lists them. Failed cases and a single cause are on the
+    // list of what to do.
+    let listed_below =
+        row.required && row.verdict == Verdict::Fail && (row.metric == "case_pass_rate" || row.causes.len() == 1);
+    let causes = if row.proxy || listed_below { &[][..] } else { &row.causes[..] };
     let (mut listed, mut before) = (0, 0);
     for cause in causes {
         let first = &cause.first;
@@ -250,24 +283,6 @@ fn unmet_row(
     }
     if row.errors > 0 && !row.sentence.contains(" in ERROR ") {
         let _ = writeln!(out, "  {} in ERROR would have counted", figures::counted(row.errors, "trial"));
-    }
-}
-
-fn error(out: &mut String, group: &ErrorGroup, width: usize, paint: &Paint) {
-    let number = figures::counted(group.trials.len() as u64, "trial");
-    let _ = writeln!(out, "\n{} {} ({number})", paint.verdict(Verdict::Error), line(&group.kind));
-    wrap(out, &group.message, width, "  ");
-    for detail in &group.detail {
-        let detail = crate::trace::text::block(detail);
-        for detail in detail.lines() {
-            // Not wrapped: it may be a command to copy.
-            let _ = writeln!(out, "  {detail}");
-        }
-    }
-    if let Some(first) = group.trials.first() {
-        let rest = group.trials.len() - 1;
-        let more = if rest == 0 { String::new() } else { format!(" and {} more", figures::count(rest as u64)) };
-        wrap(out, &format!("in {first}{more}"), width, "  ");
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) enum State {
     LessOften,
     /// A required criterion fails, or nothing was measured for it.
     CriterionFails,
+    /// A required criterion has no measurement.
+    NotMeasured,
     /// A required criterion is INCONCLUSIVE.
     Undecided,
     /// It failed on the base too.
@@ -50,6 +52,7 @@ impl State {
             Self::Regressed => "REGRESSED",
             Self::Fails | Self::CriterionFails => "FAILS",
             Self::LessOften => "PASSES LESS OFTEN",
+            Self::NotMeasured => "NOT_MEASURED",
             Self::Undecided => "UNDECIDED",
             Self::FailsOnBaseToo => "FAILS ON BASE TOO",
         }
@@ -61,9 +64,15 @@ impl State {
             state if state.is_untried() => 0,
             Self::Regressed => 1,
             Self::CriterionFails => 2,
-            Self::Undecided | Self::FailsOnBaseToo => 4,
+            Self::NotMeasured => 4,
+            Self::Undecided | Self::FailsOnBaseToo => 5,
             _ => 3,
         }
+    }
+
+    /// Whether a criterion cannot be judged.
+    pub(super) fn is_open(self) -> bool {
+        matches!(self, Self::NotMeasured | Self::Undecided)
     }
 
     /// Whether trials could not be run.
@@ -116,6 +125,11 @@ pub(super) fn to_do(view: &View<'_>) -> Vec<ToDo> {
         one.commands.extend(commands::of(view, one));
     }
     found
+}
+
+/// Whether the list has a command that runs again what was down.
+pub(crate) fn resumes(view: &View<'_>) -> bool {
+    to_do(view).iter().any(|one| one.commands.iter().any(Help::is_resume))
 }
 
 /// Trials that could not be run for one cause.
@@ -224,7 +238,7 @@ fn criteria(view: &View<'_>, with_cases: bool) -> Vec<ToDo> {
         let (state, why) = match row.verdict {
             Verdict::Inconclusive => (State::Undecided, measured(row)),
             Verdict::Fail if !explained => (State::CriterionFails, failed(row)),
-            Verdict::NotMeasured if !row.not_measured_ok => (State::CriterionFails, row.sentence.clone()),
+            Verdict::NotMeasured if !row.not_measured_ok => (State::NotMeasured, row.sentence.clone()),
             _ => continue,
         };
         let name = row.key();
@@ -298,39 +312,73 @@ fn places(view: &View<'_>) -> BTreeMap<String, (String, u32)> {
 
 /// A line of the list on a terminal.
 pub(super) enum Line<'a> {
-    /// Words, which may be wrapped.
+    /// The head of an item, which may be wrapped.
+    Head(String),
+    /// Words that belong to it, which may be wrapped.
     Words(String),
-    /// A command, which may not.
+    /// A line of its details, which may not be wrapped.
+    Detail(&'a str),
+    /// A command, which may not be wrapped.
     Command(&'a Help),
 }
 
-/// The first items of each state as lines for a terminal, each with its commands; then how many more there are.
+/// Causes of ERROR that a terminal shows of one state.
+const CAUSES: usize = 12;
+
+/// The first items of each state as lines for a terminal, `most` of failures; then how many more there are. A command that helps
+/// several items comes once, below them.
 pub(super) fn lines(found: &[ToDo], most: usize) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
-    let states: BTreeSet<State> =
-        found.iter().map(|one| one.state).filter(|state| *state != State::Undecided).collect();
+    let states: BTreeSet<State> = found.iter().map(|one| one.state).filter(|state| !state.is_open()).collect();
     for state in states {
         let of: Vec<&ToDo> = found.iter().filter(|one| one.state == state).collect();
+        let most = if state.is_untried() { CAUSES } else { most };
+        let mut shared: Vec<&Help> = Vec::new();
         for one in of.iter().take(most) {
-            lines.push(Line::Words(format!("{} {}", state.as_str(), title(one))));
-            lines.extend(one.commands.iter().map(Line::Command));
+            if state.is_untried() {
+                lines.push(Line::Head(format!("{} {}", state.as_str(), named(one))));
+                lines.push(Line::Words(one.why.clone()));
+                lines.extend(one.detail.iter().map(|line| Line::Detail(line)));
+                lines.extend(one.trial.as_ref().map(|first| Line::Words(format!("in {first}{}", further(one.trials)))));
+            } else {
+                lines.push(Line::Head(format!("{} {}", state.as_str(), title(one))));
+            }
+            for help in &one.commands {
+                if help.is_of_several() {
+                    shared.extend((!shared.contains(&help)).then_some(help));
+                } else {
+                    lines.push(Line::Command(help));
+                }
+            }
         }
+        lines.extend(shared.into_iter().map(Line::Command));
         if of.len() > most {
             let more = figures::count((of.len() - most) as u64);
-            lines.push(Line::Words(format!("{} {more} more, in the report", state.as_str())));
+            lines.push(Line::Head(format!("{} {more} more, in the report", state.as_str())));
         }
     }
-    let open: Vec<&str> = found.iter().filter(|one| one.state == State::Undecided).map(|one| &*one.name).collect();
+    let open: Vec<&String> = found.iter().filter(|one| one.state.is_open()).map(|one| &one.name).collect();
     if !open.is_empty() {
-        lines.push(Line::Words(format!("cannot be judged yet: {}", open.join(", "))));
+        let names = figures::first_names(open.iter().copied(), CAUSES);
+        lines.push(Line::Head(format!("cannot be judged yet: {names}")));
     }
     lines
 }
 
+/// How many of `trials` there are besides the first.
+fn further(trials: u64) -> String {
+    if trials > 1 { format!(" and {} more", figures::count(trials - 1)) } else { String::new() }
+}
+
+/// Name and number of trials.
+fn named(one: &ToDo) -> String {
+    let trials = if one.trials > 0 { format!(" ({})", figures::counted(one.trials, "trial")) } else { String::new() };
+    format!("{}{trials}", one.name)
+}
+
 /// Name, number of trials, and reason.
 pub(super) fn title(one: &ToDo) -> String {
-    let trials = if one.trials > 0 { format!(" ({})", figures::counted(one.trials, "trial")) } else { String::new() };
-    format!("{}{trials}: {}", one.name, clip(&crate::trace::text::line(&one.why), 400))
+    format!("{}: {}", named(one), clip(&crate::trace::text::line(&one.why), 400))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub struct Progress {
     planned: AtomicUsize,
     done: AtomicUsize,
     failed: AtomicUsize,
+    errors: AtomicUsize,
     dollars: Mutex<Option<f64>>,
     budget: OnceLock<Arc<Budget>>,
 }
@@ -35,6 +36,8 @@ pub struct Reached {
     pub done: usize,
     /// Ended trials whose verdict is not PASS.
     pub failed: usize,
+    /// Ended trials whose verdict is ERROR; they count as failed too.
+    pub errors: usize,
     /// Trials in progress, in a live or recording run.
     pub running: u64,
     /// Requests sent.
@@ -57,6 +60,7 @@ impl Progress {
             planned: self.planned.load(Ordering::Relaxed),
             done: self.done.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
+            errors: self.errors.load(Ordering::Relaxed),
             running: budget.map_or(0, |budget| budget.under_way()),
             requests: budget.map_or(0, |budget| budget.calls()),
             dollars: *self.dollars.lock().unwrap_or_else(PoisonError::into_inner),
@@ -73,6 +77,9 @@ impl Progress {
     pub(super) fn add(&self, verdict: Option<Verdict>, cost: Option<f64>) {
         if verdict != Some(Verdict::Pass) {
             self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        if verdict == Some(Verdict::Error) {
+            self.errors.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(cost) = cost {
             let mut dollars = self.dollars.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,8 +100,8 @@ mod tests {
         progress.add(Some(Verdict::Pass), None);
         assert_eq!(progress.reached().dollars, None);
         progress.add(Some(Verdict::Fail), Some(0.25));
-        progress.add(None, Some(0.5));
-        let expected = Reached { planned: 3, done: 3, failed: 2, dollars: Some(0.75), ..Reached::default() };
+        progress.add(Some(Verdict::Error), Some(0.5));
+        let expected = Reached { planned: 3, done: 3, failed: 2, errors: 1, dollars: Some(0.75), ..Reached::default() };
         assert_eq!(progress.reached(), expected);
     }
 }

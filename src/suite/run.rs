@@ -346,9 +346,10 @@ impl Suite {
         let repeat: Vec<String> = chosen.repeat.map(|repeat| repeat.to_string()).into_iter().collect();
         let seed: Vec<String> =
             Some(options.seed).filter(|seed| *seed != 0).map(|seed| seed.to_string()).into_iter().collect();
-        let others = [("repeat", &repeat[..]), ("seed", &seed), ("criteria", loaded.typed_criteria.as_slice())];
+        let criteria = loaded.typed_criteria.iter().cloned().collect();
+        let others = [("repeat", repeat), ("seed", seed), ("criteria", criteria)];
         let all = chosen.options().into_iter().chain(others).filter(|(_, values)| !values.is_empty());
-        let options = all.map(|(option, values)| (option.to_owned(), values.to_vec())).collect();
+        let options = all.map(|(option, values)| (option.to_owned(), values)).collect();
         let typed = plan::Typed { paths: loaded.paths.clone(), options };
         Some(typed).filter(|typed| *typed != plan::Typed::default())
     }

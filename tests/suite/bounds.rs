@@ -64,7 +64,8 @@ fn said((name, low, files, typed): Passed, more: &[&str]) -> String {
     command.args(typed).args(more).current_dir(folder.path()).env("NO_COLOR", "1").env("COLUMNS", "400");
     let outcome = Outcome::of(&mut command);
     // The command to run again repeats what was typed.
-    let lines = outcome.stdout.lines().filter(|line| !line.starts_with("run again: "));
+    let lines =
+        outcome.stdout.lines().filter(|line| !line.starts_with("run again: ") && !line.starts_with("  resume ("));
     lines.collect::<Vec<_>>().join("\n") + &outcome.stderr
 }
 

@@ -310,7 +310,7 @@ fn tokens_and_money_are_told_by_trial_case_variant_and_run_and_what_nobody_price
     let search = "  simulator-search/perplexity/sonar: {input: 1, output: 1, request: 0.005}\n";
     project.edit("ragcheck.yaml", "providers:\n", &format!("{PRICES}{search}providers:\n"));
     let priced = project.run(&run);
-    assert!(priced.stdout.contains(" written; cost $0.0"), "{}", priced.stdout);
+    assert!(priced.stdout.contains(" output tokens; cost $0.0"), "{}", priced.stdout);
     let (mut millionths, mut searches) = (0.0, 0.0);
     for trace in project.traces() {
         for event in trace["events"].as_array().expect("events") {
@@ -340,7 +340,7 @@ fn tokens_and_money_are_told_by_trial_case_variant_and_run_and_what_nobody_price
         table.lines().next().is_some_and(|head| head.contains("input_tokens,cached_tokens,output_tokens,cost_usd"))
     );
     let scored = project.run(&["score", &project.newest()]);
-    assert!(scored.stdout.contains(" written; cost $0.0"), "prices are not in the plan: {}", scored.stdout);
+    assert!(scored.stdout.contains(" output tokens; cost $0.0"), "prices are not in the plan: {}", scored.stdout);
 }
 
 #[test]

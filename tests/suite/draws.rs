@@ -52,9 +52,13 @@ fn run(project: &Project, more: &[&str]) -> Outcome {
     project.run(&[&RUN[..], more].concat())
 }
 
-/// The words behind `run again: ragcheck `, as a person would paste them.
+/// The words of the command that runs again what did not pass, as a person would paste them.
 fn printed(outcome: &Outcome) -> Vec<String> {
-    let line = outcome.stdout.lines().find_map(|line| line.strip_prefix("run again: ragcheck "));
+    let command = |line: &'_ str| {
+        let (purpose, command) = line.split_once(": ragcheck ")?;
+        (purpose == "run again" || purpose.starts_with("  resume (")).then(|| command.to_owned())
+    };
+    let line = outcome.stdout.lines().find_map(command);
     let line = line.unwrap_or_else(|| panic!("{}{}", outcome.stdout, outcome.stderr));
     line.split(' ').map(str::to_owned).collect()
 }

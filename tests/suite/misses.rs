@@ -10,14 +10,9 @@ fn valve(project: &Project) -> Outcome {
     project.run(&["run", SCENARIO, "--only", "valve-error"])
 }
 
-/// The messages on trials in ERROR.
+/// The items of what has no recording.
 fn errors(outcome: &Outcome) -> Vec<&str> {
-    outcome
-        .stdout
-        .split("\nERROR ")
-        .skip(1)
-        .filter(|text| text.lines().next().is_some_and(|line| line.ends_with(')')))
-        .collect()
+    outcome.stdout.split("\nNOT RECORDED ").skip(1).collect()
 }
 
 #[test]
@@ -62,7 +57,7 @@ fn one_changed_word_of_the_system_prompt_is_one_message_with_the_word_and_the_nu
     let (old, new) = (message.find("\n  - "), message.find("\n  + "));
     assert!(old < new && old.is_some(), "{message}");
     assert!(message.contains("knowledge store"), "{message}");
-    assert!(message.contains("ragcheck run scenarios/knowledge.yaml --mode record --failed"), "{message}");
+    assert!(message.contains("ragcheck cassette refresh --missed --yes"), "{message}");
     assert!(outcome.stdout.contains("incomplete: 24 of "), "{}", outcome.stdout);
 }
 
@@ -148,9 +143,11 @@ fn a_missing_lane_names_the_command_that_records_it() {
     fs::remove_file(project.path(LANE)).expect("the lane");
     let outcome = valve(&project);
     outcome.expect_code(3);
-    assert!(outcome.stdout.contains("ERROR lane missing (1 trial)"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("NOT RECORDED lane missing (1 trial)"), "{}", outcome.stdout);
     assert!(
-        outcome.stdout.contains("ragcheck run scenarios/knowledge.yaml --mode record --only valve-error\n"),
+        outcome
+            .stdout
+            .contains("ragcheck cassette refresh --missed --yes scenarios/knowledge.yaml --only valve-error\n"),
         "{}",
         outcome.stdout
     );
@@ -166,7 +163,7 @@ fn missing_lanes_of_several_cases_are_one_message_with_one_command_that_selects_
     outcome.expect_code(3);
     let messages = errors(&outcome);
     assert_eq!(messages.len(), 1, "{}", outcome.stdout);
-    assert!(messages[0].contains("record all 6: ragcheck run scenarios/knowledge.yaml --mode record --failed"));
+    assert!(messages[0].contains("ragcheck cassette refresh --missed --yes scenarios/knowledge.yaml\n"));
     // The same selection in replay: what was missing is run again, and stands beside the others.
     let outcome = project.run(&["run", SCENARIO, "--failed"]);
     assert!(outcome.stdout.contains("24 trials: 18 PASS, 6 ERROR"), "{}", outcome.stdout);
@@ -195,7 +192,11 @@ fn a_broken_cassette_says_file_line_and_column() {
     let place = regex::Regex::new(r"valve-error/tool-rag\.base\.1\.yaml:\d+:\d+").expect("a pattern");
     assert!(place.is_match(&outcome.stdout), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("cassette broken") || outcome.stdout.contains("broken"), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("--mode record --only valve-error"), "{}", outcome.stdout);
+    assert!(
+        outcome.stdout.contains("ragcheck cassette refresh --missed --yes scenarios/knowledge.yaml --only valve-error"),
+        "{}",
+        outcome.stdout
+    );
 }
 
 #[test]

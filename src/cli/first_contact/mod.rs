@@ -348,7 +348,7 @@ fn record(findings: &Findings) -> Result<Exit, Problem> {
     let recorded = suite.run(&options)?;
     let exit = Exit::of_code(recorded.evaluated.evaluation.exit_code);
     if exit != Exit::Passed {
-        print(&recorded.evaluated, Printed::Human, &recorded.folder);
+        print(&recorded.evaluated, Printed::Human, &recorded.folder, None);
         output::remark(&format!(
             "the recording did not pass: change {SCENARIO} as it says, then `ragcheck run --mode record`{}",
             simulator(findings)

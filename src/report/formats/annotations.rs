@@ -46,15 +46,20 @@ impl Format for Annotations {
 }
 
 fn annotate(one: &ToDo, kind: &str, out: &mut dyn Write) -> io::Result<()> {
-    let place =
-        one.place.as_ref().map_or_else(String::new, |(file, line)| format!("file={},line={line},", value(file)));
     let trials =
         if one.trials > 0 { format!("\n{}", text::plural(one.trials as usize, "trial")) } else { String::new() };
     let why = std::iter::once(&one.why).chain(&one.detail).cloned().collect::<Vec<_>>().join("\n");
     let commands: String = one.commands.iter().map(|help| format!("\n{}: {}", help.title(), help.command)).collect();
     let words = format!("{}{trials}{commands}", text::clip(&text::block(&why), LENGTH));
     let title = format!("{}: {}", one.state.as_str(), text::clip(&text::line(&one.name), 200));
-    writeln!(out, "::{kind} {place}title={}::{}", value(&title), data(&words))
+    let place = one.place.as_ref().map(|(file, line)| (file.as_str(), *line));
+    out.write_all(annotation(kind, place, &title, &words).as_bytes())
+}
+
+/// A line that annotates a place, a file and a line in it: `::error file=…,line=…,title=…::text`.
+pub(crate) fn annotation(kind: &str, place: Option<(&str, u32)>, title: &str, words: &str) -> String {
+    let place = place.map_or_else(String::new, |(file, line)| format!("file={},line={line},", value(file)));
+    format!("::{kind} {place}title={}::{}\n", value(title), data(words))
 }
 
 /// Escapes the text of a command.

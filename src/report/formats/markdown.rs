@@ -168,10 +168,13 @@ fn what_fails(view: &View<'_>, found: &[ToDo]) -> Vec<String> {
     };
     let record = found.iter().find(|one| one.state.is_untried() && !one.commands.is_empty());
     let commands = |one: &ToDo| {
-        one.commands.iter().filter(|help| help.purpose != "see it").map(|help| help.command.clone()).collect::<Vec<_>>()
+        one.commands.iter().filter(|help| help.is_of_several()).map(|help| help.command.clone()).collect::<Vec<_>>()
     };
-    let shown = found.iter().find_map(|one| one.commands.iter().find(|help| help.purpose == "see it"));
-    let again: Vec<String> = reproduce(view, found).into_iter().chain(shown.map(|help| help.command.clone())).collect();
+    let mut again: Vec<String> = reproduce(view, found).into_iter().collect();
+    let shown = found.iter().find(|one| one.commands.iter().any(|help| help.purpose == "see it"));
+    for help in shown.into_iter().flat_map(|one| &one.commands).filter(|help| !help.is_of_several()) {
+        again.extend((!again.contains(&help.command)).then(|| help.command.clone()));
+    }
     let again = if again.is_empty() { String::new() } else { block("Reproduce it", &again) };
     let mut later = String::new();
     match record {

@@ -8,6 +8,7 @@ pub(super) mod junit;
 pub(super) mod latency;
 pub(super) mod markdown;
 
+pub(crate) use annotations::annotation;
 pub(crate) use csv::{criterion_columns, trial_columns, violation_columns};
 pub(crate) use latency::columns as latency_columns;
 

@@ -18,9 +18,21 @@ pub(in crate::report) struct Help {
     pub(in crate::report) cost: String,
 }
 
+const RESUME: &str = "resume";
+
 impl Help {
     fn free(purpose: &'static str, command: String) -> Self {
         Self { purpose, command, cost: String::new() }
+    }
+
+    /// Whether it runs again what was down.
+    pub(in crate::report) fn is_resume(&self) -> bool {
+        self.purpose == RESUME
+    }
+
+    /// Whether it helps several items of the list: it records or resumes.
+    pub(in crate::report) fn is_of_several(&self) -> bool {
+        !["see it", "run it again"].contains(&self.purpose)
     }
 
     /// Purpose with calls and cost: `record (about 3 model calls, no price declared)`.
@@ -41,29 +53,39 @@ pub(super) fn told_in(line: &str) -> Option<&str> {
 /// Commands for trials that could not be run.
 pub(super) fn of_group(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
     let state = State::of_error(&group.kind);
-    if state == State::NotRecorded || group.kind == Kind::CassetteBroken.label() {
+    if is_recorded_again(&group.kind) {
         return record(view, group);
     }
     if state == State::Down && view.plan.mode.is_some() {
         let mode = if view.plan.mode == Some(Mode::Live) { "live" } else { "record" };
         let again = again(view.plan, &[("mode", mode)], " --failed");
-        return vec![Help { purpose: "resume", command: again, cost: takes(view, group) }];
+        let failed = view.evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Pass);
+        let failed: Vec<String> = failed.map(|trial| trial.id.into_owned()).collect();
+        return vec![Help { purpose: RESUME, command: again, cost: takes(view, group, failed.iter()) }];
     }
     Vec::new()
 }
 
 /// The command that records what misses and nothing else, and its dry run. It needs no earlier run.
 fn record(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
-    let cost = takes(view, group);
     let told = group.detail.iter().find_map(|line| told_in(line));
     // `ragcheck exec` records with its own test runner, and a run until decided has passes that only it plans.
     if view.plan.stopping.is_some() || told.is_some_and(|told| !told.starts_with("ragcheck run ")) {
-        return told.map(|told| Help { purpose: "record", command: told.to_owned(), cost }).into_iter().collect();
+        let help = |told: &str| {
+            let cost = takes(view, group, group.trials.iter());
+            Help { purpose: "record", command: told.to_owned(), cost }
+        };
+        return told.map(help).into_iter().collect();
     }
     let place = |trial: &String| view.plan.trials.place_of(trial);
     let concerned: BTreeSet<usize> =
         group.trials.iter().filter_map(|trial| Some(view.plan.trials.at(place(trial)?)?.scenario)).collect();
-    let scenarios: Vec<&PlannedScenario> = concerned.into_iter().map(|place| &view.plan.scenarios[place]).collect();
+    // The command records all that misses in these scenarios, for whichever cause.
+    let of_these =
+        |trial: &&String| concerned.iter().any(|place| in_scenario(trial, &view.plan.scenarios[*place].name));
+    let missing = view.evaluation.errors.iter().filter(|group| is_recorded_again(&group.kind));
+    let cost = takes(view, group, missing.flat_map(|group| &group.trials).filter(of_these));
+    let scenarios: Vec<&PlannedScenario> = concerned.iter().map(|place| &view.plan.scenarios[*place]).collect();
     let files: Vec<String> = scenarios.iter().map(|scenario| scenario.file.clone()).collect();
     let refresh = |last: &str| {
         let options = typed(view.plan);
@@ -72,21 +94,34 @@ fn record(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
     vec![Help { purpose: "record", command: refresh("--yes"), cost }, Help::free("dry run", refresh("--dry-run"))]
 }
 
-/// Model calls and cost of running the trials of a group again, by the means of this run's trials of the same scenarios.
-fn takes(view: &View<'_>, group: &ErrorGroup) -> String {
-    let scenario = |trial: &str| trial.split('/').next().unwrap_or_default().to_owned();
-    let concerned: BTreeSet<String> = group.trials.iter().map(|trial| scenario(trial)).collect();
+/// Whether trials with an ERROR of this kind are recorded again.
+fn is_recorded_again(kind: &str) -> bool {
+    State::of_error(kind) == State::NotRecorded || kind == Kind::CassetteBroken.label()
+}
+
+/// Whether a trial is one of the scenario with this name.
+fn in_scenario(trial: &str, name: &str) -> bool {
+    trial.split('/').next() == Some(name)
+}
+
+/// Model calls and cost of running trials again, by the means of this run's trials of the same scenarios; without any, as many
+/// calls as the recording of the group has.
+fn takes<'t>(view: &View<'_>, group: &ErrorGroup, again: impl Iterator<Item = &'t String>) -> String {
+    let (mut trials, mut concerned) = (0_u64, BTreeSet::new());
+    for trial in again {
+        trials += 1;
+        concerned.extend(trial.split('/').next());
+    }
     let judged =
         || view.evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Error && trial.model_calls > 0);
-    let alike = judged().any(|trial| concerned.iter().any(|name| **name == *trial.scenario));
+    let alike = judged().any(|trial| concerned.contains(trial.scenario));
     let (mut n, mut calls, mut priced, mut cost) = (0_u64, 0_u64, 0_u64, 0.0);
-    for trial in judged().filter(|trial| !alike || concerned.iter().any(|name| **name == *trial.scenario)) {
+    for trial in judged().filter(|trial| !alike || concerned.contains(trial.scenario)) {
         (n, calls) = (n + 1, calls + u64::from(trial.model_calls));
         if let Some(dollars) = trial.cost {
             (priced, cost) = (priced + 1, cost + dollars);
         }
     }
-    let trials = group.trials.len() as u64;
     let recorded = || {
         let line = group.detail.iter().find_map(|line| line.split_once("(about "))?;
         line.1.split(' ').next()?.parse::<u64>().ok().map(|calls| calls * trials)
@@ -105,7 +140,7 @@ fn takes(view: &View<'_>, group: &ErrorGroup) -> String {
 
 /// Commands for a failed case or criterion.
 pub(super) fn of(view: &View<'_>, one: &ToDo) -> Vec<Help> {
-    if one.state == State::Undecided {
+    if one.state.is_open() {
         return Vec::new();
     }
     // The page of a trial without traffic shows nothing more.
@@ -183,7 +218,8 @@ fn of_case(plan: &Plan, trial: &str) -> Option<String> {
 /// Command that repeats a replay of the whole run; `None` if an older build did not store what was typed, or the trials
 /// were not selected by options (`--failed`).
 fn whole(plan: &Plan) -> Option<String> {
-    let by_name = |typed: &Typed| ["only", "exclude", "tag"].iter().any(|option| typed.options.contains_key(*option));
+    let by_name =
+        |typed: &Typed| ["only", "exclude", "tag", "sample"].iter().any(|option| typed.options.contains_key(*option));
     let cases = plan.part.as_ref().is_some_and(|part| part.cases);
     match &plan.typed {
         None if plan.part.is_some() => None,

@@ -405,8 +405,7 @@ fn a_changed_prompt_of_the_agents_is_an_explained_miss() {
     let changed = stage.agent(ServiceSettings { prompt: "Help with glasshouses.", ..ServiceSettings::default() }, "");
     let outcome = stage.run(&[]);
     outcome.expect_code(3);
-    let again =
-        format!("record all 3: ragcheck run agent.yaml --mode record --failed --agent http://{}", changed.address);
+    let again = format!("ragcheck cassette refresh --missed --yes agent.yaml --agent http://{}", changed.address);
     for part in ["cassette miss (3 trials)", "system prompt changed", "+ Help with glasshouses.", &again] {
         assert!(outcome.stdout.contains(part), "{part} is missing in\n{}", outcome.stdout);
     }

@@ -133,7 +133,7 @@ fn a_request_at_the_start_without_a_recording_is_an_error_of_its_trials_with_the
         "3 trials: 3 ERROR",
         "when the agent's process started: cassette miss: GET /tenants",
         "external.base.start.yaml",
-        "ragcheck run agent.yaml --mode record",
+        "ragcheck cassette refresh --missed --yes agent.yaml",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -142,8 +142,10 @@ fn a_request_at_the_start_without_a_recording_is_an_error_of_its_trials_with_the
     outcome.expect_code(3);
     let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let words = "GET /auth/identity of the service `shelf`: no start is recorded";
-    assert!(said.contains(words) && said.contains("ragcheck run agent.yaml --mode record"), "{said}");
-    let again = run(&stage, &["--mode", "record", "--failed"]);
+    let command = "ragcheck cassette refresh --missed --yes agent.yaml";
+    assert!(said.contains(words) && said.contains(command), "{said}");
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    let again = stage.project.run(&words);
     assert!(
         again.stdout.contains("3 trials:") && stage.project.path(LANE).exists(),
         "{}{}",

@@ -68,7 +68,7 @@ pub(super) fn violation(violation: &Violation) -> Link {
 /// The list; `None` if there is nothing to do.
 pub(super) fn list(view: &View<'_>) -> Option<List> {
     let found = to_do(view);
-    let (undecided, items): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.state == State::Undecided);
+    let (undecided, items): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.state.is_open());
     // The first of each state, so that no kind of failure stands in the fold alone.
     let mut shown: Vec<usize> = Vec::new();
     for (place, one) in items.iter().enumerate() {
@@ -118,6 +118,7 @@ fn item(view: &View<'_>, one: &ToDo) -> Item {
 fn verdict(state: State) -> Verdict {
     match state {
         State::NotRecorded | State::Down | State::Error => Verdict::Error,
+        State::NotMeasured => Verdict::NotMeasured,
         State::Undecided => Verdict::Inconclusive,
         _ => Verdict::Fail,
     }
@@ -133,7 +134,7 @@ mod tests {
         let run = sample::run(30);
         let list = list(&run.view()).expect("it fails");
         let found = to_do(&run.view());
-        let decided = found.iter().filter(|one| one.state != State::Undecided).count();
+        let decided = found.iter().filter(|one| !one.state.is_open()).count();
         assert_eq!(list.first.len() + list.more.len(), decided);
         for one in &found {
             let shown = list.first.iter().chain(&list.undecided).any(|item| item.badge.word == one.state.as_str());
