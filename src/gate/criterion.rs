@@ -193,7 +193,8 @@ impl CriterionSums<'_> {
             let rated = count(agreement.total(), "rated trial", "rated trials");
             result.sentence = format!("{}; the bound includes the grader's errors, seen in {rated}", result.sentence);
         }
-        self.overrule(&mut result, metric.agreement(plan).is_some());
+        let target = self.asked(metric).target;
+        self.overrule(&mut result, metric.agreement(plan).is_some(), target);
         result.unshown = result.unshown.filter(|_| result.verdict == Verdict::Inconclusive);
         if let Some(group) = metric.group() {
             self.leave_over(&mut result, group, plan);
@@ -315,7 +316,11 @@ impl CriterionSums<'_> {
     }
 
     /// Withdraws verdicts that the figures do not support: a proxy, trials in ERROR, live mixed with replayed.
-    fn overrule(&self, result: &mut CriterionResult, graded: bool) {
+    fn overrule(&self, result: &mut CriterionResult, graded: bool, target: f64) {
+        // Of trials in ERROR, each would have been one unit.
+        let good = (self.tally.good(self.target) + result.errors) as f64;
+        let is_point = self.written.kind == GateKind::Point && result.units == "trials";
+        let could_hold = is_point && good / (self.tally.n + result.errors) as f64 >= target - 1e-12;
         if result.proxy {
             let name = self.written.metric.split('(').next().unwrap_or_default().trim();
             result.verdict = Verdict::NotMeasured;
@@ -334,10 +339,10 @@ impl CriterionSums<'_> {
                 "{}: it has live and replayed units, whose figures are never averaged: evaluate them separately",
                 result.observed_text
             );
-        } else if result.errors > 0 && result.verdict != Verdict::Fail {
+        } else if result.errors > 0 && (result.verdict != Verdict::Fail || could_hold) {
+            let end = if result.verdict == Verdict::Fail { "and could have met it" } else { "so it cannot pass" };
             result.verdict = Verdict::Error;
-            result.sentence =
-                format!("{}; {} that would have counted, so it cannot pass", result.seen_text, errors(result.errors));
+            result.sentence = format!("{}; {} that would have counted, {end}", result.seen_text, errors(result.errors));
         }
     }
 

@@ -27,7 +27,7 @@ use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, ReadCriterion};
 use crate::stats::ALPHA;
 use crate::trace::{Grades, Trace, TraceError, TrialError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Aggregates examined trials.
@@ -38,6 +38,8 @@ pub struct Evaluator<'p> {
     errors: BTreeMap<usize, TrialError>,
     /// For each trial in ERROR, the metrics whose scope excludes its agent, and why.
     error_scopes: BTreeMap<usize, Vec<(usize, LeftOut)>>,
+    /// Trials in ERROR because an expectation is undetermined: what they did is counted.
+    unjudged: BTreeSet<usize>,
     sources: Sources,
     held: HeldSum,
     /// Trials whose verdict differs from that at recording time: the old one and the new one.
@@ -138,6 +140,7 @@ impl<'p> Evaluator<'p> {
             trials: TrialResults::slots(plan.trials.number()),
             errors: BTreeMap::new(),
             error_scopes: BTreeMap::new(),
+            unjudged: BTreeSet::new(),
             sources: Sources::default(),
             held: HeldSum::default(),
             changed: BTreeMap::new(),
@@ -170,6 +173,7 @@ impl<'p> Evaluator<'p> {
             notes,
             restart,
             behaviour,
+            is_unjudged,
             units,
             out_of_scope,
             taken,
@@ -196,8 +200,12 @@ impl<'p> Evaluator<'p> {
         }
         if let Some(error) = error {
             self.errors.insert(place, error);
-            self.error_scopes.insert(place, out_of_scope);
-            return Ok(());
+            if is_unjudged {
+                self.unjudged.insert(place);
+            } else {
+                self.error_scopes.insert(place, out_of_scope);
+                return Ok(());
+            }
         }
         self.sources.add(&evidence);
         let case = &plan.scenarios[trial.scenario].cases[trial.case].case;
@@ -383,7 +391,8 @@ impl<'p> Evaluator<'p> {
         for criterion in self.criteria.iter_mut().filter(|criterion| criterion.covers(&trial)) {
             let metric = &self.examiner.metrics[criterion.metric];
             let counts = metric.arm() == trial.lane.arm && metric.applies(case);
-            if !counts || case.excluded_from.contains_key(&criterion.written.id) {
+            let is_counted = self.unjudged.contains(&place) && !metric.reads_expectations();
+            if is_counted || !counts || case.excluded_from.contains_key(&criterion.written.id) {
                 continue;
             }
             let out_of_scope = self

@@ -46,6 +46,8 @@ pub struct Examined {
     pub(super) behaviour: u64,
     pub(super) notes: Vec<String>,
     pub(super) restart: Option<RestartCause>,
+    /// Whether only its expectations are undetermined: its units count, and its verdict is ERROR.
+    pub(super) is_unjudged: bool,
     /// Units by metric, in the order of `Examiner::relevant`.
     pub(super) units: Vec<(usize, Vec<Observation>)>,
     /// The metrics whose scope excludes the trial, and why.
@@ -159,6 +161,7 @@ impl<'p> Examiner<'p> {
             behaviour: behaviour(trace),
             notes: trace.notes.clone(),
             restart: trace.restart,
+            is_unjudged: false,
             units: Vec::new(),
             out_of_scope: Vec::new(),
             taken: Vec::new(),
@@ -228,8 +231,10 @@ impl<'p> Examiner<'p> {
             examined.turn_times = turns.iter().map(answered_us).collect();
             examined.timed = Timed::of(trace, &turns);
         }
+        // What the trial did counts all the same: only what its case expects is undetermined.
         if let Some(error) = taken::not_measured(&checks) {
-            examined.units.clear();
+            examined.units.retain(|(metric, _)| !self.metrics[*metric].reads_expectations());
+            examined.is_unjudged = true;
             examined.result.error.clone_from(&error.message);
             examined.error = Some(error);
             examined.result.checks = checks;

@@ -19,6 +19,10 @@ impl Metric for CasePassRate {
         "trials"
     }
 
+    fn reads_expectations(&self) -> bool {
+        true
+    }
+
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let graded = view.plan.rewards.contains_key(&view.trial.id);
         if view.trace.evidence.mode == Mode::Imported && !graded && !view.case.case.expects_something() {

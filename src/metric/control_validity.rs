@@ -28,6 +28,10 @@ impl Metric for ControlValidity {
         case.control
     }
 
+    fn reads_expectations(&self) -> bool {
+        true
+    }
+
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         vec![match view.checks.iter().find(|check| !check.passed) {
             None if !view.checks.is_empty() => Observation::success("control"),

@@ -282,6 +282,10 @@ pub trait Metric: Send + Sync {
     fn reads_outcomes(&self) -> bool {
         false
     }
+    /// Whether it reads what the case expects: then a trial with an undetermined expectation has no units.
+    fn reads_expectations(&self) -> bool {
+        false
+    }
     /// Reason why part of the trial is undetermined although its agent is in scope, such as input that was hidden
     /// from the trace. That part is not a unit, and is reported as such.
     fn unseen(&self, _view: &TrialView<'_>) -> Option<String> {

@@ -57,6 +57,40 @@ fn a_promoted_case_passes_check_and_runs_and_holds_no_secret() {
 }
 
 #[test]
+fn keys_reach_neither_a_case_nor_a_trace_in_any_format() {
+    const KEY: &str = "sk-proj-Zq8vN2mK4xT7wR1yB5cD9fG3hJ6kL0pS";
+    let asked = json!([{"role": "user", "content": format!("My key is {KEY}. How high is the deposit?")}]);
+    let said = json!({"role": "assistant", "content": format!("Not {KEY}, but 80 euros.")});
+    let attributes = [
+        ("gen_ai.operation.name", "chat".to_owned()),
+        ("gen_ai.input.messages", asked.to_string()),
+        ("gen_ai.output.messages", said.to_string()),
+    ];
+    let attributes: Vec<Value> =
+        attributes.map(|(key, value)| json!({"key": key, "value": {"stringValue": value}})).into();
+    let span = json!({"traceId": "4bf92f3577b34da6a3ce929d0e0e4736", "spanId": "00f067aa0ba902b7", "name": KEY,
+        "startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000001000000000", "attributes": attributes});
+    for (format, file) in [
+        ("messages", json!({"messages": [asked[0], said]})),
+        ("otlp", json!({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]})),
+        ("evals", json!({"item": {"key": KEY}, "sample": {"input": asked, "output": [said]}})),
+    ] {
+        let project = Project::starter();
+        let outcome = promote(&project, &file, &[]);
+        outcome.expect_code(0);
+        let scored = project.run(&["score", "--import", "trace.json"]);
+        assert!(scored.stderr.contains(&format!("read as `{format}`")), "{}", scored.stderr);
+        assert!(project.traces()[0].to_string().contains("80 euros"));
+        let run = project.newest();
+        let files =
+            ["traces.jsonl", "plan.json", "run.json", "index.html"].map(|file| project.read(&format!("{run}/{file}")));
+        let all =
+            [files.concat(), project.read(SCENARIO), outcome.stdout, outcome.stderr, scored.stdout, scored.stderr];
+        assert!(!all.concat().contains("Zq8vN2mK4xT7"), "{format}");
+    }
+}
+
+#[test]
 fn proposed_expectations_hold_on_the_trace_and_fail_when_it_is_broken() {
     let project = Project::starter();
     // The agent itself: its tools have the names of the scenario.

@@ -118,7 +118,9 @@ impl Proposal {
             Ok([only]) => (case.ask, case.expect) = (Some(only.ask), only.expect),
             Err(all) => case.turns = all,
         }
-        let case = serde_json::to_value(&case).map(secrets::clean_value).and_then(serde_json::from_value)?;
+        let case = serde_json::to_value(&case)
+            .map(|case| secrets::declared().redact_value(&case))
+            .and_then(serde_json::from_value)?;
         Ok(Self { case, about: about(trace, imported.file()), notes })
     }
 }

@@ -121,7 +121,6 @@ fn published(item: Value) -> Record {
     if item.as_str() == Some(TOO_DEEP) {
         return Record::of(Err(ConversationError::TooDeep));
     }
-    let item = secrets::declared().redact_value(&item);
     let turn = |turn: &Value| serde_json::json!({"role": "user", "content": turn["message"], "turn": turn});
     let listed = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let conversations = listed(&item["conversations"]).into_iter();
@@ -151,7 +150,7 @@ fn published(item: Value) -> Record {
     record
 }
 
-/// The items of a file: those of a single list, or one a line.
+/// The items of a file: those of a single list, or one a line; without declared secrets and keys of well-known forms.
 ///
 /// # Errors
 /// If it is not JSON or JSON lines, or is empty.
@@ -169,7 +168,13 @@ pub(super) fn items(text: &[u8]) -> Result<Vec<Value>, ImportError> {
         Ok([one]) => vec![one],
         Err(lines) => lines,
     };
-    if items.is_empty() { Err(ImportError::Empty) } else { Ok(items) }
+    let redactor = secrets::declared();
+    let is_clean = std::str::from_utf8(text).is_ok_and(|text| redactor.is_surely_clean(text));
+    match items.as_slice() {
+        [] => Err(ImportError::Empty),
+        _ if is_clean => Ok(items),
+        items => Ok(items.iter().map(|item| redactor.redact_value(item)).collect()),
+    }
 }
 
 /// The JSON values of a text, one after the other.

@@ -11,6 +11,7 @@ mod events;
 use super::Aside;
 use super::error::ConversationError;
 use super::record::{Record, Told};
+use crate::platform::secrets;
 use crate::trace::spans::{self, Deed, Done, Found, SpanTurn, SpansError, Story};
 use crate::trace::text::plural;
 use crate::trace::{Member, What};
@@ -27,7 +28,8 @@ const NAMED: usize = 3;
 /// # Errors
 /// If the file holds no spans.
 pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> {
-    let batch = spans::read(bytes)?;
+    let mut batch = spans::read(bytes)?;
+    batch.redact(&secrets::declared());
     let stories = spans::stories(batch.spans, &[]);
     let seen = |of: fn(&Story) -> bool| stories.iter().any(of);
     let mut absent: Vec<Member> = Member::ALL.iter().copied().filter(|member| !SHOWN.contains(member)).collect();

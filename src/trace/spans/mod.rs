@@ -20,6 +20,7 @@ pub use published::published;
 pub(crate) use story::{Done, Story, stories};
 pub(crate) use turns::{SpanTurn, turns};
 
+use crate::platform::secrets::Redactor;
 use serde_json::{Map, Value};
 
 /// Attributes by name.
@@ -55,6 +56,28 @@ pub(crate) struct Batch {
     pub(crate) spans: Vec<Span>,
     /// What could not be read: which, and why.
     pub(crate) unread: Vec<String>,
+}
+
+impl Batch {
+    /// Takes out secrets.
+    pub(crate) fn redact(&mut self, redactor: &Redactor) {
+        let text = |text: &mut String| *text = redactor.redact(text).into_owned();
+        let all = |attributes: &mut Attributes| {
+            if let Value::Object(clean) = redactor.redact_value(&Value::Object(std::mem::take(attributes))) {
+                *attributes = clean;
+            }
+        };
+        for span in &mut self.spans {
+            text(&mut span.name);
+            span.failed.iter_mut().for_each(text);
+            all(&mut span.attributes);
+            for (_, name, attributes) in &mut span.events {
+                text(name);
+                all(attributes);
+            }
+        }
+        self.unread.iter_mut().for_each(text);
+    }
 }
 
 /// The input holds no spans.

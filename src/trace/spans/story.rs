@@ -3,6 +3,7 @@
 use super::Span;
 use super::meaning::{self, Completed, Deed, Found, Ran};
 use super::published::{self, OUTCOME, REWARD, TASK};
+use crate::platform::secrets;
 use crate::trace::Logged;
 use crate::trace::text::{plural, quote};
 use serde_json::Value;
@@ -337,7 +338,8 @@ impl Story {
                 _ => "completion".to_owned(),
             };
             let failed = done.failed.as_ref().map_or_else(String::new, |why| format!(" FAILED: {why}"));
-            quote(&format!("{line}{failed}"), LONGEST_LINE)
+            // A key that is cut could no longer be recognised.
+            quote(&secrets::declared().redact(&format!("{line}{failed}")), LONGEST_LINE)
         };
         let mut completions = 0;
         let keyed = |place: usize| match &self.dones[place] {

@@ -79,7 +79,9 @@ fn run(system: &str, variant: &str, program: &str, env: &str) -> Verdicts {
     let of_gates = gates.map(|gate| {
         let text = |key: &str| gate[key].as_str().expect(key).to_owned();
         let stated = match text("verdict") {
-            verdict if verdict == "NOT_MEASURED" => (verdict, text("sentence").replace("nothing measured: ", "")),
+            verdict if verdict == "NOT_MEASURED" => {
+                (verdict, text("sentence").replace("nothing measured: ", "").replace('`', ""))
+            }
             verdict => (format!("{verdict}, {} of {}", gate["successes"], gate["n"]), String::new()),
         };
         (text("id"), stated)
@@ -154,13 +156,10 @@ fn needs_sdks_the_systems_outside_get_the_verdicts_that_the_tables_state() {
             .filter(|(name, (verdict, why))| {
                 let known = &stated[*name];
                 let is_lost = verdict == "NOT_MEASURED" && known.0 != "NOT_MEASURED";
-                assert!(
-                    is_lost
-                        || (verdict, why) == (&known.0, &known.1)
-                        || known.0 == "NOT_MEASURED"
-                        || verdict == "ERROR",
-                    "{name}: {verdict}"
-                );
+                // A case that expects what is not shown is an ERROR with the reason, and so is the share of such cases.
+                let of_cases = verdict.starts_with("ERROR") && (known.0 == "PASS" || *name == "cases");
+                let is_same = (verdict, why) == (&known.0, &known.1) || verdict == "NOT_MEASURED" && !is_lost;
+                assert!(is_lost || of_cases || is_same, "{name}: {verdict} {why}, {known:?}");
                 assert!(
                     !is_lost || why.contains("no spans of its work came") && why.contains(" would"),
                     "{name}: {why}"

@@ -187,6 +187,12 @@ fn a_span_says_that_a_call_which_failed_in_traffic_did_not_run() {
         if why.reason == "too early" && notes.is_empty()));
     assert!(matches!(with(&early, "refused"), (ToolOutcome::Rejected(_), notes) if notes.is_empty()));
     assert!(matches!(with(&early, "failed"), (ToolOutcome::Failed { .. }, notes) if notes.is_empty()));
+    // Without an error in the traffic it is told; another word says nothing.
+    let (outcome, notes) = with(&json!(5), "failed");
+    assert_eq!(outcome, ToolOutcome::Ok(ToolResult::other(json!(5))));
+    assert!(matches!(notes.as_slice(), [note] if note.contains("failed by its span")), "{notes:?}");
+    let (_, notes) = with(&json!(5), "rejected");
+    assert!(matches!(notes.as_slice(), [note] if note.contains("is `rejected`, which is none of `ok`")), "{notes:?}");
     let (outcome, notes) = with(&json!(5), "out_of_order");
     assert_eq!(outcome, ToolOutcome::Ok(ToolResult::other(json!(5))));
     assert_eq!(notes, ["a call of `other` is out_of_order in its span, and has a result: traffic counts"]);

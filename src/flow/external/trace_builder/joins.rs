@@ -7,7 +7,7 @@
 
 use super::{TraceBuilder, Waiting, is_tool};
 use crate::flow::external::decoder;
-use crate::trace::spans::{Deed, Done, Ran, Story};
+use crate::trace::spans::{Deed, Done, Found, Ran, Story};
 use crate::trace::{self, Hit, ToolCalled, ToolOutcome, ToolResult, What};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +36,8 @@ struct Claim {
 pub(super) struct Joins<'s> {
     /// Ids of calls in runs.
     ids: BTreeSet<&'s str>,
+    /// The first search within each deed.
+    searches: BTreeMap<usize, &'s Found>,
     /// Events that spans report, by place.
     claims: BTreeMap<usize, Claim>,
 }
@@ -46,7 +48,18 @@ impl<'s> Joins<'s> {
             Deed::Ran(ran) => ran.id.as_deref(),
             _ => None,
         };
-        Self { ids: story.dones.iter().filter_map(id).collect(), claims: BTreeMap::new() }
+        let mut searches = BTreeMap::new();
+        for (place, done) in story.dones.iter().enumerate().filter(|(_, done)| !done.is_repeated) {
+            if let Deed::Found(found) = &done.deed {
+                story.around(place).for_each(|outer| _ = searches.entry(outer).or_insert(found));
+            }
+        }
+        Self { ids: story.dones.iter().filter_map(id).collect(), searches, claims: BTreeMap::new() }
+    }
+
+    /// The first search within a run.
+    pub(super) fn search_in(&self, run: usize) -> Option<&'s Found> {
+        self.searches.get(&run).copied()
     }
 
     /// A run reports the event; `searches` says whether a search within it does, too.

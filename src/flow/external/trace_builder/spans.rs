@@ -11,6 +11,7 @@ use crate::flow::digest;
 use crate::flow::external::decoder;
 use crate::provider::chat::Role;
 use crate::trace::spans::{Deed, Done, Found, Ran, Story};
+use crate::trace::text::quote;
 use crate::trace::{
     self, FlowSearch, Learned, Logged, Rejection, Reply, SearchResult, ToolCalled, ToolOutcome, ToolResult, What,
 };
@@ -18,6 +19,9 @@ use serde_json::{Value, json};
 
 /// Conversation of a learned entry that is not known yet.
 pub(in crate::flow::external) const OF_NO_CONVERSATION: u32 = u32::MAX;
+
+/// Characters of a name in a note.
+const LONGEST_NAME: usize = 60;
 
 /// How far the clocks of two spans of one process may differ, in nanoseconds.
 const RESOLUTION: u64 = 1_000_000;
@@ -90,6 +94,9 @@ impl TraceBuilder<'_> {
     /// Moves the events from `first` on before the model call with that ordinal in the turn, and before the first run
     /// that began at `begun` or later.
     fn move_to(&mut self, first: usize, before: Option<usize>, begun: Option<u64>, joins: &mut Joins) {
+        if first == self.events.len() {
+            return;
+        }
         let calls: Vec<usize> = (0..first).filter(|at| matches!(self.events[*at].1, What::ModelCalled(_))).collect();
         let place = match before {
             Some(before) => calls.get(before),
@@ -116,17 +123,28 @@ impl TraceBuilder<'_> {
     fn add_run(&mut self, story: &Story, place: usize, ran: &Ran, joins: &mut Joins) -> Vec<String> {
         let (words, done) = (self.words, &story.dones[place]);
         let arguments = ran.arguments.as_ref().map(|value| words.body(value));
-        let inner = story.dones.iter().enumerate().find_map(|(at, done)| match &done.deed {
-            Deed::Found(found) if !done.is_repeated && story.around(at).any(|outer| outer == place) => Some(found),
-            _ => None,
-        });
+        let inner = joins.search_in(place);
         let documents =
             inner.and_then(|found| found.documents.as_ref()).filter(|found| decoder::passages(found).is_some());
         let has_passages = ran.result.as_ref().is_some_and(|result| decoder::passages(result).is_some());
         let result = if has_passages { ran.result.as_ref() } else { documents.or(ran.result.as_ref()) };
         let result = result.map(|value| words.body(value));
         let failed = done.failed.as_ref().map(|why| words.text(why));
-        self.shown.outcomes += usize::from(ran.outcome.is_some());
+        let mut notes = Vec::new();
+        match ran.outcome.as_deref() {
+            None => {}
+            Some("ok" | "failed" | "refused" | "out_of_order") => self.shown.outcomes += 1,
+            Some(other) => notes.push(format!(
+                "`ragcheck.outcome` of a run of `{}` is `{}`, which is none of `ok`, `failed`, `refused` and `out_of_order`",
+                quote(&ran.tool, LONGEST_NAME),
+                quote(&words.text(other), LONGEST_NAME)
+            )),
+        }
+        let by_agent = (ran.outcome.as_deref() == Some("failed")).then(|| {
+            let error = result.as_ref().and_then(decoder::error);
+            error.map_or_else(|| "the agent says that it failed".to_owned(), |(message, _)| message)
+        });
+        let failed = failed.or(by_agent);
         let refused = ran.outcome.as_deref().filter(|outcome| matches!(*outcome, "refused" | "out_of_order"));
         let call = match self.call_of_run(ran, arguments.as_ref(), joins) {
             Some(Joined::Event(known)) => {
@@ -136,12 +154,11 @@ impl TraceBuilder<'_> {
                     _ => None,
                 };
                 let other = other.map(|_| contradiction(&ran.tool, "has other arguments in its span"));
-                let notes = other.into_iter().chain(self.compare(known, inner, failed.as_deref(), result));
-                let notes: Vec<String> = notes.collect();
-                let refusal = refused.and_then(|how| self.refuse(known, how));
-                return notes.into_iter().chain(refusal).collect();
+                notes.extend(other.into_iter().chain(self.compare(known, inner, failed.as_deref(), result)));
+                notes.extend(refused.and_then(|how| self.refuse(known, how)));
+                return notes;
             }
-            Some(Joined::Waiting(_)) if failed.is_none() && result.is_none() && refused.is_none() => return Vec::new(),
+            Some(Joined::Waiting(_)) if failed.is_none() && result.is_none() && refused.is_none() => return notes,
             Some(Joined::Waiting(waiting)) => self.waiting.remove(waiting),
             None => Waiting {
                 at: self.at,
@@ -155,12 +172,12 @@ impl TraceBuilder<'_> {
             },
         };
         let other = arguments.filter(|given| *given != call.arguments);
-        let note = other.map(|_| contradiction(&call.tool, "has other arguments in its span"));
+        notes.extend(other.map(|_| contradiction(&call.tool, "has other arguments in its span")));
         let outcome = self.outcome_of(&call, inner, failed, result);
         let outcome = refused.map_or_else(|| outcome.clone(), |how| not_run(how, &outcome));
         joins.ran(self.events.len(), done, inner.is_some());
         self.called(call, outcome);
-        note.into_iter().collect()
+        notes
     }
 
     /// Notes that a call which traffic shows to have failed did not run; returns what contradicts the traffic.
