@@ -27,7 +27,7 @@ const TOPICS: [&str; 8] = ["frost", "tariff", "virus", "hosepipe", "recall", "su
 const WORDS: &str = "Text that you write outside a tool call is lost";
 
 /// Has nobody answer where the search service was.
-fn without_search(project: &Project, simulator: &Simulator) {
+pub fn without_search(project: &Project, simulator: &Simulator) {
     let address = |of: &str| format!("dialect: perplexity-agent\n    base_url: http://{of}\n");
     let text = project.read("ragcheck.yaml");
     assert!(text.contains(&address(&simulator.address)), "{text}");
@@ -64,6 +64,14 @@ fn timeless(mut value: Value) -> Value {
     value
 }
 
+/// Traces without the id of their plan: that of a recording names what was held, and that of its replay does not.
+fn of_any_plan(mut traces: Vec<Value>) -> Vec<Value> {
+    for name in ["plan", "digest"] {
+        traces.iter_mut().for_each(|trace| trace[name] = Value::Null);
+    }
+    traces
+}
+
 fn bytes(project: &Project) -> String {
     project.traces().into_iter().map(|trace| format!("{}\n", timeless(trace))).collect()
 }
@@ -96,6 +104,8 @@ fn held_against_held_with_nothing_changed_is_equal_to_the_byte_and_asks_the_mode
         assert!(project.read(&format!("{}/{file}", project.newest())).contains("held"), "{file}");
     }
     let before = bytes(&project);
+    // Without the first run's folder: beside it, its draws would count, and the second run would show them again.
+    std::fs::remove_dir_all(project.path("reports")).expect("removed");
     project.run(&OUTSIDE).expect_code(0);
     assert_eq!(bytes(&project), before);
 }
@@ -251,10 +261,12 @@ fn a_worse_prompt_is_found_with_fewer_paid_calls_than_free_live_runs_need() {
     let (held, found) = both(&["--hold", "search"]);
     let notes = found["notes"].to_string();
     assert!(notes.contains("held services: ") && notes.contains("stayed within the recordings"), "{notes}");
-    let timed = |row: &&Value| row["criterion"] == "turn time" && row["finding"] == "not_compared";
-    assert!(found["rows"].as_array().expect("rows").iter().any(|row| timed(&row)), "{}", found["rows"]);
+    let rows = found["rows"].as_array().expect("rows").iter();
+    let times: Vec<&Value> = rows.filter(|row| row["scale"] == "time").collect();
+    assert!(times.len() == 2 && times.iter().all(|row| row["finding"] == "not_compared"), "{times:?}");
     let (free, _) = both(&[]);
     assert!(held * 10 < free * 9, "held {held}, free {free}");
+    documented(&format!("{held} held, {free} free"));
 }
 
 #[test]
@@ -272,10 +284,18 @@ fn a_recording_made_with_held_services_is_whole_and_no_point_of_a_history() {
     }
     drop(simulator);
     let replayed = mine(&project, &[]);
-    assert_eq!((replayed.code, project.traces()), (recorded.code, theirs), "{}", replayed.stdout);
+    assert_eq!(replayed.code, recorded.code, "{}", replayed.stdout);
+    for (replayed, recorded) in of_any_plan(project.traces()).into_iter().zip(of_any_plan(theirs)) {
+        assert_eq!(replayed, recorded);
+    }
     assert_eq!(project.latest("run.json")["held"], run["held"]);
     let added = project.run(&["history", "add", "reports/latest"]);
     assert!(added.code != 0 && added.stderr.contains("services were held"), "{}{}", added.stdout, added.stderr);
+}
+
+/// The page states what was measured here: the simulator draws the same with the same seeds.
+fn documented(figure: &str) {
+    assert!(include_str!("../../docs/how-to/hold.md").contains(figure), "docs/how-to/hold.md does not say: {figure}");
 }
 
 /// Number of comparisons, among that many of two held runs on different seeds, that claim a difference.
@@ -308,4 +328,5 @@ fn held_runs_on_different_seeds_rarely_differ() {
 fn held_runs_on_different_seeds_differ_in_at_most_5_of_100() {
     let claimed = claimed(100);
     assert!(claimed <= 5, "{claimed} of 100");
+    documented(&format!("a difference is claimed in {claimed} |"));
 }

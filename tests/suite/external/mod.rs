@@ -9,6 +9,7 @@ mod clients;
 mod desk;
 mod first_contact;
 mod four_systems;
+mod held;
 mod mcp;
 #[cfg(unix)]
 mod mcp_servers;
