@@ -4,6 +4,7 @@ use super::amount::money;
 use super::cassette::arguments::Cassette;
 use super::exec_arguments::Exec;
 use super::exit;
+use super::faults::Faults;
 use super::index_arguments::{Keywords, Knowledge};
 use super::runs_arguments::{Compare, Comparing, History, Runs};
 use crate::plan::{OnNew, Partition};
@@ -76,6 +77,9 @@ pub(super) enum Command {
     Show(Show),
     /// Explain what a criterion or metric measures, and how its verdict is reached.
     Explain(Explain),
+    /// Strike each passing case with faults, one at a time: errors, broken streams, wrong answers, failing tools; and show
+    /// which it recovers from.
+    Faults(Faults),
     /// Serve a flow to people: a chat service over HTTP, with the settings of a scenario.
     Serve(Serve),
     /// Serve a model and a search service with declared behaviour, on loopback.
@@ -276,6 +280,10 @@ pub(super) struct Run {
     /// Do not add this run to the project's history.
     #[arg(long)]
     pub no_history: bool,
+    /// A file of faults, `faults: [{fault: reset, service: model, call: 2}]`: they strike every case, in addition to those
+    /// that it declares.
+    #[arg(long, value_name = "FILE")]
+    pub faults: Option<PathBuf>,
     /// Compare with a run folder, `RUN@variant` or a saved baseline at the end.
     #[arg(long, value_name = "RUN|FILE")]
     pub baseline: Option<String>,

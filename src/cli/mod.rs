@@ -19,6 +19,7 @@ mod exec;
 mod exec_arguments;
 mod exit;
 mod explain;
+mod faults;
 mod first_contact;
 mod habits;
 mod history;
@@ -240,6 +241,7 @@ pub fn main() -> ExitCode {
         Command::Report(given) => report::run(&given),
         Command::Show(given) => show::run(&given),
         Command::Explain(given) => explain::run(&given),
+        Command::Faults(given) => faults::run(&given),
         Command::Serve(given) => serve::run(&given),
         Command::Simulate(given) => simulate::run(&given),
         Command::Knowledge(given) => knowledge::run(&given),

@@ -16,7 +16,10 @@ use crate::history::HISTORY;
 use crate::plan::{Hold, Plan};
 use crate::platform::files;
 use crate::platform::secrets;
+use crate::platform::yaml;
 use crate::report::{self, DecidedExit, Format};
+use crate::settings::DeclaredFault;
+use crate::settings::fault::FaultFile;
 use crate::suite::evaluation::EvaluatedRun;
 use crate::suite::recordings::Catalogue;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
@@ -73,7 +76,10 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     if let Some(base) = &baseline {
         compare::possible(&base.summary, &given.comparing, given.mode == Mode::Live)?;
     }
-    let suite = load(&given.select)?;
+    let mut suite = load(&given.select)?;
+    if let Some(file) = &given.faults {
+        suite = suite.with_faults(&faults_in(file)?);
+    }
     if let Some(partition) = given.partition {
         let (plan, _) = suite.plan(&selection(&given.select), given.select.seed)?;
         // A merge names what is missing: an empty partition is no failure of its machine.
@@ -163,6 +169,21 @@ fn catalogue(suite: &Suite, given: &Run) -> Option<Catalogue> {
         suite.plan(&selection(&given.select), given.select.seed).ok().filter(|_| given.mode == Mode::Record)?;
     let opened = Opened::new(Arc::clone(suite.loaded()), &plan).ok()?;
     Some(Catalogue::recorded(&opened, &plan))
+}
+
+/// Reads a file of faults.
+fn faults_in(file: &Path) -> Result<Vec<DeclaredFault>, Problem> {
+    let shown = file.display();
+    let text = files::read_to_string(file).map_err(|why| format!("--faults: {shown} cannot be read: {why}"))?;
+    let read: FaultFile = yaml::read(&text).map_err(|why| {
+        let place = why.place.map(|place| format!(":{}:{}", place.line, place.column)).unwrap_or_default();
+        format!("--faults: {shown}{place}: {why}; `faults:` is a list as in a case of a scenario")
+    })?;
+    let mistakes = read.faults.iter().enumerate().find_map(|(index, fault)| Some((index + 1, fault.mistake()?)));
+    match mistakes {
+        Some((number, (key, why))) => Err(format!("--faults: {shown}, fault {number}, `{key}`: {why}").into()),
+        None => Ok(read.faults),
+    }
 }
 
 /// Removes the exit decision of an equal run, which has the same folder and may have ended differently.

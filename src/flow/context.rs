@@ -5,6 +5,7 @@
 use super::{ConversationState, MemoryStore, Observer, SessionStore, Settings, Status};
 use crate::knowledge::{KeywordIndex, KnowledgeBases};
 use crate::platform::clock::{BoxFuture, Clock};
+use crate::provider::faults::Faults;
 use crate::provider::{Attempt, ChatModel, ManagedRetrieval, Refusals, SearchService};
 use crate::trace::{Event, TurnOutcome, What};
 use serde_json::Value;
@@ -43,6 +44,8 @@ pub struct AgentContext {
     pub managed_retrieval: Option<ManagedRetrieval>,
     /// Stores sessions while a turn is running.
     pub sessions: Arc<dyn SessionStore>,
+    /// Declared faults of the trial, which strike tools too.
+    pub(crate) faults: Option<Arc<Faults>>,
     refusals: Option<Arc<Refusals>>,
     observer: Option<Arc<dyn Observer>>,
     started: Duration,
@@ -70,6 +73,7 @@ impl AgentContext {
         let (managed_retrieval, observer, record) = (None, None, Mutex::default());
         let refusals = None;
         let sessions = Arc::new(MemoryStore::default());
+        let faults = None;
         Self {
             model,
             search,
@@ -80,6 +84,7 @@ impl AgentContext {
             settings,
             managed_retrieval,
             sessions,
+            faults,
             refusals,
             observer,
             started,

@@ -260,7 +260,9 @@ impl<'p> Evaluator<'p> {
     fn close(&mut self, pass: u32) {
         let plan = self.examiner.plan;
         for (place, _) in plan.trials.each().enumerate().filter(|(_, trial)| trial.repetition == pass) {
-            if self.trials.verdict(place).is_none_or(|verdict| verdict == Verdict::Error) {
+            if self.errors.contains_key(&place)
+                || self.trials.verdict(place).is_none_or(|verdict| verdict == Verdict::Error)
+            {
                 self.count_error(place);
             }
         }
@@ -297,7 +299,7 @@ impl<'p> Evaluator<'p> {
         let mut errors = Vec::new();
         for place in 0..needed {
             let verdict = self.trials.verdict(place);
-            if verdict.is_some_and(|verdict| verdict != Verdict::Error) {
+            if verdict.is_some_and(|verdict| verdict != Verdict::Error) && !self.errors.contains_key(&place) {
                 continue;
             }
             if let Some(planned) = plan.trials.at(place) {

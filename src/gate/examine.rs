@@ -15,7 +15,7 @@ use crate::platform::bounds::Bound;
 use crate::trace::state_machine::Machine;
 use crate::trace::{
     Account, Arm, Evidence, Grade, Grades, Member, Mode, NamedPassage, RestartCause, Trace, TrialEnd, TrialError,
-    TurnOutcome, What, grade_of_another,
+    TrialErrorKind, TurnOutcome, What, grade_of_another,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -173,6 +173,9 @@ impl<'p> Examiner<'p> {
             examined.out_of_scope = self.out_of_scope(&examined.trial, trace);
             examined.result.error.clone_from(&error.message);
             examined.error = Some(error.clone());
+            if error.kind == TrialErrorKind::FaultMissed {
+                examined.result.verdict = Verdict::NotMeasured;
+            }
             return Ok(examined);
         }
         let trial = &examined.trial;

@@ -332,6 +332,7 @@ fn resolved(scenario: &Scenario, case: &Case) -> ResolvedCase {
     let mut covers = scenario.covers.clone();
     covers.extend(case.covers.iter().filter(|id| !scenario.covers.contains(id)).cloned());
     case.covers = covers;
+    case.faults.extend(scenario.faults.iter().cloned());
     for (id, reason) in &scenario.excluded_from {
         case.excluded_from.entry(id.clone()).or_insert_with(|| reason.clone());
     }

@@ -3,6 +3,7 @@
 //! `ask`, `turns` and `sequence` exist only in scenario files.
 
 use crate::scenario::{Case, Conversation, Expectation, KeywordIndexState, SequenceStep, Turn};
+use crate::settings::DeclaredFault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,6 +38,9 @@ pub struct ResolvedCase {
     /// Name of its deliberate fault.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// Faults that ragcheck produces in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<DeclaredFault>,
     /// State of the keyword index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keyword_index: Option<KeywordIndexState>,
@@ -73,6 +77,7 @@ impl ResolvedCase {
             expect: None,
             control: false,
             fault: None,
+            faults: Vec::new(),
             keyword_index: None,
             asks_nothing: false,
             excluded_from: BTreeMap::new(),
@@ -90,10 +95,12 @@ impl ResolvedCase {
         turns.chain(&self.expect).any(|expect| !expect.reply.is_empty())
     }
 
-    /// Whether something goes wrong in it on purpose: it declares a `fault`, or a turn of it must end with an error.
+    /// Whether something goes wrong in it on purpose: it declares a fault, or a turn of it must end with an error.
     pub(crate) fn fails_on_purpose(&self) -> bool {
         let turns = self.turns().filter_map(|turn| turn.expect.as_ref());
-        self.fault.is_some() || turns.chain(&self.expect).any(|expect| expect.error.is_some())
+        self.fault.is_some()
+            || !self.faults.is_empty()
+            || turns.chain(&self.expect).any(|expect| expect.error.is_some())
     }
 
     /// All its turns.
@@ -136,6 +143,7 @@ impl From<Case> for ResolvedCase {
             expect,
             control: case.control,
             fault: case.fault,
+            faults: case.faults,
             keyword_index: case.keyword_index,
             asks_nothing: case.asks_nothing,
             excluded_from: case.excluded_from,

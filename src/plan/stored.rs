@@ -7,7 +7,7 @@ use super::case::{conversations, single};
 use super::{PlannedCase, PlannedScenario, PlannedVariant, ResolvedCase, VariantSettings};
 use crate::scenario::external::ExternalAgent;
 use crate::scenario::{Conversation, Criterion, Expectation, KeywordIndexState, SequenceStep, Turn};
-use crate::settings::{Enforcement, Limits, ModelSettings, SearchSettings};
+use crate::settings::{DeclaredFault, Enforcement, Limits, ModelSettings, SearchSettings};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,6 +127,8 @@ pub(super) struct Case {
     #[serde(default)]
     fault: Option<String>,
     #[serde(default)]
+    faults: Vec<DeclaredFault>,
+    #[serde(default)]
     keyword_index: Option<KeywordIndexState>,
     #[serde(default)]
     asks_nothing: bool,
@@ -141,7 +143,7 @@ impl From<Case> for ResolvedCase {
             if sequence.is_empty() { single(turns) } else { sequence.into_iter().map(conversations).collect() }
         };
         let steps = steps.unwrap_or_else(written);
-        let Case { name, about, covers, tags, expect, control, fault, keyword_index, .. } = stored;
+        let Case { name, about, covers, tags, expect, control, fault, faults, keyword_index, .. } = stored;
         let (asks_nothing, excluded_from) = (stored.asks_nothing, stored.excluded_from);
         Self {
             case: name,
@@ -152,6 +154,7 @@ impl From<Case> for ResolvedCase {
             expect,
             control,
             fault,
+            faults,
             keyword_index,
             asks_nothing,
             excluded_from,

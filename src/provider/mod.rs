@@ -11,6 +11,7 @@ mod embedder;
 mod failure;
 #[cfg(test)]
 mod fault_tests;
+pub(crate) mod faults;
 mod json_service;
 mod managed_retrieval;
 pub(crate) mod mcp;

@@ -203,8 +203,10 @@ fn read<T>(
         Ok(response) => (response.took, Some(response.status), decode(response)),
         Err(error) => {
             let kind = match error {
-                TransportError::Connection { .. } => ErrorKind::Connection,
-                TransportError::Timeout { .. } => ErrorKind::Timeout,
+                TransportError::Connection { .. } | TransportError::Faulted { timed_out: false, .. } => {
+                    ErrorKind::Connection
+                }
+                TransportError::Timeout { .. } | TransportError::Faulted { timed_out: true, .. } => ErrorKind::Timeout,
                 TransportError::Miss(_) | TransportError::Invalid { .. } => ErrorKind::BadRequest,
             };
             (error.took(), None, Err(Failure { kind, status: None, message: error.to_string() }))
@@ -215,8 +217,10 @@ fn read<T>(
     let exact = request.profile.name == EXACT.name;
     let cause = cause.filter(|_| !exact || status.is_none_or(|status| status == 429 || status >= 500));
     let service = request.service;
-    let declared_fault =
-        result.is_err() && answer.as_ref().is_ok_and(|one| one.header(DECLARED_FAULT_HEADER).is_some());
+    let declared_fault = match answer {
+        Ok(response) => result.is_err() && response.header(DECLARED_FAULT_HEADER).is_some(),
+        Err(error) => matches!(error, TransportError::Faulted { .. }),
+    };
     let held = answer.as_ref().ok().and_then(held);
     Observed {
         attempt: Attempt { service, status, cause, took, wait: None, first_token: None, declared_fault, held },

@@ -65,6 +65,9 @@ impl Refusals {
                 (Some(response.status), kind, response.took, response.header(DECLARED_FAULT_HEADER).is_some())
             }
             Err(TransportError::Timeout { after }) => (None, ErrorKind::Timeout, *after, false),
+            Err(TransportError::Faulted { timed_out, took }) => {
+                (None, if *timed_out { ErrorKind::Timeout } else { ErrorKind::Connection }, *took, true)
+            }
             Err(TransportError::Connection { took, .. }) => (None, ErrorKind::Connection, *took, false),
             Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => return result,
         };

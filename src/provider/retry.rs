@@ -90,6 +90,11 @@ pub(super) async fn attempt<T>(
                 let failure = Failure { kind: ErrorKind::Timeout, status: None, message: error.to_string() };
                 (failure, after, Asked::Nothing)
             }
+            Err(error @ TransportError::Faulted { timed_out, took }) => {
+                declared_fault = true;
+                let kind = if timed_out { ErrorKind::Timeout } else { ErrorKind::Connection };
+                (Failure { kind, status: None, message: error.to_string() }, took, Asked::Nothing)
+            }
             Err(TransportError::Connection { message, took }) => {
                 (Failure { kind: ErrorKind::Connection, status: None, message }, took, Asked::Nothing)
             }

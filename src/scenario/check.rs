@@ -126,7 +126,9 @@ impl Checker<'_> {
         self.covers(&scenario.covers, root.key("covers"));
         self.excluded(&scenario.excluded_from, root.key("excluded_from"));
         self.gates_of(root.key("gates_of"));
-        let without = scenario.cases.iter().find(|case| case.fault.is_none());
+        self.faults(&scenario.faults, root.key("faults"));
+        let without = scenario.cases.iter().find(|case| case.fault.is_none() && case.faults.is_empty());
+        let without = without.filter(|_| scenario.faults.is_empty());
         if let Some(case) = without.filter(|_| !scenario.excluded_from.is_empty()) {
             let message = format!("the case `{}` declares no `fault`", case.case);
             let mistake = Mistake::at(root.key("excluded_from"), "excluded-without-fault", message).on_key();

@@ -6,6 +6,7 @@ use super::diagnostic::{At, Mistake, did_you_mean};
 use super::document::{Conversation, RelatedKind};
 use super::expect::{AnswerExpectation, Expectation};
 use super::{Case, SequenceStep, Turn};
+use crate::settings::DeclaredFault;
 use crate::trace::EXTERNAL;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -41,12 +42,27 @@ impl Checker<'_> {
         self.mistakes.extend(found.into_iter().flatten());
     }
 
+    /// Checks declared faults.
+    pub(super) fn faults(&mut self, faults: &[DeclaredFault], at: At<'_>) {
+        for (index, fault) in faults.iter().enumerate() {
+            if let Some((key, why)) = fault.mistake() {
+                self.say(Mistake::at(at.index(index).key(key), "impossible-fault", why));
+            }
+        }
+    }
+
     fn case(&mut self, case: &Case, at: At<'_>) {
         self.covers(&case.covers, at.key("covers"));
         self.excluded(&case.excluded_from, at.key("excluded_from"));
         if let Some(fault) = &case.fault {
             self.name(fault, at.key("fault"));
-        } else if !case.excluded_from.is_empty() {
+        }
+        self.faults(&case.faults, at.key("faults"));
+        if case.fault.is_none()
+            && case.faults.is_empty()
+            && self.scenario.faults.is_empty()
+            && !case.excluded_from.is_empty()
+        {
             let mistake =
                 Mistake::at(at.key("excluded_from"), "excluded-without-fault", "the case declares no `fault`");
             self.say(mistake.on_key().help(

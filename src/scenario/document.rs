@@ -9,7 +9,7 @@ use super::external::{
 };
 use crate::platform::yaml;
 use crate::settings::catalogue::Catalogues;
-use crate::settings::{Enforcement, Limits, ModelSettings, OptionalService, SearchSettings};
+use crate::settings::{DeclaredFault, Enforcement, Limits, ModelSettings, OptionalService, SearchSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -99,9 +99,12 @@ pub struct Scenario {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates_of: Vec<String>,
-    /// Criteria that its cases do not count for, each with the reason; every case must declare its `fault`.
+    /// Criteria that its cases do not count for, each with the reason; every case must declare its `fault` or `faults`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
+    /// Faults that strike every case: see `faults` of a case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<DeclaredFault>,
 }
 
 impl Scenario {
@@ -260,6 +263,10 @@ pub struct Case {
     /// and follows its behaviour file. Only such a case may be excluded from criteria.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// Faults that ragcheck itself produces, in replay, live and while recording; they are in no recording. Such a case may
+    /// be excluded from criteria. If one never lands, the case is NOT_MEASURED.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<DeclaredFault>,
     /// State of the keyword index in this case. Default: a separate index in memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyword_index: Option<KeywordIndexState>,
@@ -267,7 +274,7 @@ pub struct Case {
     /// request is otherwise an ERROR; with this setting, a trial with a request fails.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_nothing: bool,
-    /// Criteria that the case does not count for, each with the reason; the case must declare its `fault`.
+    /// Criteria that the case does not count for, each with the reason; the case must declare its `fault` or `faults`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub excluded_from: BTreeMap<String, String>,
 }

@@ -3,6 +3,7 @@
 //! | question | file |
 //! |---|---|
 //! | how is a time written | `duration` |
+//! | what goes wrong on purpose, and where | `fault` |
 //! | which limits hold for expressions and JSON Schemas | `expression`, `json_schema` |
 //! | which base has vectors, local or on a server; where are keywords kept beyond a run | `knowledge` |
 //! | which managed retrieval service, how is it called, how are its answers used | `managed` |
@@ -16,6 +17,7 @@
 pub(crate) mod catalogue;
 mod duration;
 mod expression;
+pub(crate) mod fault;
 mod json_schema;
 mod knowledge;
 mod language;
@@ -28,6 +30,7 @@ mod provider;
 
 pub(crate) use duration::{AgeLimit, TimeSpan, parse_age, parse_duration};
 pub(crate) use expression::{expression, expression_work};
+pub(crate) use fault::{DeclaredFault, FaultKind};
 pub(crate) use json_schema::{JsonSchema, SchemaError, Violation, schema_patterns};
 pub use knowledge::KnowledgeBaseSettings;
 pub(crate) use knowledge::{EmbeddingSettings, Forget, KeywordIndexSettings, ServerAddress};

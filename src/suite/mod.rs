@@ -5,6 +5,7 @@
 //! | [`Suite::load`] | reads scenarios, criteria and the project file |
 //! | [`Suite::plan`] | says which trials a selection makes |
 //! | [`Suite::run`] | runs them from recordings or against providers, evaluates the traces as they come, writes the run folder |
+//! | `Suite::fault_matrix` | strikes passing cases with faults, one at a time |
 //! | [`grade`](fn@grade) | has a model grade the answers of a run folder, and evaluates it with the grades |
 //! | [`failed_trials`] | the trials of a run folder that did not pass |
 //! | [`import`](fn@import) | makes a run folder of another agent's conversations |
@@ -17,6 +18,7 @@ mod environment;
 mod error;
 pub(crate) mod evaluation;
 pub(crate) mod exec;
+pub(crate) mod faults;
 mod first_replay;
 mod grading;
 pub mod import;
@@ -47,6 +49,7 @@ use crate::gate::{Evaluation, Verdict};
 use crate::plan::{self, Plan, Selection};
 use crate::platform::files;
 use crate::scenario::{self, Loaded};
+use crate::settings::DeclaredFault;
 use crate::suite::evaluation::RecordedPasses;
 use crate::trace;
 use std::collections::BTreeSet;
@@ -75,6 +78,15 @@ impl Suite {
     pub fn load(folder: &Path, paths: &[PathBuf], criteria: Option<&Path>) -> Result<Self, SuiteError> {
         let loaded = scenario::load(&scenario::find_root(folder), paths, criteria, &crate::catalogues())?;
         Ok(Self { loaded: Arc::new(loaded) })
+    }
+
+    /// The suite with faults that strike every case.
+    pub(crate) fn with_faults(self, faults: &[DeclaredFault]) -> Self {
+        let mut loaded = Arc::unwrap_or_clone(self.loaded);
+        for source in &mut loaded.scenarios {
+            source.scenario.faults.extend_from_slice(faults);
+        }
+        Self { loaded: Arc::new(loaded) }
     }
 
     /// The loaded files.

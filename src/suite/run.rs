@@ -388,7 +388,7 @@ impl Suite {
         Ok((self.plan_passes(selection, seed, most)?, None))
     }
 
-    fn open(&self, options: &RunOptions, plan: &Plan) -> Result<Opened, SuiteError> {
+    pub(super) fn open(&self, options: &RunOptions, plan: &Plan) -> Result<Opened, SuiteError> {
         let mut opened = Opened::new(Arc::clone(self.loaded()), plan)?;
         external::agents_named(&opened, plan)?;
         opened.variables.clone_from(&options.variables);

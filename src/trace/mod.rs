@@ -393,6 +393,8 @@ words! {
         ReplyUnread = "reply not read",
         /// An external agent did not start, or was not reached.
         AgentUnreached = "agent not reached",
+        /// A fault that the case declares never landed, so nothing is known of how the agent meets it.
+        FaultMissed = "fault never landed",
     }
 }
 

@@ -25,10 +25,10 @@ pub use live::LiveTransport;
 pub use live::Target;
 pub(crate) use live::{LiveError, REDIRECT_HEADER, TARGET_HEADER};
 pub use pace::Pace;
-pub(crate) use record::DECLARED_FAULT_HEADER;
 pub use record::RecordTransport;
 #[cfg(not(front_door_only))]
 pub use record::SIMULATOR_HEADER;
+pub(crate) use record::{BROKEN_HEADER, DECLARED_FAULT_HEADER};
 pub use replay::ReplayTransport;
 pub(crate) use tap::{Passed, Tap};
 
@@ -244,6 +244,14 @@ pub enum TransportError {
         /// The limit.
         after: Duration,
     },
+    /// A declared fault reset the connection, or let the time limit pass.
+    #[error("declared fault: {}", if *.timed_out { "no answer in time" } else { "the connection was reset" })]
+    Faulted {
+        /// Whether the time limit passed.
+        timed_out: bool,
+        /// Time until the failure.
+        took: Duration,
+    },
     /// The recording has no such exchange; never retried.
     #[error("{}", .0.message)]
     Miss(Box<Miss>),
@@ -259,7 +267,7 @@ impl TransportError {
     /// Time until the failure; zero for a request that was not sent.
     pub fn took(&self) -> Duration {
         match self {
-            Self::Connection { took, .. } => *took,
+            Self::Connection { took, .. } | Self::Faulted { took, .. } => *took,
             Self::Timeout { after } => *after,
             Self::Miss(_) | Self::Invalid { .. } => Duration::ZERO,
         }

@@ -12,6 +12,8 @@ pub const SIMULATOR_HEADER: &str = "x-ragcheck-simulator";
 /// Header of a failure that a simulator was asked to produce, also in its recording: it belongs to the case and is not
 /// an outage.
 pub(crate) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
+/// Header of a body that a declared fault broke off: a proxy ends the connection after it.
+pub(crate) const BROKEN_HEADER: &str = "x-ragcheck-broken-off";
 
 /// Records one lane. Exchanges are numbered when they are sent, so concurrency does not reorder the file.
 pub struct RecordTransport {
@@ -131,7 +133,7 @@ impl RecordTransport {
             }
             Err(TransportError::Timeout { after }) => Some(Outcome::Timeout { after: *after }),
             // Nothing was sent, so there is nothing to record.
-            Err(TransportError::Miss(_) | TransportError::Invalid { .. }) => None,
+            Err(TransportError::Miss(_) | TransportError::Invalid { .. } | TransportError::Faulted { .. }) => None,
         };
         // The flow continues with the recorded form: an echoed key would otherwise make replay differ.
         let kept = match &outcome {

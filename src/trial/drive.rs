@@ -3,7 +3,7 @@
 use super::environment::environment;
 use super::keyword_index;
 use super::opened::{FlowSetup, Trial};
-use super::outcome::{foreign, unusable};
+use super::outcome::{foreign, unusable, with_faults};
 use super::stages::RecordedStages;
 use crate::flow::{Abort, AgentContext, ConversationState, Flow, reply};
 use crate::knowledge::FoundPassages;
@@ -11,7 +11,8 @@ use crate::plan::ResolvedCase;
 use crate::platform::clock::Clock;
 use crate::platform::files::TemporaryFolder;
 use crate::platform::secrets::Redactor;
-use crate::scenario::Conversation;
+use crate::provider::faults::{FaultTransport, Faults};
+use crate::scenario::{Conversation, KeywordIndexState};
 use crate::trace::{Evidence, NamedPassage, Trace, TrialEnd, TrialError, version_of};
 use crate::transport::{Transport, Turns};
 use futures_util::future::try_join_all;
@@ -29,6 +30,7 @@ pub(super) struct FlowTrial<'o> {
     /// File of the keyword index, removed after the trial.
     index: Option<TemporaryFolder>,
     turns: Turns,
+    faults: Option<Arc<Faults>>,
 }
 
 impl<'o> FlowTrial<'o> {
@@ -45,10 +47,14 @@ impl<'o> FlowTrial<'o> {
         seed: u64,
     ) -> Result<Self, Box<TrialError>> {
         let agent = (trial.opened, trial.planned, setup);
+        let faults = trial.faults(&clock);
+        let struck = faults.as_ref().map(|faults| FaultTransport::of_flow(Arc::clone(transport), Arc::clone(faults)));
+        let transport = struck.as_ref().unwrap_or(transport);
         let mut environment = environment(agent, transport, &clock, Arc::new(stages), seed).map_err(unusable)?;
+        environment.faults.clone_from(&faults);
         let case = trial.case().ok_or_else(foreign)?;
         let found = environment.knowledge.noting();
-        Ok(Self { trial, setup, case, environment, found, clock, index: None, turns: Turns::default() })
+        Ok(Self { trial, setup, case, environment, found, clock, index: None, turns: Turns::default(), faults })
     }
 
     /// Creates the keyword index in the state that the case declares.
@@ -57,7 +63,9 @@ impl<'o> FlowTrial<'o> {
     /// If its file cannot be created in the project's folder.
     pub(super) fn with_index(mut self) -> Result<Self, Box<TrialError>> {
         let root = &self.trial.opened.loaded.root;
-        self.index = keyword_index::place(&mut self.environment, self.case, root)?;
+        let unwritable = self.faults.as_ref().is_some_and(|faults| faults.index_is_unwritable());
+        let state = unwritable.then_some(KeywordIndexState::Unwritable).or(self.case.keyword_index);
+        self.index = keyword_index::place(&mut self.environment, state, root)?;
         Ok(self)
     }
 
@@ -92,7 +100,7 @@ impl<'o> FlowTrial<'o> {
         end: TrialEnd,
         redactor: &Redactor,
     ) -> (Trace, Vec<Arc<NamedPassage>>, bool) {
-        let mut trace = self.trial.trace(evidence, end);
+        let mut trace = with_faults(self.trial.trace(evidence, end), self.faults.as_deref());
         trace.took_us = u64::try_from(self.clock.now().as_micros()).unwrap_or(u64::MAX);
         // The hash of a base behind a server is known only after it was searched.
         trace.evidence.knowledge = self.environment.knowledge.hash();

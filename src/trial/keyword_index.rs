@@ -3,23 +3,22 @@
 use super::outcome::error;
 use crate::flow::AgentContext;
 use crate::knowledge::KeywordIndex;
-use crate::plan::ResolvedCase;
 use crate::platform::files::{self, TemporaryFolder};
 use crate::scenario::KeywordIndexState;
 use crate::trace::{TrialError, TrialErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Puts the index that `case` declares into `context`. The returned guard owns its file and removes it after the trial.
+/// Puts an index in that state into `context`. The returned guard owns its file and removes it after the trial.
 ///
 /// # Errors
 /// If the file cannot be created below `root`.
 pub(super) fn place(
     context: &mut AgentContext,
-    case: &ResolvedCase,
+    state: Option<KeywordIndexState>,
     root: &Path,
 ) -> Result<Option<TemporaryFolder>, Box<TrialError>> {
-    match case.keyword_index {
+    match state {
         None => Ok(None),
         Some(KeywordIndexState::Unwritable) => {
             context.keywords = Arc::new(KeywordIndex::unwritable());

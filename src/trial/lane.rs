@@ -18,20 +18,44 @@ pub(crate) fn lane_file(trial: Trial<'_>) -> PathBuf {
     cassette::path(&trial.opened.cassettes, &scenario, &case, &trial.planned.lane)
 }
 
+/// Folder beside the recordings with the lanes of cells of the fault matrix.
+const FAULT_CASSETTES: &str = "fault-cassettes";
+
+/// Folder of recordings and path of the lane that a new recording of a trial gets: a cell of the fault matrix has its own.
+fn own_lane(trial: Trial<'_>) -> (PathBuf, PathBuf) {
+    let cassettes = &trial.opened.cassettes;
+    let Some(fault) = trial.cell else { return (cassettes.clone(), lane_file(trial)) };
+    let (scenario, case) = trial.names();
+    let lasts = if fault.times == 0 { "-lasting" } else { "" };
+    let of = fault.tool.as_deref().unwrap_or_else(|| fault.service());
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    let of: String = of.chars().map(plain).collect();
+    let cell = format!("{case}+{of}-{}-{}{lasts}", fault.call, fault.fault.as_str());
+    let folder = cassettes.with_file_name(FAULT_CASSETTES);
+    let path = cassette::path(&folder, &scenario, &cell, &trial.planned.lane);
+    (folder, path)
+}
+
 impl Trial<'_> {
+    /// Folder of recordings and path of the lane that is replayed: a cell without its own has that of its trial.
+    fn lane(self) -> (PathBuf, PathBuf) {
+        let (folder, path) = own_lane(self);
+        if path.exists() { (folder, path) } else { (self.opened.cassettes.clone(), lane_file(self)) }
+    }
+
     /// Reads the recording of the trial's lane.
     ///
     /// # Errors
     /// [`CassetteError`] if it is missing or broken; paths in messages are relative to the project.
     pub(crate) fn recording(self) -> Result<Cassette, CassetteError> {
-        let (path, opened) = (lane_file(self), self.opened);
-        Cassette::load_as(&path, opened.shown(&path), &cassette::blobs_dir(&opened.cassettes, &self.names().0))
+        let (folder, path) = self.lane();
+        Cassette::load_as(&path, self.opened.shown(&path), &cassette::blobs_dir(&folder, &self.names().0))
     }
 
     /// Like [`Trial::recording`], for a replay: the error says how to record the lane.
     pub(super) fn recorded(self) -> Result<Cassette, Box<TrialError>> {
         let record = self.rerecord();
-        if !lane_file(self).exists() {
+        if !self.lane().1.exists() {
             let detail = vec![format!("record it: {record}")];
             return Err(error(TrialErrorKind::LaneMissing, "this lane has no recording", detail));
         }
@@ -70,11 +94,11 @@ impl Trial<'_> {
     /// Identity and path of a new recording of the lane.
     pub(super) fn subject(self, declared: &VariantSettings) -> Subject {
         let (scenario, case) = self.names();
-        let path = lane_file(self);
+        let (folder, path) = own_lane(self);
         let named = providers(declared).into_iter();
         Subject {
             shown: self.opened.shown(&path).to_owned(),
-            blobs: cassette::blobs_dir(&self.opened.cassettes, &scenario),
+            blobs: cassette::blobs_dir(&folder, &scenario),
             lane: self.planned.lane.to_string(),
             providers: named.map(|(service, name)| (service.as_str().to_owned(), name.to_owned())).collect(),
             tested: self.plan.subject(self.planned),

@@ -38,7 +38,7 @@ pub(super) async fn live(trial: Trial<'_>) -> Finished {
 }
 
 /// Runs one trial against its providers, writes its cassette, and returns the trace of replaying it.
-pub(super) async fn record(trial: Trial<'_>) -> Finished {
+pub(crate) async fn record(trial: Trial<'_>) -> Finished {
     match prepare(trial) {
         Ok((_, LiveAccess { clock, transport })) => record_with(trial, clock, transport).await,
         Err(why) => trial.failed(&why),

@@ -11,13 +11,17 @@ use crate::cassette;
 use crate::flow::{self, Flow, Settings};
 use crate::knowledge::{KnowledgeSource, KnowledgeSources};
 use crate::plan::{Hold, Plan, PlannedScenario, PlannedTrial, ResolvedCase, VariantSettings};
+use crate::platform::clock::Clock;
 use crate::platform::secrets::Redactor;
+use crate::provider::faults::Faults;
 use crate::scenario::Loaded;
+use crate::settings::DeclaredFault;
 use crate::trace::{EXTERNAL, Trace};
 use crate::transport::{Budget, LiveTransport, Pace};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Everything that the trials of one plan share.
 pub struct Opened {
@@ -72,6 +76,8 @@ pub struct Trial<'o> {
     pub(crate) opened: &'o Opened,
     pub(crate) plan: &'o Plan,
     pub(crate) planned: &'o PlannedTrial,
+    /// A fault beside those of its case: of a cell of the fault matrix.
+    pub(crate) cell: Option<&'o DeclaredFault>,
 }
 
 impl Opened {
@@ -107,7 +113,7 @@ impl Opened {
 
     /// One trial of the plan.
     pub fn trial<'o>(&'o self, plan: &'o Plan, planned: &'o PlannedTrial) -> Trial<'o> {
-        Trial { opened: self, plan, planned }
+        Trial { opened: self, plan, planned, cell: None }
     }
 
     /// State machines of every flow of the plan, as stored in `plan.json`.
@@ -184,6 +190,20 @@ impl<'o> Trial<'o> {
     pub(super) fn names(self) -> (String, String) {
         let scenario = self.plan.scenario_of(self.planned).map(|scenario| scenario.name.clone());
         (scenario.unwrap_or_default(), self.case().map(|case| case.case.clone()).unwrap_or_default())
+    }
+
+    /// The trial struck by one more fault.
+    pub(crate) fn with_cell(self, cell: &'o DeclaredFault) -> Self {
+        Self { cell: Some(cell), ..self }
+    }
+
+    /// The faults that strike it; `None` if none does.
+    pub(super) fn faults(self, clock: &Arc<dyn Clock>) -> Option<Arc<Faults>> {
+        let of_case = self.case().map(|case| case.faults.as_slice()).unwrap_or_default();
+        let declared: Vec<DeclaredFault> = of_case.iter().chain(self.cell).cloned().collect();
+        let limit = self.opened.declared(self.planned).map_or(Duration::ZERO, |declared| *declared.limits.request);
+        let lane = self.planned.lane.to_string();
+        Faults::of(&declared, (&self.planned.id, &lane), self.planned.seed, clock, limit)
     }
 
     /// The fault that its case asks of a simulator.

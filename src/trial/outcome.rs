@@ -4,6 +4,7 @@ use super::opened::Trial;
 use crate::cassette::{Cassette, Header};
 use crate::flow::{self, Abort};
 use crate::platform::secrets::Redactor;
+use crate::provider::faults::Faults;
 use crate::trace::{
     ASKED_NOBODY, Evidence, Mode, NamedPassage, Roles, Trace, TrialEnd, TrialError, TrialErrorKind, version_of,
 };
@@ -138,6 +139,24 @@ pub(super) fn aborted(abort: &Abort) -> Box<TrialError> {
             detail: miss.detail.clone(),
         }),
     }
+}
+
+/// The trace with the account of the faults that struck its trial. If one never landed, nothing is measured.
+pub(super) fn with_faults(mut trace: Trace, faults: Option<&Faults>) -> Trace {
+    let Some(faults) = faults else { return trace };
+    trace.notes.extend(faults.landed());
+    let missed = faults.missed();
+    if trace.end != TrialEnd::Completed {
+        trace
+            .notes
+            .extend(missed.iter().map(|fault| format!("declared fault {fault} did not land before the trial ended")));
+    } else if !missed.is_empty() {
+        let message = format!("a declared fault never landed: {}", missed.join(", "));
+        let detail =
+            "the agent sent no such request or call, or the fault does not exist in its API or without a stream";
+        trace.end = TrialEnd::Error(*error(TrialErrorKind::FaultMissed, &message, vec![detail.to_owned()]));
+    }
+    trace
 }
 
 /// Message of a failure inside ragcheck.

@@ -20,6 +20,7 @@ mod determinism;
 mod draws;
 mod durable;
 mod external;
+mod faults;
 mod first_steps;
 mod flow_folders;
 mod for_agents;

@@ -90,6 +90,10 @@ impl<A: Agent> Turn<'_, A> {
         let fitting = object.and_then(|object| arguments::fit(declaration, &shown).map(|()| object));
         let ran = match fitting {
             Err(refusal) => Err(ToolError::Refused(refusal)),
+            Ok(object) if let Some(cause) = self.struck(declaration).await => {
+                drop(object);
+                Err(ToolError::struck(cause))
+            }
             Ok(object) => {
                 let (session, conversation) = (self.conversation.session.as_str(), self.conversation.ordinal);
                 let (turn, question) = (self.number, self.query.as_str());
@@ -114,6 +118,15 @@ impl<A: Agent> Turn<'_, A> {
         };
         self.book(declaration, &end);
         Ok(Executed { tool: Some(name), end, used_up: self.used_up(name) })
+    }
+
+    /// Counts a call for the declared faults of the trial; the cause if one of them lets it fail.
+    async fn struck(&self, tool: &Declaration) -> Option<&'static str> {
+        let faults = self.env.faults.as_ref()?;
+        if tool.role == Role::Index {
+            faults.index_written();
+        }
+        faults.tool_begins(tool.name).await
     }
 
     /// A failed run: the message to the model says whether a retry may help.

@@ -224,6 +224,19 @@ impl From<KnowledgeError> for ToolError {
 }
 
 impl ToolError {
+    /// A tool that a declared fault lets fail.
+    fn struck(cause: &'static str) -> Self {
+        Self::Failed(Box::new(Failure {
+            cause,
+            message: format!("declared fault: {cause}"),
+            model_cause: cause,
+            reason: "the tool failed".to_owned(),
+            guidance: ["Try once more, or go on without it.", "Go on without it and say what is missing."],
+            transient: true,
+            sent: Sent::default(),
+        }))
+    }
+
     /// A failed search of a knowledge base; `attempts` are its HTTP attempts.
     pub(in crate::flow) fn of_search(error: SearchError, attempts: Vec<provider::Attempt>) -> Self {
         match error {

@@ -3,8 +3,9 @@
 
 use super::{Failure, Output, Sent, ToolError};
 use crate::flow::AgentContext;
-use crate::knowledge::{Found, KnowledgeBase, Search, excerpt};
+use crate::knowledge::{Found, KnowledgeBase, Passage, Search, excerpt};
 use crate::provider::Attempt;
+use crate::provider::faults::contradiction;
 use crate::trace::{Hit, SearchResult, ToolResult};
 use std::time::Duration;
 
@@ -35,7 +36,20 @@ pub(in crate::flow) async fn search(
         began = env.clock.now();
     }
     let found = result.map_err(|error| ToolError::of_search(error, attempts.clone()));
+    let found = found.map(|mut found| {
+        if let Some(faults) = &env.faults {
+            faults.change(&mut found, contradicting);
+        }
+        found
+    });
     Searched { found, attempts, began }
+}
+
+/// A passage that contradicts another.
+fn contradicting(found: &Found) -> Found {
+    let Found { passage, raw_score } = found.clone();
+    let (id, text) = (format!("{}-other", passage.id), contradiction(&passage.text));
+    Found { passage: Passage { id, text, ..passage }, raw_score }
 }
 
 /// Passages of `base`, best first, and the exchanges of the search.

@@ -101,6 +101,7 @@ impl Dialect for AnthropicMessages {
             413 => "request_too_large",
             429 => "rate_limit_error",
             504 => "timeout_error",
+            529 => "overloaded_error",
             500.. => "api_error",
             _ => "invalid_request_error",
         };

@@ -104,6 +104,7 @@ impl Dialect for Gemini {
             403 => "PERMISSION_DENIED",
             404 => "NOT_FOUND",
             429 => "RESOURCE_EXHAUSTED",
+            500 => "INTERNAL",
             504 => "DEADLINE_EXCEEDED",
             500.. => "UNAVAILABLE",
             _ => "INVALID_ARGUMENT",

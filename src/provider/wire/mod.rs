@@ -11,6 +11,7 @@
 //! service, `embeddings` and `embeddings_shapes` are separate because their results are vectors, `nuclia_ask` because it has a question and no
 //! conversation.
 
+pub(crate) mod answer;
 pub(crate) mod assembler;
 mod call_ids;
 mod document;

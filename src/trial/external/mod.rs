@@ -25,6 +25,7 @@ use crate::flow::external::{
 };
 use crate::plan::{PlannedTrial, ResolvedCase};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
+use crate::provider::faults::{FaultTransport, Faults};
 use crate::provider::observed;
 use crate::scenario::external::ProbeAfter;
 use crate::settings::Auth;
@@ -37,7 +38,7 @@ use crate::trial::hold::{HeldLane, held};
 use crate::trial::live;
 use crate::trial::opened::{Opened, Trial};
 use crate::trial::outage::{Origin, with_outage};
-use crate::trial::outcome::{Finished, aborted, error, foreign, redacted, replayed, unusable};
+use crate::trial::outcome::{Finished, aborted, error, foreign, redacted, replayed, unusable, with_faults};
 use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, Refused, Renewed, SEARCH_MOUNT, Serving, Traced, Unbound, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::{Keys, LiveAccess, paces_of, targets};
@@ -121,12 +122,12 @@ fn asked_in(cassette: &Cassette) -> Asked {
 }
 
 /// Waits until a trial of an external agent may run.
-pub(super) async fn place(opened: &Opened, planned: &PlannedTrial) -> Place {
+pub(crate) async fn place(opened: &Opened, planned: &PlannedTrial) -> Place {
     opened.agents.place(opened.agent(planned)).await
 }
 
 /// Runs one trial of an external agent in its place.
-pub(super) async fn run(trial: Trial<'_>, doing: Doing, place: &Place) -> Finished {
+pub(crate) async fn run(trial: Trial<'_>, doing: Doing, place: &Place) -> Finished {
     carry_out(trial, doing, place, None).await
 }
 
@@ -171,7 +172,8 @@ impl Work<'_> {
         let patterns = self.trial.opened.hold.as_ref().map(|_| self.outside.patterns.clone());
         let vars = Arc::new(Vars::new(patterns.unwrap_or_default(), BTreeMap::new()));
         let (below, held) = self.services(Doing::Live, &clock, transport, &vars)?;
-        let tap = Arc::new(Tap::new(below));
+        let faults = self.trial.faults(&clock);
+        let tap = Arc::new(Tap::new(struck(below, faults.as_ref())));
         let evidence = live::evidence(&self.outside.declared);
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let pace = &Measured(times);
@@ -181,7 +183,8 @@ impl Work<'_> {
         let mut ran = self.run(course).await?;
         ran.trace.evidence.held = held.as_ref().map(HeldLane::calls);
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
-        let trace = with_outage(self.trial, redacted(ran.trace, &redactor), &Origin::new());
+        let trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
+        let trace = with_outage(self.trial, trace, &Origin::new());
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         Ok(Finished { printed, ..Finished::of(trace) })
     }
@@ -192,7 +195,8 @@ impl Work<'_> {
         let (below, held) = self.services(Doing::Record, &clock, transport, &vars)?;
         let subject = self.outside.subject(self.trial);
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.trial.opened.redactor()));
-        let tap = Arc::new(Tap::new(recorder.transport()));
+        let faults = self.trial.faults(&clock);
+        let tap = Arc::new(Tap::new(struck(recorder.transport(), faults.as_ref())));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let times = Arc::new(LocalTimes::recording());
         let (pace, evidence) = (&Measured(Arc::clone(&times)), live::evidence(&self.outside.declared));
@@ -211,7 +215,7 @@ impl Work<'_> {
         let ran = self.run(course).await?;
         let recorder = recorder.holding(held.as_ref().map(HeldLane::calls));
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
-        let trace = redacted(ran.trace, &redactor);
+        let trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
         let abandoned = ran.abandoned;
         let draft = Draft { trace, times: &times, vars: vars.values(), redactor, abandoned };
         let lines = ran.spans.iter().map(|line| draft.redactor.redact(line).into_owned()).collect();
@@ -233,9 +237,10 @@ impl Work<'_> {
         let replay =
             ReplayTransport::new(cassette, clock, self.trial.rerecord()).with_redactor(self.trial.opened.redactor());
         let replay = Arc::new(replay);
-        let tap = Arc::new(Tap::new(Arc::clone(&replay) as Arc<dyn Transport>));
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        let faults = self.trial.faults(&clock);
+        let tap = Arc::new(Tap::new(struck(Arc::clone(&replay) as Arc<dyn Transport>, faults.as_ref())));
         let way = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
-        let clock = Arc::new(RealClock::start());
         let fresh = verifies && !self.outside.forgets();
         let course = Course {
             doing: Doing::Replay,
@@ -251,7 +256,7 @@ impl Work<'_> {
         };
         let ran = self.run(course).await?;
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
-        let mut trace = redacted(ran.trace, &redactor);
+        let mut trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
         trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
@@ -505,6 +510,14 @@ impl Work<'_> {
             Trouble::SetUp(why) | Trouble::TooSlow(why) => unusable(why),
             Trouble::Miss(miss) => aborted(&Abort::Miss(miss)),
         }
+    }
+}
+
+/// The transport, struck by the faults of the trial.
+fn struck(way: Arc<dyn Transport>, faults: Option<&Arc<Faults>>) -> Arc<dyn Transport> {
+    match faults {
+        Some(faults) => FaultTransport::observed(way, Arc::clone(faults)),
+        None => way,
     }
 }
 

@@ -5,8 +5,10 @@
 
 use crate::provider::wire::Dialect;
 use crate::transport::TransportError;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::stream::{self, StreamExt};
 
 /// A status, a machine-readable code and a sentence, as a client of `dialect` reads them.
 pub(super) fn refusal(dialect: &dyn Dialect, status: StatusCode, code: &str, message: &str) -> Response {
@@ -20,8 +22,28 @@ pub(super) fn refusal(dialect: &dyn Dialect, status: StatusCode, code: &str, mes
     response
 }
 
+/// A response whose connection breaks after these bytes, or before its head if there are none.
+pub(super) fn broken_off(status: StatusCode, bytes: Bytes) -> Response {
+    let reset = || std::io::Error::new(std::io::ErrorKind::ConnectionReset, "a declared fault");
+    let sent = (!bytes.is_empty()).then_some(Ok(bytes));
+    let flushes = sent.is_some();
+    let body = Body::from_stream(stream::iter(sent).chain(stream::once(async move {
+        if flushes {
+            // A body that waits is written out before its connection breaks.
+            tokio::task::yield_now().await;
+        }
+        Err(reset())
+    })));
+    let mut response = (status, body).into_response();
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
 /// A request that came to nothing.
 pub(super) fn failed(dialect: &dyn Dialect, error: &TransportError) -> Response {
+    if matches!(error, TransportError::Faulted { timed_out: false, .. }) {
+        return broken_off(StatusCode::OK, Bytes::new());
+    }
     let (status, code, message) = told(error);
     refusal(dialect, status, code, &message)
 }
@@ -35,8 +57,12 @@ pub(super) fn told(error: &TransportError) -> (StatusCode, &'static str, String)
             (StatusCode::BAD_REQUEST, "ragcheck_cassette_miss", lines.join("\n"))
         }
         TransportError::Invalid { .. } => (StatusCode::BAD_REQUEST, "ragcheck_invalid_request", error.to_string()),
-        TransportError::Connection { .. } => (StatusCode::BAD_GATEWAY, "ragcheck_connection", error.to_string()),
-        TransportError::Timeout { .. } => (StatusCode::GATEWAY_TIMEOUT, "ragcheck_timeout", error.to_string()),
+        TransportError::Connection { .. } | TransportError::Faulted { timed_out: false, .. } => {
+            (StatusCode::BAD_GATEWAY, "ragcheck_connection", error.to_string())
+        }
+        TransportError::Timeout { .. } | TransportError::Faulted { timed_out: true, .. } => {
+            (StatusCode::GATEWAY_TIMEOUT, "ragcheck_timeout", error.to_string())
+        }
     }
 }
 

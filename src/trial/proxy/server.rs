@@ -3,13 +3,13 @@
 use super::admission::{Refusal, Refused, admit, admit_local, read_body};
 use super::desk::{Desk, Requests, TRACEPARENT, Traced, Whose, take_base_path};
 use super::mcp;
-use super::refusal::{failed, refusal};
+use super::refusal::{broken_off, failed, refusal};
 use super::route::{Api, Mount, Route, client_dialect};
 use super::telemetry;
 use crate::flow::external::TurnSpans;
 use crate::platform::clock::{Clock, RealClock};
 use crate::provider::{ended_by, observed};
-use crate::transport::{HttpRequest, HttpResponse, Service, Transport, sse};
+use crate::transport::{BROKEN_HEADER, HttpRequest, HttpResponse, Service, Transport, sse};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -284,14 +284,21 @@ fn body(response: &HttpResponse) -> Body {
 
 pub(super) fn relayed(response: HttpResponse) -> Response {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::BAD_GATEWAY);
-    let mut relayed = (status, body(&response)).into_response();
+    let broken = response.header(BROKEN_HEADER).is_some();
+    let mut relayed =
+        if broken { broken_off(status, response.body.clone()) } else { (status, body(&response)).into_response() };
     let headers = relayed.headers_mut();
     headers.clear();
     for (name, value) in &response.headers {
         let pair = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
-        if let Some((name, value)) = pair.filter(|(name, _)| !LEFT_OUT.contains(&name.as_str())) {
+        if let Some((name, value)) = pair.filter(|(name, _)| !is_of_connection(name.as_str())) {
             headers.append(name, value);
         }
     }
     relayed
+}
+
+/// Whether a response header is not for the agent.
+fn is_of_connection(name: &str) -> bool {
+    LEFT_OUT.contains(&name) || name == BROKEN_HEADER
 }

@@ -7,6 +7,7 @@ mod borders;
 #[cfg(unix)]
 mod clients;
 mod desk;
+mod faulty;
 mod first_contact;
 mod four_systems;
 mod held;

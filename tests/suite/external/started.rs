@@ -36,6 +36,7 @@ fn runs_as_an_agent() {
             }
         }
         "lines" => lines(more),
+        "faulty" => super::faulty::agent(port, more),
         "mcp-http" => super::mcp::agent_over_http(more),
         "mcp-agent" => super::mcp::agent(more),
         "mcp-server" => super::mcp::server(more),
@@ -140,7 +141,7 @@ pub(super) fn complete(words: &str) -> String {
 }
 
 /// Answers each request by its path and message with a status and a body; with none it closes the connection.
-fn turns(port: u16, reply: impl Fn(&str, &str) -> Option<(&'static str, String)>) {
+pub(super) fn turns(port: u16, reply: impl Fn(&str, &str) -> Option<(&'static str, String)>) {
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port");
     for mut stream in listener.incoming().map_while(Result::ok) {
         let mut reader = std::io::BufReader::new(stream.try_clone().expect("a clone"));

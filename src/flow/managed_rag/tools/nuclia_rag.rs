@@ -75,7 +75,10 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ManagedRag>) -> Re
             let failure = Failure::of_service("the retrieval service", kind, status, &message, GUIDANCE, sent);
             return Err(ToolError::Failed(Box::new(failure)));
         }
-        Ok(answer) => answer,
+        Ok(answer) => match &env.faults {
+            Some(faults) => AskAnswer { text: faults.change_text(answer.text), ..answer },
+            None => answer,
+        },
     };
     let found = answer.status == AskStatus::Success && !answer.text.trim().is_empty();
     let hits = if found { hits(&answer) } else { Vec::new() };

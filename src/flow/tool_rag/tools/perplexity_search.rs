@@ -1,9 +1,9 @@
 //! `perplexity_search {query, context?}`: an external answer with citations.
 
 use super::PERPLEXITY_SEARCH;
-use crate::flow::Abort;
 use crate::flow::tool_rag::ToolRag;
 use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard, sanitise};
+use crate::flow::{Abort, AgentContext};
 use crate::knowledge::{ExternalRecord, question_id};
 use crate::provider::{ProviderError, SearchAnswer, SearchQuestion};
 use crate::trace::{CitedPage, ExternalResult, Role, ToolResult};
@@ -59,6 +59,14 @@ impl PerplexitySearch {
     }
 }
 
+/// The answer as declared faults of the trial change it: empty, twice, or contradicted.
+fn struck(env: &AgentContext, answer: SearchAnswer) -> SearchAnswer {
+    let Some(faults) = &env.faults else { return answer };
+    let text = faults.change_text(answer.text);
+    let citations = if text.is_empty() { Vec::new() } else { answer.citations };
+    SearchAnswer { text, citations, ..answer }
+}
+
 /// Asks the service. Its answer may be cited and requires keywords.
 async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Result<Output, ToolError> {
     let call = PerplexitySearch::from_arguments(arguments)?;
@@ -76,7 +84,7 @@ async fn run(arguments: &Map<String, Value>, scope: Scope<'_, ToolRag>) -> Resul
             let failure = Failure::of_service("the external service", kind, status, &message, GUIDANCE, sent);
             return Err(ToolError::Failed(Box::new(failure)));
         }
-        Ok(answer) => answer,
+        Ok(answer) => struck(env, answer),
     };
     let memory = scope.memory;
     let result = format!("result-{}", memory.received.len() + 1);

@@ -1,0 +1,165 @@
+//! `ragcheck faults`: strikes each passing case with each fault, and shows what became of it.
+
+use super::amount::money;
+use super::arguments::{Printed, Select};
+use super::exit::Exit;
+use super::output::{self, Problem};
+use super::select::{load, selection, variables};
+use crate::platform::files;
+use crate::platform::secrets;
+use crate::settings::FaultKind;
+use crate::settings::price::dollars;
+use crate::suite::faults::{CellVerdict, FaultMatrix};
+use crate::suite::{Mode, RunOptions};
+use crate::trace::text::{line, plural};
+use clap::Args;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Wrong cells that are listed.
+const SHOWN: usize = 20;
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct Faults {
+    #[command(flatten)]
+    pub select: Select,
+    /// Where answers come from: `record` makes a lane for each cell that goes on with requests that no recording has.
+    #[arg(long, value_enum, default_value_t = Mode::Replay)]
+    pub mode: Mode,
+    /// Only this fault, by its name in docs/how-to/faults.md; may be repeated.
+    #[arg(long, value_name = "NAME", value_parser = fault)]
+    pub fault: Vec<FaultKind>,
+    /// Most requests that recording may send.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_calls: Option<u64>,
+    /// Most US dollars that recording may spend, by the prices in ragcheck.yaml.
+    #[arg(long, value_name = "USD", value_parser = money)]
+    pub max_cost: Option<f64>,
+    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
+    #[arg(long, value_name = "FILE")]
+    pub env_file: Option<PathBuf>,
+    /// Write every cell to a CSV file.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+/// Why a name is no fault.
+#[derive(Debug, thiserror::Error)]
+#[error("no fault has this name; known: {}", FaultKind::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", "))]
+pub(super) struct UnknownFault;
+
+fn fault(name: &str) -> Result<FaultKind, UnknownFault> {
+    FaultKind::ALL.iter().copied().find(|kind| kind.as_str() == name).ok_or(UnknownFault)
+}
+
+/// Runs `ragcheck faults`.
+///
+/// # Errors
+/// If nothing could be run, or the CSV file cannot be written.
+pub(super) fn run(given: &Faults) -> Result<Exit, Problem> {
+    if given.mode == Mode::Live {
+        return Err(Problem::Words("a cell is judged from a recording: pass `--mode record`, or nothing".into()));
+    }
+    let suite = load(&given.select)?;
+    let options = RunOptions {
+        mode: given.mode,
+        selection: selection(&given.select),
+        seed: given.select.seed,
+        max_calls: given.max_calls,
+        max_cost: given.max_cost,
+        variables: variables(given.env_file.as_deref())?,
+        ..RunOptions::default()
+    };
+    let kinds: BTreeSet<FaultKind> = given.fault.iter().copied().collect();
+    let matrix = suite.fault_matrix(&options, &kinds)?;
+    if let Some(file) = &given.csv {
+        let text = secrets::clean(&csv(&matrix)).into_owned();
+        files::write(file, text).map_err(|why| Problem::unwritten(file, &why))?;
+    }
+    match given.format {
+        Printed::Human | Printed::Verbose => output::result(&text(&matrix)),
+        Printed::Json => {
+            let document = json!({"struck": matrix.struck, "left_out": matrix.left_out, "cells": matrix.cells});
+            output::json(&format!("{document:#}\n"));
+        }
+    }
+    let decided = matrix.cells.iter().any(|cell| cell.verdict < CellVerdict::NotRecorded);
+    Ok(match matrix.count(CellVerdict::Wrong, None) {
+        0 if decided => Exit::Passed,
+        _ => Exit::Failed,
+    })
+}
+
+fn text(matrix: &FaultMatrix) -> String {
+    let mut out = format!(
+        "faults: {}, {} struck, {} left out (not passing without a fault, or with faults of their own)\n\n{:22}",
+        plural(matrix.cells.len(), "cell"),
+        plural(matrix.struck, "trial"),
+        matrix.left_out,
+        ""
+    );
+    let row = |out: &mut String, name: &str, fault: Option<FaultKind>| {
+        let _ = write!(out, "\n{name:22}");
+        for verdict in CellVerdict::ALL {
+            let number = matrix.count(verdict, fault);
+            let shown = if number == 0 { "·".to_owned() } else { number.to_string() };
+            let _ = write!(out, "{shown:>14}");
+        }
+    };
+    for verdict in CellVerdict::ALL {
+        let _ = write!(out, "{:>14}", verdict.label());
+    }
+    for kind in FaultKind::ALL {
+        if matrix.cells.iter().any(|cell| cell.fault == *kind) {
+            row(&mut out, kind.as_str(), Some(*kind));
+        }
+    }
+    row(&mut out, "all", None);
+    out.push('\n');
+    let wrong: Vec<_> = matrix.cells.iter().filter(|cell| cell.verdict == CellVerdict::Wrong).collect();
+    for cell in wrong.iter().take(SHOWN) {
+        let _ =
+            write!(out, "\nwrong: {}, {} at {}\n  {}\n", cell.trial, cell.fault.as_str(), cell.place, line(&cell.why));
+    }
+    if wrong.len() > SHOWN {
+        let _ = write!(out, "\n{} wrong cells, {SHOWN} listed; --csv FILE lists all\n", wrong.len());
+    }
+    let open: Vec<_> = matrix.cells.iter().filter(|cell| cell.verdict == CellVerdict::NotRecorded).collect();
+    if !open.is_empty() {
+        let calls: usize = open.iter().map(|cell| cell.calls).sum();
+        let cost = open.iter().map(|cell| cell.cost).sum::<Option<f64>>();
+        let cost = cost.map_or_else(|| "cost unknown".to_owned(), dollars);
+        let _ = write!(
+            out,
+            "\nnot recorded: {}, about {}, {cost}; `--mode record` records a lane for each\n",
+            plural(open.len(), "cell"),
+            plural(calls, "call")
+        );
+    }
+    out
+}
+
+fn csv(matrix: &FaultMatrix) -> String {
+    let mut out = "trial,fault,place,verdict,why,calls,cost\n".to_owned();
+    for cell in &matrix.cells {
+        let words = line(&cell.why).replace('"', "\"\"");
+        // A spreadsheet reads these beginnings as formulas.
+        let mark = if words.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+        let cost = cell.cost.map(|cost| cost.to_string()).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "{},{},{},{},\"{mark}{words}\",{},{cost}",
+            cell.trial,
+            cell.fault.as_str(),
+            cell.place,
+            cell.verdict.label(),
+            cell.calls
+        );
+    }
+    out
+}

@@ -1,0 +1,138 @@
+//! Declared faults of our flows: many at once, each accounted for, and the fault matrix of the shipped suite.
+
+use super::project::Project;
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// Names of all faults, as the command lists them.
+fn kinds(project: &Project) -> Vec<String> {
+    let refused = project.run(&["faults", "--fault", "no-such-fault"]);
+    let listed = refused.stderr.split("known: ").nth(1).and_then(|rest| rest.lines().next());
+    let kinds: Vec<String> = listed.expect("a list").split(", ").map(|name| name.trim().to_owned()).collect();
+    assert!(kinds.len() > 25, "{kinds:?}");
+    kinds
+}
+
+/// One fault of each kind, at places that `seed` chooses; each with its place in words.
+fn declared(kinds: &[String], seed: usize) -> (String, Vec<String>) {
+    let mut file = "faults:\n".to_owned();
+    let mut expected = Vec::new();
+    for (number, kind) in kinds.iter().enumerate() {
+        let call = (number * 7 + seed * 3) % 5 + 1;
+        let at = if kind.starts_with("tool-") {
+            format!("call {call} of any tool")
+        } else if kind == "index-unwritable" {
+            "the keyword index".to_owned()
+        } else {
+            format!("request {call} to model")
+        };
+        let call = if kind == "index-unwritable" { String::new() } else { format!(", call: {call}") };
+        let _ = writeln!(file, "  - {{fault: {kind}{call}}}");
+        expected.push(format!("{kind} at {at}"));
+    }
+    (file, expected)
+}
+
+/// Runs the shipped suite with one fault of each kind in every trial; returns the number of trials.
+fn faulty(project: &Project, seed: usize) -> usize {
+    let (file, expected) = declared(&kinds(project), seed);
+    project.write("faults.yaml", &file);
+    let outcome = project.run(&["run", "--faults", "faults.yaml", "--no-history"]);
+    assert!([1, 3].contains(&outcome.code), "{}{}", outcome.stdout, outcome.stderr);
+    let traces = project.traces();
+    for trace in &traces {
+        let told = format!("{} {}", trace["notes"], trace["end"]);
+        for fault in &expected {
+            assert!(told.contains(fault.as_str()), "{fault} is not accounted for in {}: {told}", trace["trial"]);
+        }
+        let kind = &trace["end"]["error"]["kind"];
+        assert!(kind != "panic" && kind != "deadlock", "{}: {}", trace["trial"], trace["end"]);
+    }
+    traces.len()
+}
+
+#[test]
+fn a_fault_of_each_kind_in_every_trial_is_accounted_for_and_none_panics_or_hangs() {
+    let project = Project::shipped();
+    let trials = faulty(&project, 1);
+    assert!(trials > 100, "{trials}");
+}
+
+#[test]
+#[ignore = "ten thousand trials: .ci/slow"]
+fn ten_thousand_faulty_trials_account_for_every_fault_and_none_panics_or_hangs() {
+    let project = Project::shipped();
+    let mut trials = 0;
+    for seed in 1.. {
+        trials += faulty(&project, seed);
+        if trials >= 10_000 {
+            break;
+        }
+    }
+}
+
+/// The cells of the shipped project, changed by `change`.
+fn cells(arguments: &[&str], change: impl Fn(&Project)) -> Vec<Value> {
+    let project = Project::shipped();
+    change(&project);
+    let outcome = project.run(&[&["faults", "--format", "json"], arguments].concat());
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{}", outcome.stderr));
+    let cells = found["cells"].as_array().expect("cells").clone();
+    assert_eq!(outcome.code, i32::from(!of(&cells, "wrong").is_empty()), "{}", outcome.stderr);
+    cells
+}
+
+fn of<'c>(cells: &'c [Value], verdict: &str) -> Vec<&'c Value> {
+    cells.iter().filter(|cell| cell["verdict"] == verdict).collect()
+}
+
+/// Faults of a request that the same request, sent once more, is spared. A stall may use up the turn.
+const PASSING: [&str; 9] = [
+    "rate-limit",
+    "rate-limit-seconds",
+    "rate-limit-ms",
+    "rate-limit-date",
+    "server-error",
+    "unavailable",
+    "overloaded",
+    "reset",
+    "delay",
+];
+
+#[test]
+fn no_cell_of_the_flows_is_wrong_and_each_single_fault_that_passes_is_recovered_from() {
+    for scenario in ["knowledge", "two-stage", "react", "managed-rag"] {
+        let cells = cells(&[&format!("scenarios/{scenario}.yaml")], |_| ());
+        assert_eq!(of(&cells, "wrong"), Vec::<&Value>::new(), "{scenario}");
+        let once = |cell: &&Value| {
+            PASSING.contains(&cell["fault"].as_str().expect("a fault"))
+                && !cell["place"].as_str().expect("a place").contains("later")
+        };
+        let once: Vec<&Value> = cells.iter().filter(once).collect();
+        assert!(once.len() > 100, "{scenario}: {}", once.len());
+        assert_eq!(once.iter().find(|cell| cell["verdict"] != "recovered"), None, "{scenario}");
+        for cell in of(&cells, "not_recorded") {
+            assert!(cell["calls"].as_u64() > Some(0), "{cell}");
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_is_told_not_to_retry_ends_with_a_clear_error_and_is_not_wrong() {
+    let never = |project: &Project| {
+        let scenario = project.read("scenarios/knowledge.yaml");
+        let limited = scenario.replacen("\ncases:", "\nlimits: {transport_retries: 0}\ncases:", 1);
+        assert!(limited != scenario && !scenario.contains("\nlimits:"), "{scenario}");
+        project.write("scenarios/knowledge.yaml", &limited);
+    };
+    let cells = cells(&["scenarios/knowledge.yaml", "--fault", "reset"], never);
+    assert_eq!(of(&cells, "clear_error").len(), cells.len(), "{cells:?}");
+}
+
+#[test]
+#[ignore = "the whole suite: .ci/slow"]
+fn no_cell_of_the_shipped_suite_is_wrong() {
+    let cells = cells(&[], |_| ());
+    assert_eq!(of(&cells, "wrong"), Vec::<&Value>::new());
+    assert!(of(&cells, "recovered").len() > 1000, "{}", cells.len());
+}
