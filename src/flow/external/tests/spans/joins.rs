@@ -38,7 +38,7 @@ fn a_run_and_its_search_side_by_side_count_once() {
     for spans in [
         vec![ran(2, &own), retrieval(3, &json!({}))],
         // The search begins first, by another clock.
-        vec![retrieval(2, &json!({})), ran(2, &own)],
+        vec![retrieval(1, &json!({})), ran(2, &own)],
     ] {
         assert_eq!(between(searched("a#1"), spans), (vec!["look".to_owned()], Vec::new()));
     }
