@@ -8,6 +8,7 @@ use super::latency::Timed;
 use super::tally::LeftOut;
 use super::unread::Replies;
 use super::{Draws, EvaluationError, RetryCounts, TrialResult, Verdict, part, sources, spending};
+use crate::metric::grounding::FactLookup;
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer, taken};
 use crate::plan::{Plan, PlannedTrial};
@@ -191,6 +192,7 @@ impl<'p> Examiner<'p> {
         let departures = machine.map(|machine| machine.departures(trace));
         let case = &scenario.cases[trial.case];
         let turns = turns(&case.case, trace);
+        let facts = FactLookup::default();
         let mut view = TrialView {
             plan: self.plan,
             trial,
@@ -202,6 +204,7 @@ impl<'p> Examiner<'p> {
             departures: departures.as_deref(),
             grades,
             passages,
+            facts: &facts,
         };
         let mut checks = expectation::checks(&view, &self.patterns[trial.scenario][trial.case]);
         let note = missing.note(trace).map(|note| format!("note: {note}"));

@@ -1,7 +1,7 @@
 //! Expectations, as written in YAML, against traces.
 
 use super::sample::{Story, plan, story};
-use super::{Check, Patterns, TrialView, expectation, turns::turns};
+use super::{Check, Patterns, TrialView, expectation, grounding, turns::turns};
 use crate::plan::Plan;
 use crate::trace::state_machine::Machine;
 use crate::trace::{Account, Moved, ToolOutcome, ToolResult, Trace, What};
@@ -25,6 +25,7 @@ fn checks(plan: &Plan, trace: &Trace) -> Vec<Check> {
         departures: Some(&departures),
         grades: &[],
         passages: &[],
+        facts: &grounding::FactLookup::default(),
     };
     expectation::checks(&view, &Patterns::of(&case.case))
 }

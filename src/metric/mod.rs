@@ -134,6 +134,8 @@ pub struct TrialView<'a> {
     pub grades: &'a [Grade],
     /// Passages that its searches found, whole; the trace has their beginnings.
     pub passages: &'a [Arc<NamedPassage>],
+    /// Facts of its answers, looked up once, at the first use.
+    pub facts: &'a grounding::FactLookup,
 }
 
 impl TrialView<'_> {

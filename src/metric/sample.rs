@@ -1,6 +1,6 @@
 //! Plans from a few lines of YAML and traces scripted event by event, for tests of metrics and gates.
 
-use super::{Metric, Observation, TrialView, catalogue, turns::turns};
+use super::{Metric, Observation, TrialView, catalogue, grounding, turns::turns};
 use crate::plan::{PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase};
 use crate::scenario::{Case, Criteria, resolve_metric};
 use crate::trace::*;
@@ -99,6 +99,7 @@ pub(crate) fn observe(metric: &str, cases: &str, tell: impl Fn(Story) -> Story) 
         departures: None,
         grades: &[],
         passages: &[],
+        facts: &grounding::FactLookup::default(),
     })
 }
 

@@ -296,6 +296,7 @@ mod tests {
             departures: None,
             grades: &[],
             passages: &[],
+            facts: &super::super::grounding::FactLookup::default(),
         };
         expectation::checks(&view, &Patterns::of(&case.case))
     }

@@ -1,7 +1,7 @@
 //! Each metric on scripted traces: what is a unit, a success, and neither.
 
 use super::sample::{Story, plan, story};
-use super::{Metric, Outcome, TrialView, catalogue, turns::turns};
+use super::{Metric, Outcome, TrialView, catalogue, grounding, turns::turns};
 use crate::plan::Plan;
 use crate::scenario::resolve_metric;
 use crate::trace::{Account, Trace};
@@ -27,6 +27,7 @@ fn observe(metric: &str, plan: &Plan, trace: &Trace) -> Vec<String> {
         departures: None,
         grades: &[],
         passages: &[],
+        facts: &grounding::FactLookup::default(),
     };
     let units = metric.observe(&view).into_iter();
     let words = units.map(|unit| match unit.outcome {

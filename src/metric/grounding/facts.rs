@@ -51,7 +51,7 @@ static HIDDEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?s)```.*?(?:```|$)|`[^`\n]*`|\]\([^)\s]*\)|https?://[^\s<>)\]]*|\S+@\S+\.\S+").expect("an expression")
 });
 static CITED: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\[[^\[\]\n]{0,60}\]|【[^】\n]{0,60}】|[¹²³⁰⁴-⁹]+").expect("an expression"));
+    LazyLock::new(|| Regex::new(r"\[?\[[^\[\]\n]{0,60}\]\]?|【[^】\n]{0,60}】|[¹²³⁰⁴-⁹]+").expect("an expression"));
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"“([^”\n]{2,200})”|„([^“”\n]{2,200})[“”]|«([^»\n]{2,200})»|"([^"\n]{2,200})""#).expect("an expression")
 });
@@ -63,19 +63,27 @@ static WORD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\p{L}[\p{L}\p{M}]*(?:['’-]\p{L}[\p{L}\p{M}]*)*").expect("an expression"));
 static SMALL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\p{Ll}").expect("an expression"));
 
-/// The statements of an answer. A citation behind the full stop belongs to the sentence before it.
+/// The statements of an answer. A citation behind the full stop belongs to the sentence before it on the line, unless that
+/// has one of its own.
 pub(crate) fn statements(answer: &str) -> Vec<Statement> {
     let (blank, citations) = blanked(answer);
     let names = marks_names(answer);
     let mut found: Vec<Statement> = Vec::new();
     for place in sentences(&blank) {
-        let cited = citations.iter().filter(|(at, _)| place.contains(at)).flat_map(|(_, numbers)| numbers.clone());
         let facts = facts(answer, &blank, place.clone(), names);
-        let cited: Vec<usize> = cited.collect();
         let empty = blank[place.clone()].trim().trim_matches(['.', ',', ';']).is_empty();
-        match found.last_mut() {
-            Some(last) if empty => last.cited.extend(cited),
-            _ => found.push(Statement { place, cited, facts }),
+        let uncited = found.last().is_some_and(|last| last.cited.is_empty());
+        let behind = uncited && !blank[..place.start].ends_with('\n');
+        let mut cited = Vec::new();
+        for (at, numbers) in citations.iter().filter(|(at, _)| place.contains(at)) {
+            let leads = behind && blank[place.start..*at].trim().is_empty();
+            match found.last_mut() {
+                Some(last) if empty || leads => last.cited.extend(numbers),
+                _ => cited.extend(numbers),
+            }
+        }
+        if !empty || found.is_empty() {
+            found.push(Statement { place, cited, facts });
         }
     }
     found

@@ -7,7 +7,8 @@
 //!
 //! A fact is a number with its unit, a date, a code, a name or words in quotation marks (`facts.rs`); it is supported
 //! if it stands in what the conversation retrieved before the answer, or in what the user asked (`support.rs`). A statement
-//! that cites `[n]` is looked up in the passages that it cites alone. A number that can be computed from others, in a
+//! that cites `[n]` is looked up in what it cites alone: a passage, or a service's answer by each of its pages. Notices
+//! that a flow adds to an answer are not looked up. A number that can be computed from others, in a
 //! statement that says so, is not checked. That a fact stands in a source does not mean that the source says what the
 //! answer says: `docs/reference/answers.md` has the measured rates.
 //!
@@ -19,11 +20,15 @@ mod quantity;
 mod support;
 
 use super::catalogue::Registered;
+use super::trajectory;
 use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote};
 use crate::settings::catalogue::Units;
-use crate::trace::{Answer, Hit, NamedPassage, SearchResult, ToolResult};
+use crate::trace::{Answer, Hit, Logged, SearchResult, ToolResult};
 use facts::{Fact, statements};
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ops::Range;
 use support::{Source, Support};
 
 /// Catalogue entries of the metrics in this file.
@@ -49,14 +54,31 @@ struct Grounding {
     facts: bool,
 }
 
+/// Facts of a trial's answers, looked up when the first metric or expectation asks for them.
+#[derive(Debug, Default)]
+pub struct FactLookup(OnceCell<Vec<Option<Grounded>>>);
+
 /// A passage, or an answer of a service, that a statement may take its facts from.
+#[derive(Debug)]
 struct Evidence<'a> {
     id: &'a str,
     source: Source,
     whole: bool,
 }
 
+/// What one conversation asked and retrieved so far.
+#[derive(Debug, Default)]
+struct Known<'a> {
+    asked: Source,
+    evidence: Vec<Evidence<'a>>,
+    /// Places in `evidence` by what an answer may name as a source: a passage, a result or the address of a page.
+    named: HashMap<&'a str, Vec<usize>>,
+    /// Places of passages by id and text: one that is found twice is prepared once.
+    prepared: HashMap<(&'a str, &'a str), usize>,
+}
+
 /// The facts of an answer, with what became of each.
+#[derive(Debug)]
 pub(super) struct Grounded {
     /// Supported facts, and unsupported ones with a note.
     pub supported: usize,
@@ -79,59 +101,139 @@ impl Grounded {
     }
 }
 
-/// Looks up the facts of a turn's answer; `None` without an answer.
-pub(super) fn grounded(view: &TrialView<'_>, turn: &TurnView<'_>) -> Option<Grounded> {
-    let answer = turn.answer()?;
-    let before = view.turns.iter().filter(|other| other.conversation == turn.conversation && other.turn < turn.turn);
-    let earlier: Vec<&TurnView<'_>> = before.collect();
-    let asked: Vec<&str> = earlier.iter().map(|turn| turn.query).chain([turn.query]).collect();
-    let mut evidence: Vec<Evidence<'_>> = Vec::new();
-    let mut here = Vec::new();
-    for other in earlier.into_iter().chain([turn]) {
-        for result in other.retrievals() {
-            let first = evidence.len();
-            read(result, view, &mut evidence);
-            // `[n]` is the n-th passage of this turn.
-            if other.turn == turn.turn && matches!(result, ToolResult::Search(_)) {
-                here.extend(first..evidence.len());
-            }
-        }
-    }
-    Some(look_up(answer, &asked, &evidence, &here))
+/// The facts of a turn's answer; `None` without an answer.
+pub(super) fn grounded<'v>(view: &TrialView<'v>, turn: &TurnView<'_>) -> Option<&'v Grounded> {
+    let is_it = |other: &TurnView<'_>| (other.conversation, other.turn) == (turn.conversation, turn.turn);
+    let place = view.turns.iter().position(is_it)?;
+    view.facts.0.get_or_init(|| of_trial(view)).get(place)?.as_ref()
 }
 
-fn look_up(answer: &Answer, asked: &[&str], evidence: &[Evidence<'_>], numbered: &[usize]) -> Grounded {
-    let asked = Source::of(asked.iter().copied());
-    let mut found = Grounded { supported: 0, unsupported: Vec::new(), unseen: None };
-    for statement in statements(&answer.text) {
-        let text = &answer.text[statement.place.clone()];
-        let cited: Vec<usize> =
-            statement.cited.iter().filter_map(|number| place_of(*number, answer, evidence, numbered)).collect();
-        let all: Vec<usize> = if cited.is_empty() { (0..evidence.len()).collect() } else { cited.clone() };
-        for fact in statement.facts {
-            let supports = |source: &Source| source.supports(&fact, text);
-            let held = [supports(&asked)].into_iter().chain(all.iter().map(|place| supports(&evidence[*place].source)));
-            match held.min_by_key(|support| *support as u8) {
-                Some(Support::Supported) => found.supported += 1,
-                Some(Support::Computed) => {}
-                _ => {
-                    if let Some(part) = all.iter().map(|place| &evidence[*place]).find(|one| !one.whole) {
-                        let why = format!("the whole text of {} is not known", quote(part.id, 60));
-                        found.unseen.get_or_insert(why);
-                    }
-                    let note = note(&fact, text, evidence, &cited);
-                    found.unsupported.push((fact, note));
-                }
-            }
+fn of_trial<'a>(view: &TrialView<'a>) -> Vec<Option<Grounded>> {
+    let texts: HashMap<&str, &'a str> =
+        view.passages.iter().map(|passage| (passage.name(), passage.text.as_str())).collect();
+    let (mut conversation, mut known) = (0, Known::<'a>::default());
+    let mut found = Vec::with_capacity(view.turns.len());
+    for turn in view.turns {
+        if turn.conversation != conversation {
+            (conversation, known) = (turn.conversation, Known::default());
         }
+        known.asked.add(turn.query);
+        let mut numbered = Vec::new();
+        for result in turn.retrievals() {
+            numbered.extend(known.hear(result, view, &texts));
+        }
+        // Notices are the flow's own words, not the model's.
+        let notices: Vec<&str> = trajectory::logs(turn)
+            .filter_map(|entry| if let Logged::Notice { text, .. } = entry { Some(text.as_str()) } else { None })
+            .collect();
+        found.push(turn.answer().map(|answer| known.look_up(answer, &numbered, &notices)));
     }
     found
 }
 
-/// The passage that `[number]` stands for: the source of that number, or the one found in that place.
-fn place_of(number: usize, answer: &Answer, evidence: &[Evidence<'_>], numbered: &[usize]) -> Option<usize> {
-    let by_name = answer.source_of(number).and_then(|source| evidence.iter().position(|one| one.id == source.id));
-    by_name.or_else(|| numbered.get(number.checked_sub(1)?).copied())
+impl<'a> Known<'a> {
+    /// Adds what a tool returned; returns the places of the passages that `[1]`, `[2]` and so on stand for.
+    fn hear(&mut self, result: &'a ToolResult, view: &TrialView<'a>, texts: &HashMap<&str, &'a str>) -> Vec<usize> {
+        match result {
+            ToolResult::Search(search) => {
+                let mut numbered = Vec::with_capacity(search.hits.len());
+                for hit in &search.hits {
+                    let (text, whole) = text_of(view, search, hit, texts);
+                    let urls = hit.learned.iter().flat_map(|learned| &learned.urls).map(String::as_str);
+                    let place = self.add(&hit.id, urls, (text, &[&hit.title, &hit.id]), whole);
+                    numbered.push(place);
+                }
+                // A service's text stands for each of its pages: it, and not their text, is what the agent was given.
+                if let Some(managed) = &search.managed {
+                    let pages = search.hits.iter().map(|hit| hit.id.as_str());
+                    self.add(&search.kb_id, pages, (&managed.text, &[]), true);
+                }
+                numbered
+            }
+            ToolResult::External(found) => {
+                let titles: Vec<&str> = found.citations.iter().map(|page| page.title.as_str()).collect();
+                let pages = found.citations.iter().map(|page| page.url.as_str());
+                self.add(&found.result, pages, (&found.answer, &titles), true);
+                Vec::new()
+            }
+            ToolResult::Other(value) => {
+                let text = value.to_string();
+                let whole = text.chars().count() < ToolResult::MOST;
+                let source = Source::of([text.as_str()]);
+                self.evidence.push(Evidence { id: "a tool's result", source, whole });
+                Vec::new()
+            }
+            ToolResult::Indexed(_) | ToolResult::Responded => Vec::new(),
+        }
+    }
+
+    /// Adds a text with what else is said of it, under its id and other names; returns its place.
+    fn add(
+        &mut self,
+        id: &'a str,
+        names: impl Iterator<Item = &'a str>,
+        (text, beside): (&'a str, &[&str]),
+        whole: bool,
+    ) -> usize {
+        let place = *self.prepared.entry((id, text)).or_insert_with(|| {
+            let source = Source::of(beside.iter().copied().chain([text]));
+            self.evidence.push(Evidence { id, source, whole });
+            self.evidence.len() - 1
+        });
+        for name in names.chain([id]) {
+            let places = self.named.entry(name).or_default();
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        place
+    }
+
+    /// Looks up the facts of an answer, except those in notices.
+    fn look_up(&self, answer: &Answer, numbered: &[usize], notices: &[&str]) -> Grounded {
+        let own: Vec<Range<usize>> = notices
+            .iter()
+            .filter_map(|notice| answer.text.rfind(notice).map(|from| from..from + notice.len()))
+            .collect();
+        let mut found = Grounded { supported: 0, unsupported: Vec::new(), unseen: None };
+        for statement in statements(&answer.text) {
+            let text = &answer.text[statement.place.clone()];
+            let cited: Vec<usize> =
+                statement.cited.iter().flat_map(|number| self.places_of(*number, answer, numbered)).collect();
+            let everything = || (0..self.evidence.len()).collect();
+            let all: Cow<'_, [usize]> = if cited.is_empty() { everything() } else { (&cited).into() };
+            for fact in statement.facts {
+                if own.iter().any(|notice| notice.contains(&fact.place.start)) {
+                    continue;
+                }
+                let supports = |source: &Source| source.supports(&fact, text);
+                let sources = all.iter().map(|place| &self.evidence[*place].source);
+                match [&self.asked].into_iter().chain(sources).map(supports).min_by_key(|support| *support as u8) {
+                    Some(Support::Supported) => found.supported += 1,
+                    Some(Support::Computed) => {}
+                    _ => {
+                        if let Some(part) = all.iter().map(|place| &self.evidence[*place]).find(|one| !one.whole) {
+                            let why = format!("the whole text of {} is not known", quote(part.id, 60));
+                            found.unseen.get_or_insert(why);
+                        }
+                        let note = note(&fact, text, &self.evidence, &cited);
+                        found.unsupported.push((fact, note));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// What `[number]` stands for: the source of that number or, where the answer names no sources, the passage found in
+    /// that place. Empty for a source that nothing gave.
+    fn places_of(&self, number: usize, answer: &Answer, numbered: &[usize]) -> Vec<usize> {
+        if answer.sources.is_empty() {
+            return number.checked_sub(1).and_then(|at| numbered.get(at)).copied().into_iter().collect();
+        }
+        let source = answer.source_of(number);
+        source.and_then(|source| self.named.get(source.id.as_str())).cloned().unwrap_or_default()
+    }
 }
 
 /// What is missing, where it was looked for, and where it stands instead, or the passage nearest to the statement.
@@ -143,7 +245,8 @@ fn note(fact: &Fact, statement: &str, evidence: &[Evidence<'_>], cited: &[usize]
     let id = |place: usize| quote(evidence[place].id, 60);
     let elsewhere =
         (0..evidence.len()).find(|place| evidence[*place].source.supports(fact, statement) == Support::Supported);
-    let places: Vec<String> = cited.iter().map(|place| id(*place)).collect();
+    let mut places: Vec<String> = cited.iter().map(|place| id(*place)).collect();
+    places.dedup();
     if let Some(place) = elsewhere {
         return format!("{words} is not in {}, which is cited; it is in {}", places.join(", "), id(place));
     }
@@ -152,40 +255,16 @@ fn note(fact: &Fact, statement: &str, evidence: &[Evidence<'_>], cited: &[usize]
     format!("{words} is in nothing that was retrieved; the nearest passage is {nearest}")
 }
 
-/// Adds what a tool returned.
-fn read<'a>(result: &'a ToolResult, view: &TrialView<'a>, evidence: &mut Vec<Evidence<'a>>) {
-    let mut add = |id: &'a str, texts: &[&str], whole: bool| {
-        evidence.push(Evidence { id, source: Source::of(texts.iter().copied()), whole });
-    };
-    match result {
-        ToolResult::Search(search) => {
-            if let Some(managed) = &search.managed {
-                add(&search.kb_id, &[&managed.text], true);
-            }
-            for hit in &search.hits {
-                let (text, whole) = text_of(view, search, hit);
-                add(&hit.id, &[&hit.title, &hit.id, text], whole);
-            }
-        }
-        ToolResult::External(found) => {
-            let titles: Vec<&str> = found.citations.iter().map(|page| page.title.as_str()).collect();
-            add(&found.result, &[&[found.answer.as_str()], titles.as_slice()].concat(), true);
-        }
-        ToolResult::Other(value) => {
-            let text = value.to_string();
-            add("a tool's result", &[&text], text.chars().count() < ToolResult::MOST);
-        }
-        ToolResult::Indexed(_) | ToolResult::Responded => {}
-    }
-}
-
 /// The text of a hit, and whether it is whole.
-fn text_of<'a>(view: &TrialView<'a>, search: &'a SearchResult, hit: &'a Hit) -> (&'a str, bool) {
-    let passage = |name: &str| view.passages.iter().find(|one: &&Arc<NamedPassage>| one.name() == name);
-    let learned = hit.learned.as_ref().map(|learned| view.trace.external_answer(learned.conversation, &learned.result));
-    let whole = match learned {
-        Some(answer) => answer,
-        None => view.trace.passage_name(&search.kb_id, &hit.id).and_then(passage).map(|one| one.text.as_str()),
+fn text_of<'a>(
+    view: &TrialView<'a>,
+    search: &'a SearchResult,
+    hit: &'a Hit,
+    texts: &HashMap<&str, &'a str>,
+) -> (&'a str, bool) {
+    let whole = match &hit.learned {
+        Some(learned) => view.trace.external_answer(learned.conversation, &learned.result),
+        None => view.trace.passage_name(&search.kb_id, &hit.id).and_then(|name| texts.get(name).copied()),
     };
     let is_short = hit.excerpt.chars().count() < EXCERPT && !hit.excerpt.ends_with('…');
     whole.map_or((hit.excerpt.as_str(), is_short), |text| (text, true))
@@ -202,7 +281,7 @@ impl Metric for Grounding {
 
     fn unseen(&self, view: &TrialView<'_>) -> Option<String> {
         let mut turns = view.turns.iter().filter_map(|turn| grounded(view, turn));
-        turns.find_map(|found| found.unseen)
+        turns.find_map(|found| found.unseen.clone())
     }
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
@@ -214,8 +293,7 @@ impl Metric for Grounding {
             }
             if self.facts {
                 units.extend((0..found.supported).map(|_| Observation::failure(turn.label(), "")));
-                units
-                    .extend(found.unsupported.into_iter().map(|(_, note)| Observation::occurrence(turn.label(), note)));
+                units.extend(found.unsupported.iter().map(|(_, note)| Observation::occurrence(turn.label(), note)));
             } else {
                 units.push(match found.holds(0) {
                     Ok(()) => Observation::success(turn.label()),
@@ -231,8 +309,9 @@ impl Metric for Grounding {
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
 pub fn unsupported(answer: &str, source: &str) -> (usize, Vec<std::ops::Range<usize>>) {
     let answer = Answer { text: answer.into(), ..Answer::default() };
-    let evidence = [Evidence { id: "source", source: Source::of([source]), whole: true }];
-    let found = look_up(&answer, &[], &evidence, &[]);
+    let mut known = Known::default();
+    known.add("source", [].into_iter(), (source, &[]), true);
+    let found = known.look_up(&answer, &[], &[]);
     (found.supported, found.unsupported.into_iter().map(|(fact, _)| fact.place).collect())
 }
 

@@ -96,7 +96,8 @@ impl Source {
         source
     }
 
-    fn add(&mut self, text: &str) {
+    /// Adds a text.
+    pub(crate) fn add(&mut self, text: &str) {
         self.numbers.extend(quantities(text));
         self.dates.extend(dates(text));
         let found = words(text);

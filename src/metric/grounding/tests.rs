@@ -1,6 +1,7 @@
 //! Which facts are found, and what supports them.
 
 use super::*;
+use crate::trace::SourceRef;
 
 const SOURCE: &str = "The Canopy heater (model CH-240) draws 2,400 W. Its resistance is 48 to 56 ohms. Returns are accepted \
                       within 30 days. It was first sold on 3 May 2019 by Fernlight of Oslo. \"Never cover the grille\", says the manual.";
@@ -65,18 +66,22 @@ fn a_computed_number_is_not_checked_where_the_statement_says_so() {
 
 #[test]
 fn a_statement_that_cites_is_looked_up_in_what_it_cites() {
-    let evidence = ["It weighs 20 kg.", "It costs 99 euros."];
-    let evidence: Vec<Evidence<'_>> = ["a#1", "b#1"]
-        .into_iter()
-        .zip(evidence)
-        .map(|(id, text)| Evidence { id, source: Source::of([text]), whole: id == "a#1" })
-        .collect();
+    let mut known = Known::default();
+    known.asked.add("Is it 15 kg?");
+    known.add("a#1", [].into_iter(), ("It weighs 20 kg.", &[]), true);
+    known.add("b#1", [].into_iter(), ("It costs 99 euros.", &[]), false);
     let found = |text: &str| {
         let answer = Answer { text: text.into(), ..Answer::default() };
-        let found = look_up(&answer, &["Is it 15 kg?"], &evidence, &[0, 1]);
+        let found = known.look_up(&answer, &[0, 1], &[]);
         (found.unsupported.into_iter().map(|(_, note)| note).collect::<Vec<_>>(), found.unseen.is_some())
     };
     assert_eq!(found("It weighs 20 kg [1]. It costs 99 euros. [2]"), (vec![], false));
+    for behind in
+        ["It weighs 20 kg. [1] It costs 99 euros. [2]", "It weighs 20 kg.[[1]](/a) It costs 99 euros.[[2]](/b)"]
+    {
+        assert_eq!(found(behind), (vec![], false), "{behind}");
+    }
+    assert_eq!(found("It weighs 20 kg [1]. [2] says 99 euros."), (vec![], false));
     assert_eq!(found("It weighs 15 kg [1]."), (vec![], false), "the user said so");
     assert_eq!(
         found("It costs 99 euros [1]."),
@@ -87,4 +92,23 @@ fn a_statement_that_cites_is_looked_up_in_what_it_cites() {
         ["“98 euros” is in nothing that was retrieved; the nearest passage is b#1"]
     );
     assert!(found("It costs 98 euros [2].").1, "the whole text of b#1 is not known");
+}
+
+#[test]
+fn a_number_stands_for_a_source_of_the_answer_and_a_services_text_for_each_of_its_pages() {
+    let page = "https://example.org/lamps";
+    let mut known = Known::default();
+    known.add("lighting#3", [].into_iter(), ("Lamps come up over twelve minutes.", &[]), true);
+    known.add("result-1", [page].into_iter(), ("Firmware 7.3 came out in 2025.", &[]), true);
+    let source = |id: &str| SourceRef { kind: "internal".into(), id: id.into(), title: String::new(), number: None };
+    let found = |text: &str, sources: &[&str]| {
+        let sources = sources.iter().map(|id| source(id)).collect();
+        let answer = Answer { text: text.into(), sources, ..Answer::default() };
+        known.look_up(&answer, &[0], &["Note: 71360 tokens."]).unsupported.len()
+    };
+    assert_eq!(found("Firmware 7.3 came out in 2025 [2].", &["lighting#3", page]), 0);
+    assert_eq!(found("Firmware 7.3 came out in 2025 [1].", &[page]), 0, "the source, and not the first passage");
+    assert_eq!(found("Firmware 7.3 came out in 2025 [1].", &["lighting#3", page]), 2);
+    assert_eq!(found("It lasts 20 hours [1].", &["lighting#3"]), 1);
+    assert_eq!(found("It lasts twelve minutes. Note: 71360 tokens.", &[]), 0, "a notice is the flow's own");
 }
