@@ -61,6 +61,9 @@ pub(super) enum Command {
     Merge(Merge),
     /// Recompute verdicts and reports from a run folder.
     Score(Score),
+    /// Remove or bend evidence in the traces of a run that passes, score it again, and say which expectation or criterion
+    /// notices, and which case asserts nothing about it.
+    Mutate(Mutate),
     /// Make a case of a trace: what was asked, and expectations that hold on it, written into a scenario.
     Promote(Promote),
     /// Let a model grade the answers of a run by a rubric, and compare its grades with human ratings.
@@ -439,6 +442,18 @@ pub(super) struct Score {
     pub report_dir: Option<PathBuf>,
     #[command(flatten)]
     pub verbose: Verbose,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct Mutate {
+    /// The run folder; by default the project's newest run. It is only read.
+    pub run: Option<PathBuf>,
+    /// Name every case that asserts nothing about something.
+    #[arg(long)]
+    pub all: bool,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,

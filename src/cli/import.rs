@@ -74,7 +74,7 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
 
 /// One message for each required row with too few conversations: how many there are, and how many more are needed.
 fn too_few(evaluation: &Evaluation) -> Vec<String> {
-    let rows = evaluation.criteria.iter().chain(&evaluation.gates);
+    let rows = evaluation.rows();
     let undecided = rows.filter(|row| row.required && row.verdict == Verdict::Inconclusive);
     let number = plural(evaluation.trials.len(), "conversation");
     undecided.map(|row| format!("too few for `{}`: {number} imported, {}", row.id, row.sentence)).collect()

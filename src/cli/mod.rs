@@ -33,6 +33,7 @@ pub mod list;
 mod long_cases;
 mod mcp_record;
 mod merge;
+mod mutate;
 mod output;
 mod progress;
 mod promote;
@@ -234,6 +235,7 @@ pub fn main() -> ExitCode {
         Command::List(given) => list::run(&given),
         Command::Merge(given) => merge::run(&given),
         Command::Score(given) => score::run(&given),
+        Command::Mutate(given) => mutate::run(&given),
         Command::Promote(given) => promote::run(&given),
         Command::Judge(given) => judge::run(&given),
         Command::Compare(given) => compare::run(&given),

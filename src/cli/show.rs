@@ -65,7 +65,7 @@ fn verdict(folder: &Path, name: &str) -> Option<String> {
     for departure in trial.departures {
         let _ = write!(out, "\n  {}", flat(departure));
     }
-    let rows = evaluation.criteria.iter().chain(&evaluation.gates);
+    let rows = evaluation.rows();
     for (row, violation) in rows.flat_map(|row| row.violations.iter().map(move |violation| (row, violation))) {
         if violation.trial == name && row.metric != "case_pass_rate" {
             let _ = write!(out, "\n  violates {}, {}: {}", row.key(), flat(&violation.unit), flat(&violation.note));

@@ -62,11 +62,12 @@ struct Case {
 impl<'p> Collector<'p> {
     /// Creates a collector for a plan; `metric` returns the metric of a criterion as written.
     pub(crate) fn new<'m>(plan: &'p Plan, metric: impl Fn(&str) -> Option<&'m dyn Metric>) -> Self {
-        let whole = plan.criteria.criteria.iter().map(|criterion| (None, criterion));
+        let whole = plan.criteria.criteria.iter().filter(|one| !one.self_test).map(|criterion| (None, criterion));
         let gates = plan.scenarios.iter().enumerate();
         let gates = gates.flat_map(|(index, scenario)| scenario.gates.iter().map(move |gate| (Some(index), gate)));
         // Every scenario's gate on its cases is part of the single row on all cases.
-        let gates = gates.filter(|(_, gate)| gate.metric != ON_CASES);
+        // What a flow promises whatever the model does compares no models and no prompts.
+        let gates = gates.filter(|(_, gate)| gate.metric != ON_CASES && !gate.self_test);
         let mut criteria = Vec::new();
         for (scenario, written) in whole.chain(gates) {
             let group = metric(&written.metric).and_then(Metric::group);
@@ -311,6 +312,7 @@ fn setting(plan: &Plan, scenario: usize, flow: &str, variant: &str) -> Setting {
         setting.provider = Some(planned.model.provider.clone());
         setting.temperature = planned.model.temperature;
         setting.prompts.clone_from(&planned.prompts);
+        setting.asks_for = planned.asks_for.as_ref().map(|rules| rules.iter().cloned().collect());
     }
     setting
 }

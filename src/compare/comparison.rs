@@ -165,6 +165,9 @@ pub struct Comparison {
     pub taken: Vec<Figure>,
     /// Whether a gated row is worse.
     pub regression: bool,
+    /// Why nothing is compared although the sides share cases; empty otherwise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub withheld: String,
     /// The result in one sentence.
     pub conclusion: String,
 }
@@ -182,12 +185,14 @@ impl Comparison {
 
     /// Reason why no required criterion could be shown to be worse, and what would suffice; `None` if one could.
     pub fn too_few_cases(&self) -> Option<String> {
-        sentences::too_few(&self.rows)
+        (!self.withheld.is_empty()).then(|| self.withheld.clone()).or_else(|| sentences::too_few(&self.rows))
     }
 
     /// Reason why a flip proves nothing for these sides, and what would suffice: of live cases that pass 9 times in
     /// 10, one in ten flips by chance.
     pub fn too_few_repetitions(&self) -> Option<String> {
-        (self.live && self.repetitions < LIVE_REPETITIONS).then(|| sentences::too_few_repetitions(self.repetitions))
+        let few = self.live && self.repetitions < LIVE_REPETITIONS;
+        let withheld = (!self.withheld.is_empty()).then(|| self.withheld.clone());
+        withheld.or_else(|| few.then(|| sentences::too_few_repetitions(self.repetitions)))
     }
 }

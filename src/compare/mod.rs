@@ -44,6 +44,9 @@ pub(crate) use variants::{Beside, Cell, Figure, InCase, Unit, Variant, Variants,
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 
+/// The name of the simulator among services that answered.
+const SIMULATOR: &str = "simulator";
+
 /// The mode of a live run, as summaries spell it.
 const LIVE: &str = "LIVE";
 
@@ -55,6 +58,40 @@ pub(crate) fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Compariso
     let opened = open(a, b, margin)?;
     // One was opened, so one is closed.
     close(vec![opened]).pop().ok_or_else(|| CompareError::NothingInCommon("nothing to compare".into()))
+}
+
+/// A comparison of prompts that rests on a simulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Simulated {
+    /// A side does not declare what its prompts ask for: a simulator does not read them, so nothing is compared.
+    Undeclared,
+    /// Both sides declare it.
+    Declared,
+}
+
+impl Simulated {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Undeclared => {
+                "withheld: the sides differ in a prompt, and a simulator answered, which reads no prompt; declare what each                  prompt asks for (`asks_for` of the variants), or record a model"
+            }
+            Self::Declared => {
+                "a simulator answered, which behaves by what the variants declare (`asks_for`) and reads no prompt: this shows                  how the harness tells two behaviours apart, and nothing about the prompts"
+            }
+        }
+    }
+}
+
+/// Whether sides of a pair differ in a prompt while a simulator answered both; undeclared if any pair is.
+fn prompts_of_a_simulator(settings: &[(&Setting, &Setting)]) -> Option<Simulated> {
+    let is_it = |service: &String| service.split(' ').next() == Some(SIMULATOR);
+    let simulated = |one: &Setting| one.recorded_from.iter().any(is_it);
+    let pairs = settings.iter().filter(|(a, b)| a.prompts != b.prompts && simulated(a) && simulated(b));
+    let found = pairs.map(|(a, b)| match (&a.asks_for, &b.asks_for) {
+        (Some(_), Some(_)) => Simulated::Declared,
+        _ => Simulated::Undeclared,
+    });
+    found.min_by_key(|found| *found as u8)
 }
 
 /// A comparison without rows, and the rows before correction.
@@ -73,15 +110,23 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
     let (mut differences, prompts) = differences::differences(&pairing.settings);
     differences.splice(0..0, differences::asked(a, b, &pairing.pairs));
     let mut notes = sentences::missing(a, b, &pairing);
-    let rows = judged::tested(a, b, &pairing.pairs, seed(a, b), &mut notes);
+    let simulated = prompts_of_a_simulator(&pairing.settings);
+    let rows = match simulated {
+        Some(Simulated::Undeclared) => Vec::new(),
+        _ => judged::tested(a, b, &pairing.pairs, seed(a, b), &mut notes),
+    };
     notes.extend(held::split(&pairing.pairs));
     let dropped = sentences::dropped(&pairing);
     let parts = sentences::parts(a, b);
     let part = if parts.is_empty() { String::new() } else { format!("PART ({}): ", parts.join("; ")) };
     let first = dropped.iter().fold(part, |first, dropped| format!("{first}{dropped}; "));
     let warnings = parts.iter().map(|part| format!("PART {part}; what was not run is not compared"));
-    let warnings = warnings.chain(dropped).chain(sentences::stopped_early(a, b)).collect();
-    let (flips, changes) = flips::flips(&pairing.pairs);
+    let simulated_words = simulated.map(|simulated| simulated.words().to_owned());
+    let warnings = warnings.chain(dropped).chain(sentences::stopped_early(a, b)).chain(simulated_words).collect();
+    let (flips, changes) = match simulated {
+        Some(Simulated::Undeclared) => Default::default(),
+        _ => flips::flips(&pairing.pairs),
+    };
     let compared = || pairing.pairs.iter().flat_map(|pair| &pair.rows).filter(|(a, b)| a.trials > 0 && b.trials > 0);
     let comparison = Comparison {
         version: COMPARISON_VERSION,
@@ -94,6 +139,9 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
         prompts,
         notes,
         regression: false,
+        withheld: simulated
+            .filter(|simulated| *simulated == Simulated::Undeclared)
+            .map_or_else(String::new, |one| one.words().into()),
         rows: Vec::new(),
         flips,
         changes,
@@ -113,7 +161,11 @@ fn close(mut open: Vec<Opened>) -> Vec<Comparison> {
     let closed = open.into_iter().map(|Opened { comparison: mut found, rows }| {
         found.rows = rows.into_iter().map(|tested| tested.conclude(found.margin)).collect();
         found.regression = found.rows.iter().any(|row| row.gated && row.finding == Finding::Worse);
-        found.conclusion.push_str(&sentences::conclusion(&found));
+        if found.withheld.is_empty() {
+            found.conclusion.push_str(&sentences::conclusion(&found));
+        } else {
+            found.conclusion.push_str(&found.withheld);
+        }
         found
     });
     closed.collect()
@@ -195,6 +247,30 @@ mod tests {
         assert!(found.rows[0].sentence.contains("no case changed"), "{}", found.rows[0].sentence);
         assert!(!found.rows[0].sentence.contains("equal"), "{}", found.rows[0].sentence);
         assert!(found.conclusion.contains("points or more would have been seen"), "{}", found.conclusion);
+    }
+
+    #[test]
+    fn prompts_are_compared_with_a_simulator_only_where_both_sides_declare_what_they_ask_for() {
+        let [mut a, mut b] = [run("a", &[1; 10], 1), run("b", &[0; 10], 1)];
+        b.settings[0].prompts = [("system".to_owned(), "Be brief.".to_owned())].into();
+        a.settings[0].asks_for = Some(["use-response-tool".to_owned()].into());
+        let found = compare(&a, &b, 0.02).expect("comparable");
+        assert!(found.rows.is_empty() && found.flips.is_empty() && !found.regression, "{found:?}");
+        assert!(found.conclusion.starts_with("withheld: ") && found.conclusion.contains("asks_for"), "{found:?}");
+        assert_eq!(found.too_few_cases().as_ref(), Some(&found.withheld), "no gate passes by it");
+
+        b.settings[0].asks_for = Some(BTreeSet::new());
+        let found = compare(&a, &b, 0.02).expect("comparable");
+        assert!(found.regression && found.withheld.is_empty(), "{}", found.conclusion);
+        assert!(found.warnings.iter().any(|words| words.contains("nothing about the prompts")), "{:?}", found.warnings);
+
+        // A model that read the prompts.
+        for one in [&mut a, &mut b] {
+            one.settings[0].recorded_from = ["openai gpt-4o-mini".to_owned()].into();
+            one.settings[0].asks_for = None;
+        }
+        let found = compare(&a, &b, 0.02).expect("comparable");
+        assert!(found.regression && found.warnings.is_empty(), "{:?}", found.warnings);
     }
 
     #[test]

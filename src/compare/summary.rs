@@ -103,6 +103,9 @@ pub struct Setting {
     /// Replaced prompt texts, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
+    /// What its prompts ask for, as declared; `None` if nothing is declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_for: Option<BTreeSet<String>>,
     /// `REPLAYED` or `LIVE`.
     pub modes: BTreeSet<String>,
     /// Services that answered.

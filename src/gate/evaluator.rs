@@ -18,8 +18,8 @@ use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::{LeftOut, Tally};
 use super::{
-    Evaluation, KindCount, RUN_VERSION, Redrawn, Restarts, Spending, Stopped, TrialResult, TrialResults, Verdict,
-    coverage,
+    CriterionResult, Evaluation, KindCount, RUN_VERSION, Redrawn, Restarts, Spending, Stopped, TrialResult,
+    TrialResults, Verdict, coverage,
 };
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
@@ -335,7 +335,12 @@ impl<'p> Evaluator<'p> {
             conclude_selection(results.iter(), &missed, shown, (failed, in_error, needed as u64))
         } else {
             let open: Vec<String> = results.iter_mut().filter(|_| some).filter_map(of_scenarios).collect();
-            let found = conclude(results.iter(), in_error, needed as u64, plan.criteria.undecided);
+            // A self-test that holds is no gate that the agent passed.
+            let counts = |(row, sums): &(&CriterionResult, &CriterionSums<'_>)| {
+                !sums.written.self_test || row.verdict != Verdict::Pass
+            };
+            let counted = results.iter().zip(&self.criteria).filter(counts).map(|(row, _)| row);
+            let found = conclude(counted, in_error, needed as u64, plan.criteria.undecided);
             (found.0, found.1 + &not_decided(&open))
         };
         conclusion.push_str(&asked_of_others(&unasked));
@@ -349,6 +354,15 @@ impl<'p> Evaluator<'p> {
             conclusion = format!("{conclusion}; {}", changed_since(changed));
         }
         let gates = results.split_off(plan.criteria.criteria.len());
+        let mut self_tests = Vec::new();
+        let mut apart = |rows: Vec<CriterionResult>, written: &[CriterionSums<'_>]| -> Vec<CriterionResult> {
+            let (own, others): (Vec<_>, Vec<_>) =
+                rows.into_iter().zip(written).partition(|(_, sums)| sums.written.self_test);
+            self_tests.extend(own.into_iter().map(|(row, _)| without_bound(row)));
+            others.into_iter().map(|(row, _)| row).collect()
+        };
+        let (asked, of_scenarios) = self.criteria.split_at(results.len());
+        let (criteria, gates) = (apart(results, asked), apart(gates, of_scenarios));
         let held = std::mem::take(&mut self.held).finish();
         Evaluation {
             version: RUN_VERSION,
@@ -366,8 +380,9 @@ impl<'p> Evaluator<'p> {
                 .chain(self.restarts.words())
                 .chain(older(plan))
                 .collect(),
-            criteria: results,
+            criteria,
             gates,
+            self_tests,
             stopped,
             part,
             redrawn,
@@ -409,6 +424,12 @@ impl<'p> Evaluator<'p> {
             }
         }
     }
+}
+
+/// A self-test as counts: its units are no sample of anything.
+fn without_bound(row: CriterionResult) -> CriterionResult {
+    let sentence = if row.verdict == Verdict::Pass { row.observed_text.clone() } else { row.sentence };
+    CriterionResult { lower: None, upper: None, interval: None, bound_text: String::new(), sentence, ..row }
 }
 
 /// Run-length encoding of the kinds of evidence of turn times.

@@ -343,6 +343,9 @@ pub struct Evaluation {
     pub criteria: Vec<CriterionResult>,
     /// The scenarios' own gates.
     pub gates: Vec<CriterionResult>,
+    /// Those of both that are self-tests: what flows promise, whatever the model does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub self_tests: Vec<CriterionResult>,
     /// Where a run until decided stopped, and what it saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stopped>,
@@ -381,6 +384,13 @@ pub struct Evaluation {
     /// Every trial, in plan order.
     #[schemars(with = "Vec<TrialResult>")]
     pub trials: TrialResults,
+}
+
+impl Evaluation {
+    /// Criteria, gates and self-tests.
+    pub fn rows(&self) -> impl Iterator<Item = &CriterionResult> {
+        self.criteria.iter().chain(&self.gates).chain(&self.self_tests)
+    }
 }
 
 /// Shares of cases of which any of k, or all of k, trials pass: means over the cases of one scenario in one variant.

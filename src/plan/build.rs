@@ -386,6 +386,7 @@ fn variant(source: &LoadedScenario, name: &str, written: &Variant) -> PlannedVar
             limits: scenario.limits.clone(),
             enforcement: written.enforcement.unwrap_or(scenario.enforcement),
             prompts: source.prompts.get(name).cloned().unwrap_or_default(),
+            asks_for: written.asks_for.clone(),
         }),
     }
 }

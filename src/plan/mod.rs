@@ -335,6 +335,9 @@ pub struct VariantSettings {
     /// Replaced prompt texts, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
+    /// What its prompts ask for, as declared; `None` if nothing is declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_for: Option<Vec<String>>,
 }
 
 /// A managed retrieval service without its address and the variables of its secrets, because plans are published with

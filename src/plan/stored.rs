@@ -84,6 +84,7 @@ impl From<Scenario> for PlannedScenario {
                     limits,
                     enforcement,
                     prompts,
+                    asks_for: None,
                 };
                 (old.variant, settings)
             })

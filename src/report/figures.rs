@@ -311,6 +311,22 @@ pub(super) fn sums(evaluation: &Evaluation) -> String {
     said.join("; ")
 }
 
+/// The self-tests of a run in one line: `Self-tests, what the flows promise whatever the model does: 12 PASS`, and the names of
+/// those that do not hold; `None` without any.
+pub(super) fn self_tests(evaluation: &Evaluation) -> Option<String> {
+    let rows = &evaluation.self_tests;
+    let open: Vec<String> = rows.iter().filter(|row| row.verdict != Verdict::Pass).map(name).collect();
+    let open = if open.is_empty() { String::new() } else { format!(": {}", open.join(", ")) };
+    let counts = verdict_counts(rows.iter());
+    (!rows.is_empty()).then(|| format!("Self-tests, what the flows promise whatever the model does: {counts}{open}"))
+}
+
+/// One self-test: `PASS five-steps: No turn takes more than five steps (98/98 = 100.0 %)`.
+pub(super) fn self_test(row: &CriterionResult) -> String {
+    let about = if row.about.is_empty() { &row.metric } else { &row.about };
+    format!("{} {}: {about} ({})", row.verdict.as_str(), name(row), observed(row))
+}
+
 /// Tokens of the trials that report them, and the number of trials that do not: `10,000 in, 900 out; 2 trials report none`.
 pub(super) fn tokens(evaluation: &Evaluation) -> String {
     let (mut input, mut output, mut known, mut unknown) = (0, 0, 0, 0);

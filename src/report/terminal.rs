@@ -38,8 +38,10 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
             wrap(&mut out, &format!("not required: {}", watched.join("; ")), width, "  ");
         }
     }
-    let gates = evaluation.gates.iter();
-    let unmet = evaluation.criteria.iter().chain(gates).filter(|row| row.verdict != Verdict::Pass);
+    if let Some(line) = figures::self_tests(evaluation) {
+        wrap(&mut out, &format!("\n{line}"), width, "  ");
+    }
+    let unmet = evaluation.rows().filter(|row| row.verdict != Verdict::Pass);
     let mut told = BTreeSet::new();
     // Criteria that the selected trials cannot answer are named in the last line.
     let part = view.plan.part.is_some();

@@ -233,7 +233,7 @@ fn criteria(view: &View<'_>, with_cases: bool) -> Vec<ToDo> {
     let worse = view.comparison.into_iter().flat_map(|found| &found.rows);
     let worse = worse.filter(|row| row.gated && row.finding == Finding::Worse);
     let mut found: Vec<ToDo> = worse.map(|row| blank(State::Regressed, &row.key, row.sentence.clone())).collect();
-    for row in view.evaluation.criteria.iter().chain(&view.evaluation.gates).filter(|row| row.required) {
+    for row in view.evaluation.rows().filter(|row| row.required) {
         let explained = with_cases && row.metric == "case_pass_rate";
         let (state, why) = match row.verdict {
             Verdict::Inconclusive => (State::Undecided, measured(row)),

@@ -361,6 +361,10 @@ impl Checker<'_> {
                 self.model(model, at.key("model"));
             }
             self.temperature(variant.temperature, at.key("temperature"));
+            let rules = at.key("asks_for");
+            for (place, rule) in variant.asks_for.iter().flatten().enumerate().filter(|(_, rule)| !is_name(rule)) {
+                self.say(bad_name(rules.index(place), rule));
+            }
             let mut prompts = base.clone();
             prompts.extend(self.prompts(&variant.prompts, at.key("prompts")));
             all.insert(name.clone(), prompts);

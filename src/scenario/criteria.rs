@@ -87,6 +87,10 @@ pub struct Criterion {
     /// Whether the run fails when the criterion does not pass. Default: false for `point`, true for the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
+    /// Whether it is a self-test: what the flow itself promises, whatever the model and its prompt do. Shown apart from
+    /// the other criteria, as counts without a bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub self_test: bool,
     /// Confirms that a target which asks for nothing, or bounds the wrong side for its metric, is intended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub meant: bool,
@@ -131,6 +135,7 @@ impl Criterion {
             min_n: None,
             margin: None,
             required: Some(true),
+            self_test: false,
             meant: false,
         }
     }

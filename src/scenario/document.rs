@@ -212,6 +212,11 @@ pub struct Variant {
     /// Replaced prompt texts, by name; they win over the scenario's.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, PromptText>,
+    /// Rules that its prompts ask for, by names of your own: `[rewrite-queries, use-response-tool]`. A simulated model
+    /// behaves by this list, and never by the wording of a prompt; prompts are compared with a simulator only where both
+    /// sides declare it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asks_for: Option<Vec<String>>,
 }
 
 /// One case: exactly one of `ask`, `turns` and `sequence`. With a `table`, one case for each of its rows.

@@ -63,6 +63,6 @@ pub use document::Case;
 pub use document::SequenceStep;
 pub(crate) use document::{Conversation, KeywordIndexState, Scenario, Turn};
 pub(crate) use expect::{CallExpectation, CallPattern, Expectation};
-pub(crate) use project::Project;
+pub(crate) use project::{Project, Requirement};
 pub(crate) use repair::mistakes_of_shape;
 pub(crate) use rubric::{Rubric, RubricEvidence};

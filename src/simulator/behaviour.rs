@@ -99,7 +99,7 @@ pub(crate) struct ModelBehaviour {
     pub rates: Option<String>,
     /// Prompt effects from that file.
     #[serde(skip)]
-    pub unless_told: Vec<UnlessTold>,
+    pub unless_asked: Vec<UnlessAsked>,
     /// Mistakes, unless a rule overrides them; they override those of the file.
     #[serde(default)]
     pub habits: Habits,
@@ -123,15 +123,16 @@ pub(super) struct Rates {
     pub(super) habits: Habits,
     /// Effects of prompts.
     #[serde(default)]
-    pub(super) unless_told: Vec<UnlessTold>,
+    pub(super) unless_asked: Vec<UnlessAsked>,
 }
 
-/// Mistakes that become more or less frequent if the system prompt lacks some words.
+/// Mistakes that become more or less frequent if a variant declares what its prompts ask for (`asks_for`) and a rule is not
+/// among it. The wording of a prompt has no effect.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct UnlessTold {
-    /// The exact words.
-    pub words: String,
+pub(crate) struct UnlessAsked {
+    /// The rule, by the name that variants give it.
+    pub rule: String,
     /// The mistakes.
     pub habits: Habits,
 }
@@ -236,6 +237,15 @@ pub(crate) struct Caller<'a> {
     pub seed: &'a str,
     /// Fault that the case declares; empty for none.
     pub fault: &'a str,
+    /// Rules that the prompts ask for, joined by commas; `None` if the variant declares none.
+    pub asks_for: Option<&'a str>,
+}
+
+impl Caller<'_> {
+    /// Whether the variant declares what its prompts ask for, and that rule is not among it.
+    pub(crate) fn omits(&self, rule: &str) -> bool {
+        self.asks_for.is_some_and(|list| list.split(',').all(|one| one != rule))
+    }
 }
 
 /// A regular expression, ignoring letter case.

@@ -45,7 +45,7 @@ pub fn load(path: &Path) -> Result<Behaviour, BehaviourError> {
         };
         let own = std::mem::replace(&mut behaviour.model.habits, rates.habits);
         behaviour.model.habits.overlay(&own);
-        behaviour.model.unless_told = rates.unless_told;
+        behaviour.model.unless_asked = rates.unless_asked;
     }
     Ok(Behaviour { tools: aliases::by_tool(behaviour.tools), ..behaviour })
 }

@@ -127,11 +127,8 @@ impl<'a> Turn<'a> {
         let rules: Vec<&Rule> =
             behaviour.rules.iter().filter(|rule| rule.when.holds(question, prompt.caller)).collect();
         let mut habits = behaviour.habits.clone();
-        let told = prompt.messages.iter().find(|message| message.role == Role::System);
-        for one in &behaviour.unless_told {
-            if told.is_some_and(|told| !told.content.contains(&one.words)) {
-                habits.overlay(&one.habits);
-            }
+        for one in behaviour.unless_asked.iter().filter(|one| prompt.caller.omits(&one.rule)) {
+            habits.overlay(&one.habits);
         }
         for rule in &rules {
             habits.overlay(&rule.habits);

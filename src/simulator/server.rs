@@ -43,6 +43,8 @@ pub(super) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
 pub(crate) const SEED_HEADER: &str = "x-ragcheck-seed";
 /// Header with the fault that the trial's case declares.
 pub(crate) const FAULT_HEADER: &str = "x-ragcheck-fault";
+/// Header with the rules that the variant's prompts ask for, joined by commas.
+pub(super) const ASKS_FOR_HEADER: &str = "x-ragcheck-asks-for";
 
 const LONGEST_BODY: usize = 16 * 1024 * 1024;
 /// Conversations that are kept.
@@ -206,7 +208,8 @@ async fn admitted(request: Request, next: Next) -> Response {
 
 fn caller_of(headers: &HeaderMap) -> Caller<'_> {
     let said = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).unwrap_or_default();
-    Caller { seed: said(SEED_HEADER), fault: said(FAULT_HEADER) }
+    let asks_for = headers.contains_key(ASKS_FOR_HEADER).then(|| said(ASKS_FOR_HEADER));
+    Caller { seed: said(SEED_HEADER), fault: said(FAULT_HEADER), asks_for }
 }
 
 fn parse(body: &[u8]) -> Result<Value, perplexity::RequestError> {

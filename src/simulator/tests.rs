@@ -54,7 +54,7 @@ fn behaviour() -> Behaviour {
 }
 
 fn caller<'a>(seed: &'a str, fault: &'a str) -> Caller<'a> {
-    Caller { seed, fault }
+    Caller { seed, fault, asks_for: None }
 }
 
 fn tools() -> Vec<ToolDefinition> {
@@ -252,6 +252,23 @@ fn the_tool_choice_is_obeyed() {
     assert!(ask(ToolChoice::None).calls.is_empty());
     assert_eq!(ask(ToolChoice::Required).calls.len(), 1);
     assert!(ask(ToolChoice::Auto).calls.is_empty(), "this trial forgets, where it may");
+}
+
+#[test]
+fn what_a_variant_declares_changes_the_model_and_the_wording_of_a_prompt_does_not() {
+    let (tools, mut behaviour) = (tools(), behaviour());
+    let rule = "{rule: search-first, habits: {forget_knowledge_base: {times: 1}}}";
+    behaviour.model.unless_asked = vec![serde_saphyr::from_str(rule).expect("a rule")];
+    let calls = |asks_for, prompt: &str| {
+        let messages = [Message::text(Role::System, prompt), Message::text(Role::User, PUMP)];
+        let caller = Caller { asks_for, ..caller("lane", "") };
+        let prompt = Prompt { messages: &messages, tools: &tools, choice: ToolChoice::Auto, caller };
+        complete(&behaviour.model, behaviour.seed, &prompt).completion.calls.len()
+    };
+    for prompt in ["Search first.", "Be kind."] {
+        let found = [None, Some("use-response-tool,search-first"), Some("use-response-tool"), Some("")];
+        assert_eq!(found.map(|asks_for| calls(asks_for, prompt)), [1, 1, 0, 0], "{prompt}");
+    }
 }
 
 #[test]

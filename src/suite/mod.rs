@@ -24,6 +24,7 @@ mod grading;
 pub mod import;
 mod import_run;
 mod merge;
+pub(crate) mod mutation;
 mod options;
 mod progress;
 pub(crate) mod recordings;

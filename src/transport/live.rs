@@ -126,6 +126,17 @@ impl LiveTransport {
         Ok(Self { client, direct, targets: Arc::new(targets), clock, redactor, headers: Vec::new() })
     }
 
+    /// Sends a simulator what the prompts of the variant ask for, as the variant declares it, in `x-ragcheck-asks-for`;
+    /// nothing where it declares nothing.
+    #[must_use]
+    pub fn asking_for(&self, rules: Option<&[String]>) -> Self {
+        let name = HeaderName::from_static("x-ragcheck-asks-for");
+        let value = rules.and_then(|rules| HeaderValue::from_str(&rules.join(",")).ok());
+        let mut transport = self.clone();
+        transport.headers.extend(value.map(|value| (name, value)));
+        transport
+    }
+
     /// Sends the trial's data for a simulator: a seed in the header `x-ragcheck-seed`, and the fault that the case
     /// declares in `x-ragcheck-fault`. The trial's name is not sent.
     #[must_use]

@@ -98,10 +98,10 @@ pub(super) fn access(
         targets.extend(setup.retrieval.targets(&opened.variables, timeout)?);
         Ok(LiveTransport::new(targets, Arc::new(RealClock::start()))?)
     });
-    let live = shared.as_ref().map_err(Clone::clone)?;
+    let live = shared.as_ref().map_err(Clone::clone)?.asking_for(setup.declared.asks_for.as_deref());
     let mut paces = paces_of(opened, &providers(&setup.declared));
     paces.extend(setup.retrieval.paces(&opened.paces));
-    Ok(LiveAccess::new(live, (planned.seed, fault), paces, &opened.budget, tariff_of(opened, planned)))
+    Ok(LiveAccess::new(&live, (planned.seed, fault), paces, &opened.budget, tariff_of(opened, planned)))
 }
 
 /// Overrides model names with the variables that their flows read (`OPENAI_MODEL`, for example), if set. Used live and

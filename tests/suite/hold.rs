@@ -185,8 +185,8 @@ fn two_prompts(seed: u32) -> (Project, Simulator) {
     project.write("brief.md", &prompt.replace(WORDS, "Text outside a tool call is fine"));
     let mut scenario =
         "scenario: mine\nflow: tool-rag\nknowledge: fernlight\nmodel: {provider: simulator, name: any}\n\
-                        search: {provider: simulator-search, name: perplexity/sonar}\nvariants:\n  base: {}\n  brief: \
-                        {prompts: {system: {file: brief.md}}}\ncases:\n"
+                        search: {provider: simulator-search, name: perplexity/sonar}\nvariants:\n  base: {asks_for: \
+                        [use-response-tool]}\n  brief: {asks_for: [], prompts: {system: {file: brief.md}}}\ncases:\n"
             .to_owned();
     let mut rules = String::new();
     for topic in TOPICS {
@@ -207,10 +207,8 @@ fn two_prompts(seed: u32) -> (Project, Simulator) {
         "about: One.\ncriteria:\n  - {id: ASKED, about: Every query searches, metric: mandatory_call_rate(knowledge), \
          target: '= 100%', kind: invariant, required: false}\n",
     );
-    let rates = format!(
-        "source: Invented for a test.\nhabits: {{forget_response: 0.1}}\nunless_told:\n  - {{words: {WORDS}, habits: \
-         {{forget_response: 0.7}}}}\n"
-    );
+    let rates = "source: Invented for a test.\nhabits: {forget_response: 0.1}\nunless_asked:\n  - {rule: use-response-tool, \
+         habits: {forget_response: 0.7}}\n";
     project.write("forgetful-rates.yaml", &rates);
     let behaviour = format!(
         "name: forgetful\nseed: {seed}\npace: declared\nmodel:\n  latency: {{constant: 5ms}}\n  rates: forgetful-rates.yaml\n  \

@@ -140,7 +140,8 @@ fn search(kind: &str, found: &Value) -> Value {
 
 /// Every row of a run that measured something, with its successes and units, by id.
 fn figures(run: &Value) -> BTreeMap<String, (u64, u64)> {
-    let rows = ["criteria", "gates"].into_iter().flat_map(|list| run[list].as_array().expect("rows"));
+    let rows =
+        ["criteria", "gates", "self_tests"].into_iter().flat_map(|list| run[list].as_array().into_iter().flatten());
     let of = |row: &Value| {
         let number = |key: &str| row[key].as_u64().expect("a number");
         (row["id"].as_str().expect("an id").to_owned(), (number("successes"), number("n")))

@@ -9,7 +9,11 @@ const SCENARIOS: [&str; 7] =
     ["react", "react-budget", "react-down", "react-limits", "react-prompts", "react-slow", "react-window"];
 
 /// Every criterion of the flow.
-const CRITERIA: [&str; 12] = [
+const CRITERIA: [&str; 16] = [
+    "searched",
+    "own-words",
+    "answers-cite",
+    "supported-facts",
     "five-steps",
     "reasoned-searches",
     "approach-changes",
@@ -145,7 +149,7 @@ fn withheld(events: &mut [Value]) {
 fn with(project: &Project, verdict: &str) -> BTreeSet<String> {
     let run = project.latest("run.json");
     let rows: Vec<Value> =
-        ["criteria", "gates"].iter().flat_map(|key| run[key].as_array().expect(key).clone()).collect();
+        ["criteria", "gates", "self_tests"].iter().flat_map(|key| run[key].as_array().expect(key).clone()).collect();
     let of = |row: &&Value| row["verdict"] == verdict;
     let ids = rows.iter().filter(of).filter_map(|row| row["id"].as_str()?.rsplit('/').next());
     ids.filter(|id| CRITERIA.contains(id) || *id == "cases").map(str::to_owned).collect()

@@ -112,6 +112,7 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
 /// Values of one row of `criteria.csv`.
 pub(crate) struct CriterionCells<'a> {
     result: &'a CriterionResult,
+    self_test: bool,
     part: &'a str,
     target: [String; 3],
     from: SourceColumns,
@@ -211,6 +212,9 @@ pub(crate) fn criterion_columns<'a>() -> Vec<Column<CriterionCells<'a>>> {
         column("per_conversation", "observed mean of the shares of the conversations", |row| {
             decimal(row.result.per_conversation).into()
         }),
+        column("self_test", "whether it tests what the flow itself promises: `true` or `false`", |row| {
+            row.self_test.to_string().into()
+        }),
     ]
 }
 
@@ -283,8 +287,10 @@ impl Format for CriteriaCsv {
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let rows = view.evaluation.criteria.iter().chain(&view.evaluation.gates).map(|result| CriterionCells {
+        let gates = (view.evaluation.criteria.len() + view.evaluation.gates.len()) as u64;
+        let rows = (0..).zip(view.evaluation.rows()).map(|(place, result)| CriterionCells {
             result,
+            self_test: place >= gates,
             part: &view.evaluation.part,
             target: target(&result.target),
             from: SourceColumns::of(&result.sources),
@@ -304,7 +310,7 @@ impl Format for ViolationsCsv {
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let part = view.evaluation.part.as_str();
-        let results = view.evaluation.criteria.iter().chain(&view.evaluation.gates);
+        let results = view.evaluation.rows();
         let results: Vec<_> = results.map(|result| (result, SourceColumns::of(&result.sources))).collect();
         let rows = results.iter().flat_map(|(result, from)| {
             result.violations.iter().map(move |violation| ViolationCells { result, violation, part, from })
@@ -405,7 +411,7 @@ mod tests {
         let run = sample::run(2);
         let rows = read(&written(&ViolationsCsv, &run.view()));
         assert_eq!(rows[0], violation_columns().iter().map(|column| column.name).collect::<Vec<_>>());
-        let results = || run.evaluation.criteria.iter().chain(&run.evaluation.gates);
+        let results = || run.evaluation.rows();
         assert_eq!(rows.len() - 1, results().map(|row| row.violations.len()).sum::<usize>());
         let first = results().flat_map(|row| &row.violations).next().expect("the sample has one");
         assert_eq!((rows[1][2].as_str(), rows[1][7].as_str()), (first.trial.as_str(), first.unit.as_str()));

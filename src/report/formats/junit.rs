@@ -31,6 +31,9 @@ impl Format for Junit {
         let mut report = Report::new("ragcheck");
         report.add_test_suite(suite("criteria", evaluation.criteria.iter().map(criterion)));
         report.add_test_suite(suite("gates", evaluation.gates.iter().map(criterion)));
+        if !evaluation.self_tests.is_empty() {
+            report.add_test_suite(suite("self-tests", evaluation.self_tests.iter().map(criterion)));
+        }
         let mut names: Vec<&str> = Vec::new();
         for trial in &evaluation.trials {
             if names.last() != Some(&trial.scenario) && !names.contains(&trial.scenario) {

@@ -62,6 +62,9 @@ impl Format for Markdown {
         let open = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass);
         let counts = figures::verdict_counts(evaluation.gates.iter());
         sections.push(folded(&format!("Scenario gates that do not pass, of {counts}"), &table(open)));
+        if let Some(line) = figures::self_tests(evaluation) {
+            sections.push(folded(&line, &self_tests(&evaluation.self_tests)));
+        }
         sections.push(folded("Evidence, times and cost", &facts(view)));
         let (mut room, mut left_out) = (MOST, false);
         for section in &sections {
@@ -81,6 +84,13 @@ impl Format for Markdown {
         }
         Ok(())
     }
+}
+
+/// What each self-test promises, and how often it held.
+fn self_tests(rows: &[CriterionResult]) -> String {
+    let mut out = String::new();
+    list(&mut out, LISTED, rows.iter().map(|row| format!("- {}", escaped(&figures::self_test(row)))));
+    out
 }
 
 /// Writes at most `most` lines and a fifth of the size limit, then the number of omitted lines.

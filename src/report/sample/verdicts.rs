@@ -238,6 +238,7 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
         notes: Vec::new(),
         criteria,
         gates,
+        self_tests: Vec::new(),
         errors: vec![ErrorGroup {
             kind: TrialErrorKind::CassetteMiss.label().into(),
             message: error().message,

@@ -283,6 +283,7 @@ fn usual(expected: bool) -> Criteria {
         min_n: None,
         margin: None,
         required: Some(required),
+        self_test: false,
         meant: false,
     };
     Criteria {

@@ -295,6 +295,7 @@ impl Work<'_> {
         targets.extend(services.targets(timeout));
         let live =
             LiveTransport::new(targets, Arc::new(RealClock::start())).map_err(|why| unusable(SetupError::from(why)))?;
+        let live = live.asking_for(declared.asks_for.as_deref());
         let (paces, tariff) = (paces_of(opened, &services.providers()), tariff_of(opened, planned));
         let access = LiveAccess::new(&live, told, paces, &opened.budget, tariff);
         Ok(LiveAccess { transport: McpSessions::over(access.transport, services.mcp_servers()), ..access })

@@ -41,7 +41,7 @@ fn verdicts(project: &Project) -> Verdicts {
     let run = project.latest("run.json");
     let list = |name: &str| run[name].as_array().cloned().unwrap_or_default();
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let rows = list("criteria").into_iter().chain(list("gates"));
+    let rows = list("criteria").into_iter().chain(list("gates")).chain(list("self_tests"));
     let criteria = rows.map(|row| {
         let id = text(&row, "id").rsplit('/').next().unwrap_or_default().to_owned();
         let counts = ["successes", "n"].map(|key| row[key].as_u64().expect("a count"));

@@ -53,6 +53,9 @@ pub(super) struct RunPage {
     /// Passing gates, if there are too many to show beside the others.
     passing_gates: Vec<CriterionRow>,
     gates_counts: String,
+    /// What the flows promise whatever the model does, in one line, and each with its anchor.
+    self_tests: Option<String>,
+    self_test_rows: Vec<(String, String)>,
     repeats: Vec<Repeated>,
     latency: Option<Latency>,
     spending: Option<Spending>,
@@ -188,6 +191,11 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         gates,
         passing_gates,
         gates_counts: figures::verdict_counts(evaluation.gates.iter()),
+        self_tests: figures::self_tests(evaluation),
+        self_test_rows: (0..)
+            .zip(&evaluation.self_tests)
+            .map(|(place, row)| (anchor("self-test", place), figures::self_test(row)))
+            .collect(),
         repeats: evaluation.repeats.iter().map(repeated).collect(),
         latency: latency(evaluation),
         spending: spending(&evaluation.spending),
@@ -305,7 +313,8 @@ fn anchor(prefix: &str, place: usize) -> String {
 pub(super) fn anchored(evaluation: &Evaluation) -> impl Iterator<Item = (String, &CriterionResult)> {
     let of = |prefix: &'static str| move |(place, row)| (anchor(prefix, place), row);
     let gates = evaluation.gates.iter().enumerate().map(of("gate"));
-    evaluation.criteria.iter().enumerate().map(of("criterion")).chain(gates)
+    let self_tests = evaluation.self_tests.iter().enumerate().map(of("self-test"));
+    evaluation.criteria.iter().enumerate().map(of("criterion")).chain(gates).chain(self_tests)
 }
 
 /// Verdict of a criterion, coloured by whether its figure reaches the target.

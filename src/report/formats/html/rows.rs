@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn the_search_finds_a_trial_by_what_a_criterion_says_of_it() {
         let run = sample::run(2);
-        let results = || run.evaluation.criteria.iter().chain(&run.evaluation.gates);
+        let results = || run.evaluation.rows();
         let violation = results().flat_map(|row| &row.violations).next().expect("the sample has one");
         let place = run.evaluation.trials.iter().position(|trial| trial.id == violation.trial).expect("its trial");
         let data = read(&run.view());

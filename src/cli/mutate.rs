@@ -1,0 +1,80 @@
+//! `ragcheck mutate`: which defects of a run's evidence change a verdict, and which cases assert nothing about one.
+
+use super::arguments::{Mutate, Printed};
+use super::exit::Exit;
+use super::output::{self, Problem};
+use super::runs;
+use crate::suite::mutation::{self, Mutants, Silent};
+use crate::trace::text::{line, plural};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Cases that a finding names, unless all are asked for.
+const CASES: usize = 3;
+
+/// Expectations and criteria that a row names.
+const NAMED: usize = 3;
+
+/// Runs `ragcheck mutate`.
+///
+/// # Errors
+/// If the folder does not hold a readable run, or none of its trials passes.
+pub(super) fn run(given: &Mutate) -> Result<Exit, Problem> {
+    let run = runs::typed_or_newest(given.run.as_deref())?;
+    let found = mutation::mutants(&run)?;
+    if found.trials == 0 {
+        return Err(format!("{}: no trial passes, so no verdict can change: mutate a green run", run.display()).into());
+    }
+    match given.format {
+        Printed::Human => output::result(&table(&found, given.all)),
+        Printed::Json => {
+            let text =
+                serde_json::to_string_pretty(&found).map_err(|why| format!("the result cannot be printed: {why}"))?;
+            output::json(&text);
+        }
+    }
+    Ok(Exit::Passed)
+}
+
+fn table(found: &Mutants, all: bool) -> String {
+    let mut out = format!("{} that pass, each with one defect at a time:\n\n", plural(found.trials, "trial"));
+    let _ = writeln!(out, "{:24}{:>7}{:>14}{:>11}{:>11}", "defect", "trials", "expectations", "criteria", "unnoticed");
+    for row in &found.defects {
+        let _ = writeln!(
+            out,
+            "{:24}{:>7}{:>14}{:>11}{:>11}",
+            row.defect, row.trials, row.by_expectations, row.by_criteria, row.unnoticed
+        );
+        let expectations = row.expectations.iter().map(|(what, times)| format!("{} ({times})", line(what)));
+        let criteria = row.criteria.iter().map(|id| line(id));
+        for (by, names) in [("", expectations.collect::<Vec<_>>()), ("criteria: ", criteria.collect())] {
+            if !names.is_empty() {
+                let more = names.len().saturating_sub(NAMED);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                let _ = writeln!(out, "    {by}{}{more}", names[..names.len().min(NAMED)].join(", "));
+            }
+        }
+    }
+    let mut by_topic: BTreeMap<(&str, &str), Vec<&Silent>> = BTreeMap::new();
+    for one in &found.silent {
+        by_topic.entry((one.topic, one.defect)).or_default().push(one);
+    }
+    for ((topic, defect), cases) in by_topic {
+        let _ = writeln!(out, "\n{} nothing about {topic} ({defect}):", asserting(cases.len()));
+        let shown = if all { cases.len() } else { cases.len().min(CASES) };
+        for one in &cases[..shown] {
+            let _ = writeln!(out, "  {}\n    expect: {}", line(&one.case), line(&one.lines));
+        }
+        if shown < cases.len() {
+            let _ = writeln!(out, "  and {} more: --all", cases.len() - shown);
+        }
+    }
+    if found.silent.is_empty() {
+        let _ = writeln!(out, "\nEvery defect changes a verdict of every case that has evidence for it.");
+    }
+    out
+}
+
+fn asserting(cases: usize) -> String {
+    if cases == 1 { "This case asserts".into() } else { format!("{cases} cases assert") }
+}

@@ -1,0 +1,267 @@
+//! Mutants of a run: its traces with one defect each, scored again. A defect that changes no verdict of a case shows what that
+//! case asserts nothing about.
+//!
+//! Only trials that pass are bent, all those of the run at once, so that rates over the run are judged too. A criterion notices
+//! a trial's defect if its verdict falls and the trial's units are other ones.
+
+mod defects;
+
+use super::evaluation::{ScoreError, read_plan, read_traces};
+use crate::gate::{Evaluation, Evaluator, Examined, Verdict};
+use crate::metric::Outcome;
+use crate::plan::Plan;
+use crate::trace::{self, Arm, Grades, Passages, Role, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use defects::{DEFECTS, Defect};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The mutants of a run, as plain data.
+#[derive(Debug, Serialize)]
+pub(crate) struct Mutants {
+    /// Format version.
+    pub version: u32,
+    /// Trials that pass, each with every defect for which it has evidence.
+    pub trials: usize,
+    /// Each defect, in the order of the table.
+    pub defects: Vec<DefectRow>,
+    /// What cases assert nothing about, by case.
+    pub silent: Vec<Silent>,
+}
+
+/// One defect over the run.
+#[derive(Debug, Serialize)]
+pub(crate) struct DefectRow {
+    /// Its name.
+    pub defect: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// Trials that have it.
+    pub trials: usize,
+    /// Trials whose expectations notice it, and the expectations with the number of trials, most first.
+    pub by_expectations: usize,
+    pub expectations: Vec<(String, usize)>,
+    /// Further trials that only a criterion or gate notices, and those whose verdict falls.
+    pub by_criteria: usize,
+    pub criteria: Vec<String>,
+    /// Trials in which nothing notices it.
+    pub unnoticed: usize,
+}
+
+/// A case that asserts nothing about something.
+#[derive(Debug, Serialize)]
+pub(crate) struct Silent {
+    /// `scenario/case`.
+    pub case: String,
+    /// The defect that nothing notices.
+    pub defect: &'static str,
+    /// What the case asserts nothing about.
+    pub topic: &'static str,
+    /// The lines to add below `expect`.
+    pub lines: String,
+}
+
+/// A run with its verdicts, and what they are made of.
+struct Scored {
+    evaluation: Evaluation,
+    /// By trial: the outcomes of its units by metric.
+    units: Vec<BTreeMap<String, Vec<Outcome>>>,
+}
+
+impl Scored {
+    fn of<'t>(
+        plan: &Plan,
+        passages: &Passages,
+        traces: impl IndexedParallelIterator<Item = &'t Trace>,
+    ) -> Result<Self, crate::gate::EvaluationError> {
+        // A grade is of an answer as it was, so criteria on grades measure nothing here.
+        let mut evaluator = Evaluator::with_grades(plan, Grades::default())?;
+        let examiner = evaluator.examiner();
+        let examined: Vec<_> = traces.map(|trace| examiner.examine(trace, &passages.of(trace))).collect();
+        let mut units = Vec::with_capacity(examined.len());
+        for one in examined {
+            let one: Examined = one?;
+            let of_metric = |(metric, units): (&str, &[crate::metric::Observation])| {
+                (metric.to_owned(), units.iter().map(|unit| unit.outcome).collect())
+            };
+            units.push(examiner.units(&one).map(of_metric).collect());
+            evaluator.add(one)?;
+        }
+        Ok(Self { evaluation: evaluator.finish(), units })
+    }
+}
+
+/// Bends the traces of a run folder by every defect, and scores each mutant of the run.
+///
+/// # Errors
+/// If the folder does not hold a readable run.
+pub(crate) fn mutants(folder: &Path) -> Result<Mutants, ScoreError> {
+    let plan = read_plan(folder)?;
+    let passages = Passages::read(folder, |_| true)?;
+    let traces: Vec<Trace> = read_traces(folder)?.collect::<Result<_, _>>()?;
+    let file = folder.join(trace::TRACES);
+    of_traces(&plan, &passages, &traces).map_err(|error| ScoreError::Evaluation { file, error })
+}
+
+fn of_traces(plan: &Plan, passages: &Passages, traces: &[Trace]) -> Result<Mutants, crate::gate::EvaluationError> {
+    let sound = Scored::of(plan, passages, traces.par_iter())?;
+    let verdicts: BTreeMap<String, Verdict> =
+        sound.evaluation.trials.iter().map(|trial| (trial.id.to_string(), trial.verdict)).collect();
+    let passing: Vec<usize> = (0..traces.len())
+        .filter(|place| {
+            let trace = &traces[*place];
+            trace.lane.arm == Arm::Main && verdicts.get(&trace.trial) == Some(&Verdict::Pass)
+        })
+        .collect();
+    let mut found = Mutants { version: 1, trials: passing.len(), defects: Vec::new(), silent: Vec::new() };
+    for defect in DEFECTS {
+        let bent: BTreeMap<usize, Trace> = passing
+            .par_iter()
+            .enumerate()
+            .filter(|(at, place)| at % defect.every == 0 && (!defect.of_faults || has_fault(plan, &traces[**place])))
+            .filter_map(|(_, place)| {
+                let mut trace = traces[*place].clone();
+                (defect.bend)(&mut trace).then_some((*place, trace))
+            })
+            .collect();
+        if !bent.is_empty() {
+            let all: Vec<&Trace> =
+                traces.iter().enumerate().map(|(at, trace)| bent.get(&at).unwrap_or(trace)).collect();
+            let mutant = Scored::of(plan, passages, all.into_par_iter())?;
+            add(&mut found, defect, (traces, &bent), (&sound, &mutant));
+        }
+    }
+    found.silent.sort_by(|one, other| one.case.cmp(&other.case));
+    Ok(found)
+}
+
+/// Adds what noticed a defect, and the cases in which nothing did.
+fn add(
+    found: &mut Mutants,
+    defect: &Defect,
+    (traces, bent): (&[Trace], &BTreeMap<usize, Trace>),
+    (sound, mutant): (&Scored, &Scored),
+) {
+    let rows = sound.evaluation.rows().zip(mutant.evaluation.rows());
+    let fallen: Vec<_> = rows
+        .filter(|(before, after)| before.verdict == Verdict::Pass && after.verdict != Verdict::Pass)
+        .map(|(before, _)| before)
+        .collect();
+    let checks: BTreeMap<String, Vec<String>> = mutant
+        .evaluation
+        .trials
+        .iter()
+        .filter(|trial| trial.verdict != Verdict::Pass)
+        .map(|trial| {
+            let failed = trial.checks.iter().filter(|check| !check.passed).map(|check| kind(&check.what));
+            (trial.id.to_string(), failed.collect::<BTreeSet<_>>().into_iter().collect())
+        })
+        .collect();
+    let mut expectations: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut by_expectations, mut by_criteria) = (0, 0);
+    let mut silent: BTreeMap<String, &Trace> = BTreeMap::new();
+    let mut heard: BTreeSet<String> = BTreeSet::new();
+    for place in bent.keys() {
+        let trace = &traces[*place];
+        let case = format!("{}/{}", trace.scenario, trace.case);
+        if let Some(failed) = checks.get(&trace.trial) {
+            by_expectations += 1;
+            failed.iter().for_each(|what| *expectations.entry(what).or_default() += 1);
+            heard.insert(case);
+        } else if fallen.iter().any(|row| sound.units[*place].get(&row.metric) != mutant.units[*place].get(&row.metric))
+        {
+            by_criteria += 1;
+            heard.insert(case);
+        } else {
+            silent.insert(case, trace);
+        }
+    }
+    let mut expectations: Vec<(String, usize)> =
+        expectations.into_iter().map(|(what, times)| (what.to_owned(), times)).collect();
+    expectations.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    let criteria: BTreeSet<String> =
+        fallen.iter().filter(|row| row.metric != "case_pass_rate").map(|row| row.id.clone()).collect();
+    found.defects.push(DefectRow {
+        defect: defect.name,
+        about: defect.about,
+        trials: bent.len(),
+        by_expectations,
+        expectations,
+        by_criteria,
+        criteria: criteria.into_iter().collect(),
+        unnoticed: bent.len() - by_expectations - by_criteria,
+    });
+    silent.retain(|case, _| !heard.contains(case));
+    found.silent.extend(silent.into_iter().map(|(case, trace)| Silent {
+        case,
+        defect: defect.name,
+        topic: defect.topic,
+        lines: filled(defect.lines, trace),
+    }));
+}
+
+/// The expectation without its values: `answer.contains` of `turn 1: answer.contains: 30 days`.
+fn kind(what: &str) -> String {
+    let bare = match what.split_once(": ") {
+        Some((label, rest)) if label.starts_with("turn ") || label.starts_with("conversation ") => rest,
+        _ => what,
+    };
+    bare.split(": ").next().unwrap_or(bare).to_owned()
+}
+
+fn has_fault(plan: &Plan, trace: &Trace) -> bool {
+    let scenario = plan.scenarios.iter().find(|scenario| scenario.name == trace.scenario);
+    let case = scenario.and_then(|one| one.cases.iter().find(|case| case.case.case == trace.case));
+    case.is_some_and(|case| case.case.fault.is_some())
+}
+
+/// The lines with the trace's own tools, passages and words in place of the words in capitals.
+fn filled(lines: &str, trace: &Trace) -> String {
+    let whats = || trace.events.iter().map(|event| &event.what);
+    let calls: Vec<&ToolCalled> =
+        whats().filter_map(|what| if let What::ToolCalled(call) = what { Some(call) } else { None }).collect();
+    let of_role = |role: Role| calls.iter().find(|call| trace.role(&call.tool) == role).map(|call| &*call.tool);
+    let ran: Vec<&str> =
+        calls.iter().filter(|call| matches!(call.outcome, ToolOutcome::Ok(_))).map(|call| &*call.tool).collect();
+    let second = ran.iter().position(|tool| Some(tool) != ran.first()).map(|at| ran[at]);
+    let search = trace.searches().next();
+    let answer = whats().find_map(|what| match what {
+        What::TurnEnded(end) => match &end.outcome {
+            TurnOutcome::Answered(answer) => Some(answer),
+            TurnOutcome::Failed { .. } => None,
+        },
+        _ => None,
+    });
+    let error = whats().find_map(|what| match what {
+        What::TurnEnded(end) => match &end.outcome {
+            TurnOutcome::Failed { kind, .. } => Some(kind.as_str()),
+            TurnOutcome::Answered(_) => None,
+        },
+        _ => None,
+    });
+    let keyword = calls.iter().find_map(|call| match &call.outcome {
+        ToolOutcome::Ok(ToolResult::Indexed(index)) => index.keywords.first().map(String::as_str),
+        _ => None,
+    });
+    let known = [
+        ("SEARCH_TOOL", of_role(Role::Knowledge)),
+        ("EXTERNAL_TOOL", of_role(Role::External)),
+        ("RESPONSE_TOOL", of_role(Role::Respond)),
+        ("FIRST_TOOL", ran.first().copied()),
+        ("SECOND_TOOL", second),
+        ("CALLED", ran.first().copied()),
+        ("PASSAGE", search.and_then(|search| search.hits.first()).map(|hit| hit.id.as_str())),
+        ("BASE", search.map(|search| search.kb_id.as_str())),
+        ("DOCUMENT", answer.and_then(|answer| answer.sources.first()).map(|source| source.id.as_str())),
+        ("KIND", error),
+        ("KEYWORD", keyword),
+    ];
+    let mut out = lines.to_owned();
+    for (word, value) in known {
+        if let Some(value) = value {
+            out = out.replace(word, &crate::trace::text::quote(value, 60));
+        }
+    }
+    out
+}
