@@ -4,7 +4,7 @@ use super::arguments::{Mutate, Printed};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs;
-use crate::suite::mutation::{self, Mutants, Silent};
+use crate::suite::mutation::{self, Mutants, Silent, State};
 use crate::trace::text::{line, plural};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -67,6 +67,16 @@ fn table(found: &Mutants, all: bool) -> String {
         }
         if shown < cases.len() {
             let _ = writeln!(out, "  and {} more: --all", cases.len() - shown);
+        }
+    }
+    if !found.requirements.is_empty() {
+        let states = [State::Asserted, State::RecordedOnly, State::TestedOutsideRuns, State::NamedOnly];
+        let count = |state: State| found.requirements.iter().filter(|one| one.state == state).count();
+        let counts: Vec<String> = states.iter().map(|state| format!("{} {}", count(*state), state.name())).collect();
+        let _ = writeln!(out, "\n{}: {}", plural(found.requirements.len(), "requirement"), counts.join(", "));
+        for one in found.requirements.iter().filter(|one| all || one.state == State::NamedOnly) {
+            let why = if one.why.is_empty() { String::new() } else { format!(": {}", line(&one.why)) };
+            let _ = writeln!(out, "  {} {}{why}", line(&one.id), one.state.name());
         }
     }
     if found.silent.is_empty() {

@@ -75,6 +75,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
         requirement_sources: BTreeMap::new(),
+        requirement_evidence: BTreeMap::new(),
     }
 }
 

@@ -2,12 +2,12 @@
 //! selection.
 
 use super::{
-    NamedRetrieval, PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase,
-    STOPPING_ALPHA, Stopping, VariantSettings,
+    NamedRetrieval, PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant,
+    RequirementEvidence, ResolvedCase, STOPPING_ALPHA, Stopping, VariantSettings,
 };
 use crate::platform::bounds::Bound;
 use crate::scenario::document::Variant;
-use crate::scenario::{Case, Criterion, Diagnostic, Loaded, LoadedScenario, Scenario, diagnostic};
+use crate::scenario::{Case, Criterion, Diagnostic, Loaded, LoadedScenario, Requirement, Scenario, diagnostic};
 use crate::settings::ModelSettings;
 use crate::trace::{Arm, EXTERNAL, Lane};
 use globset::{GlobBuilder, GlobMatcher};
@@ -162,6 +162,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         rewards: BTreeMap::new(),
         prices: loaded.project.prices.clone(),
         requirement_sources: sources(loaded),
+        requirement_evidence: evidence(loaded),
         requirements: loaded.project.requirements.iter().map(|(id, one)| (id.clone(), one.text.clone())).collect(),
     })
 }
@@ -192,6 +193,13 @@ fn sample<'l>(
 fn sources(loaded: &Loaded) -> BTreeMap<String, String> {
     let told = loaded.project.requirements.iter().filter(|(_, one)| !one.source.is_empty());
     told.map(|(id, one)| (id.clone(), one.source.clone())).collect()
+}
+
+/// What shows the project's requirements.
+fn evidence(loaded: &Loaded) -> BTreeMap<String, RequirementEvidence> {
+    let of = |one: &Requirement| RequirementEvidence { defects: one.evidence.clone(), tests: one.tests.clone() };
+    let told = loaded.project.requirements.iter().map(|(id, one)| (id.clone(), of(one)));
+    told.filter(|(_, found)| *found != RequirementEvidence::default()).collect()
 }
 
 struct Wanted<'a> {

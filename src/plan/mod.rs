@@ -103,6 +103,9 @@ pub struct Plan {
     /// Sources of requirements, where the project states them: a document, a ticket.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requirement_sources: BTreeMap<String, String>,
+    /// What shows requirements, where the project states it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requirement_evidence: BTreeMap<String, RequirementEvidence>,
     /// Recordings that differ from those at a commit (on a pull request, its base); `None` if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_recordings: Option<ChangedRecordings>,
@@ -291,6 +294,17 @@ impl PlannedScenario {
     pub fn variant(&self, name: &str) -> Option<&PlannedVariant> {
         self.variants.iter().find(|variant| variant.name == name)
     }
+}
+
+/// What shows a requirement.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RequirementEvidence {
+    /// Defects of `ragcheck mutate` that take its evidence away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defects: Vec<String>,
+    /// Tests that show it outside of runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<String>,
 }
 
 /// One variant of a scenario, resolved.

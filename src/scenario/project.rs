@@ -104,6 +104,12 @@ pub struct Requirement {
     /// Its source: a document, a ticket.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
+    /// Defects of `ragcheck mutate` that take its evidence away: it is asserted where its cases notice each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
+    /// Tests that show it outside of runs, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<String>,
 }
 
 /// Settings for recordings.

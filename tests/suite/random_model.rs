@@ -127,9 +127,8 @@ fn a_model_that_answers_at_random_fails_gates_of_every_flow_and_keeps_the_self_t
     ];
     for (flow, scenario) in of_flow {
         let mut command = project.command(&["run", scenario, "--mode", "live", "--repeat=2", "--no-history"]);
-        for key in ["NUCLIA_TOKEN", "NUCLIA_ACCOUNT"] {
-            command.env(key, "simulated");
-        }
+        command.env("NUCLIA_TOKEN", "simulated-service-account-0451");
+        command.env("NUCLIA_ACCOUNT", "simulated-account-number-0815");
         let host = &simulator.address;
         command.env("RAGCHECK_TRUST", format!("NUCLIA_TOKEN={host} NUCLIA_ACCOUNT={host}"));
         let outcome = Outcome::of(&mut command);

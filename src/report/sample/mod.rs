@@ -96,6 +96,7 @@ pub fn run(copies: usize) -> Run {
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
         requirement_sources: BTreeMap::new(),
+        requirement_evidence: BTreeMap::new(),
     };
     let evaluated = evaluate(&plan, traces.iter().cloned().map(Ok)).expect("the sample can be judged");
     let evaluation = Evaluation {

@@ -141,6 +141,7 @@ pub(super) fn imported(
         prices: BTreeMap::new(),
         requirements: BTreeMap::new(),
         requirement_sources: BTreeMap::new(),
+        requirement_evidence: BTreeMap::new(),
     };
     Ok(Imported { plan, traces, passages, earlier, ignored, copies, remarks: Vec::new(), aside: Aside::default() })
 }

@@ -7,7 +7,7 @@
 mod defects;
 
 use super::evaluation::{ScoreError, read_plan, read_traces};
-use crate::gate::{Evaluation, Evaluator, Examined, Verdict};
+use crate::gate::{Evaluation, Evaluator, Examined, RequirementCoverage, Verdict};
 use crate::metric::Outcome;
 use crate::plan::Plan;
 use crate::trace::{self, Arm, Grades, Passages, Role, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
@@ -28,6 +28,8 @@ pub(crate) struct Mutants {
     pub defects: Vec<DefectRow>,
     /// What cases assert nothing about, by case.
     pub silent: Vec<Silent>,
+    /// The requirements that the plan lists.
+    pub requirements: Vec<Requirement>,
 }
 
 /// One defect over the run.
@@ -61,6 +63,47 @@ pub(crate) struct Silent {
     /// The lines to add below `expect`.
     pub lines: String,
 }
+
+/// How a requirement is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    /// A verdict of its cases changes with each of its defects.
+    Asserted,
+    /// Its cases pass, and no verdict is known to depend on it: the recording pins it.
+    RecordedOnly,
+    /// A test shows it, outside of runs.
+    TestedOutsideRuns,
+    /// No case of it passes, and no test is named: it is not covered.
+    NamedOnly,
+}
+
+impl State {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Asserted => "asserted",
+            Self::RecordedOnly => "recorded only",
+            Self::TestedOutsideRuns => "tested outside runs",
+            Self::NamedOnly => "named only",
+        }
+    }
+}
+
+/// One requirement.
+#[derive(Debug, Serialize)]
+pub(crate) struct Requirement {
+    /// Its id.
+    pub id: String,
+    /// The requirement in a few words.
+    pub about: String,
+    /// How it is shown.
+    pub state: State,
+    /// What keeps it from being asserted; empty if it is.
+    pub why: String,
+}
+
+/// By defect the cases that notice it.
+type Noticed = BTreeMap<&'static str, BTreeSet<String>>;
 
 /// A run with its verdicts, and what they are made of.
 struct Scored {
@@ -114,7 +157,14 @@ fn of_traces(plan: &Plan, passages: &Passages, traces: &[Trace]) -> Result<Mutan
             trace.lane.arm == Arm::Main && verdicts.get(&trace.trial) == Some(&Verdict::Pass)
         })
         .collect();
-    let mut found = Mutants { version: 1, trials: passing.len(), defects: Vec::new(), silent: Vec::new() };
+    let mut found = Mutants {
+        version: 1,
+        trials: passing.len(),
+        defects: Vec::new(),
+        silent: Vec::new(),
+        requirements: Vec::new(),
+    };
+    let mut noticed = Noticed::new();
     for defect in DEFECTS {
         let bent: BTreeMap<usize, Trace> = passing
             .par_iter()
@@ -129,20 +179,46 @@ fn of_traces(plan: &Plan, passages: &Passages, traces: &[Trace]) -> Result<Mutan
             let all: Vec<&Trace> =
                 traces.iter().enumerate().map(|(at, trace)| bent.get(&at).unwrap_or(trace)).collect();
             let mutant = Scored::of(plan, passages, all.into_par_iter())?;
-            add(&mut found, defect, (traces, &bent), (&sound, &mutant));
+            noticed.insert(defect.name, add(&mut found, defect, (traces, &bent), (&sound, &mutant)));
         }
     }
+    found.requirements = requirements(plan, &sound.evaluation, &noticed);
     found.silent.sort_by(|one, other| one.case.cmp(&other.case));
     Ok(found)
 }
 
-/// Adds what noticed a defect, and the cases in which nothing did.
+/// The state of each requirement of the plan.
+fn requirements(plan: &Plan, sound: &Evaluation, noticed: &Noticed) -> Vec<Requirement> {
+    let state = |coverage: &RequirementCoverage| {
+        let evidence = plan.requirement_evidence.get(&coverage.id).cloned().unwrap_or_default();
+        let cases = || coverage.cases.iter().filter(|case| case.passed > 0);
+        let silent = |defect: &&String| {
+            let heard = noticed.get(defect.as_str());
+            !cases().any(|case| heard.is_some_and(|heard| heard.contains(&case.case)))
+        };
+        let missed: Vec<&str> = evidence.defects.iter().filter(silent).map(String::as_str).collect();
+        match (evidence.defects.is_empty(), missed.is_empty()) {
+            (false, true) => (State::Asserted, String::new()),
+            _ if !evidence.tests.is_empty() => (State::TestedOutsideRuns, evidence.tests.join(", ")),
+            _ if cases().next().is_none() => (State::NamedOnly, "no case of it passes, and no test is named".into()),
+            (true, _) => (State::RecordedOnly, "no defect is named as its `evidence`".into()),
+            (false, false) => (State::RecordedOnly, format!("its cases do not notice {}", missed.join(", "))),
+        }
+    };
+    let row = |coverage: &RequirementCoverage| {
+        let (state, why) = state(coverage);
+        Requirement { id: coverage.id.clone(), about: coverage.about.clone(), state, why }
+    };
+    sound.requirements.iter().map(row).collect()
+}
+
+/// Adds what noticed a defect, and the cases in which nothing did; returns the cases that notice it.
 fn add(
     found: &mut Mutants,
     defect: &Defect,
     (traces, bent): (&[Trace], &BTreeMap<usize, Trace>),
     (sound, mutant): (&Scored, &Scored),
-) {
+) -> BTreeSet<String> {
     let rows = sound.evaluation.rows().zip(mutant.evaluation.rows());
     let fallen: Vec<_> = rows
         .filter(|(before, after)| before.verdict == Verdict::Pass && after.verdict != Verdict::Pass)
@@ -199,6 +275,7 @@ fn add(
         topic: defect.topic,
         lines: filled(defect.lines, trace),
     }));
+    heard
 }
 
 /// The expectation without its values: `answer.contains` of `turn 1: answer.contains: 30 days`.
