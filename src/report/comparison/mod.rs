@@ -76,7 +76,10 @@ mod tests {
             let rows: Vec<_> = names.iter().enumerate().map(|(i, name)| (name.as_str(), passed(i), 1)).collect();
             summary(label, &rows)
         };
-        let (a, mut b) = (run("a", &|_| 1), run("b", &|index| u64::from(index < 2)));
+        let (mut a, mut b) = (run("a", &|_| 1), run("b", &|index| u64::from(index < 2)));
+        for side in [&mut a, &mut b] {
+            side.settings[0].recorded_from = ["acme m".to_owned()].into();
+        }
         let setting: &mut Setting = &mut b.settings[0];
         setting.models = ["sim-2".to_owned()].into();
         setting.prompts.insert("system".into(), "<script>alert(1)</script>\u{1b}[31m\n".into());

@@ -419,7 +419,10 @@ mod tests {
     fn regression(prompt: &str) -> Comparison {
         let names: Vec<String> = (0..10).map(|case| format!("c{case}")).collect();
         let rows = |passed| names.iter().map(|name| (name.as_str(), passed, 1)).collect::<Vec<_>>();
-        let (a, mut b) = (summary("a", &rows(1)), summary("b", &rows(0)));
+        let (mut a, mut b) = (summary("a", &rows(1)), summary("b", &rows(0)));
+        for side in [&mut a, &mut b] {
+            side.settings[0].recorded_from = ["acme m".to_owned()].into();
+        }
         b.settings[0].prompts.insert("system".into(), prompt.into());
         b.cases[0].usage.as_mut().expect("kept").input_tokens = Some(300);
         compare(&a, &b, 0.02).expect("comparable")
