@@ -169,8 +169,8 @@ pub(super) struct Select {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
     /// Only N of the cases, drawn by --seed.
-    #[arg(long, visible_alias = "filter-sample", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub sample: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub filter_sample: Option<u32>,
     /// Criteria file; by default the project's.
     #[arg(long, value_name = "FILE")]
     pub criteria: Option<PathBuf>,

@@ -75,7 +75,7 @@ impl Drop for ProgressLine {
     }
 }
 
-/// `12 of 540 trials: 10 PASS, 1 FAIL, 1 ERROR; 4 running, 1.2 trials/s, about 8 min left, 96 requests, $0.0312, elapsed 10 s`:
+/// `12 of 540 trials: 10 PASS, 1 FAIL, 1 ERROR; about 8 min left, 4 running, 1.2 trials/s, 96 requests, $0.0312, elapsed 10 s`:
 /// a narrow terminal cuts the end.
 fn line(reached: &Reached, elapsed: Duration) -> String {
     let Reached { planned, done, failed, errors, running, requests, dollars: spent } = *reached;
@@ -86,16 +86,16 @@ fn line(reached: &Reached, elapsed: Duration) -> String {
     let verdicts: Vec<String> =
         verdicts.into_iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     let verdicts = if done == 0 { String::new() } else { format!(": {}", verdicts.join(", ")) };
+    let rate = done as f64 / elapsed.as_secs_f64().max(1e-3);
     let mut said = vec![];
+    if done > 0 && done < planned {
+        said.push(format!("about {} left", about(Duration::from_secs_f64((planned - done) as f64 / rate))));
+    }
     if running > 0 {
         said.push(format!("{running} running"));
     }
-    let rate = done as f64 / elapsed.as_secs_f64().max(1e-3);
     if done > 0 {
         said.push(if rate < 1.0 { format!("{:.1} trials/min", rate * 60.0) } else { format!("{rate:.1} trials/s") });
-    }
-    if done > 0 && done < planned {
-        said.push(format!("about {} left", about(Duration::from_secs_f64((planned - done) as f64 / rate))));
     }
     if requests > 0 {
         said.push(plural(usize::try_from(requests).unwrap_or(usize::MAX), "request"));

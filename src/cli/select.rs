@@ -58,7 +58,7 @@ pub(super) fn selection(given: &Select) -> Selection {
         flow: given.flow.clone(),
         variant: given.variant.clone(),
         repeat: given.repeat,
-        sample: given.sample,
+        sample: given.filter_sample,
         trials: None,
         passes: None,
     }

@@ -94,6 +94,11 @@ pub struct Prompts {
 }
 
 impl Prompts {
+    /// The fixed texts, filled in.
+    pub(crate) fn fixed_texts(&self) -> impl Iterator<Item = &FixedText> {
+        self.fixed.values()
+    }
+
     /// Resolves the texts of `flow`, with `overrides` replacing those that they name, and the tools that it offers with
     /// `services`.
     ///

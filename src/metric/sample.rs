@@ -68,6 +68,7 @@ pub(crate) fn plan(cases: &str, criteria: &str, lanes: u32) -> Plan {
         criteria: Criteria { criteria: serde_saphyr::from_str(criteria).expect("criteria"), ..Criteria::default() },
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
+        prompts: BTreeMap::new(),
         ratings: None,
         agreement: None,
         order: Vec::new(),

@@ -73,7 +73,7 @@ impl Selection {
             ("tag", self.tags.clone()),
             ("flow", one(&self.flow)),
             ("variant", one(&self.variant)),
-            ("sample", one(&self.sample.map(|cases| cases.to_string()))),
+            ("filter-sample", one(&self.sample.map(|cases| cases.to_string()))),
         ]
     }
 }
@@ -156,6 +156,7 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
         criteria: loaded.criteria.clone(),
         not_measured_ok: loaded.project.not_measured_ok.clone(),
         machines: BTreeMap::new(),
+        prompts: BTreeMap::new(),
         ratings: loaded.ratings.clone(),
         agreement: loaded.agreement.clone(),
         order: Vec::new(),

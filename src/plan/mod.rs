@@ -87,6 +87,9 @@ pub struct Plan {
     /// The flows' state machines, by flow.
     #[schemars(with = "BTreeMap<String, trace::state_machine::Machine>")]
     pub machines: BTreeMap<String, serde_json::Value>,
+    /// The flows' fixed prompts, filled in, by `role:digest` as traces name messages. Older readers ignore it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompts: BTreeMap<String, String>,
     /// Human ratings: trial to satisfied. `None` when there is no ratings file.
     pub ratings: Option<BTreeMap<String, bool>>,
     /// Measured agreement of a model's grades with people; `None` if not measured, and then no grade decides.

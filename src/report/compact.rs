@@ -184,7 +184,8 @@ impl Encoder {
         let (state, choice) = (self.text(&called.state), self.text(&called.tool_choice));
         let attempts = attempts(&called.attempts);
         let service = called.service.as_deref().map(|service| self.text(service));
-        let asked = (called.call, state, called.took_us, choice, attempts, called.shown.len(), service);
+        let shown = self.texts(&called.shown);
+        let asked = (called.call, state, called.took_us, choice, attempts, shown, service);
         match &called.reply {
             Reply::Completion(completion) => {
                 let Completion { model, text, refusal, calls, finish, .. } = completion;

@@ -224,6 +224,7 @@ impl Suite {
         let mut notes: Vec<String> = note.into_iter().collect();
         let mut opened = self.open(options, &plan)?;
         plan.machines = opened.machines();
+        plan.prompts = opened.prompts();
         plan.hold.clone_from(&options.hold);
         if let Some(hold) = &options.hold {
             notes.extend(trial::holdable(&opened, &plan, hold)?);
@@ -275,9 +276,10 @@ impl Suite {
                 let of = plan.trials.len() as u64;
                 let only = Selection { trials: Some(failed), ..options.selection.clone() };
                 let (machines, mode) = (std::mem::take(&mut plan.machines), plan.mode);
+                let prompts = std::mem::take(&mut plan.prompts);
                 plan = self.planned(&RunOptions { selection: only, failed: None, ..options.clone() })?.0;
                 name_models(options, &mut plan);
-                (plan.machines, plan.mode) = (machines, mode);
+                (plan.machines, plan.prompts, plan.mode) = (machines, prompts, mode);
                 plan.hold.clone_from(&options.hold);
                 opened = self.open(options, &plan)?;
                 plan.part = Some(plan::Part { of, by: "--failed".to_owned(), cases: true, scenarios: false });

@@ -125,6 +125,14 @@ impl Opened {
             .collect()
     }
 
+    /// The fixed prompts of the plan's flows, filled in, by their digests in traces.
+    pub(crate) fn prompts(&self) -> BTreeMap<String, String> {
+        let setups = self.setups.iter().flat_map(BTreeMap::values);
+        let flows = setups.filter_map(|setup| if let Setup::Flow(setup) = setup { Some(setup) } else { None });
+        let texts = flows.flat_map(|setup| setup.settings.prompts.fixed_texts());
+        texts.map(|one| (one.digest.clone(), one.text.clone())).collect()
+    }
+
     /// Setups of every scenario of the plan.
     pub(super) fn setups<'o>(
         &'o self,

@@ -25,6 +25,7 @@ mod first_steps;
 mod flow_folders;
 mod for_agents;
 mod gates;
+mod habits;
 mod history;
 mod hold;
 mod hostile;

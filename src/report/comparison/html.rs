@@ -58,8 +58,9 @@ struct Side {
     errors: u64,
 }
 
+/// A prompt that differs.
 #[derive(Serialize)]
-struct Prompt {
+pub(in crate::report) struct Prompt {
     name: String,
     scenarios: String,
     /// Lines, each with its CSS class.
@@ -92,6 +93,8 @@ struct Paired {
     /// Shape and figure of A and of B.
     sides: [(&'static str, String); 2],
     word: &'static str,
+    /// Filters that show the row.
+    shows: String,
 }
 
 /// Maximum number of cases in the paired grid; `comparison.json` has all.
@@ -126,11 +129,6 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
         errors: side.errors,
     };
     let same = found.differences.is_empty() && found.prompts.is_empty();
-    let prompts = found.prompts.iter().map(|prompt| Prompt {
-        name: prompt.name.clone(),
-        scenarios: prompt.scenarios.join(", "),
-        lines: prompt.lines.iter().map(|line| (class_of(line), line.clone())).collect(),
-    });
     let all = || found.flips.iter().chain(&found.changes);
     let flips: Vec<Flip> = all().filter_map(|one| flip(one, shown.conversations)).collect();
     let worse = found.flips.iter().filter(|flip| flip.worse).count();
@@ -150,7 +148,7 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
         warnings: found.warnings.clone(),
         same: same.then_some(SAME),
         differences: found.differences.iter().map(differs).collect(),
-        prompts: prompts.collect(),
+        prompts: prompts(found),
         notes: found.notes.clone(),
         rows: rows(found),
         taken: found.taken.iter().map(taken).collect(),
@@ -163,6 +161,16 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
         more: all().count() - flips.len(),
         flips,
     }
+}
+
+/// Prompts that differ, line by line.
+pub(in crate::report) fn prompts(found: &Comparison) -> Vec<Prompt> {
+    let prompt = |prompt: &crate::compare::PromptChange| Prompt {
+        name: prompt.name.clone(),
+        scenarios: prompt.scenarios.join(", "),
+        lines: prompt.lines.iter().map(|line| (class_of(line), line.clone())).collect(),
+    };
+    found.prompts.iter().map(prompt).collect()
 }
 
 fn class_of(line: &str) -> &'static str {
@@ -195,7 +203,31 @@ fn paired(one: &PairedCase) -> Paired {
         std::cmp::Ordering::Greater => "better",
         std::cmp::Ordering::Equal => "",
     };
-    Paired { case: one.case.clone(), variants, sides: [side(one.a), side(one.b)], word }
+    let (a, b) = (one.a, one.b);
+    let shows = shows(&[(a.passed, a.trials), (b.passed, b.trials)]);
+    Paired { case: one.case.clone(), variants, sides: [side(a), side(b)], word, shows }
+}
+
+/// Sides that can be filtered by "only this one fails".
+const FILTERED: usize = 6;
+
+/// Classes of a case by which a page filters it: `different`, `flaky`, and `only-N` where side N alone fails; of trials passed and
+/// run of each side.
+pub(in crate::report) fn shows(sides: &[(u64, u64)]) -> String {
+    let mut classes = Vec::new();
+    if sides.windows(2).any(|two| two[0].0 * two[1].1 != two[1].0 * two[0].1) {
+        classes.push("different".to_owned());
+    }
+    if sides.iter().any(|(passed, run)| 0 < *passed && passed < run) {
+        classes.push("flaky".to_owned());
+    }
+    let failing: Vec<usize> = (0..sides.len()).filter(|place| sides[*place].0 < sides[*place].1).collect();
+    if let [one] = failing[..]
+        && one < FILTERED
+    {
+        classes.push(format!("only-{}", one + 1));
+    }
+    classes.join(" ")
 }
 
 /// Rows of the page, each with a chart.

@@ -11,7 +11,9 @@ mod terminal;
 
 pub(crate) use csv::columns;
 pub(in crate::report) use csv::csv;
-pub(in crate::report) use html::{ShownRow, rows as shown_rows};
+pub(in crate::report) use html::{
+    Prompt as ShownPrompt, ShownRow, prompts as shown_prompts, rows as shown_rows, shows,
+};
 pub(in crate::report) use taken::taken;
 pub(in crate::report) use terminal::table;
 pub(crate) use terminal::terminal;

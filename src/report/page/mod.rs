@@ -14,10 +14,15 @@ use std::io;
 const SKELETON: &str = include_str!("skeleton.html");
 /// Shapes of verdicts, for pages that draw them: `{% include "shapes.html" %}`.
 const SHAPES: &str = include_str!("shapes.html");
+/// Filters of the rows of a table by style alone; needs `names`.
+const FILTERS: &str = include_str!("filters.html");
 const STYLE: &str = concat!(include_str!("tokens.css"), include_str!("page.css"));
 
 /// Characters left unescaped in a link to a folder: no name can be a scheme or lead upwards.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+
+/// Characters left unescaped in a URL fragment: unreserved ones and `/`.
+pub(super) const FRAGMENT: &AsciiSet = &PLAIN.remove(b'~').remove(b'/');
 
 /// Link to `file` in a folder beside the page, of characters that need no escape in HTML.
 pub(super) fn below(folder: &str, file: &str) -> String {
@@ -49,6 +54,7 @@ fn fill(page: &PageTemplate, data: impl Serialize) -> Result<String, minijinja::
     templates.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
     templates.add_template("skeleton.html", SKELETON)?;
     templates.add_template("shapes.html", SHAPES)?;
+    templates.add_template("filters.html", FILTERS)?;
     templates.add_template("page.html", page.template)?;
     let style = format!("{STYLE}{}", page.style);
     let hash = |text: &str| format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())));

@@ -88,6 +88,7 @@ pub fn run(copies: usize) -> Run {
         criteria: Criteria::default(),
         not_measured_ok: Vec::new(),
         machines: BTreeMap::new(),
+        prompts: BTreeMap::new(),
         ratings: None,
         agreement: None,
         stopping: None,

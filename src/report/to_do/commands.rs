@@ -218,8 +218,9 @@ fn of_case(plan: &Plan, trial: &str) -> Option<String> {
 /// Command that repeats a replay of the whole run; `None` if an older build did not store what was typed, or the trials
 /// were not selected by options (`--failed`).
 fn whole(plan: &Plan) -> Option<String> {
-    let by_name =
-        |typed: &Typed| ["only", "exclude", "tag", "sample"].iter().any(|option| typed.options.contains_key(*option));
+    let by_name = |typed: &Typed| {
+        ["only", "exclude", "tag", "filter-sample"].iter().any(|option| typed.options.contains_key(*option))
+    };
     let cases = plan.part.as_ref().is_some_and(|part| part.cases);
     match &plan.typed {
         None if plan.part.is_some() => None,

@@ -2,10 +2,11 @@
 
 use super::{corrected, names, shown};
 use crate::compare::{Finding, Unit, Variants};
-use crate::report::comparison::{self, ShownRow};
+use crate::report::comparison::{self, ShownPrompt, ShownRow};
 use crate::report::figures::count;
-use crate::report::page;
+use crate::report::page::{self, FRAGMENT};
 use crate::trace::VARIANTS_HTML;
+use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 use std::io;
 
@@ -29,6 +30,8 @@ struct VariantsPage<'v> {
     corrected: String,
     pairs: Vec<Pair<'v>>,
     cases: Vec<Case<'v>>,
+    /// The variants' names.
+    names: Vec<&'v str>,
 }
 
 #[derive(Serialize)]
@@ -45,12 +48,15 @@ struct Pair<'v> {
     b: &'v str,
     conclusion: &'v str,
     notes: &'v [String],
+    prompts: Vec<ShownPrompt>,
     rows: Vec<ShownRow>,
 }
 
 #[derive(Serialize)]
 struct Case<'v> {
     case: &'v str,
+    /// Filters that show the row.
+    shows: String,
     cells: Vec<CaseCell>,
 }
 
@@ -58,6 +64,8 @@ struct Case<'v> {
 struct CaseCell {
     passed: String,
     class: &'static str,
+    /// Its first trial in the report.
+    href: String,
     took: String,
 }
 
@@ -76,7 +84,8 @@ pub(super) fn html(found: &Variants) -> io::Result<Vec<u8>> {
         figures: found.figures.iter().map(figure).collect(),
         corrected: corrected(found),
         pairs: found.pairs.iter().map(pair).collect(),
-        cases: found.cases.iter().map(case).collect(),
+        cases: found.cases.iter().map(|one| case(one, &found.variants)).collect(),
+        names: found.variants.iter().map(|one| one.name.as_str()).collect(),
     };
     Ok(page::render(&PAGE, page)?.into_bytes())
 }
@@ -93,11 +102,11 @@ fn figure(figure: &crate::compare::Figure) -> Figure<'_> {
 fn pair(pair: &crate::compare::Comparison) -> Pair<'_> {
     let (a, b) = names(pair);
     let rows = comparison::shown_rows(pair);
-    Pair { a, b, conclusion: &pair.conclusion, notes: &pair.notes, rows }
+    Pair { a, b, conclusion: &pair.conclusion, notes: &pair.notes, prompts: comparison::shown_prompts(pair), rows }
 }
 
-fn case(case: &crate::compare::Beside) -> Case<'_> {
-    let cells = case.variants.iter().map(|one| {
+fn case<'v>(case: &'v crate::compare::Beside, variants: &[crate::compare::Variant]) -> Case<'v> {
+    let cells = case.variants.iter().zip(variants).map(|(one, variant)| {
         let crate::compare::Passes { passed, trials } = one.passed;
         let known =
             |value: Option<f64>, unit: &str| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.0}{unit}"));
@@ -108,6 +117,10 @@ fn case(case: &crate::compare::Beside) -> Case<'_> {
                 _ if passed == trials => "pass",
                 _ => "undecided",
             },
+            href: format!(
+                "index.html#trial={}",
+                utf8_percent_encode(&format!("{}/{}.{}.1", case.case, variant.flow, variant.name), FRAGMENT)
+            ),
             took: format!(
                 "{:.1} model calls, {} tokens in, {} out, {}, {} sources",
                 one.model_calls,
@@ -118,7 +131,8 @@ fn case(case: &crate::compare::Beside) -> Case<'_> {
             ),
         }
     });
-    Case { case: &case.case, cells: cells.collect() }
+    let passes: Vec<(u64, u64)> = case.variants.iter().map(|one| (one.passed.passed, one.passed.trials)).collect();
+    Case { case: &case.case, shows: comparison::shows(&passes), cells: cells.collect() }
 }
 
 #[cfg(test)]

@@ -134,6 +134,7 @@ pub(super) fn imported(
             .and_then(|one| Some((IMPORTED.to_owned(), serde_json::to_value(one).ok()?)))
             .into_iter()
             .collect(),
+        prompts: BTreeMap::new(),
         ratings: None,
         agreement: None,
         order: Vec::new(),

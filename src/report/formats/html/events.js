@@ -10,18 +10,21 @@ const pretty = (text) => {
 };
 const folded = (label, text, open) => el("details", { open: open ? "" : null }, el("summary", {}, label), el("pre", { class: "t", tabindex: "0" }, text));
 const tags = (words, mark) => el("div", { class: "words" }, words.map((word) => el("span", { class: "tag" }, el("bdi", {}, word), mark(word))));
+// The messages of a request by role; the text of a prompt, which no event has.
+const messagesOf = (shown) => el("details", {}, el("summary", {}, count(shown.length) + (shown.length === 1 ? " message" : " messages") + " to the model"), el("ol", { class: "attempts" }, shown.map((name) => el("li", {}, name.split(":")[0], Object.hasOwn(data.prompts, name) ? el("pre", { class: "t", tabindex: "0" }, data.prompts[name]) : null))));
 const modelRow = (fields, { text }) => {
   const [asked, replied, said] = fields;
   const [call, state, took, choice, attempts, shown, service] = asked;
   const name = "Model call " + (call + 1) + (service === null ? "" : " of " + text(service));
-  const where = "in " + text(state) + ", tools " + text(choice) + ", " + shown + " messages shown";
-  if (!replied) return ["wrong", [head(name, duration(took), where), attemptList(attempts), say("refused", "No completion: " + text(said[0]) + ": " + text(said[1]))]];
+  const where = "in " + text(state) + ", tools " + text(choice);
+  const messages = messagesOf(shown.map(text));
+  if (!replied) return ["wrong", [head(name, duration(took), where), messages, attemptList(attempts), say("refused", "No completion: " + text(said[0]) + ": " + text(said[1]))]];
   const [calls, finish, tokens] = fields.slice(3);
   const [input, cached, output] = tokens;
   const read = input === null ? "input tokens unknown" : count(input) + " input tokens" + (cached ? " (" + count(cached) + " cached)" : "");
   const wrote = output === null ? "output tokens unknown" : count(output) + " output tokens";
   const ended = "ended with " + text(finish) + (calls.length ? ": " + calls.map(text).join(", ") : "");
-  return ["model", [head(name, duration(took), read + ", " + wrote), el("div", { class: "soft" }, text(said[0]) + ", " + where + "; " + ended), attemptList(attempts), say("", text(said[1])), said[2] === null ? null : say("refused", "Refusal: " + text(said[2]))]];
+  return ["model", [head(name, duration(took), read + ", " + wrote), el("div", { class: "soft" }, text(said[0]) + ", " + where + "; " + ended), messages, attemptList(attempts), say("", text(said[1])), said[2] === null ? null : say("refused", "Refusal: " + text(said[2]))]];
 };
 // The answers that cite what an event gave, as links.
 const citedBy = (shown, id) => (shown.links.cited.get(shown.conversation + "\n" + id) || []).map(([number, place]) => toEvent(shown.trial, number, "cited as [" + place + "] in turn " + (shown.story.e[number][2] + 1)));

@@ -4,10 +4,11 @@ use super::first_screen::{FirstScreen, first_screen};
 use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
 use super::spending::{Spending, spending};
-use super::to_do::{FRAGMENT, Link, List, list, violation};
+use super::to_do::{Link, List, list, violation};
 use crate::gate::{CaseCounts, CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, Verdict};
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
+use crate::report::page::FRAGMENT;
 use crate::report::to_do::missed;
 use crate::report::{TABLE_ROWS, View};
 use crate::settings::price::dollars;
@@ -104,7 +105,6 @@ struct CriterionRow {
     listed: String,
     errors: u64,
     variants: Vec<(String, String)>,
-    open: bool,
 }
 
 #[derive(Serialize)]
@@ -150,6 +150,9 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         _ => "Not judged",
     };
     let (conclusion, caveats) = heading(&evaluation.conclusion);
+    // The badge beside it has this word already.
+    let begins = format!("{}: ", word.to_lowercase());
+    let conclusion = conclusion.strip_prefix(begins.as_str()).unwrap_or(conclusion);
     let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<CriterionRow> {
         let axis = charts::domain(rows);
         let mut rows: Vec<_> = rows.iter().enumerate().collect();
@@ -301,7 +304,6 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> CriterionRow
         listed: if failing > VIOLATIONS as u64 { format!(", {VIOLATIONS} listed") } else { String::new() },
         errors: result.errors,
         variants: variants.collect(),
-        open: matches!(result.verdict, Verdict::Fail | Verdict::Error),
     }
 }
 

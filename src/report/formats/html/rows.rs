@@ -81,6 +81,7 @@ pub(super) fn data(view: &View<'_>) -> serde_json::Result<String> {
         "asks": asks,
         "files": files,
         "seed": view.plan.seed,
+        "prompts": view.plan.prompts,
         "criteria": criteria,
         "causes": causes,
         "broken": of_trials,

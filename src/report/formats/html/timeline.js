@@ -180,10 +180,6 @@ const route = () => {
     if (returning || closed.length) place.scrollIntoView({ behavior: "instant" });
   }
 };
-// Paper has no folds.
-let opened = [];
-window.addEventListener("beforeprint", () => { opened = [...document.querySelectorAll("#report details:not([open])")]; for (const fold of opened) fold.open = true; });
-window.addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; opened = []; });
 // Keys: o opens or closes the folds of the report, j and k go through the trials of the table, b to where the trial broke, / to the search.
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;

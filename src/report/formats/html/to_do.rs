@@ -4,14 +4,11 @@ use super::model::{Badge, anchored, badge};
 use crate::gate::{Verdict, Violation};
 use crate::report::View;
 use crate::report::figures::counted;
+use crate::report::page::FRAGMENT;
 use crate::report::to_do::{State, ToDo, to_do};
 use crate::trace::text::clip;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
-
-/// Characters left unescaped in a URL fragment: unreserved ones and `/`.
-pub(super) const FRAGMENT: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// Items shown before a fold.
 const FIRST: usize = 4;
