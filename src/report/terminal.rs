@@ -84,7 +84,8 @@ const LONG: usize = 40;
 pub(crate) fn terminal_brief(view: &View<'_>, width: usize) -> Option<String> {
     let evaluation = view.evaluation;
     let rows = || evaluation.criteria.iter().chain(&evaluation.gates);
-    if view.exit_code() != 0 || view.decided.is_some() || rows().count() <= LONG {
+    // What was held is part of the result.
+    if view.exit_code() != 0 || view.decided.is_some() || evaluation.held.is_some() || rows().count() <= LONG {
         return None;
     }
     let mut out = String::new();
