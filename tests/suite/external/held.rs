@@ -51,7 +51,8 @@ fn a_search_with_other_words_is_a_miss_that_names_the_recorded_one_or_is_asked_a
     let mut stage = recorded();
     let address = stage.simulator.take().expect("a model").address.clone();
     stage.project.edit("outside.yaml", "night frost forecast", "frost forecast for the night");
-    stage.project.edit("ragcheck.yaml", &address, "127.0.0.1:8091");
+    let project = stage.project.read("ragcheck.yaml");
+    stage.project.write("ragcheck.yaml", &project.replace(&address, "127.0.0.1:8091"));
     stage.simulator = Some(Simulator::start(&stage.project, "outside.yaml"));
     let _agent = stage.agent(changed_prompt(), "");
     let failed = stage.run(&[&HOLD[..], &["--on-new", "fail"]].concat());
