@@ -66,7 +66,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Name suffixes of variables that hold secrets.
-const SECRET_NAMES: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"];
+const SECRET_NAMES: [&str; 10] =
+    ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSPHRASE", "_PASS", "_PAT", "_AUTH", "CREDENTIALS", "WEBHOOK_URL"];
 /// Minimum length of a secret in a variable that no project names.
 const LONG: usize = 16;
 

@@ -4,7 +4,7 @@ use super::{HttpRequest, HttpResponse, Miss, PlacedResult, RecordedPlace, Servic
 use crate::cassette::{self, Cassette, Exchange, Keys, Minted, Outcome, Pool, Redactor, Request, Taken};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::secrets;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -49,6 +49,21 @@ impl ReplayTransport {
                 format!("{place}: exchange {} ({}) was recorded and not asked for", exchange.ordinal, exchange.service)
             })
             .collect()
+    }
+
+    /// Services of which nothing was requested, although the recording holds requests to them; with their number.
+    pub(crate) fn silent(&self) -> BTreeMap<&str, usize> {
+        let left: BTreeSet<usize> = self.pool.unused().into_iter().collect();
+        let mut silent: BTreeMap<&str, usize> = BTreeMap::new();
+        for exchange in &self.cassette.exchanges {
+            *silent.entry(&exchange.service).or_default() += 1;
+        }
+        for (index, exchange) in self.cassette.exchanges.iter().enumerate() {
+            if !left.contains(&index) {
+                silent.remove(exchange.service.as_str());
+            }
+        }
+        silent
     }
 
     /// Values in which missed requests differ from recorded ones.

@@ -160,7 +160,7 @@ impl Opened {
         self.setup(planned).map(Setup::declared)
     }
 
-    /// Redacts every key that the project file names and that is set.
+    /// Redacts every key that the project file names and that is set, and the likely keys of the environment.
     pub(crate) fn redactor(&self) -> Redactor {
         services::redactor(&self.loaded.project, &self.variables)
     }

@@ -6,10 +6,11 @@ use crate::flow::external::{AnswerAt, Endpoint, Fill, Target};
 use crate::platform::secrets;
 use crate::provider::EXACT;
 use crate::scenario::external::OPENAI_SHAPE;
-use crate::transport::{HttpRequest, HttpResponse, Passed, Service};
+use crate::transport::{HttpRequest, HttpResponse, Passed, Service, TransportError};
 use crate::trial::Contact;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 /// Paths that are tried.
 const PATHS: [&str; 6] = ["/chat", "/api/chat", "/query", "/ask", "/v1/chat/completions", "/"];
@@ -69,6 +70,10 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
             let (reply, passed) = contact.send(turn(path, &send, question, FIRST)).await;
             let reply = match reply {
                 Ok(reply) => reply,
+                // It may still read, so another line would be no clearer.
+                Err(TransportError::Timeout { after }) if !contact.is_server() => {
+                    return Err(Unmet::Agent(no_line(contact, after)));
+                }
                 Err(why) => {
                     trouble.get_or_insert(Unmet::Agent(format!("POST {path} got no reply: {why}")));
                     continue;
@@ -281,6 +286,24 @@ fn failures(passed: &[Passed]) -> String {
 }
 
 /// Message for an agent that answered and sent no request to the proxy.
+/// An agent that printed no reply to its first line.
+fn no_line(contact: &Contact, waited: Duration) -> String {
+    let printed = contact.last_lines();
+    let printed = if printed.is_empty() {
+        "It printed nothing.".to_owned()
+    } else {
+        format!("The last lines that it printed:\n  {}", printed.join("\n  "))
+    };
+    format!(
+        "the agent printed no reply within {} s.\n\
+         A program without a server gets each message as one line of JSON on its standard input, such as \
+         {{\"message\": \"…\"}},\n\
+         and prints its reply as one line, such as {{\"answer\": \"…\"}}, at once (flushed); logs belong on standard error.\n\
+         {printed}",
+        waited.as_secs()
+    )
+}
+
 fn nothing_asked(contact: &Contact) -> String {
     let refused = contact.refused();
     if !refused.is_empty() {
@@ -300,7 +323,6 @@ fn nothing_asked(contact: &Contact) -> String {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use std::time::Duration;
 
     #[test]
     fn members_are_filled_by_their_names() {

@@ -117,11 +117,31 @@ impl Way {
         let words = words.ok_or_else(|| {
             "--agent: write a command, or the URL of a running agent; a quote is not closed".to_owned()
         })?;
+        if let Some(word) = secret_in(&words) {
+            return Err(Problem::Words(format!(
+                "--agent: {word} would be written to {SCENARIO}: let the agent read it from a variable of its environment"
+            )));
+        }
         let here = std::env::current_dir().unwrap_or_default();
         let moved =
             |word: String| if here == asked_in { word } else { seen_from(&here, asked_in, &word).unwrap_or(word) };
         Ok(Self { command: words.into_iter().map(moved).collect(), origin: String::new(), path })
     }
+}
+
+/// What a command holds that must not be written to a file: a key, or the value of an option that takes one.
+fn secret_in(words: &[String]) -> Option<String> {
+    const OPTIONS: [&str; 6] = ["key", "token", "password", "passwd", "secret", "passphrase"];
+    let option = words.iter().enumerate().find_map(|(place, word)| {
+        let (name, value) = word
+            .strip_prefix('-')?
+            .split_once('=')
+            .map_or((word.as_str(), None), |(_, value)| (word.split('=').next().unwrap_or_default(), Some(value)));
+        let is_secret = OPTIONS.iter().any(|end| name.to_ascii_lowercase().ends_with(end));
+        let given = value.is_some() || words.get(place + 1).is_some_and(|next| !next.starts_with('-'));
+        (is_secret && given).then(|| format!("the value of {name}"))
+    });
+    option.or_else(|| (!secrets::declared().is_clean(&words.join(" "))).then(|| "a key in the command".to_owned()))
 }
 
 /// Whether `--agent` names an agent that runs.
@@ -423,7 +443,7 @@ fn asserted(shown: &Shown) -> String {
         ""
     };
     format!(
-        "asserted: {all}{from}\nand in replay, that the agent sends the recorded requests\nnot asserted: that the answer is right, \
+        "asserted: {all}{from}\nand in replay, that the agent sends no request that is not recorded\nnot asserted: that the answer is right, \
          nor its sources: only you know that\n"
     )
 }

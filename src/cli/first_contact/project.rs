@@ -248,6 +248,13 @@ const OF_TOOLS: [&str; 12] = [
 /// Variables that are listed.
 const MOST_LISTED: usize = 8;
 
+/// Whether a part of a path may be a secret, as in the address of a webhook.
+fn is_opaque(part: &str) -> bool {
+    let holds = |kind: fn(&char) -> bool| part.chars().any(|letter| kind(&letter));
+    let mixed = holds(char::is_ascii_digit) || (holds(char::is_ascii_uppercase) && holds(char::is_ascii_lowercase));
+    part.len() >= 8 && mixed && holds(char::is_ascii_alphabetic)
+}
+
 /// Variables of the environment that hold the URL of an HTTP service; `known` are those that ragcheck sets itself.
 pub(super) fn elsewhere(
     environment: impl Iterator<Item = (String, String)>,
@@ -257,7 +264,10 @@ pub(super) fn elsewhere(
         let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
         // What stands before an `@` or after a `?` may be a secret.
         rest.is_some_and(|rest| {
-            !rest.is_empty() && !rest.contains(['@', '?', '#']) && !rest.contains(char::is_whitespace)
+            !rest.is_empty()
+                && !rest.contains(['@', '?', '#'])
+                && !rest.contains(char::is_whitespace)
+                && !rest.split('/').skip(1).any(is_opaque)
         })
     };
     let mut found: Vec<(String, String)> = environment
@@ -379,6 +389,7 @@ mod tests {
             ("DATABASE_URL", "postgres://db.example/x"),
             ("SHOP_URL", "https://me:secret@shop.example"),
             ("HOOK_URL", "https://hooks.example/x?key=1"),
+            ("SLACK_URL", "https://hooks.example/services/T0AB12CD3/aBcD1234eFgH"),
             ("_URL", "http://127.0.0.1"),
             ("QDRANT_HOST", "localhost"),
         ];

@@ -105,7 +105,7 @@ impl Heard<'_> {
 }
 
 /// Message of the first turn that failed.
-fn failure(events: &[Event]) -> Option<&str> {
+pub(super) fn failure(events: &[Event]) -> Option<&str> {
     events.iter().find_map(|event| match &event.what {
         What::TurnEnded(ended) => match &ended.outcome {
             TurnOutcome::Failed { message, .. } => Some(message.as_str()),
@@ -116,7 +116,7 @@ fn failure(events: &[Event]) -> Option<&str> {
 }
 
 /// Part of a message; `None` if there are none.
-fn not_asked_for(count: usize, what: &str) -> Option<String> {
+pub(super) fn not_asked_for(count: usize, what: &str) -> Option<String> {
     match count {
         0 => None,
         1 => Some(format!("1 recorded {what} was not asked for")),

@@ -259,6 +259,9 @@ impl Work<'_> {
         let mut trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
         trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
+        if let Some(problem) = self.silent(&replay.silent(), &trace) {
+            trace.end = TrialEnd::Error(*problem);
+        }
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
         if let TrialEnd::Error(why) = &mut trace.end
@@ -267,6 +270,23 @@ impl Work<'_> {
             why.detail.extend(vars_lines(&replay.minted()));
         }
         Ok(Finished { unused, printed, ..Finished::of(trace) })
+    }
+
+    /// The problem of an agent that no longer asks a declared service, or asks it directly: its requests cannot be judged.
+    fn silent(&self, silent: &BTreeMap<&str, usize>, trace: &Trace) -> Option<Box<TrialError>> {
+        if trace.end != TrialEnd::Completed || self.case.asks_nothing || heard::failure(&trace.events).is_some() {
+            return None;
+        }
+        let declared = |name: &str| self.outside.services.declared(name).is_some_and(|is_optional| !is_optional);
+        let (name, count) = silent.iter().find(|(name, _)| declared(name))?;
+        let missing = heard::not_asked_for(*count, "request")?;
+        let message =
+            format!("no request to `{name}` came to the proxy; {missing}: does the agent still go there itself?");
+        let remedy = format!(
+            "use the base URL of `{name}` that the agent's environment has; record again if the agent answers without \
+             it now, or declare it `optional: true`"
+        );
+        Some(error(TrialErrorKind::NothingAsked, &message, vec![remedy]))
     }
 
     /// The services behind the proxy, and the recording that answers for held ones. What comes from it holds values

@@ -130,6 +130,12 @@ impl AgentServices {
         self.0.iter().any(|one| one.service == service && one.optional)
     }
 
+    /// Whether a declared service without a dialect is optional; `None` if there is none of that name.
+    pub(super) fn declared(&self, name: &str) -> Option<bool> {
+        let mut all = self.0.iter();
+        all.find(|one| matches!(one.service, Service::Declared(own) if own == name)).map(|one| one.optional)
+    }
+
     /// Addresses of HTTP services and MCP servers.
     pub(super) fn targets(&self, timeout: Duration) -> impl Iterator<Item = (Service, Target)> {
         self.0.iter().filter_map(move |one| {

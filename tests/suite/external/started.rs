@@ -40,7 +40,7 @@ fn runs_as_an_agent() {
         "mcp-http" => super::mcp::agent_over_http(more),
         "mcp-agent" => super::mcp::agent(more),
         "mcp-server" => super::mcp::server(more),
-        "shelf" => lines_with_shelf(),
+        "shelf" => lines_with_shelf(more),
         "providers" => super::providers::agent(),
         #[cfg(target_os = "linux")]
         "leaves" => {
@@ -549,7 +549,7 @@ pub(super) fn exchange(at: &str, head: &str, body: &[u8]) -> (u16, String) {
 
 /// One line in, one line out; each turn asks a service of its own in three ways.
 #[expect(clippy::print_stdout, reason = "the process of an agent talks by its output")]
-fn lines_with_shelf() {
+fn lines_with_shelf(more: &str) {
     let shelf = std::env::var("SHELF_URL").expect("the service");
     for (turn, line) in std::io::stdin().lock().lines().enumerate() {
         let asked: Value = serde_json::from_str(&line.expect("a line")).expect("JSON");
@@ -559,12 +559,18 @@ fn lines_with_shelf() {
         let kind = format!(
             "POST /upload\nContent-Type: multipart/form-data; boundary={boundary}\r\nX-Token: shelf-secret-0815-abcdef\r\n"
         );
-        let found = [
-            exchange(&shelf, "GET /heartbeat?v=2", b""),
-            exchange(&shelf, "POST /query\nContent-Type: application/json\r\n", br#"{"text": "books"}"#),
-            exchange(&shelf, &kind, form.as_bytes()),
-        ];
-        let seen: Vec<String> = found.iter().map(|(status, body)| format!("{status} {body}")).collect();
+        let query = json!({"text": "books", "login": std::env::var("SHELF_PASS").unwrap_or_default()}).to_string();
+        let ask = || {
+            let found = [
+                exchange(&shelf, "GET /heartbeat?v=2", b""),
+                exchange(&shelf, "POST /query\nContent-Type: application/json\r\n", query.as_bytes()),
+                exchange(&shelf, &kind, form.as_bytes()),
+            ];
+            found.map(|(status, body)| format!("{status} {body}"))
+        };
+        // An agent that went around the proxy would get its answers there.
+        let seen = if more == "away" { vec!["200 {\"books\": 2}".to_owned()] } else { ask().to_vec() };
+        println!("{}", json!({"level": 30, "time": 1_795_000_000_000_u64, "msg": "asked the shelf"}));
         let said = complete(asked["message"].as_str().expect("words"));
         println!("{}", json!({"answer": format!("{} {said}", seen.join(" "))}));
         std::io::stdout().flush().expect("flushed");
@@ -582,9 +588,15 @@ fn any_service_is_recorded_and_matched_by_method_path_and_body_and_none_of_its_h
     );
     let services = format!("services:\n  shelf: {{http: 'http://{}/v1', env: SHELF_URL}}\ncases:", shelf.address);
     stage.project.edit("agent.yaml", "cases:", &services);
-    let recorded = run(&stage, &["--mode", "record"]);
+    let secret = "shelf0Pass1word2of3day";
+    let with_secret = |stage: &Stage, more: &[&str]| {
+        let mut command = stage.project.command(&[&["run", "agent.yaml"], more].concat());
+        Outcome::of(command.env("SHELF_PASS", secret))
+    };
+    let recorded = with_secret(&stage, &["--mode", "record"]);
     assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
     let lane = stage.project.read("fixtures/cassettes/agent/warranty/external.base.1.yaml");
+    assert!(!lane.contains(secret) && lane.contains("login: \"[redacted"), "{lane}");
     for words in ["/heartbeat?v=2", "/query", "ragcheck-boundary"] {
         assert!(lane.contains(words), "{words}: {lane}");
     }
@@ -600,9 +612,16 @@ fn any_service_is_recorded_and_matched_by_method_path_and_body_and_none_of_its_h
     assert!(shown.stdout.contains("request to `shelf`: GET /heartbeat: HTTP 200"), "{}", shown.stdout);
     stage.simulator = None;
     let asked = shelf.asked.load(std::sync::atomic::Ordering::SeqCst);
-    let replayed = run(&stage, &[]);
+    let replayed = with_secret(&stage, &[]);
     assert!(replayed.stdout.contains("1 trial: 1 PASS"), "{}{}", replayed.stdout, replayed.stderr);
     assert_eq!(shelf.asked.load(std::sync::atomic::Ordering::SeqCst), asked, "a replay asks nobody");
+
+    // It answers the same, and its requests no longer pass the proxy.
+    stage.project.edit("agent.yaml", "'shelf'", "'shelf away'");
+    let away = with_secret(&stage, &[]);
+    away.expect_code(3);
+    let words = "no request to `shelf` came to the proxy; 3 recorded requests were not asked for";
+    assert!(away.stdout.replace("\n  ", " ").contains(words), "{}{}", away.stdout, away.stderr);
 }
 
 #[test]

@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// How long one reply is awaited.
 const REPLY_LIMIT: Duration = Duration::from_mins(2);
+/// How long an agent may neither reply nor ask a service.
+const SILENT_LIMIT: Duration = Duration::from_secs(20);
 
 /// Why there is no contact, and the last lines of the process.
 #[derive(Debug)]
@@ -117,8 +119,17 @@ impl Contact {
     /// Sends one request to the agent; returns its reply, and what it asked until then.
     pub(crate) async fn send(&self, request: HttpRequest) -> (Result<HttpResponse, TransportError>, Vec<Passed>) {
         drop(self.tap.take());
-        let reply = timeout(&*self.clock, REPLY_LIMIT, self.agent.send(request)).await;
-        (reply.unwrap_or(Err(TransportError::Timeout { after: REPLY_LIMIT })), self.tap.take())
+        let before = self.tap.moment();
+        let mut reply = self.agent.send(request);
+        let mut waited = SILENT_LIMIT;
+        let mut known = timeout(&*self.clock, waited, &mut reply).await;
+        // A model may take long; an agent that neither replies nor asks one did not understand.
+        if known.is_err() && self.tap.moment() != before {
+            waited = REPLY_LIMIT;
+            known = timeout(&*self.clock, REPLY_LIMIT.saturating_sub(SILENT_LIMIT), &mut reply).await;
+        }
+        drop(reply);
+        (known.unwrap_or(Err(TransportError::Timeout { after: waited })), self.tap.take())
     }
 
     /// Requests that the proxy does not serve, and refused.

@@ -8,6 +8,8 @@ use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use serde::de::IgnoredAny;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -54,13 +56,23 @@ impl Pipes {
             if reply.last() != Some(&b'\n') && reply.len() as u64 >= LONGEST_LINE {
                 return Err(std::io::Error::other("the line is longer than 16 MiB"));
             }
-            let begins = reply.trim_ascii_start().first();
-            if matches!(begins, Some(b'{' | b'[' | b'"')) && serde_json::from_slice::<IgnoredAny>(&reply).is_ok() {
+            if is_reply(&reply) {
                 return Ok(reply);
             }
-            // What a library prints is no reply.
             output.add(&reply);
         }
+    }
+}
+
+/// Whether a line is JSON and not the record of a logger. What a library prints is no reply.
+fn is_reply(line: &[u8]) -> bool {
+    match line.trim_ascii_start().first() {
+        Some(b'[' | b'"') => serde_json::from_slice::<IgnoredAny>(line).is_ok(),
+        Some(b'{') => serde_json::from_slice::<BTreeMap<Cow<'_, str>, IgnoredAny>>(line).is_ok_and(|members| {
+            let has = |names: &[&str]| names.iter().any(|name| members.contains_key(*name));
+            !(has(&["level", "levelname", "severity"]) && has(&["time", "timestamp", "asctime", "ts"]))
+        }),
+        _ => false,
     }
 }
 
@@ -119,5 +131,25 @@ impl Transport for LineTransport {
             let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
             Ok(HttpResponse { status: 200, headers, body: Bytes::from(body), took: took(), chunks: Vec::new() })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_json_and_no_record_of_a_logger() {
+        for line in ["{\"answer\": \"yes\"}", "[1]", "\"yes\"", "{\"level\": \"beginner\", \"answer\": \"yes\"}"] {
+            assert!(is_reply(line.as_bytes()), "{line}");
+        }
+        for line in [
+            "hello",
+            "{broken",
+            "{\"level\":30,\"time\":1795000000000,\"pid\":1,\"msg\":\"asked\"}",
+            "{\"event\": \"asked\", \"level\": \"info\", \"timestamp\": \"2026-11-24T20:00:00Z\"}",
+        ] {
+            assert!(!is_reply(line.as_bytes()), "{line}");
+        }
     }
 }
