@@ -39,6 +39,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "one for each process")]
 pub(super) enum Command {
     /// Make a project: questions, documents, two prompts, criteria, recordings. It runs at once, without a key. With
     /// `--agent`: a project that tests an agent of yours.

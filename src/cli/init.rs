@@ -52,8 +52,7 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
         let written = written.and_then(|()| files::write(&path, text.as_bytes()));
         written.map_err(|why| Problem::unwritten(&path, &why))?;
     }
-    let workflow =
-        below.and_then(|_| missing.iter().find(|(path, _)| path.ends_with(".yml") && path.contains("workflows")));
+    let workflow = below.and_then(|_| missing.iter().find(|(path, _)| path.contains("workflows/")));
     let workflow = workflow.map(|(path, _)| format!("the workflow is {path}: GitHub reads no other folder\n"));
     output::result(&(summary(folder, (missing.len(), written.len()), &kept) + &workflow.unwrap_or_default()));
     Ok(Exit::Passed)

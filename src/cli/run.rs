@@ -288,9 +288,6 @@ pub(super) fn carry_out(
 /// may decide the exit code.
 fn show(done: &FinishedRun, options: &RunOptions, format: Printed, typed: Option<&[String]>) {
     let again = typed.and_then(|typed| run_again(done, options.mode, typed));
-    if format == Printed::Verbose {
-        output::result(&report::each_trial(&done.evaluated.view(), output::coloured()));
-    }
     print(&done.evaluated, format, &done.folder, again.as_deref());
     // The list of what to do has this command for what was down.
     if let Some(again) = again.filter(|_| format != Printed::Json && !report::resumes(&done.evaluated.view())) {

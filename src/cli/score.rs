@@ -33,6 +33,9 @@ pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path, ag
     let view = evaluated.view();
     match format {
         Printed::Human | Printed::Verbose => {
+            if format == Printed::Verbose {
+                output::result(&report::each_trial(&view, output::coloured()));
+            }
             let brief = (format == Printed::Human).then(|| report::terminal_brief(&view, output::width())).flatten();
             let text = brief.unwrap_or_else(|| report::terminal(&view, output::width(), output::coloured()));
             output::result(&text);

@@ -67,7 +67,9 @@ fn timeless(mut value: Value) -> Value {
 /// Traces without the id of their plan: that of a recording names what was held, and that of its replay does not.
 fn of_any_plan(mut traces: Vec<Value>) -> Vec<Value> {
     for name in ["plan", "digest"] {
-        traces.iter_mut().for_each(|trace| trace[name] = Value::Null);
+        for trace in &mut traces {
+            trace[name] = Value::Null;
+        }
     }
     traces
 }
@@ -209,7 +211,7 @@ fn two_prompts(seed: u32) -> (Project, Simulator) {
     );
     let rates = "source: Invented for a test.\nhabits: {forget_response: 0.1}\nunless_asked:\n  - {rule: use-response-tool, \
          habits: {forget_response: 0.7}}\n";
-    project.write("forgetful-rates.yaml", &rates);
+    project.write("forgetful-rates.yaml", rates);
     let behaviour = format!(
         "name: forgetful\nseed: {seed}\npace: declared\nmodel:\n  latency: {{constant: 5ms}}\n  rates: forgetful-rates.yaml\n  \
          rules:\n{rules}search:\n  \

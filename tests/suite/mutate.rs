@@ -52,13 +52,13 @@ fn the_shipped_scenarios_notice_defects_of_what_they_are_for_and_the_run_folder_
 
 #[test]
 fn a_case_that_asserts_nothing_is_found_with_the_lines_to_add() {
+    const CASE: &str = "external/feed-in-tariff";
     let project = Project::shipped();
     let run = |project: &Project| {
         let outcome = project.run(&["run", "scenarios/external.yaml", "--only", "feed-in-tariff", "--no-history"]);
         assert!(outcome.stdout.contains("PASS"), "{}{}", outcome.stdout, outcome.stderr);
         mutants(project, &project.newest())
     };
-    const CASE: &str = "external/feed-in-tariff";
     let defects = |found: &Value| silent(found, CASE).into_iter().map(|(defect, _)| defect).collect::<Vec<_>>();
     let before = defects(&run(&project));
     for asserted in ["external-dropped", "answer-replaced"] {

@@ -226,7 +226,7 @@ fn partitions_that_were_killed_while_recording_are_resumed_and_merged_into_what_
         let own = format!("hash:{number}/4");
         let mut command = project.command(&[&arguments[..], &["--partition", &own]].concat());
         let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
-        let limit = Instant::now() + Duration::from_secs(120);
+        let limit = Instant::now() + Duration::from_mins(2);
         while finished(&project) == 0 {
             assert!(run.try_wait().expect("its state").is_none(), "it ended before it was killed");
             assert!(Instant::now() < limit, "nothing was finished");

@@ -61,7 +61,7 @@ pub(super) fn run(given: &Promote) -> Result<Exit, Problem> {
     output::remark(&format!("read as `{}`", format.name()));
     match given.output {
         Printed::Human | Printed::Verbose => {
-            output::result(&format!("{text}\n{shown}: the case `{}` is written\n", given.case))
+            output::result(&format!("{text}\n{shown}: the case `{}` is written\n", given.case));
         }
         Printed::Json => {
             let printed = serde_json::json!({"case": proposed.case, "notes": proposed.notes});

@@ -106,7 +106,7 @@ impl Dialect for Gemini {
             429 => "RESOURCE_EXHAUSTED",
             500 => "INTERNAL",
             504 => "DEADLINE_EXCEEDED",
-            500.. => "UNAVAILABLE",
+            501..=503 | 505.. => "UNAVAILABLE",
             _ => "INVALID_ARGUMENT",
         };
         let info = json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": code, "domain": "ragcheck"});

@@ -351,7 +351,11 @@ fn replace_with(text: &mut String, change: impl Fn(&str) -> String) -> bool {
 
 /// Changes every event; returns whether any was changed.
 fn each(trace: &mut Trace, mut change: impl FnMut(&mut What) -> bool) -> bool {
-    trace.events.iter_mut().fold(false, |changed, event| change(&mut event.what) || changed)
+    let mut changed = false;
+    for event in &mut trace.events {
+        changed |= change(&mut event.what);
+    }
+    changed
 }
 
 /// Keeps some events; returns whether any was dropped.
@@ -474,15 +478,12 @@ fn numbered(text: &str, new: impl Fn(u32) -> String) -> String {
         let (before, after) = rest.split_at(open);
         out.push_str(before);
         let number = after.find(']').and_then(|close| Some((close, after[1..close].parse::<u32>().ok()?)));
-        match number {
-            Some((close, number)) => {
-                out.push_str(&new(number));
-                rest = &after[close + 1..];
-            }
-            None => {
-                out.push('[');
-                rest = &after[1..];
-            }
+        if let Some((close, number)) = number {
+            out.push_str(&new(number));
+            rest = &after[close + 1..];
+        } else {
+            out.push('[');
+            rest = &after[1..];
         }
     }
     out + rest
@@ -551,7 +552,9 @@ fn notice_removed(trace: &mut Trace) -> bool {
         _ => true,
     });
     answers(trace, |answer| {
-        notices.iter().for_each(|notice| answer.text = answer.text.replace(notice.as_str(), ""));
+        for notice in &notices {
+            answer.text = answer.text.replace(notice.as_str(), "");
+        }
         false
     });
     removed

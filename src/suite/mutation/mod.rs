@@ -243,7 +243,9 @@ fn add(
         let case = format!("{}/{}", trace.scenario, trace.case);
         if let Some(failed) = checks.get(&trace.trial) {
             by_expectations += 1;
-            failed.iter().for_each(|what| *expectations.entry(what).or_default() += 1);
+            for what in failed {
+                *expectations.entry(what).or_default() += 1;
+            }
             heard.insert(case);
         } else if fallen.iter().any(|row| sound.units[*place].get(&row.metric) != mutant.units[*place].get(&row.metric))
         {

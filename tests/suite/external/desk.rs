@@ -153,7 +153,8 @@ impl Desk {
         let printed = plain(&outcome.stdout);
         let first = printed.find(words).unwrap_or_else(|| panic!("{words} is missing in\n{printed}{}", outcome.stderr));
         assert!(!printed.contains("FAIL"), "no verdict on the agent: {printed}");
-        assert!(first < printed.find("1 trial: ").unwrap_or(usize::MAX), "the cause first: {printed}");
+        let next = printed.find("see it: ").expect("the list of what to do");
+        assert!(printed[..first].contains("What to do") && first < next, "the cause first: {printed}");
         let (verdict, error) = self.trial();
         assert_eq!(verdict, "ERROR");
         assert!(error.contains(words), "{error}");

@@ -258,7 +258,7 @@ fn a_call_with_another_argument_is_a_miss_that_names_the_nearest_recording_and_t
     let words = said(&replayed);
     assert!(words.contains("2 trials: 2 ERROR"), "{words}");
     for part in [
-        "cassette miss: POST /tools/call/issue_refund: input changed",
+        "cassette miss (1 trial) POST /tools/call/issue_refund: input changed",
         "nearest: fixtures/cassettes/agent/refund/external.base.1.yaml exchange 1: only the input differs",
         "arguments.order: - 7 + 8",
     ] {

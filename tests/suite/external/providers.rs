@@ -203,7 +203,7 @@ fn equal_requests_to_two_providers_get_the_answers_of_each_in_any_order_and_a_mi
     trio.project.edit("trio.yaml", "fast main claude", "main fast claude-briefly");
     let missed = trio.run(&[]);
     missed.expect_code(3);
-    assert!(missed.stdout.contains("cassette miss: POST /v1/messages: system prompt"), "{}", missed.stdout);
+    assert!(missed.stdout.contains("POST /v1/messages: system prompt changed"), "{}", missed.stdout);
     trio.project.edit("trio.yaml", "main fast claude-briefly", "main main fast claude");
     let missed = trio.run(&[]);
     missed.expect_code(3);

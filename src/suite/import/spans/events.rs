@@ -82,7 +82,7 @@ impl<'s> Events<'s> {
 
     fn completed(&mut self, place: usize, done: &Done, completed: &Completed) {
         let input = completed.input.as_deref().unwrap_or_default();
-        let asked = input.iter().rposition(|said| said.is_user()).unwrap_or_default();
+        let asked = (0..input.len()).rfind(|at| input[*at].is_user()).unwrap_or_default();
         for (at, said) in input.iter().enumerate().filter(|(_, said)| said.role == "tool" || said.role == "function") {
             let Some(call) = self.call_of(said.answers.as_deref(), None) else { continue };
             if call < self.first && at > asked {

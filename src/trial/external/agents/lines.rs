@@ -68,7 +68,7 @@ impl Pipes {
 fn is_reply(line: &[u8]) -> bool {
     match line.trim_ascii_start().first() {
         Some(b'[' | b'"') => serde_json::from_slice::<IgnoredAny>(line).is_ok(),
-        Some(b'{') => serde_json::from_slice::<BTreeMap<Cow<'_, str>, IgnoredAny>>(line).is_ok_and(|members| {
+        Some(b'{') => serde_json::from_slice::<BTreeMap<Cow<'_, str>, serde_json::Value>>(line).is_ok_and(|members| {
             let has = |names: &[&str]| names.iter().any(|name| members.contains_key(*name));
             !(has(&["level", "levelname", "severity"]) && has(&["time", "timestamp", "asctime", "ts"]))
         }),
