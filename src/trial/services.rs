@@ -152,8 +152,9 @@ impl LiveAccess {
     }
 }
 
-/// Declares every key that the project file names and that is set.
-fn declare_keys(project: &Project, variables: &Variables) {
+/// Redacts every key that the project file names and that is set, and the likely keys of the environment, which an agent
+/// may send to any service. Recordings have the names of the project.
+pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
     let providers =
         project.providers.iter().map(|(name, provider)| (name, provider.key.as_ref(), provider.base_url.as_str()));
     let servers = project.knowledge_bases.iter().filter_map(|(name, base)| {
@@ -171,14 +172,9 @@ fn declare_keys(project: &Project, variables: &Variables) {
         let read = variables.contains_key(named) || trust::may_send(named, base_url).is_ok();
         Some((name.clone(), variable(variables, named).filter(|_| read)?))
     });
-    secrets::declare(keys);
-}
-
-/// Redacts every key that the project file names and that is set, and the likely keys of the environment, which an agent
-/// may send to any service.
-pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
-    declare_keys(project, variables);
-    secrets::declared()
+    let keys: Vec<(String, String)> = keys.collect();
+    secrets::declare(keys.clone());
+    Redactor::new(keys).beside(&secrets::declared())
 }
 
 /// Key of a provider, if it needs one.

@@ -46,7 +46,7 @@ fn the_shipped_scenarios_notice_defects_of_what_they_are_for_and_the_run_folder_
         let one = all.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("{id}"));
         one["state"].as_str().expect("a state").to_owned()
     };
-    assert_eq!([state("FR-003"), state("SC-003"), state("TT-5")], ["asserted"; 3].map(str::to_owned));
+    assert_eq!([state("FR-004"), state("SC-003"), state("TT-5")], ["asserted"; 3].map(str::to_owned));
     assert_eq!([state("KL-2.2"), state("NU-1")], ["recorded_only".to_owned(), "named_only".to_owned()]);
 }
 

@@ -31,7 +31,7 @@ fn arguments_and_results_are_held_to_conditions_by_pointer() {
 
     let other = with("result: {/hits/0/id: {equals: 'hire#99'}}");
     other.expect_code(1);
-    let words = "calls.superset: knowledge_base_search (result/hits/0/id = \"hire#99\")";
+    let words = "calls.superset knowledge_base_search (result/hits/0/id = \"hire#99\")";
     // Where lines break depends on the width.
     let said = other.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains(words), "{said}");

@@ -94,6 +94,17 @@ impl Redactor {
         Self { secrets: known }
     }
 
+    /// A redactor that also knows the secrets of another one; a secret of both keeps its name here.
+    #[must_use]
+    pub(crate) fn beside(mut self, other: &Self) -> Self {
+        for secret in &other.secrets {
+            if !self.secrets.iter().any(|known| known.value == secret.value) {
+                self.secrets.push(secret.clone());
+            }
+        }
+        self
+    }
+
     /// Whether both know the same secrets, in the same order.
     pub(crate) fn knows_the_same_as(&self, other: &Self) -> bool {
         let same = |(a, b): (&Secret, &Secret)| a.name == b.name && a.value == b.value;
