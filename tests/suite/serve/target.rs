@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 
 /// Criteria and gates that traffic does not show: the list of docs/how-to/chat-service.md.
-const NOT_SHOWN: [&str; 12] = [
+const NOT_SHOWN: [&str; 15] = [
     "SC-002",
     "SC-003",
     "SC-006",
@@ -19,6 +19,10 @@ const NOT_SHOWN: [&str; 12] = [
     "nothing-found-is-said",
     "tenants-apart",
     "states",
+    // Criteria of one flow count agents that run elsewhere too; a served reply has excerpts in place of whole passages.
+    "searched",
+    "own-words",
+    "supported-facts",
 ];
 
 /// Cases whose verdict differs where the agent is served, by `scenario/case`: the list of docs/how-to/chat-service.md.
