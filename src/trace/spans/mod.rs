@@ -16,6 +16,7 @@ mod turns;
 
 pub(crate) use json::is_export;
 pub(crate) use meaning::{Completed, Deed, Found, Ran};
+#[cfg(not(front_door_only))]
 pub use published::published;
 pub(crate) use story::{Done, Story, stories};
 pub(crate) use turns::{SpanTurn, turns};

@@ -44,6 +44,7 @@ const ATTRIBUTES: [[&str; 3]; 5] = [
 ];
 
 /// Rows of the published table: the attribute or the name of an event, where it is, and its value or attributes.
+#[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
 pub fn published() -> Vec<[String; 3]> {
     let attributes = ATTRIBUTES.map(|[name, place, value]| [format!("`{name}`"), place.to_owned(), value.to_owned()]);
     let schema = serde_json::to_value(schemars::schema_for!(Logged)).unwrap_or_default();
