@@ -97,7 +97,7 @@ pub(crate) fn terminal_brief(view: &View<'_>, width: usize) -> Option<String> {
     let _ = writeln!(
         out,
         "{}: {}; {}: {}",
-        figures::counted(criteria.len() as u64, "criterion"),
+        if criteria.len() == 1 { "1 criterion".to_owned() } else { format!("{} criteria", criteria.len()) },
         figures::verdict_counts(criteria),
         figures::counted(gates.len() as u64, "scenario gate"),
         figures::verdict_counts(gates)
