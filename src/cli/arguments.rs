@@ -187,9 +187,17 @@ pub(super) enum Printed {
     Human,
     /// For programs.
     Json,
-    /// For people, with everything: `--verbose`.
-    #[value(skip)]
-    Verbose,
+}
+
+/// How the result of a run is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// For people; a large suite that passes in a few lines.
+    Brief,
+    /// For people, with everything.
+    Whole,
+    /// For programs.
+    Json,
 }
 
 /// Whether a long result is printed in full.
@@ -202,8 +210,12 @@ pub(super) struct Verbose {
 
 impl Verbose {
     /// How the result is printed.
-    pub(super) fn of(self, format: Printed) -> Printed {
-        if self.verbose && format == Printed::Human { Printed::Verbose } else { format }
+    pub(super) fn of(self, format: Printed) -> Detail {
+        match format {
+            Printed::Json => Detail::Json,
+            Printed::Human if self.verbose => Detail::Whole,
+            Printed::Human => Detail::Brief,
+        }
     }
 }
 

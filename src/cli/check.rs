@@ -130,7 +130,7 @@ pub(super) fn run(given: &Check) -> Result<Exit, Problem> {
         checked.diagnostics.extend(stale(loaded, variables, ages));
     }
     match given.format {
-        Printed::Human | Printed::Verbose => {
+        Printed::Human => {
             output::result(&checked.text(output::coloured()));
             output::annotate(&checked.diagnostics);
         }

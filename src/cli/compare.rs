@@ -159,7 +159,7 @@ fn each_pair(given: &Compare, named: &str) -> Result<Exit, Problem> {
         write(files, folder, side.linked.as_deref())?;
     }
     match given.format {
-        Printed::Human | Printed::Verbose => {
+        Printed::Human => {
             output::result(&variants::terminal(&found, output::width(), output::coloured()));
             if let Some(folder) = &side.folder {
                 output::result(&format!("variants: {}\n", folder.join(trace::VARIANTS_HTML).display()));
@@ -233,7 +233,7 @@ pub(super) fn conclude(
         write(files, folder, b.linked.as_deref())?;
     }
     match format {
-        Printed::Human | Printed::Verbose => {
+        Printed::Human => {
             output::result(&comparison::terminal(&shown, output::width(), output::coloured()));
             if let Some(folder) = &b.folder {
                 output::result(&format!("comparison: {}\n", folder.join(trace::COMPARISON_HTML).display()));

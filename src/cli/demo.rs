@@ -35,10 +35,7 @@ pub(super) fn folder() -> Result<PathBuf, Problem> {
 pub(super) fn run(given: &Demo) -> Result<Exit, Problem> {
     let folder = super::select::current_folder()?;
     for (path, text) in starter::demo_files() {
-        let path = folder.join(path);
-        let written = path.parent().map_or(Ok(()), files::create_dir_all);
-        let written = written.and_then(|()| files::write(&path, text.as_bytes()));
-        written.map_err(|why| Problem::unwritten(&path, &why))?;
+        output::write(&folder.join(path), text)?;
     }
     let run = Suite::load(&folder, &[], None)?.run(&RunOptions::default())?;
     let page = run.folder.join(INDEX_HTML);

@@ -1,6 +1,6 @@
 //! `ragcheck exec`: starts a test runner, and judges the cases that it begins.
 
-use super::arguments::Printed;
+use super::arguments::Detail;
 use super::exec_arguments::Exec;
 use super::exit::Exit;
 use super::first_contact::{clients_of, usual_providers};
@@ -43,7 +43,7 @@ pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
     let ExecRun { run: mut done, failures, problems } = exec(&folder, &options)?;
     forget_exit(&done.folder)?;
     done.notes.iter().for_each(|note| output::remark(note));
-    print(&done.evaluated, Printed::Human, &done.folder, None);
+    print(&done.evaluated, Detail::Brief, &done.folder, None);
     if let Some(remark) = unused(&done.unused) {
         output::remark(&remark);
     }

@@ -9,9 +9,10 @@ use crate::platform::files;
 use crate::platform::secrets;
 use crate::settings::FaultKind;
 use crate::settings::price::dollars;
-use crate::suite::faults::{CellVerdict, FaultMatrix};
+use crate::suite::faults::{Cell, CellVerdict, FaultMatrix};
 use crate::suite::{Mode, RunOptions};
-use crate::trace::text::{line, plural};
+use crate::trace::columns::{Column, column, write_rows};
+use crate::trace::text::{cell, line, plural};
 use clap::Args;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -78,11 +79,11 @@ pub(super) fn run(given: &Faults) -> Result<Exit, Problem> {
     let kinds: BTreeSet<FaultKind> = given.fault.iter().copied().collect();
     let matrix = suite.fault_matrix(&options, &kinds)?;
     if let Some(file) = &given.csv {
-        let text = secrets::clean(&csv(&matrix)).into_owned();
-        files::write(file, text).map_err(|why| Problem::unwritten(file, &why))?;
+        let written = csv(&matrix).and_then(|text| files::write(file, &*secrets::clean_text_bytes(&text)));
+        written.map_err(|why| Problem::unwritten(file, &why))?;
     }
     match given.format {
-        Printed::Human | Printed::Verbose => output::result(&text(&matrix)),
+        Printed::Human => output::result(&text(&matrix)),
         Printed::Json => {
             let document = json!({"struck": matrix.struck, "left_out": matrix.left_out, "cells": matrix.cells});
             output::json(&format!("{document:#}\n"));
@@ -144,22 +145,19 @@ fn text(matrix: &FaultMatrix) -> String {
     out
 }
 
-fn csv(matrix: &FaultMatrix) -> String {
-    let mut out = "trial,fault,place,verdict,why,calls,cost\n".to_owned();
-    for cell in &matrix.cells {
-        let words = line(&cell.why).replace('"', "\"\"");
-        // A spreadsheet reads these beginnings as formulas.
-        let mark = if words.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
-        let cost = cell.cost.map(|cost| cost.to_string()).unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "{},{},{},{},\"{mark}{words}\",{},{cost}",
-            cell.trial,
-            cell.fault.as_str(),
-            cell.place,
-            cell.verdict.label(),
-            cell.calls
-        );
-    }
-    out
+fn csv(matrix: &FaultMatrix) -> std::io::Result<Vec<u8>> {
+    let columns: [Column<&Cell>; 7] = [
+        column("trial", "id of the trial", |one| cell(&one.trial)),
+        column("fault", "the fault", |one| one.fault.as_str().into()),
+        column("place", "where it strikes", |one| cell(&one.place)),
+        column("verdict", "what it came to", |one| one.verdict.label().into()),
+        column("why", "why, in words", |one| cell(&one.why)),
+        column("calls", "requests of a recording, about", |one| one.calls.to_string().into()),
+        column("cost", "US dollars of a recording, about", |one| {
+            one.cost.map(|cost| cost.to_string()).unwrap_or_default().into()
+        }),
+    ];
+    let mut out = Vec::new();
+    write_rows(&mut out, &columns, &matrix.cells)?;
+    Ok(out)
 }

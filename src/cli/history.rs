@@ -66,7 +66,7 @@ fn show(given: &History, series: &[Series]) -> Result<(), Problem> {
     let page = given.html.clone().unwrap_or_else(|| reports_folder().join(PAGE));
     write_page(&page, series).map_err(|why| format!("{} cannot be written: {why}", page.display()))?;
     match given.format {
-        Printed::Human | Printed::Verbose => {
+        Printed::Human => {
             output::result(&report::history::terminal(series, output::width()));
             output::result(&format!("page: {}\n", page.display()));
         }

@@ -67,7 +67,7 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     for undecided in too_few(&run.evaluated.evaluation) {
         remark(&undecided);
     }
-    print(&run.evaluated, given.format, &run.folder, None);
+    print(&run.evaluated, given.verbose.of(given.format), &run.folder, None);
     remark(&quote(&run.summary, 2_000));
     Ok(Exit::of_code(run.evaluated.evaluation.exit_code))
 }

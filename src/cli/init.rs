@@ -47,10 +47,7 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
         )));
     }
     for (path, text) in &missing {
-        let path = folder.join(path);
-        let written = path.parent().map_or(Ok(()), files::create_dir_all);
-        let written = written.and_then(|()| files::write(&path, text.as_bytes()));
-        written.map_err(|why| Problem::unwritten(&path, &why))?;
+        output::write(&folder.join(path), text)?;
     }
     let workflow = below.and_then(|_| missing.iter().find(|(path, _)| path.contains("workflows/")));
     let workflow = workflow.map(|(path, _)| format!("the workflow is {path}: GitHub reads no other folder\n"));

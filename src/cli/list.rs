@@ -105,8 +105,8 @@ pub(super) fn run(given: &List) -> Result<Exit, Problem> {
         None
     };
     match (given.format, estimate) {
-        (Printed::Human | Printed::Verbose, None) => output::result(&human),
-        (Printed::Human | Printed::Verbose, Some(estimate)) => output::result(&(human + &estimate::text(&estimate))),
+        (Printed::Human, None) => output::result(&human),
+        (Printed::Human, Some(estimate)) => output::result(&(human + &estimate::text(&estimate))),
         (Printed::Json, None) => output::result(&format!("{}\n", json(&rows))),
         (Printed::Json, Some(estimate)) => {
             let both = serde_json::json!({"trials": rows, "estimate": estimate});

@@ -26,7 +26,7 @@ pub(super) fn run(given: &Mutate) -> Result<Exit, Problem> {
         return Err(format!("{}: no trial passes, so no verdict can change: mutate a green run", run.display()).into());
     }
     match given.format {
-        Printed::Human | Printed::Verbose => output::result(&table(&found, given.all)),
+        Printed::Human => output::result(&table(&found, given.all)),
         Printed::Json => {
             let text =
                 serde_json::to_string_pretty(&found).map_err(|why| format!("the result cannot be printed: {why}"))?;

@@ -4,7 +4,7 @@
 use super::exit::Exit;
 use super::workflow_commands;
 use crate::compare::CompareError;
-use crate::platform::files::LockError;
+use crate::platform::files::{self, LockError};
 use crate::platform::secrets;
 use crate::scenario::Diagnostic;
 use crate::simulator::BehaviourError;
@@ -29,6 +29,16 @@ pub(super) enum Problem {
     Incomplete(String),
     /// A result could not be written.
     Unwritten(String),
+}
+
+/// Writes a file of a project, and the folders above it.
+///
+/// # Errors
+/// [`Problem::Unwritten`] if that fails.
+pub(super) fn write(file: &Path, text: &str) -> Result<(), Problem> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let made = folder.map_or(Ok(()), files::create_dir_all);
+    made.and_then(|()| files::write(file, text.as_bytes())).map_err(|why| Problem::unwritten(file, &why))
 }
 
 impl Problem {

@@ -1,6 +1,6 @@
 //! `ragcheck run`: runs a suite, prints its verdicts, and compares it with a baseline.
 
-use super::arguments::{Arguments, Command, Printed, ReportFile, Run};
+use super::arguments::{Arguments, Command, Detail, ReportFile, Run};
 use super::base_commit::base_commit;
 use super::compare::{self, Side};
 use super::exit::Exit;
@@ -143,7 +143,7 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
     let summary = done.evaluated.summary(&name).ok_or_else(|| "the run kept no figures to compare".to_owned())?;
     let linked = done.evaluated.linked(&done.folder, crate::trace::COMPARISON_HTML).map_err(|why| why.to_string())?;
     let this = Side::of_run(summary, &done.folder, linked);
-    let compared = compare::conclude(&baseline, &this, &given.comparing, format, false);
+    let compared = compare::conclude(&baseline, &this, &given.comparing, given.format, false);
     // If only changes were to decide, the criteria on the whole run do not.
     let alone = given.comparing.fail_on == Some(FailOn::Flip) && matches!(exit, Exit::Failed | Exit::Undecided);
     let (end, why) = match &compared {
@@ -246,7 +246,7 @@ fn begun(reports: &Path) -> Result<(Run, Vec<String>), Problem> {
 pub(super) fn carry_out(
     suite: &Suite,
     options: &RunOptions,
-    format: Printed,
+    format: Detail,
     typed: Option<&[String]>,
 ) -> Result<(FinishedRun, Exit), Problem> {
     let line = ProgressLine::begin(&options.progress, options.mode);
@@ -286,11 +286,11 @@ pub(super) fn carry_out(
 
 /// Prints the result, what to do, and how to run again what did not pass. With a baseline, this waits for the comparison, which
 /// may decide the exit code.
-fn show(done: &FinishedRun, options: &RunOptions, format: Printed, typed: Option<&[String]>) {
+fn show(done: &FinishedRun, options: &RunOptions, format: Detail, typed: Option<&[String]>) {
     let again = typed.and_then(|typed| run_again(done, options.mode, typed));
     print(&done.evaluated, format, &done.folder, again.as_deref());
     // The list of what to do has this command for what was down.
-    if let Some(again) = again.filter(|_| format != Printed::Json && !report::resumes(&done.evaluated.view())) {
+    if let Some(again) = again.filter(|_| format != Detail::Json && !report::resumes(&done.evaluated.view())) {
         output::result(&format!(
             "run again: {again}\n           a judged trial keeps its first draw: this changes no verdict\n"
         ));

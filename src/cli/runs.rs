@@ -18,7 +18,7 @@ pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let runs = listed(&reports)?;
     match given.format {
-        Printed::Human | Printed::Verbose => output::result(&report::runs::terminal(&runs, output::width())),
+        Printed::Human => output::result(&report::runs::terminal(&runs, output::width())),
         Printed::Json => {
             let text = serde_json::to_string_pretty(&runs).map_err(|why| why.to_string())?;
             output::json(&format!("{text}\n"));

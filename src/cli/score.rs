@@ -1,6 +1,6 @@
 //! `ragcheck score`: recomputes verdicts and reports from `plan.json` and `traces.jsonl` alone.
 
-use super::arguments::{Printed, Score};
+use super::arguments::{Detail, Score};
 use super::exit::Exit;
 use super::import;
 use super::output::{self, Problem};
@@ -29,14 +29,14 @@ pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
 }
 
 /// Prints an evaluated run in the requested format. `again` is the command, as typed, that runs again what did not pass.
-pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path, again: Option<&str>) {
+pub(super) fn print(evaluated: &EvaluatedRun, format: Detail, folder: &Path, again: Option<&str>) {
     let view = evaluated.view();
     match format {
-        Printed::Human | Printed::Verbose => {
-            if format == Printed::Verbose {
+        Detail::Brief | Detail::Whole => {
+            if format == Detail::Whole {
                 output::result(&report::each_trial(&view, output::coloured()));
             }
-            let brief = (format == Printed::Human).then(|| report::terminal_brief(&view, output::width())).flatten();
+            let brief = (format == Detail::Brief).then(|| report::terminal_brief(&view, output::width())).flatten();
             let text = brief.unwrap_or_else(|| report::terminal(&view, output::width(), output::coloured()));
             output::result(&text);
             output::result(&format!("report: {}\n", folder.join(trace::INDEX_HTML).display()));
@@ -49,7 +49,7 @@ pub(super) fn print(evaluated: &EvaluatedRun, format: Printed, folder: &Path, ag
                 output::result(text);
             }
         }
-        Printed::Json => {
+        Detail::Json => {
             let mut text = Vec::new();
             let formats = report::named("json").try_for_each(|format| format.write(&view, &mut text));
             match formats {

@@ -105,9 +105,9 @@ struct Watched<'g> {
 impl Watched<'_> {
     /// The first run, printed like any other.
     fn first(&mut self) {
-        if let Some(done) =
-            self.carried_out(|suite, options| carry_out(suite, options, self.given.format, None).map(|(done, _)| done))
-        {
+        if let Some(done) = self.carried_out(|suite, options| {
+            carry_out(suite, options, self.given.verbose.of(self.given.format), None).map(|(done, _)| done)
+        }) {
             self.compare(&done.evaluated.evaluation);
         }
     }

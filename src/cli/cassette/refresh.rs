@@ -1,7 +1,7 @@
 //! `ragcheck cassette refresh`: re-records trials that need it, after showing the estimated cost.
 
 use super::arguments::Refresh;
-use crate::cli::arguments::Printed;
+use crate::cli::arguments::Detail;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::cli::run;
@@ -49,7 +49,7 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     drop(opened);
     let options =
         RunOptions { mode: Mode::Record, selection: Selection { trials: Some(trials), ..selected }, ..options };
-    let (done, exit) = run::carry_out(&suite, &options, Printed::Human, None)?;
+    let (done, exit) = run::carry_out(&suite, &options, Detail::Brief, None)?;
     run::write_reports(&given.report, &done.evaluated)?;
     Ok(exit)
 }

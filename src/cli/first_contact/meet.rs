@@ -285,8 +285,7 @@ fn failures(passed: &[Passed]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Message for an agent that answered and sent no request to the proxy.
-/// An agent that printed no reply to its first line.
+/// Message for an agent that printed no reply to its first line.
 fn no_line(contact: &Contact, waited: Duration) -> String {
     let printed = contact.last_lines();
     let printed = if printed.is_empty() {
@@ -304,6 +303,7 @@ fn no_line(contact: &Contact, waited: Duration) -> String {
     )
 }
 
+/// Message for an agent that answered and sent no request to the proxy.
 fn nothing_asked(contact: &Contact) -> String {
     let refused = contact.refused();
     if !refused.is_empty() {

@@ -10,7 +10,7 @@ mod reply;
 mod runtime;
 mod services;
 
-use super::arguments::{Init, Printed};
+use super::arguments::{Detail, Init};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::run::carry_out;
@@ -133,11 +133,8 @@ impl Way {
 fn secret_in(words: &[String]) -> Option<String> {
     const OPTIONS: [&str; 6] = ["key", "token", "password", "passwd", "secret", "passphrase"];
     let option = words.iter().enumerate().find_map(|(place, word)| {
-        let (name, value) = word
-            .strip_prefix('-')?
-            .split_once('=')
-            .map_or((word.as_str(), None), |(_, value)| (word.split('=').next().unwrap_or_default(), Some(value)));
-        let is_secret = OPTIONS.iter().any(|end| name.to_ascii_lowercase().ends_with(end));
+        let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        let is_secret = name.starts_with('-') && OPTIONS.iter().any(|end| name.to_ascii_lowercase().ends_with(end));
         let given = value.is_some() || words.get(place + 1).is_some_and(|next| !next.starts_with('-'));
         (is_secret && given).then(|| format!("the value of {name}"))
     });
@@ -348,11 +345,7 @@ fn write(findings: &Findings) -> Result<String, Problem> {
 }
 
 fn save(path: &str, text: &str) -> Result<(), Problem> {
-    let file = Path::new(path);
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let made = folder.map_or(Ok(()), files::create_dir_all);
-    let made = made.and_then(|()| files::write(file, secrets::clean(text).as_bytes()));
-    made.map_err(|why| Problem::unwritten(file, &why))
+    output::write(Path::new(path), &secrets::clean(text))
 }
 
 /// Records the question, writes the expectations that the recording meets, and replays it.
@@ -368,7 +361,7 @@ fn record(findings: &Findings) -> Result<Exit, Problem> {
     let recorded = suite.run(&options)?;
     let exit = Exit::of_code(recorded.evaluated.evaluation.exit_code);
     if exit != Exit::Passed {
-        print(&recorded.evaluated, Printed::Human, &recorded.folder, None);
+        print(&recorded.evaluated, Detail::Brief, &recorded.folder, None);
         output::remark(&format!(
             "the recording did not pass: change {SCENARIO} as it says, then `ragcheck run --mode record`{}",
             simulator(findings)
@@ -380,7 +373,7 @@ fn record(findings: &Findings) -> Result<Exit, Problem> {
     save_again(SCENARIO, &project::scenario(findings, Some(&shown)))?;
     save_again(CRITERIA, &project::criteria(findings, Some(&shown)))?;
     let suite = Suite::load(&here, &[], None)?;
-    let (_, exit) = carry_out(&suite, &RunOptions::default(), Printed::Human, None)?;
+    let (_, exit) = carry_out(&suite, &RunOptions::default(), Detail::Brief, None)?;
     output::result(&asserted(&shown));
     output::result(&next(findings));
     Ok(exit)

@@ -60,7 +60,7 @@ pub(super) fn run(given: &Promote) -> Result<Exit, Problem> {
     let shown = path.strip_prefix(&here).unwrap_or(&path).display().to_string();
     output::remark(&format!("read as `{}`", format.name()));
     match given.output {
-        Printed::Human | Printed::Verbose => {
+        Printed::Human => {
             output::result(&format!("{text}\n{shown}: the case `{}` is written\n", given.case));
         }
         Printed::Json => {
