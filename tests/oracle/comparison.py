@@ -6,7 +6,7 @@ import statistics
 from fractions import Fraction
 
 from bounds import tail_bound
-from criteria import METRICS, counts_for, parsed, target
+from criteria import BY_LABELLED_ANSWERS, METRICS, counts_for, parsed, target
 from expectations import case_pass_rate
 
 ALPHA, MARGIN, TIME_MARGIN, POWER = 0.05, 0.02, 0.10, 0.8
@@ -263,6 +263,7 @@ def rows(a, b, plan_a, plan_b):
     pairs, found = paired_cases(a, b), {}
     asked = [("", one) for one in plan_b["criteria"]["criteria"]]
     asked += [(s["name"], gate) for s in plan_b["scenarios"] for gate in s["gates"] if gate["metric"] != "case_pass_rate"]
+    asked = [(scenario, one) for scenario, one in asked if not one.get("self_test")]
     before = {("", one["id"]): one for one in plan_a["criteria"]["criteria"]}
     before.update({(s["name"], gate["id"]): gate for s in plan_a["scenarios"] for gate in s["gates"]})
     for scenario, criterion in asked:
@@ -271,6 +272,9 @@ def rows(a, b, plan_a, plan_b):
             key = f"{scenario}/{criterion['id']}" if scenario else criterion["id"]
             proxy = criterion["metric"] == "satisfaction" and plan_b["ratings"] is None
             required = any(one.get("required", one["kind"] != "point") for one in (criterion, other)) and not proxy
+            if parsed(criterion["metric"])[0] in BY_LABELLED_ANSWERS:
+                found[key] = {"taken": True, "gated": required}
+                continue
             found[key] = rate_row(rates(pairs, units_of(criterion, plan_b, scenario)), required, lower_is_better(criterion["metric"]))
     gates = [gate for plan in (plan_a, plan_b) for s in plan["scenarios"] for gate in s["gates"] if gate["metric"] == "case_pass_rate"]
     found["cases"] = rate_row(rates(pairs, case_pass_rate), any(gate.get("required", True) for gate in gates), False)

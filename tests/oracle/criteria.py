@@ -10,6 +10,10 @@ from bounds import lower_bound, upper_bound
 
 ALPHA = 0.05
 
+# Metrics that look up words of answers in passages. Labelled answers of people are their oracle, in the corpus tests;
+# what is made of their units is not recomputed here, and every row of theirs is named as such.
+BY_LABELLED_ANSWERS = {"grounded", "unsupported_facts"}
+
 # The function of a metric, what its rate counts where nothing is written, and whether a success is a violation.
 METRICS = {
     "mandatory_call_rate": (tool_rag.mandatory_call_rate, "unit", False),
@@ -122,11 +126,25 @@ def recompute(plan, trials, criterion, scenario, sharing):
     found["observed"] = sorted(times)[math.ceil(rate_target(name, criterion["target"])[1] * len(times)) - 1] if times else rate
     operator, wanted = rate_target(name, criterion["target"])
     low = operator == "<=" or (operator == "=" and wanted == 0)
+    if criterion.get("self_test"):  # what the flow promises: no sample of anything, so without bounds
+        found["lower"] = found["upper"] = None
+        found["verdict"] = verdict(criterion, low, wanted, found)
+        return found
     # The side that can only make it FAIL shares its 5 % among the required confidence gates; PASS keeps its own.
     against = ALPHA / max(sharing, 1) if criterion["kind"] == "confidence" else ALPHA
     found["lower"] = lower_bound(clusters, per, against if low else ALPHA)
     found["upper"] = upper_bound(clusters, per, ALPHA if low else against)
     found["verdict"] = "NOT_MEASURED" if found.get("proxy") else verdict(criterion, low, wanted, found)
+    return found
+
+
+def concluded(criterion, row):
+    """What follows from the units, shares and bounds that a row has: of units that are not recomputed."""
+    found = {column: int(row[column]) for column in ("n", "successes", "clusters", "excluded_n")}
+    found |= {column: float(row[column]) for column in ("observed", "per_conversation", "lower", "upper")}
+    found |= {"per": criterion.get("per", "conversation"), "per_unit": found["successes"] / found["n"], "details": []}
+    operator, wanted = rate_target(criterion["metric"], criterion["target"])
+    found["verdict"] = verdict(criterion, operator == "<=" or (operator == "=" and wanted == 0), wanted, found)
     return found
 
 

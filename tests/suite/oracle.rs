@@ -11,6 +11,13 @@ fn oracle(folder: &Path) -> Outcome {
     Outcome::of(Command::new("python3").arg(ORACLE).arg(folder))
 }
 
+/// One column of `criteria.csv`.
+fn table_of(folder: &Path, column: &str) -> Vec<String> {
+    let mut table = csv::Reader::from_path(folder.join("criteria.csv")).expect("the table");
+    let place = table.headers().expect("a header").iter().position(|name| name == column).expect(column);
+    table.records().map(|row| row.expect("a row")[place].to_owned()).collect()
+}
+
 #[test]
 #[ignore = "needs python3, its standard library alone"]
 fn needs_a_bare_interpreter_an_oracle_recomputes_the_criteria_of_the_shipped_suite() {
@@ -24,8 +31,10 @@ fn needs_a_bare_interpreter_an_oracle_recomputes_the_criteria_of_the_shipped_sui
     let sound = oracle(folder.path());
     sound.expect_code(0);
     let rows = csv::Reader::from_path(folder.path().join("criteria.csv")).expect("the table").records().count();
-    let last = format!("{rows} rows recomputed, 0 wrong\n");
-    assert!(rows >= 76 && sound.stdout.ends_with(&last), "{}", sound.stdout);
+    // Facts that answers share with passages are held against labelled answers instead.
+    let looked_up = table_of(folder.path(), "metric").iter().filter(|metric| *metric == "unsupported_facts").count();
+    let last = format!("{} rows recomputed, {looked_up} of units that are not recomputed, 0 wrong\n", rows - looked_up);
+    assert!(rows - looked_up >= 76 && sound.stdout.ends_with(&last), "{}", sound.stdout);
 
     // A wrong figure in any column is found, and so is a row that is gone.
     let path = folder.path().join("criteria.csv");
@@ -87,7 +96,11 @@ fn needs_a_bare_interpreter_an_oracle_recomputes_comparisons_of_the_shipped_suit
     project.run(&["compare", "reports/latest"]).expect_code(0);
     let pairs = oracle(&project.path("reports/latest"));
     pairs.expect_code(0);
-    assert!(pairs.stdout.ends_with("54 rows recomputed, 0 wrong\n"), "{}", pairs.stdout);
+    assert!(
+        pairs.stdout.ends_with("54 rows recomputed, 0 of units that are not recomputed, 0 wrong\n"),
+        "{}",
+        pairs.stdout
+    );
 
     // The whole suite beside itself with slower turns, lost retries and other answers in some trials.
     let a = whole().0.path("reports/latest");
@@ -107,7 +120,7 @@ fn needs_a_bare_interpreter_an_oracle_recomputes_comparisons_of_the_shipped_suit
     let both = || Outcome::of(Command::new("python3").args([ORACLE, a, b]));
     let sound = both();
     sound.expect_code(0);
-    assert!(sound.stdout.ends_with(" rows recomputed, 0 wrong\n"), "{}", sound.stdout);
+    assert!(sound.stdout.ends_with(" of units that are not recomputed, 0 wrong\n"), "{}", sound.stdout);
     let path = Path::new(b).join("comparison.csv");
     let table = fs::read_to_string(&path).expect("the table");
     let (head, rows) = table.split_once('\n').expect("a header");
