@@ -15,6 +15,10 @@ pub(crate) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
 /// Header of a body that a declared fault broke off: a proxy ends the connection after it.
 pub(crate) const BROKEN_HEADER: &str = "x-ragcheck-broken-off";
 
+/// Least time until a foreign agent gets an answer: requests that it sends at once to a service that answers at once are
+/// then in flight together, and recorded as such. The recorded time is that of the service.
+const TOGETHER: Duration = Duration::from_millis(20);
+
 /// Records one lane. Exchanges are numbered when they are sent, so concurrency does not reorder the file.
 pub struct RecordTransport {
     inner: Arc<dyn Transport>,
@@ -121,6 +125,9 @@ impl RecordTransport {
         let exchange = Exchange { beside: beside && placed, ..exchange };
         let mut pending = Pending { recorder: self, exchange: Some(exchange), start };
         let result = self.inner.send(request).await;
+        if placed {
+            self.clock.sleep((start + TOGETHER).saturating_sub(self.clock.now())).await;
+        }
         let outcome = match &result {
             Ok(response) => {
                 if response.header(SIMULATOR_HEADER).is_some() {

@@ -240,3 +240,35 @@ fn versions_of_an_api_are_no_secrets() {
     let secrets: Vec<_> = HttpRequest { headers, ..request("q") }.secrets().collect();
     assert_eq!(secrets, [header("agent's x-api-key", "sk-1")]);
 }
+
+/// Answers at once.
+struct Instant;
+
+impl Transport for Instant {
+    fn send(&self, _request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        let answer = HttpResponse {
+            status: 200,
+            headers: Vec::new(),
+            body: b"{}".to_vec().into(),
+            took: Duration::ZERO,
+            chunks: Vec::new(),
+        };
+        Box::pin(async move { Ok(answer) })
+    }
+}
+
+#[test]
+fn requests_sent_at_once_to_a_service_that_answers_at_once_are_recorded_as_such() {
+    let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
+    let recorder = RecordTransport::new(Arc::new(Instant), Arc::new(clock.clone()), Arc::new(Redactor::default()));
+    let second = async {
+        clock.sleep(Duration::from_millis(5)).await;
+        recorder.send_placed(request("second")).await
+    };
+    let both = futures_util::future::join(recorder.send_placed(request("first")), second);
+    let (one, other) = block_on(&clock, both).expect("no deadlock");
+    let third = block_on(&clock, recorder.send_placed(request("third"))).expect("no deadlock");
+    assert!([one, other, third].iter().all(|(_, result)| result.is_ok()));
+    let beside: Vec<bool> = recorder.finish().iter().map(|exchange| exchange.beside).collect();
+    assert_eq!(beside, [false, true, false]);
+}

@@ -111,7 +111,7 @@ fn needs_chromium_what_is_said_of_a_trial_leads_to_the_event_where_it_broke() {
         ("turn 1, call 2 of web_search", "timeout", json!(8)),
         ("turn 1, retry 1 of web_search", "timeout", json!(7)),
         ("turn 1", "nothing learned from first was found", json!(3)),
-        ("turn 1", "took 2.42 s", json!(2)),
+        ("turn 1", "slower than 1 s: 2.42 s", json!(2)),
         ("", "turn 1: calls.never: web_search", json!(4)),
         ("turn 1", "moved from `answering` without a move", json!(5)),
         ("", "turn 1: answer.contains: 90 euros", json!(9)),
