@@ -44,7 +44,7 @@ pub(super) enum Command {
     /// Make a project: questions, documents, two prompts, criteria, recordings. It runs at once, without a key. With
     /// `--agent`: a project that tests an agent of yours.
     Init(Init),
-    /// Look at a finished project, in a temporary folder: a flake and a real break told apart, and the report in the browser.
+    /// Look at a finished project, in a temporary folder: a flake distinguished from a real break, and the report in the browser.
     Demo(Demo),
     /// Run scenarios, evaluate them and report.
     Run(Run),
@@ -120,7 +120,7 @@ pub(super) struct Init {
     #[arg(long, value_name = "PATH", requires = "agent")]
     pub path: Option<String>,
     /// With --agent: who answers the agent's requests: openai, anthropic, google, …, simulator, or a base URL; by default
-    /// told by the first request and the keys that are set, else the simulator.
+    /// inferred from the first request and the keys that are set, else the simulator.
     #[arg(long, value_name = "NAME|URL", requires = "agent")]
     pub provider: Option<String>,
     /// With --agent: the question.
@@ -137,7 +137,7 @@ pub(super) struct Demo {
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct McpRecord {
-    /// The server's name in recordings and traces, a to z, 0 to 9 and `-`; by default told by the command:
+    /// The server's name in recordings and traces, a to z, 0 to 9 and `-`; by default inferred from the command:
     /// `server-memory` for `npx -y @modelcontextprotocol/server-memory`.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -398,7 +398,7 @@ pub(super) struct Check {
     /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
     #[arg(long, value_name = "AGE", value_parser = crate::settings::parse_age)]
     pub warn_recordings_after: Option<Duration>,
-    /// Environment file with keys, `KEY=VALUE` lines: missing ones are told.
+    /// Environment file with keys, `KEY=VALUE` lines: missing ones are reported.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
     /// How the result is printed.

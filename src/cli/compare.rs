@@ -101,15 +101,19 @@ impl Side {
         Ok(Self { summary, folder: Some(folder), variant_of: None, linked })
     }
 
-    /// Conversations of some trials, formatted as in `show`.
-    fn conversations<'t>(&self, wanted: impl Iterator<Item = &'t String>) -> Result<BTreeMap<String, String>, Problem> {
-        let mut found: BTreeMap<String, String> = wanted.map(|trial| (trial.clone(), String::new())).collect();
+    /// What `make` makes of the traces of some trials, by trial.
+    fn of_traces<'t, T: Default>(
+        &self,
+        wanted: impl Iterator<Item = &'t String>,
+        make: impl Fn(&trace::Trace) -> T,
+    ) -> Result<BTreeMap<String, T>, Problem> {
+        let mut found: BTreeMap<String, T> = wanted.map(|trial| (trial.clone(), T::default())).collect();
         let Some(folder) = self.folder.as_ref().filter(|_| !found.is_empty()) else { return Ok(BTreeMap::new()) };
         let mut missing = found.len();
         for trace in evaluation::read_traces(folder)? {
             let trace = trace?;
-            if let Some(text) = found.get_mut(&trace.trial) {
-                *text = conversation(&trace);
+            if let Some(made) = found.get_mut(&trace.trial) {
+                *made = make(&trace);
                 missing -= 1;
             }
             if missing == 0 {
@@ -155,7 +159,9 @@ fn each_pair(given: &Compare, named: &str) -> Result<Exit, Problem> {
         save(&side.summary, file)?;
     }
     if let Some(folder) = &side.folder {
-        let files = variants::files(&found).map_err(|why| format!("the comparison cannot be made: {why}"))?;
+        let trials = found.cases.iter().flat_map(|case| &case.variants).map(|one| &one.trial);
+        let texts = side.of_traces(trials, comparison::exchanges)?;
+        let files = variants::files(&found, &texts).map_err(|why| format!("the comparison cannot be made: {why}"))?;
         write(files, folder, side.linked.as_deref())?;
     }
     match given.format {
@@ -220,8 +226,8 @@ pub(super) fn conclude(
     };
     let flips = || found.flips.iter().chain(&found.changes).take(SHOWN);
     let (ours, theirs) = (
-        a.conversations(flips().filter_map(|flip| flip.trial_a.as_ref()))?,
-        b.conversations(flips().filter_map(|flip| flip.trial_b.as_ref()))?,
+        a.of_traces(flips().filter_map(|flip| flip.trial_a.as_ref()), conversation)?,
+        b.of_traces(flips().filter_map(|flip| flip.trial_b.as_ref()), conversation)?,
     );
     let shown = Shown {
         comparison: &found,

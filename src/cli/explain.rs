@@ -105,7 +105,7 @@ fn of_criterion(criterion: &Criterion) -> String {
     if *criterion == Criterion::every_case() {
         let _ = writeln!(
             out,
-            "  stands in every scenario that has no gate on `case_pass_rate` and none called `cases`; `gates: []` removes it"
+            "  applies to every scenario that has no gate on `case_pass_rate` and none called `cases`; `gates: []` removes it"
         );
     }
     out.push('\n');

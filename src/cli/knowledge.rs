@@ -109,7 +109,7 @@ fn search(base: &Base<'_>, query: &str, top_k: usize) -> Result<Exit, Problem> {
     let Search { result, .. } = wait(async { Ok(opened.search(query, top_k).await) })?;
     let found = result.map_err(|why| why.to_string())?;
     if found.is_empty() {
-        output::remark(&format!("nothing in `{}` matches: no word of the query stands in any passage", base.name));
+        output::remark(&format!("nothing in `{}` matches: no word of the query occurs in a passage", base.name));
     }
     for (rank, found) in (1..).zip(&found) {
         let passage = &found.passage;

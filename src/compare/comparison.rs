@@ -178,9 +178,14 @@ impl Comparison {
         sentences::nothing_compared(&self.rows)
     }
 
+    /// Names of A and of B: the variants of one run, otherwise the labels.
+    pub fn names(&self) -> [&str; 2] {
+        sentences::names(&self.a.label, &self.b.label)
+    }
+
     /// Which side is better, in which criteria and by how much, in one line.
     pub fn verdict(&self) -> String {
-        sentences::verdict(&self.rows)
+        sentences::verdict(&self.rows, self.names())
     }
 
     /// Reason why no required criterion could be shown to be worse, and what would suffice; `None` if one could.

@@ -35,11 +35,12 @@ enum Of {
 /// `notes`.
 pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, notes: &mut Vec<String>) -> Vec<Tested> {
     let mut rows = Vec::new();
+    let [older, newer] = sentences::names_of(a, b);
     for measured in &b.criteria {
         match a.criteria.iter().find(|other| other.key == measured.key) {
-            None => notes.push(format!("{}: not compared, only B measures it", measured.key)),
+            None => notes.push(format!("{}: not compared, only {newer} measures it", measured.key)),
             Some(other) if !alike(other, measured) => notes.push(format!(
-                "{}: not compared, A measures {} and B {}",
+                "{}: not compared, {older} measures {} and {newer} {}",
                 measured.key,
                 counted(other),
                 counted(measured)
@@ -53,7 +54,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
         }
     }
     let gone = a.criteria.iter().filter(|one| !b.criteria.iter().any(|other| other.key == one.key));
-    notes.extend(gone.map(|one| format!("{}: not compared, only A measures it", one.key)));
+    notes.extend(gone.map(|one| format!("{}: not compared, only {older} measures it", one.key)));
     let timed = a.criteria.iter().chain(&b.criteria).any(|one| one.required && one.limit_us.is_some());
     let pairs = if held::is_held(pairs) { &[] } else { pairs };
     rows.push(time_row(pairs, timed, notes));
@@ -295,6 +296,6 @@ mod tests {
             found.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(),
             ["cases", TURN_TIME, "turn time (p95)"]
         );
-        assert!(notes[0].starts_with("T: not compared") && notes[1] == "N: not compared, only B measures it");
+        assert!(notes[0].starts_with("T: not compared") && notes[1] == "N: not compared, only b measures it");
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn compare(a: &Summary, b: &Summary, margin: f64) -> Result<Compariso
     close(vec![opened]).pop().ok_or_else(|| CompareError::NothingInCommon("nothing to compare".into()))
 }
 
-/// A comparison of prompts that rests on a simulator.
+/// A comparison of prompts that a simulator answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Simulated {
     /// A side does not declare what its prompts ask for: a simulator does not read them, so nothing is compared.
@@ -73,10 +73,12 @@ impl Simulated {
     fn words(self) -> &'static str {
         match self {
             Self::Undeclared => {
-                "withheld: the sides differ in a prompt, and a simulator answered, which reads no prompt; declare what each                  prompt asks for (`asks_for` of the variants), or record a model"
+                "withheld: the sides differ in a prompt, and a simulator answered, which reads no prompt; declare what each \
+                 prompt asks for (`asks_for` of the variants), or record a model"
             }
             Self::Declared => {
-                "a simulator answered, which behaves by what the variants declare (`asks_for`) and reads no prompt: this shows                  how the harness tells two behaviours apart, and nothing about the prompts"
+                "a simulator answered, which behaves by what the variants declare (`asks_for`) and reads no prompt: this shows \
+                 how the harness distinguishes two behaviours, and nothing about the prompts"
             }
         }
     }
@@ -116,7 +118,7 @@ fn open(a: &Summary, b: &Summary, margin: f64) -> Result<Opened, CompareError> {
         _ => judged::tested(a, b, &pairing.pairs, seed(a, b), &mut notes),
     };
     notes.extend(held::split(&pairing.pairs));
-    let dropped = sentences::dropped(&pairing);
+    let dropped = sentences::dropped(&pairing, sentences::names_of(a, b));
     let parts = sentences::parts(a, b);
     let part = if parts.is_empty() { String::new() } else { format!("PART ({}): ", parts.join("; ")) };
     let first = dropped.iter().fold(part, |first, dropped| format!("{first}{dropped}; "));
@@ -305,8 +307,8 @@ mod tests {
         let (a, mut b) = (run("a", &[1, 1, 1, 0, 0], 1), run("b", &[1, 1, 1, 0, 0], 1));
         b.cases.truncate(3);
         let found = compare(&a, &b, 0.0).expect("comparable");
-        assert!(found.warnings[0].starts_with("B lacks 2 cases of A: s/c03, s/c04"), "{:?}", found.warnings);
-        assert!(found.conclusion.starts_with("B lacks 2 cases of A"), "{}", found.conclusion);
+        assert!(found.warnings[0].starts_with("b lacks 2 cases of a: s/c03, s/c04"), "{:?}", found.warnings);
+        assert!(found.conclusion.starts_with("b lacks 2 cases of a"), "{}", found.conclusion);
     }
 
     #[test]
@@ -359,11 +361,11 @@ mod tests {
         }
         b.cases[6].trials = 0;
         let found = compare(&a, &b, 0.0).expect("comparable");
-        assert_eq!(found.warnings, ["B ran no trial of 1 case and variant of the other side: s/c00 (strict)"]);
+        assert_eq!(found.warnings, ["b ran no trial of 1 case and variant of the other side: s/c00 (strict)"]);
         assert_eq!(found.cases, 6);
         b.cases[0].trials = 0;
         let found = compare(&a, &b, 0.0).expect("comparable");
-        assert_eq!(found.warnings, ["B ran no trial of 1 case of the other side: s/c00"]);
+        assert_eq!(found.warnings, ["b ran no trial of 1 case of the other side: s/c00"]);
         assert_eq!(found.cases, 5);
         assert!(found.conclusion.contains("(over 5 cases)"), "{}", found.conclusion);
     }
@@ -372,7 +374,7 @@ mod tests {
     fn repetitions_of_one_side_alone_are_named() {
         let found = compare(&run("a", &[1; 6], 1), &run("b", &[3; 6], 3), 0.0).expect("comparable");
         let note = found.notes.iter().find(|note| note.contains("without a partner")).expect("a note");
-        assert!(note.starts_with("12 repetitions of B without a partner in A are not compared: s/c00"), "{note}");
+        assert!(note.starts_with("12 repetitions of b without a partner in a are not compared: s/c00"), "{note}");
     }
 
     #[test]
@@ -389,7 +391,7 @@ mod tests {
         assert_eq!(compare(&a, &b, 0.0).expect("comparable").warnings, Vec::<String>::new());
         b.stopped = Some(StoppedEarly { passes: 2, max: 10 });
         let found = compare(&a, &b, 0.0).expect("comparable");
-        assert!(found.warnings[0].starts_with("B was stopped after 2 of 10 passes"), "{:?}", found.warnings);
+        assert!(found.warnings[0].starts_with("b was stopped after 2 of 10 passes"), "{:?}", found.warnings);
     }
 
     #[test]
@@ -397,12 +399,12 @@ mod tests {
         let (mut a, mut b) = (run("a", &[1; 6], 1), run("b", &[1; 6], 1));
         b.part = "6 of 90 trials, selected by --only c".into();
         let found = compare(&a, &b, 0.0).expect("comparable");
-        assert!(found.conclusion.starts_with("PART (B: 6 of 90 trials, selected by --only c): "), "{found:?}");
-        assert!(found.warnings[0].starts_with("PART B: 6 of 90 trials"), "{:?}", found.warnings);
+        assert!(found.conclusion.starts_with("PART (b: 6 of 90 trials, selected by --only c): "), "{found:?}");
+        assert!(found.warnings[0].starts_with("PART b: 6 of 90 trials"), "{:?}", found.warnings);
         a.part = "1 of 7 trials not run".into();
         b.part = String::new();
         let found = compare(&a, &b, 0.0).expect("comparable");
-        assert!(found.conclusion.starts_with("PART (A: 1 of 7 trials not run): "), "{}", found.conclusion);
+        assert!(found.conclusion.starts_with("PART (a: 1 of 7 trials not run): "), "{}", found.conclusion);
         assert_eq!((found.a.part.as_str(), found.b.part.as_str()), ("1 of 7 trials not run", ""));
     }
 

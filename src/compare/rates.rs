@@ -208,8 +208,8 @@ mod tests {
         let found = rates(&pair(&a, &b).pairs, &cases_row());
         assert_eq!((found.a, found.b, found.differences.as_slice()), ((2, 2), (1, 2), [-0.5].as_slice()));
         let notes = crate::compare::compare(&a, &b, 0.0).expect("comparable").notes;
-        assert!(notes.iter().any(|note| note.starts_with("2 repetitions of A without a partner in B")), "{notes:?}");
-        assert!(notes.iter().any(|note| note.starts_with("1 repetition of B without a partner in A")), "{notes:?}");
+        assert!(notes.iter().any(|note| note.starts_with("2 repetitions of a without a partner in b")), "{notes:?}");
+        assert!(notes.iter().any(|note| note.starts_with("1 repetition of b without a partner in a")), "{notes:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::flips::Flip;
 use super::judged::TURN_TIME;
 use super::pairing::Pairing;
 use super::summary::{CASES, Summary};
-use super::{ComparedCriterion, Comparison, Finding, LIVE_REPETITIONS, Scale, Span};
+use super::{ComparedCriterion, Comparison, Figure, Finding, LIVE_REPETITIONS, Scale, Span, Unit};
 use crate::stats::percent::{Rounding, percent, points, points_interval, rounded};
 use crate::stats::power::fewest_cases;
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ pub(super) fn sentence(row: &ComparedCriterion, margin: f64) -> String {
     let correction = match (row.gated, row.family) {
         (true, 1) => "one required row".to_owned(),
         (true, rows) => format!("Holm over {rows} required rows"),
-        (false, rows) => format!("not gated, Benjamini-Hochberg over {rows}"),
+        (false, rows) => format!("not required, Benjamini-Hochberg over {rows}"),
     };
     let median = if row.key == TURN_TIME { "the median case: " } else { "" };
     let head = format!(
@@ -138,7 +138,7 @@ fn seen(row: &ComparedCriterion) -> String {
             };
             format!("{cases} can show no difference{beside}, {} that differ are the fewest", fewest(row))
         }
-        None if row.scale == Scale::Time => "no case tells how much times vary".into(),
+        None if row.scale == Scale::Time => "no case shows how much times vary".into(),
         None => "so few cases can hardly show a difference".into(),
     }
 }
@@ -170,15 +170,29 @@ pub(super) fn evidence(summary: &Summary) -> String {
     format!("{mode}, {recorded}{when}{models}")
 }
 
+/// Names of both sides in sentences: the variants of one run, otherwise the labels; A and B if these are equal.
+pub(super) fn names<'l>(a: &'l str, b: &'l str) -> [&'l str; 2] {
+    match (a.rsplit_once('@'), b.rsplit_once('@')) {
+        _ if a == b => ["A", "B"],
+        (Some((run, one)), Some((other, two))) if run == other => [one, two],
+        _ => [a, b],
+    }
+}
+
+/// Names of two summaries, see [`names`].
+pub(super) fn names_of<'l>(a: &'l Summary, b: &'l Summary) -> [&'l str; 2] {
+    names(&a.label, &b.label)
+}
+
 /// Warnings about partial runs.
 pub(super) fn parts(a: &Summary, b: &Summary) -> Vec<String> {
-    let sides = [("A", &a.part), ("B", &b.part)].into_iter().filter(|(_, part)| !part.is_empty());
+    let sides = names_of(a, b).into_iter().zip([&a.part, &b.part]).into_iter().filter(|(_, part)| !part.is_empty());
     sides.map(|(side, part)| format!("{side}: {part}")).collect()
 }
 
 /// Warnings about sides that stopped early: their figures are biased towards the result that stopped them.
 pub(super) fn stopped_early(a: &Summary, b: &Summary) -> Vec<String> {
-    let sides = [("A", a.stopped), ("B", b.stopped)];
+    let sides = names_of(a, b).into_iter().zip([a.stopped, b.stopped]);
     let warning = |(side, stopped): (&str, Option<super::StoppedEarly>)| {
         let stopped = stopped?;
         Some(format!(
@@ -188,19 +202,18 @@ pub(super) fn stopped_early(a: &Summary, b: &Summary) -> Vec<String> {
             stopped.passes, stopped.max
         ))
     };
-    sides.into_iter().filter_map(warning).collect()
+    sides.filter_map(warning).collect()
 }
 
 /// Cases of A that B lacks or could not run at all: failing cases are the easiest to drop.
-pub(super) fn dropped(pairing: &Pairing<'_>) -> Vec<String> {
+pub(super) fn dropped(pairing: &Pairing<'_>, names: [&str; 2]) -> Vec<String> {
     let mut said = Vec::new();
     if !pairing.only_a.is_empty() {
         let cases = count(pairing.only_a.len() as u64, "case", "cases");
-        said.push(format!("B lacks {cases} of A: {}", named(&pairing.only_a)));
+        said.push(format!("{} lacks {cases} of {}: {}", names[1], names[0], named(&pairing.only_a)));
     }
     let empty = |of: &super::CaseFigures, other: &super::CaseFigures| of.trials == 0 && other.trials > 0;
-    for of in 0..2 {
-        let side = if of == 0 { "A" } else { "B" };
+    for (of, side) in names.into_iter().enumerate() {
         let (mut whole, mut in_part) = (Vec::new(), Vec::new());
         for pair in &pairing.pairs {
             let name = format!("{}/{}", pair.scenario, pair.case);
@@ -236,16 +249,17 @@ pub(super) fn compared(pairing: &Pairing<'_>) -> u64 {
 /// What could not be compared, side by side.
 pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<String> {
     let mut notes = Vec::new();
-    for (side, summary) in [("A", a), ("B", b)] {
+    let [older, newer] = names_of(a, b);
+    for (side, summary) in [(older, a), (newer, b)] {
         if summary.errors() > 0 {
             let trials = count(summary.errors(), "trial", "trials");
             notes.push(format!("{trials} of {side} could not be run and are not compared"));
         }
     }
     if !pairing.only_b.is_empty() {
-        notes.push(format!("only in B: {}", named(&pairing.only_b)));
+        notes.push(format!("only in {newer}: {}", named(&pairing.only_b)));
     }
-    for (side, other, of) in [("A", "B", 0), ("B", "A", 1)] {
+    for (side, other, of) in [(older, newer, 0), (newer, older, 1)] {
         let mut cases = Vec::new();
         let mut repetitions = 0;
         for pair in &pairing.pairs {
@@ -284,7 +298,7 @@ pub(super) fn nothing_compared(rows: &[ComparedCriterion]) -> bool {
 }
 
 /// Which side is better, in which criteria and by how much: the one verdict that every page and command prints.
-pub(super) fn verdict(rows: &[ComparedCriterion]) -> String {
+pub(super) fn verdict(rows: &[ComparedCriterion], [a, b]: [&str; 2]) -> String {
     let of =
         |gated: bool, finding: Finding| rows.iter().filter(move |row| row.gated == gated && row.finding == finding);
     let by = |row: &ComparedCriterion| {
@@ -297,18 +311,20 @@ pub(super) fn verdict(rows: &[ComparedCriterion]) -> String {
     if nothing_compared(rows) {
         said.push("nothing that is required was compared, so nothing is known of a regression".to_owned());
     } else if worse {
-        said.push(format!("B is worse than A in {}", keys(&mut of(true, Finding::Worse))));
+        said.push(format!("{b} is worse than {a} in {}", keys(&mut of(true, Finding::Worse))));
         if better {
             said.push(format!("better in {}", keys(&mut of(true, Finding::Better))));
         }
     } else if better {
-        said.push(format!("B is better than A in {}, and no loss is proven", keys(&mut of(true, Finding::Better))));
+        said.push(format!("{b} is better than {a} in {}, and no loss is proven", keys(&mut of(true, Finding::Better))));
     } else {
-        said.push("no loss is proven in what is required".to_owned());
+        said.push(format!("no loss of {b} against {a} is proven in what is required"));
     }
-    let open: Vec<&str> = of(true, Finding::Undecided).map(|row| row.key.as_str()).collect();
-    if !open.is_empty() {
-        said.push(format!("inconclusive: {}", open.join(", ")));
+    for (finding, words) in [(Finding::NotWorse, "not worse beyond the margin"), (Finding::Undecided, "inconclusive")] {
+        let found: Vec<&str> = of(true, finding).map(|row| row.key.as_str()).collect();
+        if !found.is_empty() {
+            said.push(format!("{words}: {}", found.join(", ")));
+        }
     }
     // Advisory findings are reported too: a gate may have been forgotten.
     for (finding, word) in [(Finding::Worse, "worse"), (Finding::Better, "better")] {
@@ -320,7 +336,7 @@ pub(super) fn verdict(rows: &[ComparedCriterion]) -> String {
 }
 
 /// Cases that pass on one side alone, and those that pass more or less often.
-fn changed(flips: &[Flip], changes: &[Flip]) -> String {
+fn changed(flips: &[Flip], changes: &[Flip], [a, b]: [&str; 2]) -> String {
     let both = |all: &[Flip]| {
         let worse = all.iter().filter(|one| one.worse).count() as u64;
         (worse, all.len() as u64 - worse)
@@ -331,23 +347,58 @@ fn changed(flips: &[Flip], changes: &[Flip]) -> String {
     let ((lost, won), (fewer, more)) = (both(flips), both(changes));
     let mut said = Vec::new();
     if !flips.is_empty() {
-        said.push(format!("{} in A and never in B, {won} the other way", count(lost, "case passes", "cases pass")));
+        said.push(format!("{} in {a} and never in {b}, {won} the other way", count(lost, "case passes", "cases pass")));
     }
     if !changes.is_empty() {
-        said.push(format!("{} less often in B, {more} more often", count(fewer, "case passes", "cases pass")));
+        said.push(format!("{} less often in {b}, {more} more often", count(fewer, "case passes", "cases pass")));
     }
     said.join("; ")
 }
 
 /// The whole comparison in one sentence.
 pub(super) fn conclusion(found: &Comparison) -> String {
-    let verdict = verdict(&found.rows);
+    let names = found.names();
+    let verdict = verdict(&found.rows, names);
     let over = format!("over {}", count(found.cases, "case", "cases"));
-    // Without a finding, the smallest detectable difference is stated.
+    // The smallest detectable difference: of all cases where nothing is found, otherwise of the first row left open.
     let shown = |row: &ComparedCriterion| row.gated && matches!(row.finding, Finding::Worse | Finding::Better);
-    let open = !found.rows.iter().any(shown);
-    let reach = found.rows.iter().find(|row| row.key == CASES && open).map(|row| format!("; {}", seen(row)));
-    format!("{verdict} ({over}): {}{}", changed(&found.flips, &found.changes), reach.unwrap_or_default())
+    let reach = if found.rows.iter().any(shown) {
+        let open = found.rows.iter().find(|row| row.gated && row.finding == Finding::Undecided);
+        open.map(|row| format!("; in {} {}", row.key, seen(row)))
+    } else {
+        found.rows.iter().find(|row| row.key == CASES).map(|row| format!("; {}", seen(row)))
+    };
+    let (changed, reach) = (changed(&found.flips, &found.changes, names), reach.unwrap_or_default());
+    format!("{verdict} ({over}): {changed}{reach}{}", spent(&found.taken))
+}
+
+/// Tokens, cost and times of B against A: `; input tokens +9.1 %, cost not known, turn p95 of x 1.60 s to 1.70 s (+6.3 %)`.
+fn spent(taken: &[Figure]) -> String {
+    let of = |row: &Figure| Some((row.cells.first()?.value?, row.cells.get(1)?.value?));
+    let share = |(a, b): (f64, f64)| match b - a {
+        // Sums of the same prices in another order differ in their last bits.
+        gap if gap.abs() <= 1e-12 * a.abs().max(b.abs()) => "the same".to_owned(),
+        _ if a > 0.0 => format!("{} %", points(b / a - 1.0)),
+        _ => "more than none".to_owned(),
+    };
+    let mut said = Vec::new();
+    for row in taken.iter().filter(|row| row.unit != Unit::Seconds) {
+        said.push(format!("{} {}", row.key, of(row).map_or_else(|| "not known on both sides".to_owned(), share)));
+    }
+    if !taken.is_empty() && !taken.iter().any(|row| row.unit == Unit::Dollars) {
+        said.push("cost not known".to_owned());
+    }
+    let times = taken.iter().filter(|row| row.unit == Unit::Seconds);
+    let times: Vec<_> = times.filter_map(|row| Some((row, of(row).filter(|(a, _)| *a > 0.0)?))).collect();
+    let most = |(_, (a, b)): &&(&Figure, (f64, f64))| (b / a).ln().abs();
+    if let Some((row, (a, b))) = times.iter().max_by(|one, other| most(one).total_cmp(&most(other))) {
+        let more = if times.len() > 1 { format!(", the most of {}", times.len()) } else { String::new() };
+        said.push(match share((*a, *b)).as_str() {
+            "the same" => "turn p95 the same".to_owned(),
+            share => format!("{} {a:.2} s to {b:.2} s ({share}{more})", row.key),
+        });
+    }
+    said.iter().enumerate().map(|(place, one)| format!("{}{one}", if place == 0 { "; " } else { ", " })).collect()
 }
 
 #[cfg(test)]

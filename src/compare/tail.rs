@@ -200,7 +200,7 @@ impl Tail {
         let p = row.p_adjusted.map_or_else(String::new, |p| format!(", {} (for information)", p_value(p)));
         let change = row.difference.map_or_else(String::new, |value| format!(", {}", change(Scale::Time, value)));
         let head = format!(
-            "p95 of all turns: {} to {}{change}{p}; {} of A's turns and {} of B's take longer than {}",
+            "p95 of all turns: {} to {}{change}{p}; {} and then {} of the turns take longer than {}",
             words(a.value),
             words(b.value),
             longer(self.side(|case| &case.0)),
@@ -260,7 +260,7 @@ mod tests {
             if cases >= 40 {
                 assert_eq!(found.finding, Finding::Worse, "{cases}: {}", found.sentence);
             }
-            assert!(found.sentence.contains("25.0 % of B's"), "{}", found.sentence);
+            assert!(found.sentence.contains("then 25.0 % of the turns"), "{}", found.sentence);
         }
         let few = row(&run(20, 1), &run(20, 5));
         assert!(

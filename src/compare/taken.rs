@@ -28,11 +28,11 @@ pub(super) fn taken(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Figure>
     };
     let of = if alike { "" } else { " a trial" };
     let tokens = |side: &Side, tokens: fn(&Usage) -> Option<u64>| {
-        side.cell(alike, |usage| tokens(usage).map(|sum| sum as f64), "a service did not tell its tokens")
+        side.cell(alike, |usage| tokens(usage).map(|sum| sum as f64), "a service did not report its tokens")
     };
     for (key, about, read) in [
-        ("input tokens", "Tokens that the model read", (|usage| usage.input_tokens) as fn(&Usage) -> Option<u64>),
-        ("output tokens", "Tokens that the model wrote", |usage| usage.output_tokens),
+        ("input tokens", "Tokens sent to the model", (|usage| usage.input_tokens) as fn(&Usage) -> Option<u64>),
+        ("output tokens", "Tokens of the model's answers", |usage| usage.output_tokens),
     ] {
         let about = format!("{about}{of}, of the cases on both sides.");
         add(&format!("{key}{of}"), &about, Unit::Number, tokens(&ours, read), tokens(&theirs, read));

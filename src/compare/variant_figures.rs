@@ -69,7 +69,7 @@ pub(super) fn without(why: &str) -> Cell {
 
 fn mean(sum: Option<u64>, of: u64) -> Cell {
     match sum {
-        None => without("a service did not tell its tokens"),
+        None => without("a service did not report its tokens"),
         Some(_) if of == 0 => without("no query"),
         Some(sum) => Cell {
             value: Some(sum as f64 / of as f64),

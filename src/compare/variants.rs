@@ -96,6 +96,9 @@ pub(crate) struct InCase {
     /// Sources that an answer names, on average; `None` without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub citations: Option<f64>,
+    /// A trial to look at: of the first repetition that fails under any variant, otherwise the first.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trial: String,
 }
 
 /// One case under every variant.
@@ -278,9 +281,9 @@ fn by_scenario(run: &Summary, names: &[String]) -> String {
         }
     }
     let several = scenarios.iter().filter(|(_, variants)| variants.len() > 1);
-    let told: Vec<String> =
+    let found: Vec<String> =
         several.map(|(scenario, variants)| format!("{scenario} has {}", variants.join(", "))).collect();
-    if told.is_empty() { "no scenario has two of them".into() } else { told.join("; ") }
+    if found.is_empty() { "no scenario has two of them".into() } else { found.join("; ") }
 }
 
 fn variant(name: &str, side: &Summary) -> Variant {
@@ -302,15 +305,20 @@ fn beside(cases: &[Name<'_>], sides: &[Summary]) -> Vec<Beside> {
     let known: Vec<BTreeMap<Name<'_>, &CaseFigures>> =
         sides.iter().map(|side| side.cases.iter().map(|case| (name_of(case), case)).collect()).collect();
     let of = |name: &Name<'_>| -> Vec<InCase> {
-        known.iter().map(|side| side.get(name).map_or_else(InCase::default, |case| in_case(case))).collect()
+        let ran = || known.iter().filter_map(|side| side.get(name));
+        let failing = ran().flat_map(|case| &case.trials_run).filter(|trial| !trial.passed);
+        let repetition = failing.map(|trial| trial.repetition).min();
+        known.iter().map(|side| side.get(name).map_or_else(InCase::default, |case| in_case(case, repetition))).collect()
     };
     cases.iter().map(|name| Beside { case: format!("{}/{}", name.0, name.1), variants: of(name) }).collect()
 }
 
-fn in_case(case: &CaseFigures) -> InCase {
+fn in_case(case: &CaseFigures, repetition: Option<u32>) -> InCase {
     let taken = case.usage.clone().unwrap_or_default();
     let a_turn = |sum: u64| sum as f64 / taken.turns.max(1) as f64;
+    let trial = case.trials_run.iter().find(|trial| Some(trial.repetition) == repetition).or(case.trials_run.first());
     InCase {
+        trial: trial.map(|trial| trial.id.clone()).unwrap_or_default(),
         passed: (case.passed, case.trials).into(),
         model_calls: a_turn(taken.model_calls),
         tool_calls: a_turn(taken.tool_calls),
@@ -323,8 +331,8 @@ fn in_case(case: &CaseFigures) -> InCase {
 
 /// Which pairs differ in what, the required rows first; the sentence of the only pair.
 fn conclusion(names: &[String], pairs: &[Comparison], cases: u64) -> String {
-    if let ([a, b], [pair]) = (names, pairs) {
-        return format!("A {a}, B {b}: {}", pair.conclusion);
+    if let [pair] = pairs {
+        return pair.conclusion.clone();
     }
     let mut found = Vec::new();
     for gated in [true, false] {

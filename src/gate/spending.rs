@@ -154,7 +154,7 @@ impl Sum {
         let unpriced: BTreeSet<String> =
             unknown().flat_map(|(scenario, variant)| Charged::of(plan, scenario, variant).unpriced()).collect();
         if unpriced.is_empty() {
-            return format!("the services of {} of {} trials did not tell their tokens", self.unknown, self.trials);
+            return format!("the services of {} of {} trials did not report their tokens", self.unknown, self.trials);
         }
         let unpriced: Vec<String> = unpriced.into_iter().collect();
         format!("no price of {}", unpriced.join(", "))
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(silent.trials.iter().map(|trial| trial.cost.is_some()).collect::<Vec<_>>(), [true, false]);
         assert_eq!((silent.spending.run.cost, silent.spending.run.output_tokens), (None, None));
         let why = silent.spending.run.not_measured;
-        assert_eq!(why, "the services of 1 of 2 trials did not tell their tokens");
+        assert_eq!(why, "the services of 1 of 2 trials did not report their tokens");
     }
 
     #[test]

@@ -217,7 +217,7 @@ fn tokens(taken: &Taken, limit: u32, told: u128) -> Held {
         (true, ..) => Err(Seen::new(format!("it took {least}{told} tokens"))),
         (false, 0, _) => unknown("no completion of the model"),
         (false, _, 0) => Ok(()),
-        (false, all, silent) => unknown(format!("{silent} of {all} completions did not tell their tokens")),
+        (false, all, silent) => unknown(format!("{silent} of {all} completions did not report their tokens")),
     }
 }
 
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                "tokens.at_most: 1000 | not measured: 1 of 2 completions did not tell their tokens",
+                "tokens.at_most: 1000 | not measured: 1 of 2 completions did not report their tokens",
                 "cost.at_most: $100.00 | not measured: not every service reported its tokens",
             ]
         );

@@ -1,7 +1,7 @@
 //! Encodes one trial's conversation for the report's script: arrays in place of objects, long strings shared.
 //!
 //! A block is `{"t": [trial, …], "s": [string, …]}`. In a trial's arrays, a number in place of a text is an index into
-//! `s`. A trial is `{"i": id, "k": checks, "d": departures, "x": error, "v": evidence, "n": seed, "e": events, "c":
+//! `s`, or, below 0, into the texts that several blocks use: -1 is the first of [`CommonTexts`]. A trial is `{"i": id, "k": checks, "d": departures, "x": error, "v": evidence, "n": seed, "e": events, "c":
 //! events left out}`; an event is `[at_us, conversation, turn, kind, fields]` with the fields that [`Encoder::event`]
 //! writes and `html/events.js` reads: change both together. A text has at most [`TEXT`] characters, a trial at most
 //! [`EVENTS`] events.
@@ -16,7 +16,8 @@ use crate::trace::{
 };
 use serde::Serialize;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// Maximum characters of one text.
 const TEXT: usize = 6_000;
@@ -30,13 +31,56 @@ const SHARED_FROM: usize = 20;
 #[serde(untagged)]
 enum Text<'a> {
     Here(Cow<'a, str>),
-    Shared(u32),
+    Shared(i64),
+}
+
+/// Texts that several blocks use, stored once for the page: a text becomes one in the second block that has it.
+#[derive(Debug, Default)]
+pub(super) struct CommonTexts {
+    /// Hashes of the texts that some block has.
+    seen: HashSet<u64>,
+    numbers: HashMap<Box<str>, i64>,
+    strings: Vec<u8>,
+}
+
+impl CommonTexts {
+    /// Number of a text that this block does not have yet; `None` if no earlier block had it.
+    fn number(&mut self, text: &str) -> Option<i64> {
+        if let Some(number) = self.numbers.get(text) {
+            return Some(*number);
+        }
+        let mut hash = DefaultHasher::new();
+        text.hash(&mut hash);
+        if self.seen.insert(hash.finish()) {
+            return None;
+        }
+        let number = -1 - self.numbers.len() as i64;
+        push_string(&mut self.strings, text);
+        self.numbers.insert(text.into(), number);
+        Some(number)
+    }
+
+    /// All of them as a JSON array.
+    pub(super) fn json(&self) -> Vec<u8> {
+        [b"[", self.strings.as_slice(), b"]"].concat()
+    }
+}
+
+/// Adds a JSON string to the items of an array.
+fn push_string(items: &mut Vec<u8>, text: &str) {
+    if !items.is_empty() {
+        items.push(b',');
+    }
+    if serde_json::to_writer(&mut *items, text).is_err() {
+        items.extend(b"\"\"");
+    }
 }
 
 /// Encodes the trials of one block as they arrive.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
-    numbers: HashMap<Box<str>, u32>,
+    common: CommonTexts,
+    numbers: HashMap<Box<str>, i64>,
     strings: Vec<u8>,
     body: Vec<u8>,
     trials: Vec<String>,
@@ -61,6 +105,11 @@ impl Encoder {
         json.extend(self.strings);
         json.extend(b"]}");
         (self.trials, json)
+    }
+
+    /// Exchanges the texts that several blocks use, which the builder of all blocks has.
+    pub(super) fn swap_common(&mut self, common: &mut CommonTexts) {
+        std::mem::swap(&mut self.common, common);
     }
 
     /// Adds one trial.
@@ -328,13 +377,11 @@ impl Encoder {
         if let Some(number) = self.numbers.get(text.as_ref()) {
             return Text::Shared(*number);
         }
-        let number = self.numbers.len() as u32;
-        if number > 0 {
-            self.strings.push(b',');
+        if let Some(number) = self.common.number(&text) {
+            return Text::Shared(number);
         }
-        if serde_json::to_writer(&mut self.strings, text.as_ref()).is_err() {
-            self.strings.extend(b"\"\"");
-        }
+        let number = self.numbers.len() as i64;
+        push_string(&mut self.strings, &text);
         self.numbers.insert(text.into(), number);
         Text::Shared(number)
     }
@@ -408,6 +455,34 @@ mod tests {
         };
         assert!(strings(1) > 5);
         assert_eq!(strings(1), strings(3));
+    }
+
+    #[test]
+    fn a_text_of_several_blocks_is_stored_once_for_all_from_the_second_one_on() {
+        let run = sample::run(1);
+        let result = &run.evaluation.trials.to_vec()[1];
+        let mut common = CommonTexts::default();
+        let blocks: Vec<Value> = (0..3)
+            .map(|_| {
+                let mut encoder = Encoder::default();
+                encoder.swap_common(&mut common);
+                encoder.add(&run.traces[1], Beside::default(), result);
+                encoder.swap_common(&mut common);
+                serde_json::from_slice(&encoder.finish().1).expect("a block is JSON")
+            })
+            .collect();
+        let own = |place: usize| blocks[place]["s"].as_array().expect("strings").clone();
+        let shared: Vec<Value> = serde_json::from_slice(&common.json()).expect("an array");
+        assert!(own(0).len() > 5 && own(1).is_empty() && own(2).is_empty());
+        assert_eq!(shared.len(), own(0).len());
+        assert_eq!(blocks[1], blocks[2]);
+        let asked = |block: &Value| {
+            let events = block["t"][0]["e"].as_array().expect("events").clone();
+            events.iter().find(|event| event[3] == "u").map(|event| event[4][0].as_i64().expect("a long question"))
+        };
+        let (first, second) = (asked(&blocks[0]).expect("asked"), asked(&blocks[1]).expect("asked"));
+        assert!(first >= 0 && second < 0);
+        assert_eq!(own(0)[first as usize], shared[(-1 - second) as usize]);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! open blocks; the result does not depend on the number of threads.
 
 use super::Searchable;
-use super::compact::Encoder;
+use super::compact::{CommonTexts, Encoder};
 use crate::gate::{TrialResult, Verdict};
 use crate::platform::secrets;
 use crate::trace::{Grade, NamedPassage, Trace};
@@ -37,7 +37,7 @@ impl<'a> Beside<'a> {
 }
 
 /// Default budget of the HTML report for conversations, in compressed bytes.
-pub(crate) const BUDGET: usize = 8_000_000;
+pub(crate) const BUDGET: usize = 2_000_000;
 /// Maximum number of conversations: those of the trials in the page's table, which uses the same order.
 const MOST: usize = super::TABLE_ROWS;
 /// Trials per block, which is what a browser unpacks to show one.
@@ -60,6 +60,7 @@ pub struct Block {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timelines {
     blocks: Vec<Block>,
+    common: Vec<u8>,
     left_out: usize,
     searchable: HashMap<String, Searchable>,
 }
@@ -68,6 +69,11 @@ impl Timelines {
     /// Blocks, trials that did not pass first.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
+    }
+
+    /// The gzip member of the texts that several blocks use.
+    pub fn common(&self) -> &[u8] {
+        &self.common
     }
 
     /// Number of trials whose conversation is in a block.
@@ -106,6 +112,7 @@ impl Room {
 pub struct TimelineBuilder {
     budget: usize,
     room: Room,
+    common: CommonTexts,
     troubled: Packer,
     passed: Packer,
     searchable: HashMap<String, Searchable>,
@@ -123,7 +130,7 @@ impl TimelineBuilder {
         let room = Room::default();
         let packer = |full: &Arc<AtomicBool>| Packer { full: Arc::clone(full), ..Packer::default() };
         let (troubled, passed) = (packer(&room.troubled_full), packer(&room.passed_full));
-        Self { budget, room, troubled, passed, searchable: HashMap::new() }
+        Self { budget, room, common: CommonTexts::default(), troubled, passed, searchable: HashMap::new() }
     }
 
     /// Tells trace producers which traces are no longer needed.
@@ -135,7 +142,7 @@ impl TimelineBuilder {
     pub fn add(&mut self, trace: Option<&Trace>, beside: Beside<'_>, result: &TrialResult) {
         let packer = if result.verdict == Verdict::Pass { &mut self.passed } else { &mut self.troubled };
         match trace {
-            Some(trace) => packer.add(trace, beside, result, self.budget),
+            Some(trace) => packer.add(&mut self.common, (trace, beside, result), self.budget),
             None => packer.left_out += 1,
         }
     }
@@ -152,7 +159,8 @@ impl TimelineBuilder {
     /// The conversations within the budget.
     pub fn finish(mut self) -> Timelines {
         let mut made = Timelines { searchable: std::mem::take(&mut self.searchable), ..Timelines::default() };
-        let mut room = self.budget;
+        made.common = gzip(&secrets::clean_packed(self.common.json()), Compression::new(4));
+        let mut room = self.budget.saturating_sub(made.common.len());
         for packer in [&mut self.troubled, &mut self.passed] {
             packer.close();
             packer.compress();
@@ -186,14 +194,21 @@ struct Packer {
 }
 
 impl Packer {
-    fn add(&mut self, trace: &Trace, beside: Beside<'_>, result: &TrialResult, budget: usize) {
+    fn add(
+        &mut self,
+        common: &mut CommonTexts,
+        (trace, beside, result): (&Trace, Beside<'_>, &TrialResult),
+        budget: usize,
+    ) {
         if self.bytes > budget || self.taken == MOST {
             self.full.store(true, Ordering::Relaxed);
             self.left_out += 1;
             return;
         }
         self.taken += 1;
+        self.open.swap_common(common);
         self.open.add(trace, beside, result);
+        self.open.swap_common(common);
         if self.open.trials().len() == TRIALS_A_BLOCK || self.open.len() >= BLOCK_BYTES {
             self.close();
         }
@@ -279,7 +294,7 @@ mod tests {
         let (run, whole) = build(60, BUDGET);
         assert_eq!((whole.kept(), whole.left_out()), (run.evaluation.trials.len(), 0));
         let troubled: usize = run.evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Pass).count();
-        let bytes: usize = whole.blocks().iter().map(|block| block.gzip.len()).sum();
+        let bytes: usize = whole.blocks().iter().map(|block| block.gzip.len()).sum::<usize>() + whole.common().len();
         let (_, part) = build(60, bytes - 1);
         assert_eq!(part.kept() + part.left_out(), run.evaluation.trials.len());
         assert!(part.left_out() > 0 && part.kept() >= troubled);

@@ -169,7 +169,7 @@ pub struct AnswerExpectation {
     /// Whether it says that it cannot answer, and neither names nor claims a source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<bool>,
-    /// Whether every fact in it stands in what was retrieved or asked: numbers with units, dates, codes, names, quoted
+    /// Whether every fact in it is supported by what was retrieved or asked: numbers with units, dates, codes, names, quoted
     /// words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grounded: Option<bool>,

@@ -276,7 +276,7 @@ impl LimitTransport {
                     // An embeddings request costs at most the text sent, which is the reserved amount.
                     if kept.cost.is_none() && service != Service::Embeddings {
                         // A limit without measurements cannot be enforced.
-                        self.budget.end("--max-cost cannot be kept: a service did not tell its tokens");
+                        self.budget.end("--max-cost cannot be kept: a service did not report its tokens");
                     }
                 }
                 Err(TransportError::Timeout { .. }) => {}

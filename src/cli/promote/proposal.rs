@@ -110,7 +110,7 @@ impl Proposal {
         all.extend(turns.into_iter().map(|turn| Turn { ask: turn.ask, expect: turn.expect }));
         if all.len() > 1 {
             notes.push(
-                "the agent answers every turn anew: answers before the last may differ from the trace".to_owned(),
+                "the agent answers every turn again: answers before the last may differ from the trace".to_owned(),
             );
         }
         let mut case = Case { case: name.to_owned(), ..Case::default() };

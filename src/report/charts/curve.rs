@@ -1,17 +1,17 @@
 //! Share of turns answered within a time: one empirical curve per variant, limits as lines, and a bin for unanswered
-//! turns at the right of the axis.
+//! turns at the right of the axis. Drawn for any width, see [`super::across`].
 
-use super::{escaped, round_step};
+use super::{across, escaped, round_step};
 use crate::gate::CurvePoint;
 use crate::report::figures::{count, duration};
 use crate::stats::percent::percent;
 use std::fmt::Write as _;
 
-const WIDTH: f64 = 760.0;
-const LEFT: f64 = 48.0;
-/// Horizontal position where the time axis ends and the bin of unanswered turns begins.
-const RIGHT: f64 = 650.0;
-const END: f64 = 744.0;
+const HEIGHT: f64 = 262.0;
+/// Share of the width at which the time axis ends.
+const RIGHT: f64 = 0.86;
+/// Share of the width at which the bin of unanswered turns begins.
+const BIN: f64 = 0.9;
 const TOP: f64 = 22.0;
 const BASE: f64 = 222.0;
 /// Maximum number of curves in a chart; the table beside it has all.
@@ -37,9 +37,9 @@ pub(in crate::report) fn curves(curves: &[Curve<'_>], limits: &[u64]) -> Option<
     let limit = limits.iter().copied().max().unwrap_or(0);
     let step = round_step(longest.max(limit).max(4) as f64 * 1.02 / 4.0);
     let reach = step * 4.0;
-    let x = |us: f64| LEFT + us / reach * (RIGHT - LEFT);
+    let x = |us: f64| us / reach * RIGHT;
     let y = |share: f64| BASE - share * (BASE - TOP);
-    let mut svg = format!("<svg class=\"curves\" viewBox=\"0 0 {WIDTH:.0} 262\" role=\"img\"><title>");
+    let mut svg = format!("<svg class=\"curves\" height=\"{HEIGHT:.0}\" role=\"img\"><title>");
     svg.push_str("Share of turns answered within a time. ");
     for one in &shown {
         let _ = write!(svg, "{}: {} turns, {} without an answer. ", escaped(&one.name), one.turns, one.unanswered);
@@ -49,59 +49,60 @@ pub(in crate::report) fn curves(curves: &[Curve<'_>], limits: &[u64]) -> Option<
         let at = y(share);
         let _ = write!(
             svg,
-            "<path class=\"grid\" d=\"M{LEFT:.0} {at:.1}H{END:.0}\"/>\
-             <text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
-            LEFT - 6.0,
+            "<line class=\"grid\" x2=\"100%\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+             <text x=\"-6\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
             at + 4.0
         );
     }
-    let _ = write!(svg, "<path class=\"axis\" d=\"M{LEFT:.0} {BASE:.0}H{RIGHT:.0}\"/>");
+    let end = across(RIGHT);
+    let _ = write!(svg, "<line class=\"axis\" x2=\"{end}\" y1=\"{BASE:.0}\" y2=\"{BASE:.0}\"/>");
     for tick in 0..=4 {
         let us = step * f64::from(tick);
         let class = if tick % 2 == 1 { " class=\"tick-odd\"" } else { "" };
         let anchor = if tick == 4 { "end" } else { "middle" };
         let _ = write!(
             svg,
-            "<text{class} x=\"{:.1}\" y=\"242\" text-anchor=\"{anchor}\">{}</text>",
-            x(us),
+            "<text{class} x=\"{}\" y=\"241\" text-anchor=\"{anchor}\">{}</text>",
+            across(x(us)),
             duration(us as u64)
         );
     }
     let _ = write!(
         svg,
-        "<rect class=\"bin\" x=\"{:.0}\" y=\"{TOP:.0}\" width=\"{:.0}\" height=\"{:.0}\"/>",
-        RIGHT + 22.0,
-        END - RIGHT - 22.0,
+        "<rect class=\"bin\" x=\"{}\" y=\"{TOP:.0}\" width=\"{}\" height=\"{:.0}\"/>",
+        across(BIN),
+        across(1.0 - BIN),
         BASE - TOP
     );
-    let middle = f64::midpoint(RIGHT + 22.0, END);
-    let _ = write!(svg, "<text x=\"{middle:.0}\" y=\"242\" text-anchor=\"middle\">no answer</text>");
+    svg.push_str("<text x=\"100%\" y=\"257\" text-anchor=\"end\">no answer</text>");
     for us in limits {
         let at = x(*us as f64);
-        let (shift, anchor) = if at > RIGHT * 0.8 { (-5.0, "end") } else { (5.0, "start") };
+        let (shift, anchor) = if at > RIGHT * 0.6 { (-5, "end") } else { (5, "start") };
         let _ = write!(
             svg,
-            "<path class=\"target\" d=\"M{at:.1} {:.0}V{BASE:.0}\"/>\
-             <text class=\"mark\" x=\"{:.1}\" y=\"12\" text-anchor=\"{anchor}\">limit {}</text>",
+            "<line class=\"target\" x1=\"{at}\" x2=\"{at}\" y1=\"{:.0}\" y2=\"{BASE:.0}\"/>\
+             <text class=\"mark\" x=\"{at}\" dx=\"{shift}\" y=\"12\" text-anchor=\"{anchor}\">limit {}</text>",
             TOP - 14.0,
-            at + shift,
-            duration(*us)
+            duration(*us),
+            at = across(at)
         );
     }
+    let mut lost = String::new();
+    let _ = write!(svg, "{}", super::stretched(HEIGHT));
     for (place, one) in shown.iter().enumerate() {
         let share = |turns: u64| turns as f64 / one.turns as f64;
-        let mut line = format!("M{LEFT:.1} {BASE:.1}");
+        let mut line = format!("M0 {BASE:.1}");
         for CurvePoint { took_us, turns } in one.points {
-            let _ = write!(line, "H{:.1}V{:.1}", x(*took_us as f64), y(share(*turns)));
+            let _ = write!(line, "H{:.1}V{:.1}", super::STRETCH * x(*took_us as f64), y(share(*turns)));
         }
-        let _ = write!(line, "H{RIGHT:.1}");
+        let _ = write!(line, "H{:.1}", super::STRETCH * RIGHT);
         let _ = write!(svg, "<path class=\"curve curve-{}\" d=\"{line}\"/>", place + 1);
         if one.unanswered > 0 {
-            let slot = (END - RIGHT - 30.0) / shown.len() as f64;
-            let (at, answered) = (RIGHT + 26.0 + slot * (place as f64 + 0.5), share(one.turns - one.unanswered));
+            let slot = (1.0 - BIN) / shown.len() as f64;
+            let (at, answered) = (across(BIN + slot * (place as f64 + 0.5)), share(one.turns - one.unanswered));
             let _ = write!(
-                svg,
-                "<path class=\"curve lost curve-{}\" d=\"M{at:.1} {:.1}V{:.1}\"><title>{}: {} of {} without an answer, {}</title></path>",
+                lost,
+                "<line class=\"curve lost curve-{}\" x1=\"{at}\" x2=\"{at}\" y1=\"{:.1}\" y2=\"{:.1}\"><title>{}: {} of {} without an answer, {}</title></line>",
                 place + 1,
                 y(answered),
                 y(1.0),
@@ -112,8 +113,7 @@ pub(in crate::report) fn curves(curves: &[Curve<'_>], limits: &[u64]) -> Option<
             );
         }
     }
-    svg.push_str("</svg>");
-    Some(svg)
+    Some(svg + "</svg>" + &lost + "</svg>")
 }
 
 #[cfg(test)]

@@ -44,6 +44,22 @@ fn escaped(text: &str) -> String {
     out
 }
 
+/// Width of the coordinates in [`stretched`].
+const STRETCH: f64 = 1000.0;
+
+/// A place from 0 to 1 as a share of the width, so that a chart without a `viewBox` is drawn for the width that it gets and its text
+/// keeps its size. Lines, circles and text take such places; what joins several goes into [`stretched`].
+fn across(place: f64) -> String {
+    format!("{:.2}%", 100.0 * place)
+}
+
+/// Opens the part of such a chart whose paths are stretched to its width: x from 0 to [`STRETCH`], y as outside.
+fn stretched(height: f64) -> String {
+    format!(
+        "<svg viewBox=\"0 0 {STRETCH:.0} {height:.0}\" preserveAspectRatio=\"none\" width=\"100%\" height=\"{height:.0}\">"
+    )
+}
+
 /// Next of 1, 1.25, 2, 2.5, 4, 5 or 10 times a power of ten.
 fn round_step(step: f64) -> f64 {
     let power = 10f64.powf(step.max(1.0).log10().floor());

@@ -54,7 +54,9 @@ pub(crate) fn columns<'a>() -> Vec<Column<Compared<'a>>> {
             |one| one.row.finding.as_str().into(),
         ),
         column("differs", "differences in the settings, joined by `; `", |one| {
-            let differs: Vec<String> = one.comparison.differences.iter().map(super::differs).collect();
+            let names = one.comparison.names();
+            let differs: Vec<String> =
+                one.comparison.differences.iter().map(|row| super::differs(row, names)).collect();
             cell(&differs.join("; ")).into_owned().into()
         }),
         column("sentence", "the finding in words", |one| cell(&one.row.sentence)),
@@ -100,6 +102,6 @@ mod tests {
         let rows: Vec<::csv::StringRecord> = reader.records().map(|row| row.expect("a row")).collect();
         assert_eq!(rows.len(), found.rows.len());
         assert_eq!((&rows[0][0], &rows[0][7], &rows[0][16]), ("cases", "-0.800000", "worse"));
-        assert!(rows[0][17].contains("model: sim-1 in A, sim-2 in B (s)"), "{:?}", rows[0]);
+        assert!(rows[0][17].contains("model: sim-1 in a, sim-2 in b (s)"), "{:?}", rows[0]);
     }
 }

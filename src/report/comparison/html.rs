@@ -1,5 +1,6 @@
 //! `comparison.html`: a page without scripts, with the conversations of flipped cases side by side.
 
+use super::beside::{Stretch, marked, sides_of};
 use super::divergence::align;
 use super::taken::taken;
 use super::terminal::{difference, p};
@@ -9,10 +10,11 @@ use crate::report::charts;
 use crate::report::figures::count;
 use crate::report::page;
 use crate::stats::percent::percent;
-use crate::trace::COMPARISON_HTML;
+use crate::trace::{COMPARISON_HTML, INDEX_HTML};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 const PAGE: page::PageTemplate = page::PageTemplate {
     file: COMPARISON_HTML,
@@ -27,7 +29,10 @@ struct ComparisonPage {
     outcome: &'static str,
     word: &'static str,
     headline: String,
+    /// The conclusion after the headline.
     conclusion: String,
+    /// Link to the report of A; empty if it is not beside this folder.
+    report_a: String,
     sides: Vec<Side>,
     warnings: Vec<String>,
     same: Option<&'static str>,
@@ -50,7 +55,7 @@ struct ComparisonPage {
 
 #[derive(Serialize)]
 struct Side {
-    name: &'static str,
+    name: String,
     label: String,
     part: String,
     evidence: String,
@@ -63,8 +68,8 @@ struct Side {
 pub(in crate::report) struct Prompt {
     name: String,
     scenarios: String,
-    /// Lines, each with its CSS class.
-    lines: Vec<(&'static str, String)>,
+    /// The changed lines on both sides.
+    sides: [Vec<Stretch>; 2],
 }
 
 /// A row as shown on the page.
@@ -110,7 +115,7 @@ struct Flip {
     /// Common events and their number, and for each side its name, the first differing event, and the rest.
     same: String,
     equal: String,
-    sides: Vec<(String, String, String)>,
+    sides: Vec<(String, Vec<Stretch>, String)>,
 }
 
 /// Renders the page.
@@ -120,8 +125,9 @@ pub(super) fn html(shown: &Shown<'_>) -> io::Result<Vec<u8>> {
 
 fn page(shown: &Shown<'_>) -> ComparisonPage {
     let found = shown.comparison;
-    let side = |name, side: &crate::compare::Side| Side {
-        name,
+    let names = found.names();
+    let side = |name: &str, side: &crate::compare::Side| Side {
+        name: name.to_owned(),
         label: side.label.clone(),
         part: side.part.clone(),
         evidence: side.evidence.clone(),
@@ -130,24 +136,29 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
     };
     let same = found.differences.is_empty() && found.prompts.is_empty();
     let all = || found.flips.iter().chain(&found.changes);
-    let flips: Vec<Flip> = all().filter_map(|one| flip(one, shown.conversations)).collect();
+    let flips: Vec<Flip> = all().filter_map(|one| flip(one, names, shown.conversations)).collect();
     let worse = found.flips.iter().filter(|flip| flip.worse).count();
     let less = found.changes.iter().filter(|flip| flip.worse).count();
     let better = found.rows.iter().any(|row| row.gated && row.finding == Finding::Better);
     let (outcome, word) = match (found.regression, better) {
         (true, _) => ("fail", "Worse"),
         (false, true) => ("pass", "Better"),
-        (false, false) => ("unmeasured", "No finding"),
+        (false, false) if !found.withheld.is_empty() => ("unmeasured", "Withheld"),
+        (false, false) if found.nothing_compared() => ("unmeasured", "Not compared"),
+        (false, false) => ("unmeasured", "No loss proven"),
     };
+    let headline = headline(found);
+    let conclusion = found.conclusion.strip_prefix(&headline).unwrap_or(&found.conclusion);
     ComparisonPage {
         outcome,
         word,
-        headline: headline(found),
-        conclusion: found.conclusion.clone(),
-        sides: vec![side("A", &found.a), side("B", &found.b)],
+        conclusion: conclusion.trim_start().to_owned(),
+        headline,
+        report_a: report_a(shown.folders),
+        sides: names.into_iter().zip([&found.a, &found.b]).map(|(name, one)| side(name, one)).collect(),
         warnings: found.warnings.clone(),
         same: same.then_some(SAME),
-        differences: found.differences.iter().map(differs).collect(),
+        differences: found.differences.iter().map(|row| differs(row, names)).collect(),
         prompts: prompts(found),
         notes: found.notes.clone(),
         rows: rows(found),
@@ -163,23 +174,23 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
     }
 }
 
-/// Prompts that differ, line by line.
-pub(in crate::report) fn prompts(found: &Comparison) -> Vec<Prompt> {
-    let prompt = |prompt: &crate::compare::PromptChange| Prompt {
-        name: prompt.name.clone(),
-        scenarios: prompt.scenarios.join(", "),
-        lines: prompt.lines.iter().map(|line| (class_of(line), line.clone())).collect(),
-    };
-    found.prompts.iter().map(prompt).collect()
+/// Link to the report of A from the folder of B.
+fn report_a((a, b): (Option<&Path>, Option<&Path>)) -> String {
+    let Some((a, b)) = a.zip(b) else { return String::new() };
+    match a.file_name().and_then(|name| name.to_str()) {
+        _ if a == b => INDEX_HTML.to_owned(),
+        Some(name) if a.parent() == b.parent() => format!(".{}", page::below(name, INDEX_HTML)),
+        _ => String::new(),
+    }
 }
 
-fn class_of(line: &str) -> &'static str {
-    match line.chars().next() {
-        Some('-') => "gone",
-        Some('+') => "new",
-        Some('@') => "soft",
-        _ => "",
-    }
+/// Prompts that differ, both texts beside each other.
+pub(in crate::report) fn prompts(found: &Comparison) -> Vec<Prompt> {
+    let prompt = |prompt: &crate::compare::PromptChange| {
+        let [one, other] = sides_of(&prompt.lines);
+        Prompt { name: prompt.name.clone(), scenarios: prompt.scenarios.join(", "), sides: marked(&one, &other) }
+    };
+    found.prompts.iter().map(prompt).collect()
 }
 
 fn paired(one: &PairedCase) -> Paired {
@@ -284,6 +295,7 @@ fn row(row: &crate::compare::ComparedCriterion) -> ShownRow {
 /// A flip with its conversations; `None` if neither side has them and the list would only repeat the count.
 fn flip(
     flip: &crate::compare::Flip,
+    [ours, theirs]: [&str; 2],
     conversations: (&BTreeMap<String, String>, &BTreeMap<String, String>),
 ) -> Option<Flip> {
     let of = |trial: &Option<String>, known: &BTreeMap<String, String>, side: &str| {
@@ -291,16 +303,17 @@ fn flip(
         let name = trial.clone().unwrap_or_default();
         text.map(|text| (format!("{side}: {name}"), text))
     };
-    let (a, b) = (of(&flip.trial_a, conversations.0, "A"), of(&flip.trial_b, conversations.1, "B"));
+    let (a, b) = (of(&flip.trial_a, conversations.0, ours), of(&flip.trial_b, conversations.1, theirs));
     let (same, sides) = match (a, b) {
         (Some((ours, a)), Some((theirs, b))) => {
             let found = align(&a, &b);
             let [(first, rest), (other_first, other_rest)] = found.sides;
+            let [first, other_first] = marked(&first, &other_first);
             (found.same, vec![(ours, first, rest), (theirs, other_first, other_rest)])
         }
         // If only one side has a conversation (the other is a baseline), all of it.
         (one, other) => {
-            let alone = one.into_iter().chain(other).map(|(name, text)| (name, String::new(), text));
+            let alone = one.into_iter().chain(other).map(|(name, text)| (name, Vec::new(), text));
             (Vec::new(), alone.collect())
         }
     };

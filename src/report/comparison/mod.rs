@@ -3,20 +3,23 @@
 //! Differences in settings come before every figure. Files contain no path of this machine, so the same two runs give
 //! the same bytes. Commands with paths are printed on the terminal only.
 
+mod beside;
 mod csv;
 mod divergence;
 mod html;
 mod taken;
 mod terminal;
 
+pub(crate) use beside::{Exchange, exchanges};
+pub(in crate::report) use beside::{Stretch, marked};
 pub(crate) use csv::columns;
 pub(in crate::report) use csv::csv;
 pub(in crate::report) use html::{
     Prompt as ShownPrompt, ShownRow, prompts as shown_prompts, rows as shown_rows, shows,
 };
 pub(in crate::report) use taken::taken;
-pub(in crate::report) use terminal::table;
 pub(crate) use terminal::terminal;
+pub(in crate::report) use terminal::{heads, table};
 
 use crate::compare::{Comparison, Difference};
 use crate::platform::secrets;
@@ -52,8 +55,9 @@ pub(crate) fn files(shown: &Shown<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)
 }
 
 /// A difference of settings in one line.
-fn differs(row: &Difference) -> String {
-    format!("{}: {} in A, {} in B ({})", row.what, row.a, row.b, row.scenarios.join(", "))
+fn differs(row: &Difference, [a, b]: [&str; 2]) -> String {
+    let of = if row.scenarios.is_empty() { String::new() } else { format!(" ({})", row.scenarios.join(", ")) };
+    format!("{}: {} in {a}, {} in {b}{of}", row.what, row.a, row.b)
 }
 
 /// Sentence on which side is better, by how much, and whether this is proven, in the comparison's words.
@@ -92,12 +96,12 @@ mod tests {
     #[test]
     fn what_differs_stands_above_every_figure_in_each_report() {
         let mut found = worse();
-        found.warnings = vec!["B was stopped early".into()];
+        found.warnings = vec!["b was stopped early".into()];
         let none = BTreeMap::new();
         let shown = Shown { comparison: &found, folders: (None, None), conversations: (&none, &none) };
         let page = String::from_utf8(files(&shown).expect("files")[1].1.clone()).expect("UTF-8");
         for text in [terminal(&shown, 110, false), page] {
-            let named = text.find("sim-1 in A").unwrap_or_else(|| panic!("{text}"));
+            let named = text.find("sim-1 in a").unwrap_or_else(|| panic!("{text}"));
             let figure = text.find("100.0 %").unwrap_or_else(|| panic!("{text}"));
             assert!(named < figure, "{text}");
         }
@@ -128,10 +132,10 @@ mod tests {
     fn the_first_line_says_who_is_better_by_how_much_and_whether_it_is_proven() {
         let found = worse();
         let said = headline(&found);
-        assert!(said.starts_with("B is worse than A in cases -80.0 points ["), "{said}");
+        assert!(said.starts_with("b is worse than a in cases -80.0 points ["), "{said}");
         assert!(found.conclusion.starts_with(&said), "the page says what the terminal says: {}", found.conclusion);
         let same = compare(&summary("a", &[("c0", 1, 1)]), &summary("b", &[("c0", 1, 1)]), 0.02).expect("comparable");
-        assert_eq!(headline(&same), "no loss is proven in what is required");
+        assert_eq!(headline(&same), "no loss of b against a is proven in what is required");
         let mut explored = worse();
         explored.rows.iter_mut().for_each(|row| row.gated = false);
         assert!(

@@ -16,11 +16,11 @@ pub(in crate::report) fn taken(row: &Figure) -> [String; 4] {
     [row.key.clone(), level(row.unit, &a), level(row.unit, &b), difference]
 }
 
-/// The same in one line: `cost: $0.50 in A, $0.55 in B (+$0.05, +10.0 %)`.
-pub(super) fn taken_line(row: &Figure) -> String {
+/// The same in one line: `cost: $0.50 in base, $0.55 in now (+$0.05, +10.0 %)`.
+pub(super) fn taken_line(row: &Figure, [ours, theirs]: [&str; 2]) -> String {
     let [name, a, b, difference] = taken(row);
     let difference = if difference == "–" { String::new() } else { format!(" ({difference})") };
-    format!("{name}: {a} in A, {b} in B{difference}")
+    format!("{name}: {a} in {ours}, {b} in {theirs}{difference}")
 }
 
 fn level(unit: Unit, cell: &Cell) -> String {
@@ -59,7 +59,7 @@ mod tests {
         let not_measured = if a.is_none() { "not known in the base".to_owned() } else { String::new() };
         let a = Cell { value: a, not_measured, ..Cell::default() };
         let cells = vec![a, Cell { value: Some(b), ..Cell::default() }];
-        taken_line(&Figure { key: "it".into(), about: String::new(), unit, cells })
+        taken_line(&Figure { key: "it".into(), about: String::new(), unit, cells }, ["A", "B"])
     }
 
     #[test]

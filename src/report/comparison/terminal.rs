@@ -20,11 +20,14 @@ pub(crate) fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String 
     let found = shown.comparison;
     let width = width.clamp(60, 160);
     let mut out = String::new();
-    for (name, side) in [("A", &found.a), ("B", &found.b)] {
+    let names = found.names();
+    let heads = heads(names, width);
+    for (name, side) in heads.iter().zip([&found.a, &found.b]) {
         let errors = if side.errors > 0 { format!(", {} in ERROR", count(side.errors)) } else { String::new() };
         let trials = counted(side.trials, "trial");
         let part = if side.part.is_empty() { String::new() } else { format!(" PART ({}):", side.part) };
-        wrap(&mut out, &format!("{name}  {}:{part} {}, {trials}{errors}", side.label, side.evidence), width, "");
+        let label = if *name == side.label { String::new() } else { format!("  {}", side.label) };
+        wrap(&mut out, &format!("{name}{label}:{part} {}, {trials}{errors}", side.evidence), width, "");
     }
     let _ = writeln!(out);
     for warning in &found.warnings {
@@ -34,7 +37,7 @@ pub(crate) fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String 
         wrap(&mut out, SAME, width, "");
     }
     for row in &found.differences {
-        wrap(&mut out, &format!("DIFFERS  {}", differs(row)), width, "");
+        wrap(&mut out, &format!("DIFFERS  {}", differs(row, names)), width, "");
     }
     for prompt in &found.prompts {
         wrap(&mut out, &format!("DIFFERS  prompt `{}` ({})", prompt.name, prompt.scenarios.join(", ")), width, "");
@@ -46,17 +49,17 @@ pub(crate) fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String 
         wrap(&mut out, &format!("note: {note}"), width, "");
     }
     let _ = writeln!(out);
-    out.push_str(&table(&found.rows, width, colour));
+    out.push_str(&table(&found.rows, &heads, width, colour));
     let bare: Vec<&str> =
         found.rows.iter().filter(|row| row.finding == Finding::NotCompared).map(|row| row.key.as_str()).collect();
     if !bare.is_empty() {
         wrap(&mut out, &format!("not compared, without units on both sides: {}", bare.join(", ")), width, "");
     }
     for row in &found.taken {
-        wrap(&mut out, &taken_line(row), width, "  ");
+        wrap(&mut out, &taken_line(row, names), width, "  ");
     }
-    let told = |row: &&ComparedCriterion| !matches!(row.finding, Finding::NoDiscordance | Finding::NotCompared);
-    for row in found.rows.iter().filter(told) {
+    let said = |row: &&ComparedCriterion| !matches!(row.finding, Finding::NoDiscordance | Finding::NotCompared);
+    for row in found.rows.iter().filter(said) {
         let _ = writeln!(out, "\n{} {}", paint(row, colour), line(&row.key));
         wrap(&mut out, &row.sentence, width, "  ");
     }
@@ -82,12 +85,22 @@ fn line_of(text: &str) -> String {
     block(text).replace('\n', " ")
 }
 
+/// Headings of both sides: their names, or A and B where these are too long for a column.
+pub(in crate::report) fn heads(names: [&str; 2], width: usize) -> [String; 2] {
+    let [a, b] = names.map(line);
+    let room = if width < 100 { 9 } else { 16 };
+    if a.chars().count().max(b.chars().count()) <= room { [a.into(), b.into()] } else { ["A".into(), "B".into()] }
+}
+
 /// Table with a row per criterion, in at most `width` columns.
-pub(in crate::report) fn table(rows: &[ComparedCriterion], width: usize, colour: bool) -> String {
+pub(in crate::report) fn table(rows: &[ComparedCriterion], [a, b]: &[String; 2], width: usize, colour: bool) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(width).unwrap_or(160));
-    table.set_header(["criterion", "A", "B", "difference [interval]", "p, corrected", "cases", "finding"]);
+    // The sentences below have p, too: the column is left out where names would be cut for it.
+    let keep = |place: usize| width >= 100 || place != 4;
+    let header = ["criterion", a.as_str(), b.as_str(), "difference [interval]", "p, corrected", "cases", "finding"];
+    table.set_header(header.into_iter().enumerate().filter(|(place, _)| keep(*place)).map(|(_, cell)| cell));
     for row in rows {
         let level = |value: Option<f64>| match (value, row.scale) {
             (None, _) => "–".into(),
@@ -104,10 +117,11 @@ pub(in crate::report) fn table(rows: &[ComparedCriterion], width: usize, colour:
             count(row.cases),
             finding,
         ];
-        table.add_row(cells);
+        table.add_row(cells.into_iter().enumerate().filter(|(place, _)| keep(*place)).map(|(_, cell)| cell));
     }
+    let last = table.column_count().saturating_sub(1);
     for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if index == 6 { 0 } else { 2 }));
+        column.set_padding((0, if index == last { 0 } else { 2 }));
         column.set_constraint(match index {
             0 => ColumnConstraint::UpperBoundary(Width::Fixed(34)),
             _ => ColumnConstraint::ContentWidth,
@@ -206,6 +220,18 @@ mod tests {
         assert!(text.contains("ragcheck show reports/a/s/c2/tool-rag.base.1"), "{text}");
         assert!(text.contains("ragcheck show reports/b/s/c2/tool-rag.base.1"), "{text}");
         assert!(text.contains("Cases that flipped: 8 worse, 0 better"), "{text}");
+    }
+
+    #[test]
+    fn at_80_columns_the_table_is_whole_and_nothing_but_commands_and_prompts_is_longer() {
+        let found = super::super::tests::worse();
+        let text = text(80, false);
+        let long = |line: &&str| line.chars().count() > 80 && !line.contains("ragcheck show");
+        assert_eq!(text.lines().find(long), None, "{text}");
+        for row in found.rows.iter().filter(|row| row.cases > 0) {
+            assert!(text.contains(row.finding.as_str()), "{text}");
+        }
+        assert!(text.contains("b is worse than a in cases -80.0 points"), "{text}");
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Markdown;
 const FIRST: usize = 25;
 /// Rows of the list before the folds.
 const TO_DO: usize = 4;
+/// Maximum characters of the conclusion of a comparison.
+const CONCLUSION: usize = 900;
 /// Maximum rows of a list or table.
 const LISTED: usize = 20;
 /// Maximum rows of a table of criteria.
@@ -52,7 +54,9 @@ impl Format for Markdown {
             sections.push(format!("{}{criteria}\n\n", escaped(&decided.why)));
         }
         sections.push(format!("{}\n\n", escaped(&evaluation.conclusion)));
-        let compared = view.comparison.map(|found| format!("\nAgainst the base: {}", escaped(&found.conclusion)));
+        let compared = view
+            .comparison
+            .map(|found| format!("\nAgainst the base: {}", escaped_up_to(&found.conclusion, CONCLUSION)));
         sections.push(format!("{}{}\n\n", escaped(&figures::sums(evaluation)), compared.unwrap_or_default()));
         sections.extend(what_fails(view, &found));
         sections.push(changed(view.comparison));
@@ -274,9 +278,10 @@ fn table<'a>(rows: impl Iterator<Item = &'a CriterionResult>) -> String {
     let mut out = "| | Criterion | n | Observed | 95 % bound | Target |\n|---|---|---:|---|---|---|\n".to_owned();
     let row = |row: &CriterionResult| {
         format!(
-            "| {} **{}** | {} {} | {} | {} | {} | {} |",
+            "| {} **{}**{} | {} {} | {} | {} | {} | {} |",
             mark(row.verdict),
             escaped(figures::verdict(row)),
+            if row.required { "" } else { ", for information" },
             escaped(&figures::name(row)),
             escaped(&row.about),
             figures::units(row),
@@ -301,10 +306,14 @@ fn mark(verdict: Verdict) -> &'static str {
 
 /// One line of at most 300 characters in which GitHub finds no markup, mention, reference or link.
 fn escaped(words: &str) -> String {
+    escaped_up_to(words, 300)
+}
+
+fn escaped_up_to(words: &str, most: usize) -> String {
     let line = text::line(words);
     let mut out = String::with_capacity(line.len() + 8);
     let mut before = ' ';
-    for character in text::clip(&line, 300).chars() {
+    for character in text::clip(&line, most).chars() {
         match character {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),

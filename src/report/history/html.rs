@@ -1,6 +1,6 @@
 //! `history.html`: a page without scripts, newest series first.
 
-use super::{Links, changed, conditions, found_nothing, scenarios, when};
+use super::{Links, changed, conditions, found_nothing, headline, scenarios, when};
 use crate::history::{Line, Series, Shown};
 use crate::report::charts::{self, Beside};
 use crate::report::figures::{claimed_share, counted, line_value};
@@ -32,6 +32,8 @@ struct SeriesShown {
     conditions: String,
     span: String,
     lines: Vec<Trend>,
+    /// Names of the lines in the order of the points' figures.
+    columns: Vec<String>,
     /// Whether any point has a report.
     linked: bool,
     /// Points, newest first.
@@ -50,6 +52,8 @@ struct PointShown {
 
 #[derive(Serialize)]
 struct Trend {
+    /// Whether the page's heading is about it.
+    headline: bool,
     name: String,
     target: String,
     newest: String,
@@ -71,8 +75,20 @@ pub(crate) fn html(series: &[Series], links: &Links) -> io::Result<Vec<u8>> {
 fn page(series: &[Series], links: &Links) -> HistoryPage {
     let points: usize = series.iter().map(|series| series.points.len()).sum();
     let changes: usize = series.iter().flat_map(|series| &series.lines).map(|line| line.changes.len()).sum();
+    // The series with the newest run comes first.
+    let mut order: Vec<&Series> = series.iter().collect();
+    order.sort_by_key(|series| std::cmp::Reverse(series.points.last().map(|point| &point.at)));
     let conclusion = match (points, changes) {
         (0, _) => "There is no point yet".to_owned(),
+        _ if let Some(found) = order.first().and_then(|newest| headline(newest)) => {
+            let more = counted(found.more as u64, "further line");
+            let more = if found.more > 0 { format!("; {more} changed, too") } else { String::new() };
+            let mut sentence = found.sentence;
+            if let Some(first) = sentence.get_mut(..1) {
+                first.make_ascii_uppercase();
+            }
+            format!("{sentence}{more}")
+        }
         (_, 0) => format!("{}, no change that lasts", counted(points as u64, "point")),
         _ => format!("{}, {}", counted(points as u64, "point"), counted(changes as u64, "lasting change")),
     };
@@ -81,9 +97,6 @@ fn page(series: &[Series], links: &Links) -> HistoryPage {
         (_, 0) => "pass",
         _ => "undecided",
     };
-    // The series with the newest run comes first.
-    let mut order: Vec<&Series> = series.iter().collect();
-    order.sort_by_key(|series| std::cmp::Reverse(series.points.last().map(|point| &point.at)));
     let shown = |(place, series): (usize, &&Series)| shown(series, links, &format!("s{}-p", place + 1));
     HistoryPage { outcome, conclusion, runs: links.runs, series: order.iter().enumerate().map(shown).collect() }
 }
@@ -112,22 +125,31 @@ fn shown(series: &Series, links: &Links, anchors: &str) -> SeriesShown {
         }
     });
     let points: Vec<PointShown> = series.points.iter().enumerate().map(row).rev().collect();
+    let own = |point: &PointShown| format!("#{anchors}{}", point.number);
+    let report = |point: &PointShown| if point.report.is_empty() { own(point) } else { point.report.clone() };
+    let links: Vec<String> = points.iter().rev().map(report).collect();
+    let first = headline(series).map(|found| found.line);
+    let mut lines: Vec<(usize, &Line)> = series.lines.iter().enumerate().collect();
+    lines.sort_by_key(|(place, line)| (Some(*place) != first, line.changes.is_empty()));
+    let lines = lines.into_iter().map(|(place, line)| trend(series, line, &links, Some(place) == first)).collect();
     SeriesShown {
         title: scenarios(series),
         conditions: conditions(series),
         span: span.unwrap_or_default(),
-        lines: series.lines.iter().map(|line| trend(series, line, anchors)).collect(),
+        columns: series.lines.iter().map(|line| line.name.clone()).collect(),
+        lines,
         linked: points.iter().any(|point| !point.report.is_empty()),
         points,
     }
 }
 
-fn trend(series: &Series, line: &Line, anchors: &str) -> Trend {
+fn trend(series: &Series, line: &Line, links: &[String], headline: bool) -> Trend {
     Trend {
+        headline,
         name: line.name.clone(),
         target: line.target.clone(),
         newest: line.values.last().map_or_else(String::new, |(_, seen)| line_value(line.unit, *seen)),
-        chart: charts::trend(series, line, &Beside { anchors: anchors.to_owned(), ..beside(series, line) }),
+        chart: charts::trend(series, line, &Beside { links: links.to_owned(), ..beside(series, line) }),
         changes: line.changes.iter().map(|change| (change.point + 1, changed(series, line, change))).collect(),
         unchanged: found_nothing(line),
     }
@@ -139,9 +161,19 @@ fn beside(series: &Series, line: &Line) -> Beside {
         Ok(Target::AtLeastRate(share) | Target::AtMostRate(share)) => Some(share),
         // The line of a time is the share of units below its limit.
         Ok(Target::AtMostTime(_)) => claimed_share(&line.metric),
-        Err(_) => None,
+        Err(_) => limit_of(series, line),
     };
     let moments = series.points.iter().map(|point| point.at.parse().ok().map(Timestamp::as_second));
     let seconds = moments.collect::<Option<Vec<i64>>>().unwrap_or_default();
-    Beside { target, band: line.intervals.clone(), seconds, anchors: String::new() }
+    Beside { target, band: line.intervals.clone(), seconds, links: Vec::new() }
+}
+
+/// Limit of a time without a target of its own: that of the criterion on the same quantile.
+fn limit_of(series: &Series, time: &Line) -> Option<f64> {
+    let share = time.name.strip_prefix("turn p")?.parse::<f64>().ok()? / 100.0;
+    let asked = |line: &&Line| claimed_share(&line.metric).is_some_and(|claimed| (claimed - share).abs() < 1e-9);
+    series.lines.iter().filter(asked).find_map(|line| match parse_target(&line.target) {
+        Ok(Target::AtMostTime(limit)) => Some(limit.as_micros() as f64),
+        _ => None,
+    })
 }

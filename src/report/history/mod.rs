@@ -11,6 +11,7 @@ pub(crate) use terminal::terminal;
 
 use super::figures::{duration, first_names, line_value};
 use crate::history::{Change, Line, RECENT, Series, Shown, Unit};
+use crate::scenario::{Target, parse_target};
 use crate::stats::percent::points;
 use crate::trace::text::quote;
 use std::collections::BTreeMap;
@@ -70,6 +71,61 @@ fn found_nothing(line: &Line) -> String {
             format!("Another step of {} that began {RECENT} points ago would be found half of the time.", size(step))
         }
         (false, None) => String::new(),
+    }
+}
+
+/// Labels that a run gives itself.
+const OWN: [&str; 4] = ["part", "run again", "drawn anew", "outages run again"];
+
+/// The change of a series to read first, in one sentence: `turn p95 is 47.0 % slower since release 1.21 (2026-03-07)`. Losses come
+/// before gains, then newer changes before older ones.
+struct Headline {
+    sentence: String,
+    /// Index of its line.
+    line: usize,
+    /// Further lines with a lasting change.
+    more: usize,
+}
+
+fn headline(series: &Series) -> Option<Headline> {
+    let changed = series.lines.iter().enumerate().filter_map(|(at, line)| Some((at, line, line.changes.last()?)));
+    let worse = |line: &Line, change: &Change| {
+        let rises = change.after > change.before;
+        rises == (line.unit == Unit::Time || matches!(parse_target(&line.target), Ok(Target::AtMostRate(_))))
+    };
+    let size = |change: &Change| (change.after / change.before.max(1e-9)).max(1e-9).ln().abs();
+    let first = changed.clone().max_by(|(_, one, a), (_, other, b)| {
+        let newer = a.point.cmp(&b.point);
+        worse(one, a).cmp(&worse(other, b)).then(newer).then(size(a).total_cmp(&size(b)))
+    })?;
+    let (at, line, change) = first;
+    let by = match (line.unit, change.after > change.before) {
+        (Unit::Time, true) => format!("{} % slower", rounded_points(change.after / change.before - 1.0)),
+        (Unit::Time, false) => format!("{} % faster", rounded_points(1.0 - change.after / change.before)),
+        (Unit::Rate, true) => format!("{} points higher", rounded_points(change.after - change.before)),
+        (Unit::Rate, false) => format!("{} points lower", rounded_points(change.before - change.after)),
+    };
+    let (before, after) = (line_value(line.unit, change.before), line_value(line.unit, change.after));
+    let name = quote(&line.name, 60);
+    let sentence = format!("{name} is {by} since {}: {before} to {after}", since(series, change.point));
+    Some(Headline { sentence, line: at, more: changed.count() - 1 })
+}
+
+/// A positive difference in points or per cent, without a sign.
+fn rounded_points(value: f64) -> String {
+    points(value).trim_start_matches('+').to_owned()
+}
+
+/// The label that is new at a point, with its day; the day alone without one.
+fn since(series: &Series, point: usize) -> String {
+    let (now, before) = (&series.points[point], point.checked_sub(1).map(|before| &series.points[before].labels));
+    let day = quote(now.at.get(..10).unwrap_or(&now.at), 20);
+    let new = |(key, value): &(&String, &String)| {
+        !OWN.contains(&key.as_str()) && before.is_none_or(|before| before.get(*key) != Some(*value))
+    };
+    match now.labels.iter().find(new) {
+        Some((key, value)) => format!("{} {} ({day})", quote(key, 40), quote(value, 60)),
+        None => day,
     }
 }
 
@@ -153,6 +209,40 @@ mod tests {
     }
 
     #[test]
+    fn the_headline_is_the_newest_loss_with_its_label_and_its_chart_comes_first() {
+        let mut series = series();
+        let found = headline(&series[0]).expect("two lines change");
+        assert!(found.sentence.starts_with("turn p95 is 50.0 % slower since release "), "{}", found.sentence);
+        assert!(found.sentence.ends_with("(2026-03-07): 4.00 s to 6.00 s"), "{}", found.sentence);
+        assert_eq!((found.line, found.more), (1, 1));
+        assert!(terminal(&series, 100).starts_with("turn p95 is 50.0 % slower since release "));
+        let page = String::from_utf8(html(&series, &Links::default()).expect("a page")).expect("text");
+        let (head, body) = page.split_once("</h1>").expect("a heading");
+        assert!(head.contains("Turn p95 is 50.0 % slower since release"), "{head}");
+        let at = |words: &str| body.find(words).unwrap_or_else(|| panic!("{words}"));
+        assert!(at("<strong><bdi>turn p95</bdi>") < at("<strong><bdi>SC-002</bdi>"));
+
+        // A gain is no reason to look first, and a label that every run has says nothing.
+        series[0].lines[1].changes[0] = Change { point: 6, before: 6e6, after: 4e6, p: 1e-9 };
+        series[0].points.iter_mut().for_each(|point| point.labels = [("release".into(), "1.4".into())].into());
+        let found = headline(&series[0]).expect("a change");
+        assert_eq!(found.sentence, "SC-002 is 7.0 points lower since 2026-03-07: 97.0 % to 90.0 %");
+        series[0].lines[0].target = "<= 5%".into();
+        assert!(headline(&series[0]).expect("a change").sentence.starts_with("turn p95 is 33.3 % faster"));
+        series[0].lines.iter_mut().for_each(|line| line.changes.clear());
+        assert!(headline(&series[0]).is_none());
+    }
+
+    #[test]
+    fn the_limit_of_a_time_criterion_is_the_target_line_of_that_time() {
+        let mut series = series();
+        let line = &mut series[0].lines[0];
+        (line.metric, line.target) = ("latency_p95".into(), "<= 5s".into());
+        let page = String::from_utf8(html(&series, &Links::default()).expect("a page")).expect("text");
+        assert_eq!(page.matches("target 5.00 s").count(), 1, "of turn p95");
+    }
+
+    #[test]
     fn the_page_is_self_contained_and_hostile_words_stay_words() {
         let page = String::from_utf8(html(&series(), &Links::default()).expect("a page")).expect("text");
         assert!(!page.contains("<script") && page.contains("&lt;script"), "{page}");
@@ -175,6 +265,7 @@ mod tests {
         let reports = BTreeMap::from([("p3".to_owned(), "a b\"<c".to_owned()), ("gone".to_owned(), "x".to_owned())]);
         let with = page(&Links { runs: true, reports });
         assert_eq!(with.matches(">report</a>").count(), 1, "{with}");
+        assert_eq!(with.matches("a%20b%22%3Cc/index.html").count(), 3, "its row and its point on both lines");
         assert!(
             with.contains("href=\"./a%20b%22%3Cc/index.html\"") && with.contains("href=\"./index.html\""),
             "{with}"

@@ -1,6 +1,6 @@
 //! Terminal output of a history: each series with its lines, oldest and newest value, and changes.
 
-use super::{TOO_FEW, changed, conditions, found_nothing, scenarios, when};
+use super::{TOO_FEW, changed, conditions, found_nothing, headline, scenarios, when};
 use crate::history::Series;
 use crate::report::figures::{counted, line_value};
 use crate::report::terminal_lines::wrap;
@@ -17,6 +17,9 @@ pub(crate) fn terminal(series: &[Series], width: usize) -> String {
     for (index, one) in series.iter().enumerate() {
         if index > 0 {
             let _ = writeln!(out);
+        }
+        if let Some(found) = headline(one) {
+            wrap(&mut out, &found.sentence, width, "");
         }
         wrap(&mut out, &format!("{}: {}", scenarios(one), conditions(one)), width, "");
         let ends = one.points.first().zip(one.points.last());

@@ -88,7 +88,7 @@ fn in_case(one: &InCase) -> [(&'static str, Unit, Cell); 7] {
         counts: Some(Fraction { numerator: passed, denominator: trials }),
         not_measured: String::new(),
     };
-    let silent = "a service did not tell its tokens";
+    let silent = "a service did not report its tokens";
     [
         (crate::compare::CASES, Unit::Share, rate),
         ("model calls", Unit::Number, known(Some(one.model_calls), "")),

@@ -1,13 +1,14 @@
 //! `variants.html`: a page without scripts; the figures of all variants first, then each pair and each case.
 
-use super::{corrected, names, shown};
+use super::{corrected, shown};
 use crate::compare::{Finding, Unit, Variants};
-use crate::report::comparison::{self, ShownPrompt, ShownRow};
+use crate::report::comparison::{self, Exchange, ShownPrompt, ShownRow, Stretch, marked};
 use crate::report::figures::count;
 use crate::report::page::{self, FRAGMENT};
 use crate::trace::VARIANTS_HTML;
 use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io;
 
 const PAGE: page::PageTemplate = page::PageTemplate {
@@ -58,7 +59,27 @@ struct Case<'v> {
     /// Filters that show the row.
     shows: String,
     cells: Vec<CaseCell>,
+    /// Its conversation: what was asked, and for each variant the answer; empty without texts.
+    turns: Vec<Turn>,
 }
+
+#[derive(Serialize)]
+struct Turn {
+    asked: String,
+    answers: Vec<Said>,
+}
+
+/// The answer of one variant.
+#[derive(Serialize)]
+struct Said {
+    /// Empty if it is that of an earlier variant.
+    words: Vec<Stretch>,
+    /// The variant with the same answer.
+    same_as: String,
+}
+
+/// Cases whose answers are shown.
+const WITH_TEXTS: usize = 300;
 
 #[derive(Serialize)]
 struct CaseCell {
@@ -70,7 +91,7 @@ struct CaseCell {
 }
 
 /// Renders the page.
-pub(super) fn html(found: &Variants) -> io::Result<Vec<u8>> {
+pub(super) fn html(found: &Variants, texts: &BTreeMap<String, Vec<Exchange>>) -> io::Result<Vec<u8>> {
     let any = |wanted: &[Finding]| {
         found.pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.gated && wanted.contains(&row.finding))
     };
@@ -84,7 +105,13 @@ pub(super) fn html(found: &Variants) -> io::Result<Vec<u8>> {
         figures: found.figures.iter().map(figure).collect(),
         corrected: corrected(found),
         pairs: found.pairs.iter().map(pair).collect(),
-        cases: found.cases.iter().map(|one| case(one, &found.variants)).collect(),
+        cases: (0..)
+            .zip(&found.cases)
+            .map(|(place, one)| Case {
+                turns: if place < WITH_TEXTS { turns(one, &found.variants, texts) } else { Vec::new() },
+                ..case(one)
+            })
+            .collect(),
         names: found.variants.iter().map(|one| one.name.as_str()).collect(),
     };
     Ok(page::render(&PAGE, page)?.into_bytes())
@@ -100,13 +127,13 @@ fn figure(figure: &crate::compare::Figure) -> Figure<'_> {
 }
 
 fn pair(pair: &crate::compare::Comparison) -> Pair<'_> {
-    let (a, b) = names(pair);
+    let [a, b] = pair.names();
     let rows = comparison::shown_rows(pair);
     Pair { a, b, conclusion: &pair.conclusion, notes: &pair.notes, prompts: comparison::shown_prompts(pair), rows }
 }
 
-fn case<'v>(case: &'v crate::compare::Beside, variants: &[crate::compare::Variant]) -> Case<'v> {
-    let cells = case.variants.iter().zip(variants).map(|(one, variant)| {
+fn case(case: &crate::compare::Beside) -> Case<'_> {
+    let cells = case.variants.iter().map(|one| {
         let crate::compare::Passes { passed, trials } = one.passed;
         let known =
             |value: Option<f64>, unit: &str| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.0}{unit}"));
@@ -117,10 +144,7 @@ fn case<'v>(case: &'v crate::compare::Beside, variants: &[crate::compare::Varian
                 _ if passed == trials => "pass",
                 _ => "undecided",
             },
-            href: format!(
-                "index.html#trial={}",
-                utf8_percent_encode(&format!("{}/{}.{}.1", case.case, variant.flow, variant.name), FRAGMENT)
-            ),
+            href: format!("index.html#trial={}", utf8_percent_encode(&one.trial, FRAGMENT)),
             took: format!(
                 "{:.1} model calls, {} tokens in, {} out, {}, {} sources",
                 one.model_calls,
@@ -132,7 +156,33 @@ fn case<'v>(case: &'v crate::compare::Beside, variants: &[crate::compare::Varian
         }
     });
     let passes: Vec<(u64, u64)> = case.variants.iter().map(|one| (one.passed.passed, one.passed.trials)).collect();
-    Case { case: &case.case, shows: comparison::shows(&passes), cells: cells.collect() }
+    Case { case: &case.case, shows: comparison::shows(&passes), cells: cells.collect(), turns: Vec::new() }
+}
+
+/// The turns of a case with the answers of all variants: words that another variant lacks are marked.
+fn turns(
+    case: &crate::compare::Beside,
+    variants: &[crate::compare::Variant],
+    texts: &BTreeMap<String, Vec<Exchange>>,
+) -> Vec<Turn> {
+    let of: Vec<&[Exchange]> =
+        case.variants.iter().map(|one| texts.get(&one.trial).map_or(&[][..], Vec::as_slice)).collect();
+    let longest = of.iter().max_by_key(|turns| turns.len()).copied().unwrap_or_default();
+    let turn = |(place, longest): (usize, &Exchange)| {
+        let said: Vec<&str> =
+            of.iter().map(|turns| turns.get(place).map_or("(no such turn)", |one| one.answered.as_str())).collect();
+        let answer = |(side, words): (usize, &&str)| {
+            if let Some(first) = said[..side].iter().position(|other| other == words) {
+                return Said { words: Vec::new(), same_as: variants[first].name.clone() };
+            }
+            // The first is compared with the first other answer, every other one with the first.
+            let other = if side == 0 { said.iter().find(|other| *other != words) } else { said.first() };
+            let [_, words] = marked(other.unwrap_or(words), words);
+            Said { words, same_as: String::new() }
+        };
+        Turn { asked: longest.asked.clone(), answers: said.iter().enumerate().map(answer).collect() }
+    };
+    longest.iter().enumerate().map(turn).collect()
 }
 
 #[cfg(test)]
@@ -142,7 +192,7 @@ mod tests {
     #[test]
     fn the_page_holds_every_figure_pair_and_case_and_runs_nothing() {
         let found = super::super::tests::found();
-        let page = String::from_utf8(html(&found).expect("a page")).expect("UTF-8");
+        let page = String::from_utf8(html(&found, &BTreeMap::new()).expect("a page")).expect("UTF-8");
         for figure in &found.figures {
             assert!(page.contains(&format!("<bdi>{}</bdi>", figure.key)), "{}", figure.key);
         }
@@ -154,5 +204,24 @@ mod tests {
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
         assert!(!page.contains('\u{202e}') && !page.contains('\u{1b}'));
         assert!(page.contains("default-src 'none'") && !page.contains("script-src"));
+    }
+
+    #[test]
+    fn answers_stand_beside_each_other_with_the_words_marked_and_equal_ones_are_stored_once() {
+        let mut found = super::super::tests::found();
+        found.cases[0].variants[1].trial = "s/c0/tool-rag.b.1".into();
+        let said = |answered: &str| vec![Exchange { asked: "How many ohms?".into(), answered: answered.into() }];
+        let trial = |place: usize, side: usize| found.cases[place].variants[side].trial.clone();
+        let texts: BTreeMap<_, _> = [(trial(0, 0), said("48 to 56 ohms")), (trial(0, 1), said("38 to 56 ohms"))].into();
+        assert_ne!(trial(0, 0), trial(0, 1));
+        let page = String::from_utf8(html(&found, &texts).expect("a page")).expect("UTF-8");
+        assert!(
+            page.contains("How many ohms?") && page.contains("<mark>48</mark>") && page.contains("<mark>38</mark>"),
+            "{page}"
+        );
+        let same: BTreeMap<_, _> = texts.keys().map(|trial| (trial.clone(), said("the same answer"))).collect();
+        let page = String::from_utf8(html(&found, &same).expect("a page")).expect("UTF-8");
+        assert_eq!(page.matches("the same answer").count(), 1, "{page}");
+        assert!(page.contains("same answer as"), "{page}");
     }
 }

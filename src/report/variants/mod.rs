@@ -11,23 +11,29 @@ mod terminal;
 pub(crate) use csv::columns;
 pub(crate) use terminal::terminal;
 
-use crate::compare::{Cell, Comparison, Unit, Variants};
+use super::comparison::Exchange;
+use crate::compare::{Cell, Unit, Variants};
 use crate::settings::price::dollars;
 use crate::stats::percent::percent;
 use crate::trace::{PAIRS_CSV, VARIANTS_CSV, VARIANTS_HTML, VARIANTS_JSON};
+use std::collections::BTreeMap;
 use std::io;
 
-/// Files of a comparison of variants: name and bytes.
+/// Files of a comparison of variants: name and bytes. `texts` are the questions and answers of the trials that the cases name, by
+/// trial.
 ///
 /// # Errors
 /// If one of them cannot be rendered.
-pub(crate) fn files(found: &Variants) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+pub(crate) fn files(
+    found: &Variants,
+    texts: &BTreeMap<String, Vec<Exchange>>,
+) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut json = serde_json::to_vec_pretty(found)?;
     json.push(b'\n');
     Ok(vec![
         (VARIANTS_CSV, csv::csv(found)?),
         (PAIRS_CSV, super::comparison::csv(&found.pairs)?),
-        (VARIANTS_HTML, html::html(found)?),
+        (VARIANTS_HTML, html::html(found, texts)?),
         (VARIANTS_JSON, json),
     ])
 }
@@ -42,12 +48,6 @@ fn shown(unit: Unit, cell: &Cell) -> String {
         (Some(value), Unit::Seconds) => format!("{value:.2} s"),
         (Some(value), Unit::Dollars) => dollars(value),
     }
-}
-
-/// Names of a pair's variants.
-fn names(pair: &Comparison) -> (&str, &str) {
-    let name = |label: &'_ str| label.rfind('@').map_or(0, |at| at + 1);
-    (&pair.a.label[name(&pair.a.label)..], &pair.b.label[name(&pair.b.label)..])
 }
 
 /// Sentence on the correction of the p-values.
@@ -83,7 +83,8 @@ mod tests {
 
     #[test]
     fn the_same_variants_give_the_same_bytes() {
-        assert_eq!(files(&found()).expect("files"), files(&found()).expect("files"));
+        let none = BTreeMap::new();
+        assert_eq!(files(&found(), &none).expect("files"), files(&found(), &none).expect("files"));
     }
 
     #[test]

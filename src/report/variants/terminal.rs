@@ -1,6 +1,6 @@
 //! Terminal output of a comparison of variants: a table of figures, and a table of findings for each pair.
 
-use super::{corrected, names, shown};
+use super::{corrected, shown};
 use crate::compare::{ComparedCriterion, Figure, Finding, Variants};
 use crate::report::comparison;
 use crate::report::figures::{count, counted};
@@ -34,20 +34,24 @@ pub(crate) fn terminal(found: &Variants, width: usize, colour: bool) -> String {
     out.push_str(&table(found, width, colour));
     unknown(&mut out, found, width);
     for pair in &found.pairs {
-        let (a, b) = names(pair);
-        let _ = writeln!(out, "\nA {}, B {}", line(a), line(b));
+        let [a, b] = pair.names();
+        let heads = comparison::heads([a, b], width);
+        let _ = writeln!(out, "\n{} against {}", line(b), line(a));
+        if heads[0] != line(a) {
+            let _ = writeln!(out, "A {}, B {}", line(a), line(b));
+        }
         for note in &pair.notes {
             wrap(&mut out, &format!("note: {note}"), width, "");
         }
-        out.push_str(&comparison::table(&pair.rows, width, colour));
+        out.push_str(&comparison::table(&pair.rows, &heads, width, colour));
     }
     let _ = writeln!(out);
     wrap(&mut out, &corrected(found), width, "");
     for pair in &found.pairs {
-        let told = |row: &&ComparedCriterion| matches!(row.finding, Finding::Better | Finding::Worse);
-        for row in pair.rows.iter().filter(told) {
-            let (a, b) = names(pair);
-            wrap(&mut out, &format!("{b} beside {a}, {}: {}", row.key, row.sentence), width, "");
+        let shown = |row: &&ComparedCriterion| matches!(row.finding, Finding::Better | Finding::Worse);
+        for row in pair.rows.iter().filter(shown) {
+            let [a, b] = pair.names();
+            wrap(&mut out, &format!("{b} against {a}, {}: {}", row.key, row.sentence), width, "");
         }
     }
     let _ = writeln!(out);
@@ -90,14 +94,14 @@ fn table(found: &Variants, width: usize, colour: bool) -> String {
 /// Explains figures shown as a dash.
 fn unknown(out: &mut String, found: &Variants, width: usize) {
     for Figure { key, cells, .. } in &found.figures {
-        let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for (variant, cell) in found.variants.iter().zip(cells).filter(|(_, cell)| !cell.not_measured.is_empty()) {
-            match told.iter_mut().find(|(why, _)| *why == cell.not_measured) {
+            match reasons.iter_mut().find(|(why, _)| *why == cell.not_measured) {
                 Some((_, names)) => names.push(&variant.name),
-                None => told.push((&cell.not_measured, vec![&variant.name])),
+                None => reasons.push((&cell.not_measured, vec![&variant.name])),
             }
         }
-        for (why, names) in told {
+        for (why, names) in reasons {
             wrap(out, &format!("{key} of {}: NOT_MEASURED, {why}", names.join(", ")), width, "");
         }
     }
@@ -114,7 +118,7 @@ mod tests {
         let cells: Vec<&str> = row("cases").split_whitespace().collect();
         assert_eq!(cells, ["cases", "100.0", "%", "(8/8)", "0.0", "%", "(0/8)"]);
         assert!(row("model calls").ends_with("3.0"), "{text}");
-        assert!(text.contains("A a, B b") && text.contains("worse"), "{text}");
+        assert!(text.contains("b against a") && text.contains("worse"), "{text}");
         assert!(text.contains("service tokens of a, b: NOT_MEASURED, no service was asked for an answer"), "{text}");
         assert!(text.contains("Holm over the 1 required row of all 1 pair"), "{text}");
     }

@@ -103,7 +103,7 @@ fn without_a_quote_nothing_is_sent_and_an_unknown_cost_ends_the_run() {
     assert!(budget.reason().is_some_and(|reason| reason.contains("no `max_tokens`")), "{budget:?}");
     let (budget, sent, answered) = spent(1, Some(0.1), "free");
     assert_eq!((sent, answered), (1, 1));
-    assert!(budget.reason().is_some_and(|reason| reason.contains("did not tell its tokens")), "{budget:?}");
+    assert!(budget.reason().is_some_and(|reason| reason.contains("did not report its tokens")), "{budget:?}");
 }
 
 fn request(service: Service) -> HttpRequest {

@@ -73,6 +73,18 @@ fn needs_chromium_the_report_is_filtered_searched_and_goes_to_where_a_trial_brok
     browser.value(&format!("location.hash = '#trial=' + {}", json!(trial)));
     browser.until("document.querySelector('#trial .fall') !== null");
     assert_eq!(browser.value("document.querySelectorAll('#trial .here').length > 0"), json!(true));
+    // Every message of a request has its text: the prompt, the question, completions and results of tools.
+    browser.value(
+        "[...document.querySelectorAll('#trial details')].filter((one) => \
+         one.querySelector('summary').textContent.endsWith('to the model')).forEach((one) => { one.open = true; })",
+    );
+    browser.until("document.querySelectorAll('#trial details[open] > ol.attempts > li > b').length > 2");
+    let unknown = "[...document.querySelectorAll('#trial details[open] > ol.attempts > li')].filter((one) => \
+                   one.textContent.includes('its text is in the recording alone')).map((one) => one.textContent)";
+    assert_eq!(browser.value(unknown), json!([]));
+    let roles = "[...new Set([...document.querySelectorAll('#trial details[open] > ol.attempts > li > b')].map((one) => \
+                 one.textContent))].sort().join(' ')";
+    assert_eq!(browser.text(roles), "assistant system tool user");
     browser.value("document.querySelector('.jump.main').click()");
     browser.until("document.querySelector('.aimed') !== null");
     assert!(browser.text("location.hash").contains("&event="));

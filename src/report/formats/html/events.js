@@ -10,14 +10,37 @@ const pretty = (text) => {
 };
 const folded = (label, text, open) => el("details", { open: open ? "" : null }, el("summary", {}, label), el("pre", { class: "t", tabindex: "0" }, text));
 const tags = (words, mark) => el("div", { class: "words" }, words.map((word) => el("span", { class: "tag" }, el("bdi", {}, word), mark(word))));
-// The messages of a request by role; the text of a prompt, which no event has.
-const messagesOf = (shown) => el("details", {}, el("summary", {}, count(shown.length) + (shown.length === 1 ? " message" : " messages") + " to the model"), el("ol", { class: "attempts" }, shown.map((name) => el("li", {}, name.split(":")[0], Object.hasOwn(data.prompts, name) ? el("pre", { class: "t", tabindex: "0" }, data.prompts[name]) : null))));
-const modelRow = (fields, { text }) => {
+// A message of a request: its role, and its text, which is that of a prompt or of the event that it came from.
+const messageRow = (name, shown) => {
+  const { text, links, story } = shown;
+  const role = el("b", {}, name.split(":")[0]);
+  const pre = (words) => el("pre", { class: "t", tabindex: "0" }, words);
+  if (Object.hasOwn(data.prompts, name)) return el("li", {}, role, pre(data.prompts[name]));
+  const number = links.sent.get(shown.conversation + "\n" + name);
+  if (number === undefined) return el("li", {}, role, " ", el("span", { class: "soft" }, "its text is in the recording alone"));
+  const [, , , kind, fields] = story.e[number];
+  const said = {
+    u: () => [pre(text(fields[0]))],
+    f: () => [pre(text(fields[3]))],
+    m: () => (fields[1] ? [text(fields[2][1]) ? pre(text(fields[2][1])) : null, fields[3].length ? " calls " + fields[3].map(text).join(", ") : null] : []),
+    t: () => [" ", el("code", {}, text(fields[0][1])), ...(RESULTS[fields[2]] || refusal)(fields.slice(3), shown)],
+  };
+  return el("li", {}, role, " ", toEvent(shown.trial, number), said[kind]());
+};
+// The messages of a request, written when they are asked for.
+const messagesOf = (names, shown) => {
+  const list = el("ol", { class: "attempts" });
+  const fold = el("details", {}, el("summary", {}, count(names.length) + (names.length === 1 ? " message" : " messages") + " to the model"), list);
+  fold.addEventListener("toggle", () => { if (!list.firstChild) list.append(...names.map((name) => messageRow(name, shown))); });
+  return fold;
+};
+const modelRow = (fields, of) => {
+  const { text } = of;
   const [asked, replied, said] = fields;
   const [call, state, took, choice, attempts, shown, service] = asked;
   const name = "Model call " + (call + 1) + (service === null ? "" : " of " + text(service));
   const where = "in " + text(state) + ", tools " + text(choice);
-  const messages = messagesOf(shown.map(text));
+  const messages = messagesOf(shown.map(text), of);
   if (!replied) return ["wrong", [head(name, duration(took), where), messages, attemptList(attempts), say("refused", "No completion: " + text(said[0]) + ": " + text(said[1]))]];
   const [calls, finish, tokens] = fields.slice(3);
   const [input, cached, output] = tokens;

@@ -160,10 +160,18 @@ fn tiles(view: &View<'_>) -> Vec<Tile> {
         let more = if variants.len() > 1 && more > 0 { counted(more as u64, "more variant") } else { String::new() };
         tiles.push(Tile { title: "Tokens and cost", rows, more, href: "#spending" });
     }
-    if let Some(found) = view.comparison {
-        let rows = vec![(found.a.label.clone(), clip(&found.conclusion, 300).into_owned())];
-        tiles.push(Tile { title: "Change against the base", rows, more: String::new(), href: "comparison.html" });
-    }
+    let change = |rows, href| Tile { title: "Change since another run", rows, more: String::new(), href };
+    tiles.push(match view.comparison {
+        Some(found) => {
+            let rows = vec![(found.a.label.clone(), clip(&found.conclusion, 600).into_owned())];
+            Tile { title: "Change against the base", ..change(rows, "comparison.html") }
+        }
+        None if view.compared => change(vec![("compared".into(), "see the comparison".into())], "comparison.html"),
+        None => {
+            let command = "ragcheck compare --previous";
+            change(vec![("no run is compared; with the one before:".into(), command.into())], "../index.html")
+        }
+    });
     tiles
 }
 

@@ -1,12 +1,28 @@
+// Which event a message to the model came from, by conversation and digest: a message that is new at a call was made by what
+// happened since the call before, in this order.
+const MADE_BY = { user: ["u", "f"], assistant: ["m"], tool: ["t", "f"] };
+const sendMessages = (story, conversation, shown, sent, since) => {
+  const events = since.get(conversation) || [];
+  for (const name of shown) {
+    const key = conversation + "\n" + name;
+    if (sent.has(key)) continue;
+    const kinds = MADE_BY[name.split(":")[0]] || ["f"];
+    const place = events.findIndex((number) => kinds.includes(story.e[number][3]) && (story.e[number][3] !== "t" || story.e[number][4][0][0] !== null));
+    if (place >= 0) sent.set(key, events.splice(place, 1)[0]);
+  }
+  since.set(conversation, []);
+};
 // What leads to what in one trial: which event gave a source, which answer cites a hit, which search found again what was
 // learned, and at which event a check broke. Events are named by their place, as `ragcheck show` numbers them, less one.
 const pushTo = (map, key, value) => { if (!map.has(key)) map.set(key, []); map.get(key).push(value); };
 const linksOf = (story) => {
   const text = story.text;
-  const [names, given, cited, results, found, passages, turns] = [0, 1, 2, 3, 4, 5, 6].map(() => new Map());
+  const [names, given, cited, results, found, passages, turns, sent, since] = Array.from({ length: 9 }, () => new Map());
   const give = (conversation, id, number) => { const key = conversation + "\n" + id; if (!given.has(key)) given.set(key, number); };
   story.e.forEach(([at, conversation, turn, kind, fields], number) => {
     if (kind === "c") { names.set(conversation, text(fields[0])); return; }
+    if (kind === "m") sendMessages(story, conversation, (fields[0][5] || []).map(text), sent, since);
+    pushTo(since, conversation, number);
     const key = conversation + "." + turn;
     if (!turns.has(key)) turns.set(key, { key, conversation, turn, start: at, took: null, events: [] });
     const one = turns.get(key);
@@ -31,7 +47,7 @@ const linksOf = (story) => {
     }
   });
   for (const one of turns.values()) one.label = (names.size > 1 ? "conversation " + (names.get(one.conversation) || "") + ", " : "") + "turn " + (one.turn + 1);
-  return { names, given, cited, results, found, passages, turns: [...turns.values()] };
+  return { names, sent, given, cited, results, found, passages, turns: [...turns.values()] };
 };
 // Whether an event is one where something went wrong.
 const GOOD_CALLS = new Set(["search", "external", "indexed", "responded", "other", "answered"]);

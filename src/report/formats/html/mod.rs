@@ -2,7 +2,7 @@
 //!
 //! The template renders the overview; data islands follow. `#data` is JSON with one short row per trial (`<` written as
 //! `\u003c`) for the table. `#searchable` is the table's search text, unpacked on the first search. Each `.block` is
-//! gzip in base64 with up to 200 conversations, unpacked when one of them is opened. The script inserts data into the
+//! gzip in base64 with up to 200 conversations, unpacked when one of them is opened; `#texts` has the texts that several blocks use. The script inserts data into the
 //! page as text only, never as markup.
 
 mod first_screen;
@@ -61,6 +61,8 @@ impl Format for Html {
         writeln!(out, "<script type=\"application/json\" id=\"data\">{data}</script>")?;
         let found = STANDARD.encode(rows::searchable(view)?);
         writeln!(out, "<script type=\"text/plain\" id=\"searchable\">{found}</script>")?;
+        let common = STANDARD.encode(view.timelines.common());
+        writeln!(out, "<script type=\"text/plain\" id=\"texts\">{common}</script>")?;
         for block in view.timelines.blocks() {
             writeln!(out, "<script type=\"text/plain\" class=\"block\">{}</script>", STANDARD.encode(&block.gzip))?;
         }
@@ -94,7 +96,7 @@ mod tests {
         assert!(!markup.contains("onerror=alert(1)>"));
         assert!(!markup.contains('\u{202e}'), "no override turns the page around");
         assert!(markup.contains("{{ 7 * 7 }}"), "templates are not run on data");
-        let scripts = 3 + sample::run(2).timelines.blocks().len();
+        let scripts = 4 + sample::run(2).timelines.blocks().len();
         assert_eq!(html.matches("</script>").count(), scripts);
     }
 
@@ -185,13 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn the_heading_is_the_verdict_and_what_it_leaves_out_stands_below_it() {
+    fn the_heading_is_the_verdict_and_what_it_leaves_out_is_in_the_fold_on_its_origin() {
         let mut run = sample::run(0);
         run.evaluation.conclusion = "2 required gates passed; cases left out of: A (4 cases), B (1 case)".to_owned();
         let html = written(&Html, &run.view());
         let (heading, rest) = html.split_once("</h1>").expect("a heading");
         assert!(heading.contains("<bdi>2 required gates passed</bdi>"));
-        assert!(rest.contains("<p class=\"caveats\"><bdi>cases left out of: A (4 cases), B (1 case)</bdi></p>"));
+        let fold = rest.split_once("class=\"fold provenance\"").expect("a fold").1;
+        assert!(fold.contains("<p class=\"caveats\"><bdi>cases left out of: A (4 cases), B (1 case)</bdi></p>"));
         (run.evaluation.exit_code, run.evaluation.conclusion) = (1, "failed: A; B".to_owned());
         let html = written(&Html, &run.view());
         assert!(html.contains("<bdi>A; B</bdi>") && !html.contains("class=\"caveats\""));
@@ -214,11 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_trials_stay_below_fifteen_megabytes() {
+    fn ten_thousand_trials_stay_below_four_megabytes() {
         let run = sample::run(1_667);
         assert!(run.evaluation.trials.len() >= 10_000);
         let html = written(&Html, &run.view());
-        assert!(html.len() < 15_000_000, "{} bytes", html.len());
+        assert!(html.len() < 4_000_000, "{} bytes, {} conversations", html.len(), run.timelines.kept());
         assert!(run.timelines.kept() > 3_000, "only {} conversations fit", run.timelines.kept());
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn spending(sums: &Sums) -> Option<Spending> {
 }
 
 fn row(name: &str, spent: &Spent) -> SpendingRow {
-    let known = |tokens: Option<u64>| tokens.map_or_else(|| "not told".to_owned(), count);
+    let known = |tokens: Option<u64>| tokens.map_or_else(|| "not reported".to_owned(), count);
     SpendingRow {
         name: name.to_owned(),
         trials: count(spent.trials),

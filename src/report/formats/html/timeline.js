@@ -12,11 +12,13 @@ const unpack = (number) => {
   if (!unpacked.has(number)) unpacked.set(number, gunzip(document.querySelectorAll("script.block")[number].textContent));
   return unpacked.get(number);
 };
+let texts = null;
+const commonTexts = () => { texts = texts || gunzip(document.getElementById("texts").textContent); return texts; };
 const conversationOf = async (trial) => {
   const place = places.get(trial.ordinal);
   if (!place) return null;
-  const block = await unpack(place[0]);
-  return { ...block.t[place[1]], text: (value) => (typeof value === "number" ? block.s[value] : value === null || value === undefined ? "" : String(value)) };
+  const [block, common] = await Promise.all([unpack(place[0]), commonTexts()]);
+  return { ...block.t[place[1]], text: (value) => (typeof value === "number" ? (value < 0 ? common[-1 - value] : block.s[value]) : value === null || value === undefined ? "" : String(value)) };
 };
 const facts = (pairs) => el("dl", { class: "facts" }, pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("bdi", {}, value)))));
 const quotedWord = (word) => (/^[\w\-./=:@,%+]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");

@@ -18,6 +18,8 @@ const LINES: usize = 6;
 /// One item of the list.
 #[derive(Serialize)]
 pub(super) struct Item {
+    /// Anchor of an item that is shown before the fold; empty for the others.
+    anchor: String,
     badge: Badge,
     name: String,
     /// Link of the name: the first trial, or the row of the criterion.
@@ -30,7 +32,6 @@ pub(super) struct Item {
     commands: Vec<(&'static str, String, String)>,
     /// Link to the table with the trials that fail for the main reason; empty without one.
     find: String,
-    untried: bool,
 }
 
 /// The list in parts: shown, folded, and criteria that nothing decides.
@@ -78,6 +79,9 @@ pub(super) fn list(view: &View<'_>) -> Option<List> {
     for (place, one) in items.iter().enumerate() {
         if shown.contains(&place) { &mut first } else { &mut more }.push(item(view, one));
     }
+    for (place, one) in first.iter_mut().enumerate() {
+        one.anchor = format!("to-do-{}", place + 1);
+    }
     let undecided: Vec<Item> = undecided.into_iter().map(|one| item(view, one)).collect();
     (!found.is_empty()).then_some(List { first, more, undecided })
 }
@@ -94,6 +98,7 @@ fn item(view: &View<'_>, one: &ToDo) -> Item {
     let lines: Vec<&str> = one.detail.iter().flat_map(|text| text.lines()).collect();
     let (detail, more) = lines.split_at(lines.len().min(LINES));
     Item {
+        anchor: String::new(),
         badge: word,
         name: one.name.clone(),
         href,
@@ -107,7 +112,6 @@ fn item(view: &View<'_>, one: &ToDo) -> Item {
             None if one.state.is_untried() => "#trials=ERROR".to_owned(),
             None => String::new(),
         },
-        untried: one.state.is_untried(),
     }
 }
 
