@@ -92,9 +92,21 @@ fn show(value: Option<&Value>) -> String {
 
 fn pair(recorded: Option<&Value>, now: Option<&Value>) -> Vec<String> {
     match (recorded, now) {
+        (Some(Value::String(before)), Some(Value::String(after))) if is_reordered(before, after) => vec![
+            format!("- {}", printable(before, 200)),
+            format!("+ {}", printable(after, 200)),
+            "  the same JSON, its members in another order: let the agent write them in a fixed order".to_owned(),
+        ],
         (Some(Value::String(before)), Some(Value::String(after))) => changed_words(before, after),
         _ => vec![format!("- {}", show(recorded)), format!("+ {}", show(now))],
     }
+}
+
+/// Whether two different texts are JSON of the same value.
+fn is_reordered(before: &str, after: &str) -> bool {
+    let read =
+        |text: &str| serde_json::from_str::<Value>(text).ok().filter(|value| value.is_object() || value.is_array());
+    before.len() == after.len() && read(before).is_some_and(|value| read(after) == Some(value))
 }
 
 fn tools(layout: &Layout, recorded: Option<&Value>, now: Option<&Value>) -> Difference {

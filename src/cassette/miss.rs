@@ -283,6 +283,21 @@ mod tests {
     }
 
     #[test]
+    fn the_same_json_in_another_order_is_shown_once_with_its_remedy() {
+        let base = conversation(&prompt(), &[r#"[{"id":"w1","text":"The Sprig has 24 months."}]"#]);
+        let mut lane = lane();
+        lane.exchanges = vec![exchange(0, &base, "{}")];
+        let mut now = base.clone();
+        now["messages"][3]["content"] = json!(r#"[{"text":"The Sprig has 24 months.","id":"w1"}]"#);
+        let detail = miss(&lane, &now, 0).detail;
+        assert_eq!(
+            detail[3],
+            "  the same JSON, its members in another order: let the agent write them in a fixed order"
+        );
+        assert!(detail[4].starts_with("re-record: "), "{detail:?}");
+    }
+
+    #[test]
     fn a_deleted_exchange_is_named_whichever_it_was() {
         let folder = tempfile::tempdir().expect("a folder");
         for deleted in 0..2 {

@@ -34,8 +34,11 @@ pub(super) fn changed_words(before: &str, after: &str) -> Vec<String> {
     }
     let mut lines = Vec::new();
     for (removed, added) in hunks.iter().take(SHOWN) {
-        lines.push(format!("- {}", around(&old, removed.clone())));
-        lines.push(format!("+ {}", around(&new, added.clone())));
+        let shown = [format!("- {}", around(&old, removed.clone())), format!("+ {}", around(&new, added.clone()))];
+        // Changes that are near each other have the same context.
+        if !lines.ends_with(&shown) {
+            lines.extend(shown);
+        }
     }
     if hunks.len() > SHOWN {
         lines.push(format!("  and {} more changes", hunks.len() - SHOWN));
