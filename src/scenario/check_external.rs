@@ -2,7 +2,7 @@
 
 use super::check::Checker;
 use super::diagnostic::{At, Mistake, did_you_mean};
-use super::external::{AgentTarget, DeclaredService, IN_PATH, MintedValue, OPENAI_SHAPE, PORT, SHORT_FORMS};
+use super::external::{AgentTarget, IN_PATH, MintedValue, OPENAI_SHAPE, PORT};
 use super::{Case, Expectation, SequenceStep};
 use crate::platform::placeholders::{Piece, either};
 use crate::settings::catalogue::DialectEntry;
@@ -11,7 +11,6 @@ use crate::settings::{Enforcement, Limits};
 use crate::trace::EXTERNAL;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 
 /// Code of the mistake that an agent can neither be started nor be reached. The cases of a test runner need no agent.
 pub(super) const NO_TARGET: &str = "no-target";
@@ -137,7 +136,7 @@ impl Checker<'_> {
     }
 
     /// Checks a URL; `started` if `command` starts the agent, which may then have `{{port}}` for its port.
-    fn address(&mut self, url: &str, started: bool, at: At<'_>) {
+    pub(super) fn address(&mut self, url: &str, started: bool, at: At<'_>) {
         if !started && url.contains(PORT) {
             let mistake = Mistake::at(at, "bad-url", "`{{port}}` is the port of a process that ragcheck starts");
             self.say(mistake.label("add `target.command`, or write the agent's port").without_quote());
@@ -225,132 +224,6 @@ impl Checker<'_> {
                 self.say(mistake.help(format!(
                     "write `prompts: {{{prompt}: …}}` here, or beside `variants` for all that have none"
                 )));
-            }
-        }
-    }
-
-    fn proxy(&mut self, at: At<'_>) {
-        let Some(written) = &self.scenario.proxy else { return };
-        let example = "write a fixed port of this machine, `127.0.0.1:8101` for example";
-        match written.parse::<SocketAddr>() {
-            Err(_) => self.say(Mistake::at(at, "bad-proxy", "not an address to listen at").label(example)),
-            Ok(address) if !address.ip().is_loopback() => {
-                let mistake = Mistake::at(at, "bad-proxy", "an address that other machines can reach");
-                self.say(mistake.label(example).help("whoever reaches the proxy uses the provider with your key"));
-            }
-            Ok(address) if address.port() == 0 => {
-                let mistake = Mistake::at(at, "bad-proxy", "the agent must know the port before it is started");
-                self.say(mistake.label(example));
-            }
-            Ok(_) => {}
-        }
-    }
-
-    fn services(&mut self, at: At<'_>) {
-        let mut variables: BTreeMap<&str, &str> = BTreeMap::new();
-        for (name, service) in &self.scenario.services {
-            let at = at.key(name);
-            if !super::names::is_name(name) {
-                let mistake = Mistake::at(at, "bad-name", format!("`{name}` cannot be a name")).on_key();
-                self.say(mistake.label("use a to z, 0 to 9 and `-`"));
-            } else if TAKEN.contains(&name.as_str()) {
-                let mistake =
-                    Mistake::at(at, "bad-name", format!("`{name}` is already a service of ragcheck")).on_key();
-                self.say(mistake.help("give this one another name"));
-            } else if SHORT_FORMS.contains(&name.as_str()) {
-                self.declared_twice(name, at);
-            }
-            match (&service.http, &service.mcp, &service.provider) {
-                (Some(url), None, None) => self.http_service(name, service, ("http", url), at),
-                (None, Some(url), None) => self.http_service(name, service, ("mcp", url), at),
-                (None, None, Some(provider)) => self.provider_service(name, provider, at),
-                _ => {
-                    let message = "a service has one of `http`, `mcp` and `provider`";
-                    let mistake = Mistake::at(at, "bad-service", message).on_key();
-                    self.say(mistake.help(
-                        "`provider: NAME` for a model or a search service, `mcp: URL` for an MCP server, `http: URL` for \
-                         any other",
-                    ));
-                }
-            }
-            if service.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
-                self.say(Mistake::at(at.key("name"), "empty-text", "the model has no name"));
-            }
-            for (place, variable) in service.env.iter().enumerate() {
-                let sound = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-                let env = at.key("env");
-                if variable.is_empty() || !variable.chars().all(sound) {
-                    self.say(Mistake::at(env.index(place), "bad-name", "not a variable's name"));
-                } else if let Some(other) = variables.insert(variable, name) {
-                    let message = format!("`{variable}` has the base URL of `{other}` already");
-                    self.say(Mistake::at(env.index(place), "two-services", message).label("a variable has one value"));
-                }
-            }
-        }
-        self.one_model();
-    }
-
-    /// Rejects a service that its short form declares as well.
-    fn declared_twice(&mut self, name: &str, at: At<'_>) {
-        let scenario = self.scenario;
-        let short = if name == "search" { scenario.search.is_some() } else { !scenario.model.provider.is_empty() };
-        if short {
-            let message = format!("`{name}:` declares this service already");
-            self.say(Mistake::at(at, "two-services", message).on_key().help("keep one of the two"));
-        }
-    }
-
-    fn http_service(&mut self, name: &str, service: &DeclaredService, (key, url): (&str, &str), at: At<'_>) {
-        if SHORT_FORMS.contains(&name) {
-            let message = format!("`{name}` is a provider of the project file");
-            let mistake = Mistake::at(at.key(key), "bad-service", message);
-            self.say(mistake.help("write `provider: NAME`, or give this service another name"));
-        }
-        if service.name.is_some() {
-            let mistake = Mistake::at(at.key("name"), "bad-service", "`name` is a provider's model").on_key();
-            self.say(mistake.label("remove it"));
-        }
-        self.address(url, false, at.key(key));
-    }
-
-    fn provider_service(&mut self, name: &str, provider: &str, at: At<'_>) {
-        let wanted: (&str, fn(&DialectEntry) -> bool) =
-            if name == "search" { ("search service", |dialect| dialect.searches) } else { ("chat model", |_| true) };
-        self.provider(provider, wanted, at.key("provider"));
-        self.proxied(provider, name != "model", at);
-    }
-
-    /// Reports provider services without one named `model`.
-    fn one_model(&mut self) {
-        let scenario = self.scenario;
-        let first = scenario.services.iter().find(|(_, service)| service.provider.is_some());
-        let model = !scenario.model.provider.is_empty() || scenario.has_service("model");
-        if let Some((name, _)) = first.filter(|_| !model) {
-            let at = At::ROOT;
-            let services = at.key("services");
-            let mistake = Mistake::at(services.key(name), "missing-key", "no service is named `model`").on_key();
-            self.say(mistake.help("reports are about the service `model`: give the agent's main model that name"));
-        }
-    }
-
-    fn proxy_hosts(&mut self, hosts: &[String], at: At<'_>) {
-        for (place, host) in hosts.iter().enumerate() {
-            let sound = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-            if host.is_empty() || !host.chars().all(sound) {
-                let mistake = Mistake::at(at.index(place), "bad-host", "not a host name");
-                self.say(mistake.label("write the name alone, without `http://`, port or `*`: `llm-gateway`"));
-            }
-        }
-    }
-
-    fn may_refuse(&mut self, paths: &[String], at: At<'_>) {
-        for (place, path) in paths.iter().enumerate() {
-            // Agents that use the proxy from an environment variable request an absolute URL, which begins with a
-            // host.
-            let host = path.contains("://") || path.contains(':') && !path.contains('/');
-            if !path.starts_with('/') && !host {
-                let mistake = Mistake::at(at.index(place), "bad-path", "not a path");
-                self.say(mistake.label(format!("write it as messages show it: `/{path}`")));
             }
         }
     }
@@ -445,7 +318,7 @@ impl Checker<'_> {
     }
 
     /// Checks that the proxy serves the dialect of a provider, which may be a search service's if `searches`.
-    fn proxied(&mut self, provider: &str, searches: bool, at: At<'_>) {
+    pub(super) fn proxied(&mut self, provider: &str, searches: bool, at: At<'_>) {
         let provider = self.around.project.providers.get(provider);
         let dialect = provider.and_then(|provider| self.around.catalogues.dialect(&provider.dialect));
         let served = |dialect: &DialectEntry| dialect.proxied || searches && dialect.searches;
@@ -523,9 +396,6 @@ impl Checker<'_> {
         }
     }
 }
-
-/// Names of services that are none of an agent's own.
-const TAKEN: [&str; 5] = ["embeddings", "knowledge", "managed_retrieval", "agent", "mcp"];
 
 /// What the placeholder of a variant's prompt begins with.
 const PROMPT: &str = "prompt.";

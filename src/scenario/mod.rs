@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what can be written | `document`, `case_table`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `schema` |
 //! | which files, and how are they read | `files`, `load`, `read_files`, `named_file`, `tables`, `lines`, `repair`, `ratings`, `prices` |
-//! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_criteria`, `check_knowledge`, `check_managed`, `diagnostic` |
+//! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_services`, `check_criteria`, `check_knowledge`, `check_managed`, `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
 
@@ -18,6 +18,7 @@ mod check_knowledge;
 mod check_managed;
 mod check_per;
 mod check_possible;
+mod check_services;
 mod check_sources;
 pub(crate) mod criteria;
 pub(crate) mod diagnostic;

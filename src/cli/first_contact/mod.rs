@@ -9,6 +9,7 @@ mod project;
 mod reply;
 mod runtime;
 mod services;
+mod shown;
 
 use super::arguments::{Detail, Init};
 use super::exit::Exit;
@@ -22,14 +23,15 @@ use crate::platform::{files, secrets};
 use crate::scenario::external::{PORT, USUAL_PROXY};
 use crate::suite::{Mode, RunOptions, Suite, evaluation};
 use crate::trace::text::plural;
-use crate::trace::{ToolCalled, ToolOutcome, Trace, TurnEnded, TurnOutcome, What};
 use crate::transport::{Passed, Transport};
 use crate::trial::{Contact, NoContact};
 use meet::{FIRST, Met, SECOND, meet, plain, turn};
-use project::{Findings, OURS, Shown, origin};
+use project::{Findings, OURS, origin};
 use serde_json::Value;
 use services::{Echo, SIMULATOR, Services};
 pub(super) use services::{clients_of, usual_providers};
+pub(super) use shown::facts;
+use shown::{asserted, shown};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,10 +65,6 @@ const QUESTION: &str = "What can you help me with?";
 const SCENARIO: &str = "scenarios/agent.yaml";
 /// The criteria.
 const CRITERIA: &str = "scenarios/criteria.yaml";
-/// Facts of an answer that its expectation names.
-const FACTS: usize = 2;
-/// Characters of an answer that its expectation names if it holds no facts.
-const QUOTED: usize = 60;
 
 /// Meets the agent, writes the project, records the question and replays it.
 ///
@@ -385,80 +383,6 @@ fn save_again(path: &str, text: &str) -> Result<(), Problem> {
     files::replace(file, secrets::clean(text).into_owned()).map_err(|why| Problem::unwritten(file, &why))
 }
 
-/// What a trace shows that will hold again.
-fn shown(trace: &Trace, findings: &Findings) -> Shown {
-    let mut shown = Shown::default();
-    for event in &trace.events {
-        match &event.what {
-            What::ToolCalled(ToolCalled { tool, outcome: ToolOutcome::Ok(_) | ToolOutcome::Unseen { .. }, .. })
-                if findings.tools.iter().any(|known| known.name == *tool) && shown.calls.last() != Some(tool) =>
-            {
-                shown.calls.push(tool.clone());
-            }
-            What::TurnEnded(TurnEnded { outcome: TurnOutcome::Answered(answer), .. }) => {
-                shown.answer.clone_from(&answer.text);
-            }
-            _ => {}
-        }
-    }
-    shown.facts = facts(&shown.answer, &dates());
-    if shown.facts.is_empty() {
-        shown.facts.extend(longest_clause(&shown.answer));
-        shown.quoted = true;
-    }
-    shown
-}
-
-/// The longest part of an answer without punctuation, a break or today's date, whole words of it; `None` if it has none.
-fn longest_clause(answer: &str) -> Option<String> {
-    let today = dates();
-    let ends = |letter: char| letter.is_control() || ".!?:;*_`#[]()\"".contains(letter);
-    let clauses = answer.split(ends).map(|clause| {
-        let cut = clause.char_indices().nth(QUOTED).map_or(clause.len(), |(at, _)| at);
-        let whole = clause[..cut].rfind(' ').filter(|_| cut < clause.len()).unwrap_or(cut);
-        clause[..whole].trim_matches(|letter: char| !letter.is_alphanumeric())
-    });
-    let clauses =
-        clauses.filter(|clause| !clause.is_empty() && !today.iter().any(|date| clause.contains(date.as_str())));
-    clauses.rev().max_by_key(|clause| clause.chars().count()).map(str::to_owned)
-}
-
-/// What the expectations of the new scenario say, and what they do not.
-fn asserted(shown: &Shown) -> String {
-    let calls = (!shown.calls.is_empty()).then(|| format!("calls {}", shown.calls.join(", then ")));
-    let facts: Vec<String> = shown.facts.iter().map(|fact| format!("`{fact}`")).collect();
-    let facts = (!facts.is_empty()).then(|| format!("the answer contains {}", facts.join(" and ")));
-    let all: Vec<String> = calls.into_iter().chain(facts).collect();
-    let all = if all.is_empty() { "there is an answer".to_owned() } else { all.join("; ") };
-    let from = if shown.quoted {
-        ", words of the recorded answer: after a recording with another model, name what every answer must hold"
-    } else {
-        ""
-    };
-    format!(
-        "asserted: {all}{from}\nand in replay, that the agent sends no request that is not recorded\nnot asserted: that the answer is right, \
-         nor its sources: only you know that\n"
-    )
-}
-
-/// Numbers and codes of an answer, which other words for the same thing keep, but none of these dates.
-pub(super) fn facts(answer: &str, today: &[String]) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for word in answer.split_whitespace() {
-        let word = word.trim_matches(|letter: char| !letter.is_alphanumeric());
-        let plain = word.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '-' | '.' | ':' | ','));
-        let code = word.len() >= 2 && word.chars().any(|letter| letter.is_ascii_digit()) && plain;
-        if code
-            && found.len() < FACTS
-            && !found.iter().any(|known| known == word)
-            && !today.iter().any(|date| date.contains(word))
-        {
-            found.push(word.to_owned());
-        }
-    }
-    found
-}
-
 fn simulator(findings: &Findings) -> String {
     let of = |(port, _): &(u16, String)| {
         format!(" (first, in another terminal: `ragcheck simulate simulator.yaml --port {port}`)")
@@ -484,28 +408,6 @@ fn next(findings: &Findings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn facts_are_numbers_and_codes_and_never_todays_date() {
-        let today = &dates()[0];
-        let answer = format!("Order A-1042 comes in 14 days, 14 exactly; today is {today}, and 3 of 99 wait.");
-        assert_eq!(facts(&answer, &dates()), ["A-1042", "14"]);
-        assert!(facts("I can help with returns.", &[]).is_empty());
-    }
-
-    #[test]
-    fn an_answer_without_facts_is_quoted_by_its_longest_clause_in_whole_words() {
-        let today = &dates()[0];
-        for (answer, quoted) in [
-            ("Sure! I can help with **returns** and orders.", Some("I can help with")),
-            ("Yes", Some("Yes")),
-            ("… !", None),
-            (&format!("On {today} all is well, and nothing else matters. So be it"), Some("So be it")),
-            (&"long words ".repeat(20), Some("long words long words long words long words long words long")),
-        ] {
-            assert_eq!(longest_clause(answer).as_deref(), quoted, "{answer}");
-        }
-    }
 
     #[test]
     fn files_of_the_command_are_named_from_the_new_folder() {

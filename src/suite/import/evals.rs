@@ -7,7 +7,8 @@
 
 use super::ImportError;
 use super::error::ConversationError;
-use super::record::{Record, items, read_apart};
+use super::json::items;
+use super::record::{Record, read_apart};
 use crate::scenario::Turn;
 use crate::scenario::expect::{AnswerExpectation, Expectation};
 use crate::trace::text::{plural, quote};

@@ -14,6 +14,7 @@ mod copies;
 mod distinct;
 mod error;
 mod evals;
+mod json;
 mod mapping;
 mod planning;
 pub mod published;
