@@ -6,6 +6,7 @@ use super::exec_arguments::Exec;
 use super::exit;
 use super::faults::Faults;
 use super::index_arguments::{Keywords, Knowledge};
+use super::review::Review;
 use super::runs_arguments::{Compare, Comparing, History, Runs};
 use crate::plan::{OnNew, Partition};
 use crate::suite::Mode;
@@ -69,6 +70,8 @@ pub(super) enum Command {
     Promote(Promote),
     /// Let a model grade the answers of a run by a rubric, and compare its grades with human ratings.
     Judge(Judge),
+    /// Show conversations of a run to a person, without variant and grades, and write the person's ratings.
+    Review(Review),
     /// Compare two runs, a run with a saved baseline, or the variants of one run, case by case.
     Compare(Compare),
     /// Show the results of live runs and recordings over time, with lasting changes.

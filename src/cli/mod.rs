@@ -40,6 +40,7 @@ mod promote;
 mod recording_age;
 mod reference;
 mod report;
+mod review;
 mod run;
 mod runs;
 mod runs_arguments;
@@ -239,6 +240,7 @@ pub fn main() -> ExitCode {
         Command::Mutate(given) => mutate::run(&given),
         Command::Promote(given) => promote::run(&given),
         Command::Judge(given) => judge::run(&given),
+        Command::Review(given) => review::run(&given),
         Command::Compare(given) => compare::run(&given),
         Command::History(given) => history::run(&given),
         Command::Report(given) => report::run(&given),

@@ -10,6 +10,7 @@ use crate::scenario::Diagnostic;
 use crate::simulator::BehaviourError;
 use crate::suite::evaluation::ScoreError;
 use crate::suite::recordings::{DiffError, FileError};
+use crate::suite::review::RatingsError;
 use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
 use std::borrow::Cow;
@@ -106,7 +107,7 @@ macro_rules! in_words {
     )*};
 }
 
-in_words!(LockError, ScoreError, SetupError, FileError, DiffError, CompareError, BehaviourError);
+in_words!(LockError, RatingsError, ScoreError, SetupError, FileError, DiffError, CompareError, BehaviourError);
 
 impl From<Vec<Diagnostic>> for Problem {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {

@@ -89,7 +89,7 @@ fn served(given: &Serve, variables: Variables) -> Result<Served, Problem> {
 }
 
 /// Resolves on a signal to stop.
-async fn stopped() {
+pub(super) async fn stopped() {
     let interrupted = async {
         let _ = tokio::signal::ctrl_c().await;
     };

@@ -39,6 +39,15 @@ pub(crate) fn admit(host: Option<&str>, origin: Option<&str>) -> Result<(), Stra
     }
 }
 
+/// [`admit`], for a server whose own pages send requests: their origin is the host that the request names.
+///
+/// # Errors
+/// [`Stranger`] if it may come from another web page.
+pub(crate) fn admit_own_page(host: Option<&str>, origin: Option<&str>) -> Result<(), Stranger> {
+    let own = host.map(|host| format!("http://{host}"));
+    admit(host, origin.filter(|origin| own.as_deref() != Some(origin)))
+}
+
 /// Whether a URL's host is this machine: `localhost` or a loopback address.
 pub(crate) fn is_loopback_url(url: &str) -> bool {
     let host = reqwest::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
@@ -85,6 +94,9 @@ mod tests {
         }
         for origin in ["https://evil.example", "null", "http://localhost:3000"] {
             assert_eq!(admit(Some("127.0.0.1"), Some(origin)), Err(Stranger::Page(origin.to_owned())));
+            assert!(admit_own_page(Some("127.0.0.1:81"), Some(origin)).is_err(), "{origin}");
         }
+        assert_eq!(admit_own_page(Some("127.0.0.1:81"), Some("http://127.0.0.1:81")), Ok(()));
+        assert!(admit_own_page(Some("evil.example:81"), Some("http://evil.example:81")).is_err(), "a rebound name");
     }
 }

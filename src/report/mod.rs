@@ -13,6 +13,7 @@ mod figures;
 mod formats;
 pub(crate) mod history;
 mod page;
+pub(crate) mod review;
 pub(crate) mod runs;
 #[cfg(test)]
 mod sample;

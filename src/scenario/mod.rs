@@ -36,7 +36,7 @@ mod names;
 mod pattern;
 mod prices;
 pub(crate) mod project;
-mod ratings;
+pub(crate) mod ratings;
 mod read_files;
 mod repair;
 mod resolve;

@@ -1,9 +1,19 @@
-//! Human ratings: a CSV file with the columns `trial` and `satisfied`.
+//! Human ratings: a CSV file with the columns `trial` and `satisfied`, and `drawn` where `ragcheck review` wrote it.
 
 use super::diagnostic::{Diagnostic, Place};
 use std::collections::BTreeMap;
 
-/// Reads ratings; every invalid line is a diagnostic. `satisfied` is `true`/`false`, `yes`/`no` or `1`/`0`.
+/// Column with the trial's id.
+pub(crate) const TRIAL: &str = "trial";
+/// Column with the rating.
+pub(crate) const SATISFIED: &str = "satisfied";
+/// Column that says how the trial was chosen.
+pub(crate) const DRAWN: &str = "drawn";
+/// In [`DRAWN`]: chosen because its judges disagree. Such trials are no random sample, so no figure counts them.
+pub(crate) const DISAGREEMENT: &str = "disagreement";
+
+/// Reads ratings; every invalid line is a diagnostic. `satisfied` is `true`/`false`, `yes`/`no` or `1`/`0`. Trials
+/// that were chosen for a [`DISAGREEMENT`] are left out.
 pub(super) fn parse(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Vec<Diagnostic>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let wrong = |message: String, line: u64| {
@@ -15,10 +25,12 @@ pub(super) fn parse(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Ve
         Err(error) => return Err(vec![wrong(format!("not a CSV file: {error}"), 1)]),
     };
     let column = |name: &str| headers.iter().position(|header| header == name);
-    let (Some(trial), Some(satisfied)) = (column("trial"), column("satisfied")) else {
+    let (Some(trial), Some(satisfied)) = (column(TRIAL), column(SATISFIED)) else {
         return Err(vec![wrong("ratings need the columns `trial` and `satisfied`".into(), 1)]);
     };
+    let drawn = column(DRAWN);
     let (mut ratings, mut mistakes) = (BTreeMap::new(), Vec::new());
+    let mut chosen = Vec::new();
     for record in reader.records() {
         let record = match record {
             Ok(record) => record,
@@ -41,7 +53,11 @@ pub(super) fn parse(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Ve
         if ratings.insert(id.to_owned(), verdict).is_some() {
             mistakes.push(wrong(format!("the trial `{id}` is rated twice"), line));
         }
+        if drawn.and_then(|drawn| record.get(drawn)) == Some(DISAGREEMENT) {
+            chosen.push(id.to_owned());
+        }
     }
+    ratings.retain(|id, _| !chosen.contains(id));
     if mistakes.is_empty() { Ok(ratings) } else { Err(mistakes) }
 }
 
@@ -53,6 +69,13 @@ mod tests {
     fn ratings_are_read_by_column_name() {
         let ratings = parse("satisfied,trial,who\nyes,a/b/c,x\nfalse, d/e/f ,y\n", "r.csv").expect("ratings");
         assert_eq!(ratings, BTreeMap::from([("a/b/c".into(), true), ("d/e/f".into(), false)]));
+    }
+
+    #[test]
+    fn a_trial_that_was_chosen_for_a_disagreement_counts_nowhere() {
+        let text = "trial,satisfied,drawn\na,yes,random\nb,no,disagreement\nc,no,\n";
+        assert_eq!(parse(text, "r.csv").expect("ratings"), BTreeMap::from([("a".into(), true), ("c".into(), false)]));
+        assert!(parse("trial,satisfied,drawn\nb,no,disagreement\nb,yes,random\n", "r.csv").is_err(), "rated twice");
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(crate) mod mutation;
 mod options;
 mod progress;
 pub(crate) mod recordings;
+pub(crate) mod review;
 mod run;
 
 pub use error::SuiteError;

@@ -76,6 +76,7 @@ mod recorded_knowledge;
 mod recorders;
 mod registries;
 mod release;
+mod review;
 mod runs;
 mod sample;
 mod schemas;

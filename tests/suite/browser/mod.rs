@@ -2,6 +2,7 @@
 //! 50,000 trials, is in `.ci/slow`.
 
 mod chromium;
+mod review;
 
 use super::project::{Project, whole};
 use chromium::Chromium;
