@@ -465,7 +465,7 @@ pub(super) struct Score {
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct Mutate {
-    /// The run folder; by default the project's newest run. It is only read.
+    /// The run folder; by default the project's newest run. The result goes there, and into its report.
     pub run: Option<PathBuf>,
     /// Name every case that asserts nothing about something.
     #[arg(long)]
@@ -512,6 +512,8 @@ pub(super) enum Rows {
     Violations,
     /// A figure of time.
     Latency,
+    /// A requirement, with how it is shown.
+    Requirements,
 }
 
 #[derive(Debug, Clone, Args)]

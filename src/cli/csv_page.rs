@@ -2,7 +2,8 @@
 
 use crate::grader::judgement_columns;
 use crate::report::{
-    comparison_columns, criterion_columns, latency_columns, trial_columns, variant_columns, violation_columns,
+    comparison_columns, criterion_columns, latency_columns, requirement_columns, trial_columns, variant_columns,
+    violation_columns,
 };
 use crate::trace::columns::described;
 
@@ -12,7 +13,7 @@ Every column of the CSV files. The page is made from the tables of columns in th
 
 They suit data frames: one header, one kind of row, numbers without units, empty cells for unknown values, states as
 words in separate columns. Texts that a spreadsheet would read as a formula begin with an apostrophe. New columns come
-last. `ragcheck report RUN --to csv --rows criteria|trials|violations|latency` prints one.
+last. `ragcheck report RUN --to csv --rows criteria|trials|violations|latency|requirements` prints one.
 
 ```python
 import pandas as pd
@@ -41,6 +42,7 @@ pub(super) fn page() -> String {
             described(&violation_columns()),
         ),
         ("latency.csv: one row per figure of time", described(&latency_columns())),
+        ("requirements.csv: one row per requirement", described(&requirement_columns())),
         (
             "comparison.csv and pairs.csv: one row per criterion and pair\n\nWritten by `ragcheck compare`: two sides, or \
              all pairs of variants of a run.",

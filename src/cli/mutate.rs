@@ -4,10 +4,16 @@ use super::arguments::{Mutate, Printed};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs;
-use crate::suite::mutation::{self, Mutants, Silent, State};
-use crate::trace::text::{line, plural};
+use crate::gate::RequirementState;
+use crate::suite::evaluation;
+use crate::suite::mutation::{self, Mutants, Silent};
+use crate::trace::{
+    self,
+    text::{line, plural},
+};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io;
 
 /// Cases that a finding names, unless all are asked for.
 const CASES: usize = 3;
@@ -25,8 +31,15 @@ pub(super) fn run(given: &Mutate) -> Result<Exit, Problem> {
     if found.trials == 0 {
         return Err(format!("{}: no trial passes, so no verdict can change: mutate a green run", run.display()).into());
     }
+    let unwritten = |why: io::Error| Problem::Unwritten(format!("{}: {why}", run.display()));
+    mutation::write(&run, &found).map_err(unwritten)?;
+    evaluation::score(&run, false)?.write(&run).map_err(unwritten)?;
     match given.format {
-        Printed::Human => output::result(&table(&found, given.all)),
+        Printed::Human => {
+            output::result(&table(&found, given.all));
+            let file = run.join(trace::MUTANTS);
+            output::result(&format!("\nmutants: {}; the report shows the requirements\n", file.display()));
+        }
         Printed::Json => {
             let text =
                 serde_json::to_string_pretty(&found).map_err(|why| format!("the result cannot be printed: {why}"))?;
@@ -70,13 +83,14 @@ fn table(found: &Mutants, all: bool) -> String {
         }
     }
     if !found.requirements.is_empty() {
-        let states = [State::Asserted, State::RecordedOnly, State::TestedOutsideRuns, State::NamedOnly];
-        let count = |state: State| found.requirements.iter().filter(|one| one.state == state).count();
-        let counts: Vec<String> = states.iter().map(|state| format!("{} {}", count(*state), state.name())).collect();
+        use RequirementState::{Asserted, NamedOnly, RecordedOnly, TestedOutsideRuns};
+        let states = [Asserted, RecordedOnly, TestedOutsideRuns, NamedOnly];
+        let count = |state: RequirementState| found.requirements.iter().filter(|one| one.state == state).count();
+        let counts: Vec<String> = states.iter().map(|state| format!("{} {}", count(*state), state.as_str())).collect();
         let _ = writeln!(out, "\n{}: {}", plural(found.requirements.len(), "requirement"), counts.join(", "));
-        for one in found.requirements.iter().filter(|one| all || one.state == State::NamedOnly) {
+        for one in found.requirements.iter().filter(|one| all || one.state == NamedOnly) {
             let why = if one.why.is_empty() { String::new() } else { format!(": {}", line(&one.why)) };
-            let _ = writeln!(out, "  {} {}{why}", line(&one.id), one.state.name());
+            let _ = writeln!(out, "  {} {}{why}", line(&one.id), one.state.as_str());
         }
     }
     if found.silent.is_empty() {

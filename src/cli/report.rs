@@ -29,6 +29,7 @@ pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
         Rows::Criteria => trace::CRITERIA_CSV,
         Rows::Violations => trace::VIOLATIONS_CSV,
         Rows::Latency => trace::LATENCY_CSV,
+        Rows::Requirements => trace::REQUIREMENTS_CSV,
         Rows::Trials => trace::TRIALS_CSV,
     });
     let format = report::named(name)

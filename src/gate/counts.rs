@@ -4,6 +4,7 @@
 //! members here.
 
 use crate::metric::stages::Stage;
+use crate::trace::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +100,28 @@ pub struct RequirementCoverage {
     pub source: String,
     /// Cases that name it: empty means uncovered.
     pub cases: Vec<CaseCounts>,
+    /// How it is shown; `None` if `ragcheck mutate` has not examined the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<RequirementState>,
+    /// What keeps it from being asserted, or the tests that show it; empty if it is asserted or not examined.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+words! {
+    /// How a requirement is shown.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RequirementState {
+        /// A verdict of its cases changes with each of its defects.
+        Asserted = "asserted",
+        /// Its cases pass, and no verdict is known to depend on it: the recording pins it.
+        RecordedOnly = "recorded only",
+        /// A test shows it, outside of runs.
+        TestedOutsideRuns = "tested outside runs",
+        /// No case of it passes, and no test is named: it is not covered.
+        NamedOnly = "named only",
+    }
 }
 
 /// Trials of one case, of the main arm and not in ERROR.

@@ -62,6 +62,8 @@ pub(super) fn requirements(plan: &Plan, trials: &TrialResults) -> Vec<Requiremen
         about: plan.requirements.get(id).cloned().unwrap_or_default(),
         source: plan.requirement_sources.get(id).cloned().unwrap_or_default(),
         cases,
+        state: None,
+        why: String::new(),
     };
     covered.into_iter().map(row).collect()
 }

@@ -55,8 +55,8 @@ mod undecided_tests;
 pub(crate) use cause::{Cause, expectation, reason};
 pub(crate) use counting::most_units;
 pub(crate) use counts::{
-    CaseCounts, CurvePoint, Interval, KindCount, RequirementCoverage, RetryCounts, StageTime, TransitionCount,
-    TransitionCoverage, VariantCounts,
+    CaseCounts, CurvePoint, Interval, KindCount, RequirementCoverage, RequirementState, RetryCounts, StageTime,
+    TransitionCount, TransitionCoverage, VariantCounts,
 };
 pub(crate) use draws::{Draws, Redrawn};
 pub(crate) use error::EvaluationError;

@@ -28,7 +28,8 @@ pub(crate) mod variants;
 pub(crate) use self::comparison::columns as comparison_columns;
 pub use self::formats::html::Html;
 pub(crate) use self::formats::{
-    annotation, criterion_columns, formats, latency_columns, named, names, trial_columns, violation_columns,
+    annotation, criterion_columns, formats, latency_columns, named, names, requirement_columns, trial_columns,
+    violation_columns,
 };
 pub(crate) use self::searchable::Searchable;
 pub(crate) use self::terminal::{Known, each_trial, terminal, terminal_brief, what_to_do};

@@ -8,7 +8,8 @@
 //! | `passages.jsonl` | the whole text of each passage that a search found, see [`super::Passages`] |
 //! | `run.json` | verdicts and figures |
 //! | `environment.json` | what differs between machines: times, jobs, paths |
-//! | `trials.csv`, `criteria.csv`, `latency.csv`, `index.html` | the report |
+//! | `trials.csv`, `criteria.csv`, `violations.csv`, `latency.csv`, `requirements.csv`, `index.html` | the report |
+//! | `mutants.json` | what `ragcheck mutate` found: which defects change a verdict, and how requirements are shown |
 //! | `grades.jsonl` | grades of answers, where a model graded them, see [`super::Grade`] |
 //! | `judgements.csv` | the same as a table |
 //! | `agreement.json` | how far they agree with people, where the run has ratings, see [`super::MeasuredAgreement`] |
@@ -50,6 +51,10 @@ pub(crate) const CRITERIA_CSV: &str = "criteria.csv";
 pub(crate) const VIOLATIONS_CSV: &str = "violations.csv";
 /// One row a figure of time.
 pub(crate) const LATENCY_CSV: &str = "latency.csv";
+/// One row a requirement.
+pub(crate) const REQUIREMENTS_CSV: &str = "requirements.csv";
+/// Which defects of the evidence change a verdict.
+pub(crate) const MUTANTS: &str = "mutants.json";
 /// The report.
 pub(crate) const INDEX_HTML: &str = "index.html";
 /// One row an answer and item of a rubric.

@@ -6,8 +6,8 @@
 //! `earlier`, where nothing reads them.
 
 use super::{
-    AGREEMENT, COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON, GRADES, JUDGEMENTS_CSV, PAIRS_CSV, VARIANTS_CSV,
-    VARIANTS_HTML, VARIANTS_JSON,
+    AGREEMENT, COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON, GRADES, JUDGEMENTS_CSV, MUTANTS, PAIRS_CSV,
+    VARIANTS_CSV, VARIANTS_HTML, VARIANTS_JSON,
 };
 use crate::platform::files;
 use std::collections::BTreeMap;
@@ -18,11 +18,12 @@ use std::path::Path;
 const OWN_FILES: &str = "own-files.json";
 /// Folder for additions that were not made here.
 pub(crate) const EARLIER: &str = "earlier";
-/// Files that `judge` and `compare` add to a run folder.
-const ADDITIONS: [&str; 10] = [
+/// Files that `judge`, `mutate` and `compare` add to a run folder.
+const ADDITIONS: [&str; 11] = [
     GRADES,
     JUDGEMENTS_CSV,
     AGREEMENT,
+    MUTANTS,
     COMPARISON_CSV,
     COMPARISON_HTML,
     COMPARISON_JSON,

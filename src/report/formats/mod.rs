@@ -7,10 +7,12 @@ pub(super) mod json;
 pub(super) mod junit;
 pub(super) mod latency;
 pub(super) mod markdown;
+pub(super) mod requirements;
 
 pub(crate) use annotations::annotation;
 pub(crate) use csv::{criterion_columns, trial_columns, violation_columns};
 pub(crate) use latency::columns as latency_columns;
+pub(crate) use requirements::columns as requirement_columns;
 
 pub(super) use csv::PART;
 
@@ -29,6 +31,7 @@ formats! {
     html,
     csv,
     latency,
+    requirements,
     junit,
     markdown,
     annotations,
@@ -40,7 +43,7 @@ pub(crate) fn formats() -> impl Iterator<Item = &'static dyn Format> {
     FILES.iter().flat_map(|(_, formats)| *formats).copied()
 }
 
-/// Formats of a word of `--to`; `csv` has four, an unknown word none.
+/// Formats of a word of `--to`; `csv` has five, an unknown word none.
 pub(crate) fn named(name: &str) -> impl Iterator<Item = &'static dyn Format> {
     formats().filter(move |format| format.name() == name)
 }

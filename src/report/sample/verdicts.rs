@@ -225,6 +225,8 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
             .iter()
             .map(|(case, passed, trials)| CaseCounts { case: (*case).to_owned(), passed: *passed, trials: *trials })
             .collect(),
+        state: None,
+        why: String::new(),
     };
     Evaluation {
         sources: Vec::new(),

@@ -1,5 +1,6 @@
 //! Turns traces into verdicts and the files of a run folder; shared by runs, scores and imports.
 
+use super::requirement_states;
 use crate::compare::{Collector, Comparison, Summary, TrialFigures};
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Unread, Verdict};
 use crate::plan::Plan;
@@ -224,6 +225,7 @@ impl EvaluatedRun {
     pub fn write(&mut self, folder: &Path) -> io::Result<()> {
         self.compared = folder.join(trace::COMPARISON_HTML).exists();
         self.variants_compared = folder.join(trace::VARIANTS_HTML).exists();
+        requirement_states::apply(folder, &self.plan.id, &mut self.evaluation)?;
         let view = self.view();
         let kept = [
             trace::RUN,
@@ -231,6 +233,7 @@ impl EvaluatedRun {
             trace::CRITERIA_CSV,
             trace::VIOLATIONS_CSV,
             trace::LATENCY_CSV,
+            trace::REQUIREMENTS_CSV,
             trace::INDEX_HTML,
         ];
         let formats: Vec<_> = report::formats().filter(|format| kept.contains(&format.file())).collect();

@@ -16,6 +16,7 @@ mod deciding;
 mod estimate;
 mod evaluator;
 mod prospect;
+pub(in crate::suite) mod requirement_states;
 mod runs;
 mod score;
 mod until_decided;

@@ -1,6 +1,7 @@
 //! Computes the verdicts of a run folder from `plan.json`, `traces.jsonl` and `grades.jsonl` alone.
 
 use super::evaluator::{EvaluatedRun, ExaminedTrace, RunEvaluator};
+use super::requirement_states;
 use crate::gate::{EvaluationError, Examiner};
 use crate::plan::{PLAN_VERSION, Plan};
 use crate::platform::files;
@@ -109,6 +110,9 @@ pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreE
     let evaluator = if for_comparison { evaluator.collecting() } else { evaluator };
     let mut evaluated = add_traces(evaluator, folder, &passages, &mut edits)?;
     evaluated.evaluation.evidence.extend(edits.sentences());
+    let file = folder.join(trace::TRACES);
+    requirement_states::apply(folder, &plan.id, &mut evaluated.evaluation)
+        .map_err(|error| ScoreError::Open { file, error })?;
     Ok(evaluated)
 }
 

@@ -6,15 +6,19 @@
 
 mod defects;
 
-use super::evaluation::{ScoreError, read_plan, read_traces};
-use crate::gate::{Evaluation, Evaluator, Examined, RequirementCoverage, Verdict};
+use super::evaluation::{ScoreError, read_plan, read_traces, requirement_states};
+use crate::gate::{Evaluation, Evaluator, Examined, RequirementCoverage, RequirementState, Verdict};
 use crate::metric::Outcome;
 use crate::plan::Plan;
-use crate::trace::{self, Arm, Grades, Passages, Role, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What};
+use crate::platform::files;
+use crate::trace::{
+    self, Arm, Grades, MUTANTS, Passages, Role, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What,
+};
 use defects::{DEFECTS, Defect};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 
 /// The mutants of a run, as plain data.
@@ -22,6 +26,10 @@ use std::path::Path;
 pub(crate) struct Mutants {
     /// Format version.
     pub version: u32,
+    /// The plan of the run.
+    pub plan: String,
+    /// SHA-256, in hex, of its traces.
+    pub traces: String,
     /// Trials that pass, each with every defect for which it has evidence.
     pub trials: usize,
     /// Each defect, in the order of the table.
@@ -64,31 +72,6 @@ pub(crate) struct Silent {
     pub lines: String,
 }
 
-/// How a requirement is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum State {
-    /// A verdict of its cases changes with each of its defects.
-    Asserted,
-    /// Its cases pass, and no verdict is known to depend on it: the recording pins it.
-    RecordedOnly,
-    /// A test shows it, outside of runs.
-    TestedOutsideRuns,
-    /// No case of it passes, and no test is named: it is not covered.
-    NamedOnly,
-}
-
-impl State {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Asserted => "asserted",
-            Self::RecordedOnly => "recorded only",
-            Self::TestedOutsideRuns => "tested outside runs",
-            Self::NamedOnly => "named only",
-        }
-    }
-}
-
 /// One requirement.
 #[derive(Debug, Serialize)]
 pub(crate) struct Requirement {
@@ -97,7 +80,7 @@ pub(crate) struct Requirement {
     /// The requirement in a few words.
     pub about: String,
     /// How it is shown.
-    pub state: State,
+    pub state: RequirementState,
     /// What keeps it from being asserted; empty if it is.
     pub why: String,
 }
@@ -144,7 +127,18 @@ pub(crate) fn mutants(folder: &Path) -> Result<Mutants, ScoreError> {
     let passages = Passages::read(folder, |_| true)?;
     let traces: Vec<Trace> = read_traces(folder)?.collect::<Result<_, _>>()?;
     let file = folder.join(trace::TRACES);
-    of_traces(&plan, &passages, &traces).map_err(|error| ScoreError::Evaluation { file, error })
+    let digest = requirement_states::digest(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
+    let found = of_traces(&plan, &passages, &traces).map_err(|error| ScoreError::Evaluation { file, error })?;
+    Ok(Mutants { traces: digest, ..found })
+}
+
+/// Writes the mutants of a run into its folder.
+///
+/// # Errors
+/// If they cannot be written.
+pub(crate) fn write(folder: &Path, found: &Mutants) -> io::Result<()> {
+    files::replace(folder.join(MUTANTS), trace::seal(&serde_json::to_string_pretty(found)?).0 + "\n")?;
+    trace::claim(folder, &[MUTANTS])
 }
 
 fn of_traces(plan: &Plan, passages: &Passages, traces: &[Trace]) -> Result<Mutants, crate::gate::EvaluationError> {
@@ -158,7 +152,9 @@ fn of_traces(plan: &Plan, passages: &Passages, traces: &[Trace]) -> Result<Mutan
         })
         .collect();
     let mut found = Mutants {
-        version: 1,
+        version: requirement_states::VERSION,
+        plan: plan.id.clone(),
+        traces: String::new(),
         trials: passing.len(),
         defects: Vec::new(),
         silent: Vec::new(),
@@ -198,11 +194,15 @@ fn requirements(plan: &Plan, sound: &Evaluation, noticed: &Noticed) -> Vec<Requi
         };
         let missed: Vec<&str> = evidence.defects.iter().filter(silent).map(String::as_str).collect();
         match (evidence.defects.is_empty(), missed.is_empty()) {
-            (false, true) => (State::Asserted, String::new()),
-            _ if !evidence.tests.is_empty() => (State::TestedOutsideRuns, evidence.tests.join(", ")),
-            _ if cases().next().is_none() => (State::NamedOnly, "no case of it passes, and no test is named".into()),
-            (true, _) => (State::RecordedOnly, "no defect is named as its `evidence`".into()),
-            (false, false) => (State::RecordedOnly, format!("its cases do not notice {}", missed.join(", "))),
+            (false, true) => (RequirementState::Asserted, String::new()),
+            _ if !evidence.tests.is_empty() => (RequirementState::TestedOutsideRuns, evidence.tests.join(", ")),
+            _ if cases().next().is_none() => {
+                (RequirementState::NamedOnly, "no case of it passes, and no test is named".into())
+            }
+            (true, _) => (RequirementState::RecordedOnly, "no defect is named as its `evidence`".into()),
+            (false, false) => {
+                (RequirementState::RecordedOnly, format!("its cases do not notice {}", missed.join(", ")))
+            }
         }
     };
     let row = |coverage: &RequirementCoverage| {

@@ -9,6 +9,7 @@ mod first_screen;
 mod grid;
 mod latency;
 mod model;
+mod requirements;
 mod rows;
 mod spending;
 mod to_do;

@@ -3,17 +3,16 @@
 use super::first_screen::{FirstScreen, first_screen};
 use super::grid::{Grid, grids};
 use super::latency::{Latency, latency};
+use super::requirements::{Requirement, covered, requirement};
 use super::spending::{Spending, spending};
 use super::to_do::{Link, List, list, violation};
-use crate::gate::{CaseCounts, CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, Verdict};
+use crate::gate::{CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, Verdict};
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
-use crate::report::page::FRAGMENT;
 use crate::report::to_do::missed;
 use crate::report::{TABLE_ROWS, View};
 use crate::settings::price::dollars;
 use crate::stats::percent::percent;
-use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
 
 /// Maximum number of trials listed for an ERROR group or a requirement.
@@ -62,7 +61,7 @@ pub(super) struct RunPage {
     spending: Option<Spending>,
     transitions: Vec<Flow>,
     requirements: Vec<Requirement>,
-    uncovered: usize,
+    covered: String,
     kept: String,
     left_out: u64,
     rows: Option<String>,
@@ -124,18 +123,6 @@ struct Flow {
     declared: usize,
     graph: String,
     rows: Vec<(String, String, String, u64, String)>,
-}
-
-#[derive(Serialize)]
-struct Requirement {
-    id: String,
-    about: String,
-    source: String,
-    /// Name, trials passed and run, and search text that shows them in the table.
-    cases: Vec<(String, u32, u32, String)>,
-    more: usize,
-    /// Figure of the criterion with this id, or trials passed and run.
-    figure: String,
 }
 
 /// Builds the template data of `view`.
@@ -203,7 +190,7 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         latency: latency(evaluation),
         spending: spending(&evaluation.spending),
         transitions: transitions(evaluation),
-        uncovered: requirements.iter().filter(|row| row.cases.is_empty()).count(),
+        covered: covered(&evaluation.requirements),
         requirements,
         kept: count(view.timelines.kept() as u64),
         left_out: view.timelines.left_out() as u64,
@@ -363,25 +350,6 @@ fn transitions(evaluation: &Evaluation) -> Vec<Flow> {
             .collect(),
     };
     evaluation.transitions.iter().map(flow).collect()
-}
-
-fn requirement(coverage: &crate::gate::RequirementCoverage, criteria: &[CriterionResult]) -> Requirement {
-    // A requirement that is a criterion has the criterion's figure: trials that fail something else do not count.
-    let own = criteria.iter().find(|row| row.id == coverage.id && !row.observed_text.is_empty());
-    let sum = |count: fn(&CaseCounts) -> u32| coverage.cases.iter().map(|row| u64::from(count(row))).sum();
-    let case = |CaseCounts { case, passed, trials }: &CaseCounts| {
-        let found = format!("#trials?text={}", utf8_percent_encode(&format!("{case}/"), FRAGMENT));
-        (case.clone(), *passed, *trials, found)
-    };
-    let (passed, run): (u64, u64) = (sum(|row| row.passed), sum(|row| row.trials));
-    Requirement {
-        figure: own.map_or_else(|| format!("{passed} of {run} trials"), |row| row.observed_text.clone()),
-        id: coverage.id.clone(),
-        about: coverage.about.clone(),
-        source: coverage.source.clone(),
-        cases: coverage.cases.iter().take(LISTED).map(case).collect(),
-        more: coverage.cases.len().saturating_sub(LISTED),
-    }
 }
 
 #[cfg(test)]

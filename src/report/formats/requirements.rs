@@ -1,0 +1,91 @@
+//! Writes `requirements.csv`: one row per requirement, with how it is shown.
+
+use super::PART;
+use crate::gate::{CaseCounts, RequirementCoverage, RequirementState};
+use crate::report::{Format, View};
+use crate::trace::REQUIREMENTS_CSV;
+use crate::trace::columns::{Column, column, write_rows};
+use crate::trace::text::cell;
+use std::io::{self, Write};
+
+pub(super) const FORMATS: &[&dyn Format] = &[&RequirementsCsv];
+
+/// The state of requirements that were not examined, in words.
+pub(in crate::report) const NOT_EXAMINED: &str = "not examined: ragcheck mutate";
+
+/// Writes `requirements.csv`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RequirementsCsv;
+
+/// Values of one row.
+pub(crate) struct RequirementCells<'a> {
+    coverage: &'a RequirementCoverage,
+    part: &'a str,
+}
+
+impl RequirementCells<'_> {
+    fn sum(&self, count: fn(&CaseCounts) -> u32) -> String {
+        self.coverage.cases.iter().map(|case| u64::from(count(case))).sum::<u64>().to_string()
+    }
+}
+
+/// Columns of `requirements.csv`.
+pub(crate) fn columns<'a>() -> Vec<Column<RequirementCells<'a>>> {
+    vec![
+        column("id", "the requirement", |row| cell(&row.coverage.id)),
+        column("about", "the requirement in a few words", |row| cell(&row.coverage.about)),
+        column("source", "its source as the project states it", |row| cell(&row.coverage.source)),
+        column(
+            "state",
+            "`asserted`, `recorded only`, `tested outside runs`, `named only`, or `not examined: ragcheck mutate` \
+             ([mutants](../how-to/mutate.md))",
+            |row| row.coverage.state.map_or(NOT_EXAMINED, RequirementState::as_str).into(),
+        ),
+        column("why", "what keeps it from being asserted, or the tests that show it", |row| cell(&row.coverage.why)),
+        column("cases", "cases that name it, joined by `; `", |row| {
+            let cases: Vec<&str> = row.coverage.cases.iter().map(|case| case.case.as_str()).collect();
+            cell(&cases.join("; ")).into_owned().into()
+        }),
+        column("passed", "trials of these cases that passed", |row| row.sum(|case| case.passed).into()),
+        column("trials", "trials of these cases that were run", |row| row.sum(|case| case.trials).into()),
+        column("part", PART, |row| cell(row.part)),
+    ]
+}
+
+impl Format for RequirementsCsv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn file(&self) -> &'static str {
+        REQUIREMENTS_CSV
+    }
+
+    fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let part = view.evaluation.part.as_str();
+        let rows = view.evaluation.requirements.iter().map(|coverage| RequirementCells { coverage, part });
+        write_rows(out, &columns(), rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{sample, tests::written};
+
+    #[test]
+    fn a_requirement_that_was_not_examined_says_so_and_an_examined_one_has_its_state() {
+        let mut run = sample::run(1);
+        let first = &mut run.evaluation.requirements[0];
+        (first.state, first.why) = (Some(RequirementState::TestedOutsideRuns), "=a::test".into());
+        let text = written(&RequirementsCsv, &run.view());
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(rows[0], columns().iter().map(|column| column.name).collect::<Vec<_>>().join(","));
+        assert_eq!(
+            rows[1],
+            "FR-002,Knowledge base search,,tested outside runs,'=a::test,heat-pumps/defrost-cycle; \
+             edge-cases/hostile-words,4,8,"
+        );
+        assert!(rows[3].starts_with("FR-014,Citations of both kept to the end,,not examined: ragcheck mutate,"));
+    }
+}
