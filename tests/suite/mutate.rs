@@ -1,7 +1,12 @@
-//! `ragcheck mutate`: evidence of a green run is removed or bent, and what notices it is named; a case that asserts nothing is found.
+//! `ragcheck mutate`: evidence of a green run is removed or bent, and what notices it is named; a case that asserts nothing is found,
+//! and the report shows how each requirement is shown.
 
 use super::project::Project;
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const NOT_EXAMINED: &str = "not examined: ragcheck mutate";
 
 fn mutants(project: &Project, run: &str) -> Value {
     let outcome = project.run(&["mutate", run, "--format", "json"]);
@@ -16,16 +21,53 @@ fn silent(found: &Value, case: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_shipped_scenarios_notice_defects_of_what_they_are_for_and_the_run_folder_is_only_read() {
+fn the_shipped_scenarios_notice_defects_of_what_they_are_for_and_the_report_shows_the_requirements() {
     let project = Project::shipped();
     let scenarios = ["external", "keywords", "react", "two-stage"].map(|name| format!("scenarios/{name}.yaml"));
     let arguments: Vec<&str> =
         ["run", "--no-history"].into_iter().chain(scenarios.iter().map(String::as_str)).collect();
     project.run(&arguments).expect_code(0);
     let folder = project.newest();
-    let before = project.report(&folder);
+    let evidence =
+        |project: &Project| ["plan.json", "traces.jsonl"].map(|file| project.read(&format!("{folder}/{file}")));
+    let states = |project: &Project| -> BTreeMap<String, String> {
+        let text = project.read(&format!("{folder}/requirements.csv"));
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        reader.records().map(|row| row.expect("a row")).map(|row| (row[0].to_owned(), row[3].to_owned())).collect()
+    };
+    let before = evidence(&project);
+    let bytes = project.report(&folder);
+    assert!(states(&project).values().all(|state| state == NOT_EXAMINED), "{:?}", states(&project));
+    assert!(project.read(&format!("{folder}/index.html")).contains(NOT_EXAMINED));
     let found = mutants(&project, &folder);
-    assert!(project.report(&folder) == before, "the run folder is only read");
+    assert!(evidence(&project) == before, "evidence is only read");
+    // The report has the states, and the same bytes whichever command makes it.
+    let now = states(&project);
+    assert_eq!([&now["FR-004"], &now["KL-10.2"]], ["asserted", "recorded only"]);
+    assert!(
+        project.latest("run.json")["requirements"].as_array().expect("rows").iter().all(|row| row["state"].is_string())
+    );
+    let page = project.read(&format!("{folder}/index.html"));
+    assert!(page.contains("named only, which is not covered") && !page.contains(NOT_EXAMINED));
+    let examined = project.report(&folder);
+    project.run(&["score", &folder]).expect_code(0);
+    assert!(project.report(&folder) == examined, "score makes the same bytes");
+    // A file of another plan, and one that was edited, say nothing.
+    let file = format!("{folder}/mutants.json");
+    let text = project.read(&file);
+    for broken in
+        [text.replace("named_only", "asserted"), text.replace("\"version\": 1", "\"version\": 99"), "{".into()]
+    {
+        project.write(&file, &broken);
+        project.run(&["score", &folder]).expect_code(0);
+        assert!(states(&project).values().all(|state| state == NOT_EXAMINED));
+    }
+    std::fs::remove_file(project.path(&file)).expect("removed");
+    project.run(&["score", &folder]).expect_code(0);
+    let without = |files: Vec<(String, Vec<u8>)>| -> Vec<(String, Vec<u8>)> {
+        files.into_iter().filter(|(name, _)| name != "own-files.json").collect()
+    };
+    assert!(without(project.report(&folder)) == without(bytes), "without the file, the report is as before");
     let rows = found["defects"].as_array().expect("rows");
     for row in rows {
         let number = |key: &str| row[key].as_u64().expect(key);
@@ -47,7 +89,9 @@ fn the_shipped_scenarios_notice_defects_of_what_they_are_for_and_the_run_folder_
         one["state"].as_str().expect("a state").to_owned()
     };
     assert_eq!([state("FR-004"), state("SC-003"), state("TT-5")], ["asserted"; 3].map(str::to_owned));
-    assert_eq!([state("KL-2.2"), state("NU-1")], ["recorded_only".to_owned(), "named_only".to_owned()]);
+    assert_eq!([state("KL-10.2"), state("KL-2.2")], ["recorded_only", "tested_outside_runs"].map(str::to_owned));
+    // The scenario that covers it did not run.
+    assert_eq!(state("NU-4.4"), "named_only");
 }
 
 #[test]
@@ -85,4 +129,49 @@ fn a_case_that_asserts_nothing_is_found_with_the_lines_to_add() {
         "{}",
         human.stdout
     );
+}
+
+/// The text of the file that holds a test, by its path in this binary or in the library.
+fn text_of(modules: &[&str], test: &str) -> Option<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let inline = modules.strip_suffix(&["tests"]).unwrap_or(modules);
+    let stems = [modules, inline].map(|path| path.join("/"));
+    let places = ["tests/suite", "src"]
+        .into_iter()
+        .flat_map(|folder| stems.iter().map(move |stem| root.join(folder).join(stem)));
+    let files = places.flat_map(|stem| [stem.with_extension("rs"), stem.join("mod.rs")]);
+    files.filter_map(|file| std::fs::read_to_string(file).ok()).find(|text| text.contains(&format!("fn {test}(")))
+}
+
+#[test]
+fn each_test_that_a_requirement_names_exists_and_each_defect_too() {
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ragcheck.yaml")).expect("the project");
+    let project: Value = serde_saphyr::from_str(&text).expect("YAML");
+    let requirements = project["requirements"].as_object().expect("requirements");
+    let defects =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/suite/mutation/defects/mod.rs"))
+            .expect("the table");
+    let mut tests = 0;
+    for (id, requirement) in requirements {
+        let names =
+            |key: &str| requirement[key].as_array().into_iter().flatten().map(|name| name.as_str().expect("a name"));
+        for name in names("tests") {
+            let path: Vec<&str> = name.split("::").collect();
+            let (test, modules) = path.split_last().expect("a name");
+            let text = text_of(modules, test).unwrap_or_else(|| panic!("{id}: there is no test {name}"));
+            let at = text.find(&format!("fn {test}(")).expect("found before");
+            let attributes: Vec<&str> = text[..at].lines().rev().take(4).collect();
+            assert!(
+                attributes.iter().any(|line| line.contains("test]") || line.contains("::test(")),
+                "{id}: {name} is no test: {attributes:?}"
+            );
+            assert!(!attributes.iter().any(|line| line.contains("#[ignore")), "{id}: {name} does not always run");
+            tests += 1;
+        }
+        for name in names("evidence") {
+            assert!(defects.contains(&format!("\"{name}\",")), "{id}: no defect is called {name}");
+        }
+    }
+    assert!(tests > 20, "{tests}");
 }
