@@ -90,3 +90,61 @@ fn technical_questions_quoted_code_and_quoted_documents_are_let_through() {
     }
     published::compare("technical", &published::table(&["technical texts", "texts", "refused", "share"], &rows));
 }
+
+/// Lines of a chunk of code.
+const CHUNK: usize = 20;
+
+/// The files of a folder of the corpus that end so, whole.
+fn files(folder: &str, end: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(crate::part(folder)).expect("a folder").filter_map(Result::ok);
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == end));
+    paths.sort();
+    paths.iter().map(|path| std::fs::read_to_string(path).expect("a text")).collect()
+}
+
+/// Texts of the same file in chunks of lines.
+fn chunks(texts: &[String]) -> Vec<String> {
+    let lines = texts.iter().map(|text| text.lines().collect::<Vec<_>>());
+    lines.flat_map(|lines| lines.chunks(CHUNK).map(|chunk| chunk.join("\n")).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+#[ignore = "needs the recordings and data sets of others: RAGCHECK_CORPUS"]
+fn chunks_of_code_are_read_as_context_and_instructions_in_it_are_still_refused() {
+    let guide = std::fs::read_to_string(crate::part("ir/anthropic-docs/corpus.jsonl")).expect("a collection");
+    let text = |row: &str| serde_json::from_str::<Value>(row).expect("JSON")["text"].as_str().map(str::to_owned);
+    let has_code = |chunk: &String| ["import ", "curl ", "{", "</", "()"].iter().any(|sign| chunk.contains(sign));
+    let mut of_guide = chunks(&guide.lines().filter_map(text).collect::<Vec<_>>());
+    of_guide.retain(has_code);
+    let program = chunks(&[files("agents", "py"), files("verdict-attacks", "py")].concat());
+    let of = |categories: &[&str]| -> Vec<String> {
+        let rows = unzipped("adversarial/malicious.jsonl.gz");
+        let rows = rows.lines().map(|row| serde_json::from_str::<Value>(row).expect("a row of JSON"));
+        let rows = rows.filter(|row| categories.iter().any(|category| row["category"] == *category));
+        rows.map(|row| row["text"].as_str().expect("a text").to_owned()).collect()
+    };
+    let sets = [
+        ("chunks of a developer's guide, with code", of_guide),
+        ("chunks of Python programs", program),
+        ("prompt injections and jailbreaks", of(&["prompt_injection", "jailbreak"])),
+        ("attacks by SQL, scripts and commands", of(&["sqli", "xss", "command"])),
+    ];
+    let mut rows = Vec::new();
+    for (name, texts) in &sets {
+        let count =
+            |category: fn(&str) -> Option<&'static str>| texts.iter().filter(|text| category(text).is_some()).count();
+        let (before, now) = (count(guard::category), count(guard::category_of_context));
+        rows.push([*name, &texts.len().to_string(), &before.to_string(), &now.to_string()].map(str::to_owned).to_vec());
+        if name.starts_with("chunks") {
+            assert!(now * 100 <= texts.len(), "{now} of {} {name} are refused", texts.len());
+        }
+        let overrides = |category: fn(&str) -> Option<&'static str>| -> Vec<&String> {
+            texts.iter().filter(|text| category(text) == Some("prompt override")).collect()
+        };
+        let (as_query, as_context) = (overrides(guard::category), overrides(guard::category_of_context));
+        assert_eq!(as_query, as_context, "an instruction is refused in a context as in a query");
+    }
+    let head = ["quoted as context", "texts", "refused as a query", "refused as context"];
+    published::compare("quoted", &published::table(&head, &rows));
+}

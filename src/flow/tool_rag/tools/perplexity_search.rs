@@ -54,7 +54,7 @@ impl PerplexitySearch {
         let raw = object.get("context").and_then(Value::as_str).unwrap_or_default();
         let context = sanitise::text(raw);
         sanitise::length("context", &context, 0, MAX_CONTEXT)?;
-        guard::inspect("context", raw)?;
+        guard::inspect_context("context", raw)?;
         Ok(Self { query, context: (!context.is_empty()).then_some(context) })
     }
 }

@@ -45,10 +45,15 @@ static COMPILED: LazyLock<Option<(RegexSet, Regex)>> = LazyLock::new(|| {
     Some((RegexSet::new(ascii).ok()?, Regex::new(&search).ok()?))
 });
 
+/// Whether a normalised text contains a working payload.
+pub(super) fn holds_payload(text: &str) -> bool {
+    COMPILED.as_ref().is_none_or(|(payloads, _)| payloads.is_match(text))
+}
+
 /// Whether a normalised text may contain code.
 pub(super) fn may_hold_code(text: &str) -> bool {
-    let Some((payloads, search)) = COMPILED.as_ref() else { return false };
-    if payloads.is_match(text) {
+    let Some((_, search)) = COMPILED.as_ref() else { return false };
+    if holds_payload(text) {
         return false;
     }
     let words: Vec<&str> = text
