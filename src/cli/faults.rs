@@ -1,15 +1,17 @@
-//! `ragcheck faults`: strikes each passing case with each fault, and shows what became of it.
+//! `ragcheck faults`: strikes each passing case with each fault, or poisons what its model reads, and shows what became of
+//! it.
 
 use super::amount::money;
 use super::arguments::{Printed, Select};
 use super::exit::Exit;
 use super::output::{self, Problem};
+use super::payloads::payloads;
 use super::select::{load, selection, variables};
 use crate::platform::files;
 use crate::platform::secrets;
 use crate::settings::FaultKind;
 use crate::settings::price::dollars;
-use crate::suite::faults::{Cell, CellVerdict, FaultMatrix};
+use crate::suite::faults::{Cell, CellVerdict, FaultMatrix, Strikes};
 use crate::suite::{Mode, RunOptions};
 use crate::trace::columns::{Column, column, write_rows};
 use crate::trace::text::{cell, line, plural};
@@ -19,19 +21,24 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Wrong cells that are listed.
+/// Failed cells that are listed.
 const SHOWN: usize = 20;
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct Faults {
     #[command(flatten)]
     pub select: Select,
-    /// Where answers come from: `record` makes a lane for each cell that goes on with requests that no recording has.
+    /// Where answers come from: `record` makes a lane for each cell that goes on with requests that no recording has;
+    /// `live`, for --poison alone, keeps none.
     #[arg(long, value_enum, default_value_t = Mode::Replay)]
     pub mode: Mode,
     /// Only this fault, by its name in docs/how-to/faults.md; may be repeated.
     #[arg(long, value_name = "NAME", value_parser = fault)]
     pub fault: Vec<FaultKind>,
+    /// Instead of faults: put each instruction of this file (YAML, or JSON lines if its name ends in .jsonl) into passages,
+    /// answers of services and results of tools, and compare with the clean trial.
+    #[arg(long, value_name = "FILE", conflicts_with = "fault")]
+    pub poison: Option<PathBuf>,
     /// Most requests that recording may send.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_calls: Option<u64>,
@@ -63,7 +70,7 @@ fn fault(name: &str) -> Result<FaultKind, UnknownFault> {
 /// # Errors
 /// If nothing could be run, or the CSV file cannot be written.
 pub(super) fn run(given: &Faults) -> Result<Exit, Problem> {
-    if given.mode == Mode::Live {
+    if given.mode == Mode::Live && given.poison.is_none() {
         return Err(Problem::Words("a cell is judged from a recording: pass `--mode record`, or nothing".into()));
     }
     let suite = load(&given.select)?;
@@ -77,58 +84,71 @@ pub(super) fn run(given: &Faults) -> Result<Exit, Problem> {
         ..RunOptions::default()
     };
     let kinds: BTreeSet<FaultKind> = given.fault.iter().copied().collect();
-    let matrix = suite.fault_matrix(&options, &kinds)?;
+    let poison = given.poison.as_deref().map(payloads).transpose()?;
+    let strikes = poison.as_deref().map_or(Strikes::Faults(&kinds), Strikes::Poison);
+    let matrix = suite.fault_matrix(&options, strikes)?;
     if let Some(file) = &given.csv {
         let written = csv(&matrix).and_then(|text| files::write(file, &*secrets::clean_text_bytes(&text)));
         written.map_err(|why| Problem::unwritten(file, &why))?;
     }
     match given.format {
-        Printed::Human => output::result(&text(&matrix)),
+        Printed::Human => output::result(&text(&matrix, strikes)),
         Printed::Json => {
             let document = json!({"struck": matrix.struck, "left_out": matrix.left_out, "cells": matrix.cells});
             output::json(&format!("{document:#}\n"));
         }
     }
     let decided = matrix.cells.iter().any(|cell| cell.verdict < CellVerdict::NotRecorded);
-    Ok(match matrix.count(CellVerdict::Wrong, None) {
-        0 if decided => Exit::Passed,
-        _ => Exit::Failed,
-    })
+    let failed = matrix.cells.iter().any(|cell| cell.verdict.fails());
+    Ok(if decided && !failed { Exit::Passed } else { Exit::Failed })
 }
 
-fn text(matrix: &FaultMatrix) -> String {
+fn text(matrix: &FaultMatrix, strikes: Strikes<'_>) -> String {
+    let (what, verdicts, rows): (_, _, Vec<&str>) = match strikes {
+        Strikes::Faults(_) => {
+            ("faults", CellVerdict::OF_FAULTS, FaultKind::ALL.iter().map(|kind| kind.as_str()).collect())
+        }
+        Strikes::Poison(payloads) => ("poison", CellVerdict::OF_POISON, payloads.iter().map(|one| &*one.id).collect()),
+    };
     let mut out = format!(
-        "faults: {}, {} struck, {} left out (not passing without a fault, or with faults of their own)\n\n{:22}",
+        "{what}: {}, {} struck, {} left out (not passing without a fault, or with faults of their own)\n\n{:22}",
         plural(matrix.cells.len(), "cell"),
         plural(matrix.struck, "trial"),
         matrix.left_out,
         ""
     );
-    let row = |out: &mut String, name: &str, fault: Option<FaultKind>| {
+    let row = |out: &mut String, name: &str, of: Option<&str>| {
         let _ = write!(out, "\n{name:22}");
-        for verdict in CellVerdict::ALL {
-            let number = matrix.count(verdict, fault);
+        for verdict in verdicts {
+            let number = matrix.count(*verdict, of);
             let shown = if number == 0 { "·".to_owned() } else { number.to_string() };
             let _ = write!(out, "{shown:>14}");
         }
     };
-    for verdict in CellVerdict::ALL {
+    for verdict in verdicts {
         let _ = write!(out, "{:>14}", verdict.label());
     }
-    for kind in FaultKind::ALL {
-        if matrix.cells.iter().any(|cell| cell.fault == *kind) {
-            row(&mut out, kind.as_str(), Some(*kind));
+    for name in rows {
+        if matrix.cells.iter().any(|cell| cell.fault == name || cell.place == name) {
+            row(&mut out, name, Some(name));
         }
     }
     row(&mut out, "all", None);
     out.push('\n');
-    let wrong: Vec<_> = matrix.cells.iter().filter(|cell| cell.verdict == CellVerdict::Wrong).collect();
-    for cell in wrong.iter().take(SHOWN) {
-        let _ =
-            write!(out, "\nwrong: {}, {} at {}\n  {}\n", cell.trial, cell.fault.as_str(), cell.place, line(&cell.why));
+    let failed: Vec<_> = matrix.cells.iter().filter(|cell| cell.verdict.fails()).collect();
+    for cell in failed.iter().take(SHOWN) {
+        let (verdict, why) = (cell.verdict.label(), line(&cell.why));
+        let _ = write!(out, "\n{verdict}: {}, {} at {}\n  {why}\n", cell.trial, cell.fault, cell.place);
     }
-    if wrong.len() > SHOWN {
-        let _ = write!(out, "\n{} wrong cells, {SHOWN} listed; --csv FILE lists all\n", wrong.len());
+    if failed.len() > SHOWN {
+        let _ = write!(out, "\n{} such cells, {SHOWN} listed; --csv FILE lists all\n", failed.len());
+    }
+    if let (Strikes::Poison(_), 1..) = (strikes, matrix.simulated) {
+        let _ = write!(
+            out,
+            "\nthe model of {} is a simulator, which follows no instructions: this shows the harness only\n",
+            plural(matrix.simulated, "trial")
+        );
     }
     let open: Vec<_> = matrix.cells.iter().filter(|cell| cell.verdict == CellVerdict::NotRecorded).collect();
     if !open.is_empty() {
@@ -148,7 +168,7 @@ fn text(matrix: &FaultMatrix) -> String {
 fn csv(matrix: &FaultMatrix) -> std::io::Result<Vec<u8>> {
     let columns: [Column<&Cell>; 7] = [
         column("trial", "id of the trial", |one| cell(&one.trial)),
-        column("fault", "the fault", |one| one.fault.as_str().into()),
+        column("fault", "the fault", |one| one.fault.into()),
         column("place", "where it strikes", |one| cell(&one.place)),
         column("verdict", "what it came to", |one| one.verdict.label().into()),
         column("why", "why, in words", |one| cell(&one.why)),

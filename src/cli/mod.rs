@@ -35,6 +35,7 @@ mod mcp_record;
 mod merge;
 mod mutate;
 mod output;
+mod payloads;
 mod progress;
 mod promote;
 mod recording_age;

@@ -1,4 +1,5 @@
-//! The fault matrix: each green case, struck once at each of its requests and tool calls by each fault that fits there.
+//! The fault matrix: each green case, struck once at each of its requests and tool calls by each fault that fits there;
+//! and the matrix of poison: each green case with each instruction in what its model reads (`poison` compares).
 //!
 //! A replay decides the cells whose later requests are recorded, as those of a retry are. A cell whose agent goes on
 //! with other requests needs a lane of its own, recorded with `--mode record` below `fault-cassettes`, beside the
@@ -7,18 +8,20 @@
 //! What a cell must be: a fault that one repetition would have passed must be recovered from by a flow that retries; any
 //! other must be recovered from, or end in an answer that keeps the flow's contract, or in a clear error.
 
+use super::poison::compared;
 use super::{Mode, RunOptions, Suite, SuiteError};
 use crate::cassette::{Exchange, Outcome as Recorded};
 use crate::flow::external::{CRASHED, NO_REPLY};
 use crate::gate::{Examined, Examiner, Verdict};
 use crate::plan::PlannedTrial;
+use crate::provider::faults::Payload;
 use crate::provider::observed;
 use crate::provider::wire::framing::Framing;
 use crate::settings::fault::Stage;
 use crate::settings::{DeclaredFault, FaultKind};
 use crate::suite::evaluation::{ExaminedTrace, RunEvaluator};
 use crate::trace::{Arm, EXTERNAL, Role, Trace, TrialEnd, TrialErrorKind, TurnOutcome, What};
-use crate::trial::{self, Doing, Finished, Opened, Trial, external};
+use crate::trial::{self, Doing, Finished, Opened, Strike, Trial, external};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +42,12 @@ pub(crate) enum CellVerdict {
     ClearError,
     /// None of these, or not what the fault demands.
     Wrong,
+    /// A poisoned trial does what its clean twin does.
+    Unmoved,
+    /// A poisoned trial does something else than its clean twin.
+    Changed,
+    /// The canary is in what the agent does.
+    Leaked,
     /// A later request is in no recording.
     NotRecorded,
     /// The fault cannot strike there.
@@ -46,9 +55,17 @@ pub(crate) enum CellVerdict {
 }
 
 impl CellVerdict {
-    /// All verdicts, in the order of the table.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Recovered, Self::Degraded, Self::ClearError, Self::Wrong, Self::NotRecorded, Self::NotMeasured];
+    /// Verdicts on faults, in the order of the table.
+    pub(crate) const OF_FAULTS: &[Self] =
+        &[Self::Recovered, Self::Degraded, Self::ClearError, Self::Wrong, Self::NotRecorded, Self::NotMeasured];
+    /// Verdicts on poison, in the order of the table.
+    pub(crate) const OF_POISON: &[Self] =
+        &[Self::Unmoved, Self::Changed, Self::Leaked, Self::NotRecorded, Self::NotMeasured];
+
+    /// Whether it fails the command.
+    pub(crate) fn fails(self) -> bool {
+        matches!(self, Self::Wrong | Self::Changed | Self::Leaked)
+    }
 
     /// Words in tables.
     pub(crate) fn label(self) -> &'static str {
@@ -57,6 +74,9 @@ impl CellVerdict {
             Self::Degraded => "degraded",
             Self::ClearError => "clear error",
             Self::Wrong => "wrong",
+            Self::Unmoved => "unmoved",
+            Self::Changed => "changed",
+            Self::Leaked => "leaked",
             Self::NotRecorded => "not recorded",
             Self::NotMeasured => "not measured",
         }
@@ -68,9 +88,9 @@ impl CellVerdict {
 pub(crate) struct Cell {
     /// Id of the trial.
     pub trial: String,
-    /// The fault.
-    pub fault: FaultKind,
-    /// Where it strikes: `request 2 to model`.
+    /// Name of the fault; `poison`.
+    pub fault: &'static str,
+    /// Where it strikes: `request 2 to model`; the id of the payload.
     pub place: String,
     /// What it came to.
     pub verdict: CellVerdict,
@@ -91,12 +111,24 @@ pub(crate) struct FaultMatrix {
     pub struck: usize,
     /// Trials that were not, because they do not pass without faults, or declare faults themselves.
     pub left_out: usize,
+    /// Struck trials whose model is a simulator.
+    pub simulated: usize,
+}
+
+/// What a matrix strikes its trials with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Strikes<'s> {
+    /// Faults of these kinds, or all if there are none.
+    Faults(&'s BTreeSet<FaultKind>),
+    /// Instructions in what the model reads.
+    Poison(&'s [Payload]),
 }
 
 impl FaultMatrix {
-    /// Number of cells with that verdict, of one fault or of all.
-    pub(crate) fn count(&self, verdict: CellVerdict, fault: Option<FaultKind>) -> usize {
-        let counted = |cell: &&Cell| cell.verdict == verdict && fault.is_none_or(|fault| fault == cell.fault);
+    /// Number of cells with that verdict, of those with that fault or payload, or of all.
+    pub(crate) fn count(&self, verdict: CellVerdict, of: Option<&str>) -> usize {
+        let counted =
+            |cell: &&Cell| cell.verdict == verdict && of.is_none_or(|of| of == cell.fault || of == cell.place);
         self.cells.iter().filter(counted).count()
     }
 }
@@ -106,11 +138,7 @@ impl Suite {
     ///
     /// # Errors
     /// If nothing is selected, or the trials cannot be set up.
-    pub(crate) fn fault_matrix(
-        &self,
-        options: &RunOptions,
-        kinds: &BTreeSet<FaultKind>,
-    ) -> Result<FaultMatrix, SuiteError> {
+    pub(crate) fn fault_matrix(&self, options: &RunOptions, strikes: Strikes<'_>) -> Result<FaultMatrix, SuiteError> {
         let (mut plan, _) = self.plan(&options.selection, options.seed)?;
         let opened = self.open(options, &plan)?;
         plan.machines = opened.machines();
@@ -122,19 +150,20 @@ impl Suite {
         let first = |trial: &PlannedTrial| trial.lane.repetition == 1 && trial.lane.arm == Arm::Main;
         let trials: Vec<PlannedTrial> = plan.trials.iter().filter(|trial| first(trial)).cloned().collect();
         let (outside, inside): (Vec<_>, Vec<_>) = trials.iter().partition(|trial| trial.is_external());
-        let matrix = Matrix { opened: &opened, examiner: &examiner, runtime: &runtime, mode: options.mode, kinds };
+        let matrix = Matrix { opened: &opened, examiner: &examiner, runtime: &runtime, mode: options.mode, strikes };
         let of = |planned: &&PlannedTrial| (planned.id.clone(), matrix.of_trial(opened.trial(&plan, planned)));
         // Recordings are made one at a time, as their order decides which are paid for under a limit.
         let side_by_side = options.mode == Mode::Replay;
         let ours: Vec<_> =
             if side_by_side { inside.par_iter().map(of).collect() } else { inside.iter().map(of).collect() };
-        let mut cells: BTreeMap<String, Option<Vec<Cell>>> = ours.into_iter().collect();
+        let mut cells: BTreeMap<String, Option<(Vec<Cell>, bool)>> = ours.into_iter().collect();
         cells.extend(outside.iter().map(of));
         let mut found = FaultMatrix::default();
         for planned in &trials {
             match cells.remove(&planned.id).flatten() {
-                Some(cells) => {
+                Some((cells, simulated)) => {
                     found.struck += 1;
+                    found.simulated += usize::from(simulated);
                     found.cells.extend(cells);
                 }
                 None => found.left_out += 1,
@@ -149,12 +178,12 @@ struct Matrix<'m, 'p> {
     examiner: &'m Examiner<'p>,
     runtime: &'m tokio::runtime::Runtime,
     mode: Mode,
-    kinds: &'m BTreeSet<FaultKind>,
+    strikes: Strikes<'m>,
 }
 
 impl Matrix<'_, '_> {
-    /// The cells of one trial; `None` if it is not struck.
-    fn of_trial(&self, trial: Trial<'_>) -> Option<Vec<Cell>> {
+    /// The cells of one trial, and whether its model is a simulator; `None` if it is not struck.
+    fn of_trial(&self, trial: Trial<'_>) -> Option<(Vec<Cell>, bool)> {
         let case = trial.plan.case_of(trial.planned)?;
         if case.fails_on_purpose() {
             return None;
@@ -165,39 +194,99 @@ impl Matrix<'_, '_> {
             return None;
         }
         let exchanges = trial.recording().ok()?.exchanges;
-        let faults = cells(&ran.trace, &exchanges, trial.planned.is_external());
-        let faults = faults.into_iter().filter(|fault| self.kinds.is_empty() || self.kinds.contains(&fault.fault));
-        let cell = |fault: DeclaredFault| {
-            let struck = trial.with_cell(&fault);
-            let mut ran = self.run(struck, Doing::Replay);
-            if self.mode == Mode::Record && is_unrecorded(&ran.trace) && self.opened.budget.reason().is_none() {
-                ran = self.run(struck, Doing::Record);
-            }
-            let (verdict, why) = self.judge(struck, &fault, &ran);
-            let (trial, place, fault) = (trial.planned.id.clone(), fault.place(), fault.fault);
-            Cell { trial, fault, place, verdict, why, calls: exchanges.len(), cost: green.cost() }
+        let (id, calls, cost) = (&trial.planned.id, exchanges.len(), green.cost());
+        let cell = |fault: &'static str, place: String, (verdict, why): (CellVerdict, String)| Cell {
+            trial: id.clone(),
+            fault,
+            place,
+            verdict,
+            why,
+            calls,
+            cost,
         };
-        Some(faults.map(cell).collect())
+        let cells = match self.strikes {
+            Strikes::Faults(kinds) => {
+                let faults = cells(&ran.trace, &exchanges, trial.planned.is_external()).into_iter();
+                let faults = faults.filter(|fault| kinds.is_empty() || kinds.contains(&fault.fault));
+                let cell = |fault: DeclaredFault| {
+                    let struck = trial.with_cell(Strike::Fault(&fault));
+                    let mut ran = self.run(struck, Doing::Replay);
+                    if self.mode == Mode::Record && is_unrecorded(&ran.trace) && self.may_pay() {
+                        ran = self.run(struck, Doing::Record);
+                    }
+                    cell(fault.fault.as_str(), fault.place(), self.judge(struck, &fault, &ran))
+                };
+                faults.map(cell).collect()
+            }
+            Strikes::Poison(payloads) => {
+                let found = payloads.iter().map(|one| (one, self.poisoned(trial, &ran.trace, one)));
+                let mut found: Vec<_> = found.collect();
+                let moves = |(one, (verdict, _)): &(&Payload, (CellVerdict, String))| one.control && verdict.fails();
+                if let Some(control) = found.iter().find(|one| moves(one)).map(|(one, _)| one.id.clone()) {
+                    for (_, end) in found.iter_mut().filter(|(_, (verdict, _))| *verdict == CellVerdict::Changed) {
+                        let why = format!("the harmless `{control}` changes this trial, too: {}", end.1);
+                        *end = (CellVerdict::NotMeasured, why);
+                    }
+                }
+                found.into_iter().map(|(one, end)| cell("poison", one.id.clone(), end)).collect()
+            }
+        };
+        Some((cells, ran.trace.evidence.recorded_from.contains("simulator")))
+    }
+
+    fn may_pay(&self) -> bool {
+        self.opened.budget.reason().is_none()
+    }
+
+    /// What a trial comes to with an instruction in what its model reads. A recording without it shows nothing of that.
+    fn poisoned(&self, trial: Trial<'_>, clean: &Trace, payload: &Payload) -> (CellVerdict, String) {
+        let struck = trial.with_cell(Strike::Poison(payload));
+        let unrecorded = || (CellVerdict::NotRecorded, "no recording was made with this payload".to_owned());
+        let of = |ran: Finished| compared(clean, &ran.trace, payload);
+        if self.mode == Mode::Live {
+            return if self.may_pay() { of(self.run(struck, Doing::Live)) } else { unrecorded() };
+        }
+        let recorded = if struck.has_own_lane() { of(self.run(struck, Doing::Replay)) } else { unrecorded() };
+        if recorded.0 == CellVerdict::NotRecorded && self.mode == Mode::Record && self.may_pay() {
+            return of(self.run(struck, Doing::Record));
+        }
+        recorded
     }
 
     fn run(&self, trial: Trial<'_>, doing: Doing) -> Finished {
-        if trial.planned.is_external() {
-            self.runtime.block_on(async {
-                let place = external::place(self.opened, trial.planned).await;
-                external::run(trial, doing, &place).await
-            })
-        } else if doing == Doing::Record {
-            self.runtime.block_on(trial::record(trial))
-        } else {
-            trial::replay(trial)
+        let external = trial.planned.is_external();
+        if doing == Doing::Replay && !external {
+            return trial::replay(trial);
         }
+        let work = async {
+            match doing {
+                _ if external => {
+                    let place = external::place(self.opened, trial.planned).await;
+                    external::run(trial, doing, &place).await
+                }
+                Doing::Record => trial::record(trial).await,
+                Doing::Live | Doing::Replay => trial::live(trial).await,
+            }
+        };
+        self.runtime.block_on(async {
+            if doing == Doing::Replay {
+                return work.await;
+            }
+            // A request that the budget does not allow has no answer.
+            tokio::select! {
+                biased;
+                done = work => done,
+                reason = self.opened.budget.ended() => trial.stopped(reason),
+            }
+        })
     }
 
     fn judge(&self, trial: Trial<'_>, fault: &DeclaredFault, ran: &Finished) -> (CellVerdict, String) {
         let trace = &ran.trace;
         if let TrialEnd::Error(error) = &trace.end {
             let verdict = match error.kind {
-                TrialErrorKind::FaultMissed => CellVerdict::NotMeasured,
+                // An agent that did not start has met no fault.
+                TrialErrorKind::FaultMissed | TrialErrorKind::AgentUnreached => CellVerdict::NotMeasured,
                 _ if is_unrecorded(trace) => CellVerdict::NotRecorded,
                 TrialErrorKind::Stopped => CellVerdict::NotRecorded,
                 _ => CellVerdict::Wrong,

@@ -5,7 +5,7 @@
 //! | [`Suite::load`] | reads scenarios, criteria and the project file |
 //! | [`Suite::plan`] | says which trials a selection makes |
 //! | [`Suite::run`] | runs them from recordings or against providers, evaluates the traces as they come, writes the run folder |
-//! | `Suite::fault_matrix` | strikes passing cases with faults, one at a time |
+//! | `Suite::fault_matrix` | strikes passing cases with faults, or poisons what their model reads, one at a time |
 //! | [`grade`](fn@grade) | has a model grade the answers of a run folder, and evaluates it with the grades |
 //! | [`failed_trials`] | the trials of a run folder that did not pass |
 //! | [`import`](fn@import) | makes a run folder of another agent's conversations |
@@ -26,6 +26,7 @@ mod import_run;
 mod merge;
 pub(crate) mod mutation;
 mod options;
+mod poison;
 mod progress;
 pub(crate) mod recordings;
 pub(crate) mod review;

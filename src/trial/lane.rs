@@ -1,6 +1,6 @@
 //! The recording of a trial's lane: where it is, what it holds, and the verdicts noted in it.
 
-use super::opened::{Opened, Trial};
+use super::opened::{Opened, Strike, Trial};
 use super::outcome::error;
 use super::recording::Subject;
 use super::services::providers;
@@ -18,25 +18,35 @@ pub(crate) fn lane_file(trial: Trial<'_>) -> PathBuf {
     cassette::path(&trial.opened.cassettes, &scenario, &case, &trial.planned.lane)
 }
 
-/// Folder beside the recordings with the lanes of cells of the fault matrix.
+/// Folder beside the recordings with the lanes of cells.
 const FAULT_CASSETTES: &str = "fault-cassettes";
 
-/// Folder of recordings and path of the lane that a new recording of a trial gets: a cell of the fault matrix has its own.
+/// Folder of recordings and path of the lane that a new recording of a trial gets: a cell has its own.
 fn own_lane(trial: Trial<'_>) -> (PathBuf, PathBuf) {
     let cassettes = &trial.opened.cassettes;
-    let Some(fault) = trial.cell else { return (cassettes.clone(), lane_file(trial)) };
+    let Some(strike) = trial.cell else { return (cassettes.clone(), lane_file(trial)) };
     let (scenario, case) = trial.names();
-    let lasts = if fault.times == 0 { "-lasting" } else { "" };
-    let of = fault.tool.as_deref().unwrap_or_else(|| fault.service());
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    let of: String = of.chars().map(plain).collect();
-    let cell = format!("{case}+{of}-{}-{}{lasts}", fault.call, fault.fault.as_str());
+    let cell = match strike {
+        Strike::Poison(payload) => format!("{case}+poison-{}", payload.id),
+        Strike::Fault(fault) => {
+            let lasts = if fault.times == 0 { "-lasting" } else { "" };
+            let of = fault.tool.as_deref().unwrap_or_else(|| fault.service());
+            let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+            let of: String = of.chars().map(plain).collect();
+            format!("{case}+{of}-{}-{}{lasts}", fault.call, fault.fault.as_str())
+        }
+    };
     let folder = cassettes.with_file_name(FAULT_CASSETTES);
     let path = cassette::path(&folder, &scenario, &cell, &trial.planned.lane);
     (folder, path)
 }
 
 impl Trial<'_> {
+    /// Whether the trial of a cell has a lane of its own.
+    pub(crate) fn has_own_lane(self) -> bool {
+        own_lane(self).1.exists()
+    }
+
     /// Folder of recordings and path of the lane that is replayed: a cell without its own has that of its trial.
     fn lane(self) -> (PathBuf, PathBuf) {
         let (folder, path) = own_lane(self);

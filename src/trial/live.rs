@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Runs one trial against its providers without recording.
-pub(super) async fn live(trial: Trial<'_>) -> Finished {
+pub(crate) async fn live(trial: Trial<'_>) -> Finished {
     let (setup, LiveAccess { clock, transport }) = match prepare(trial) {
         Ok(prepared) => prepared,
         Err(why) => return trial.failed(&why),

@@ -45,10 +45,10 @@ pub(crate) use knowledge::{knowledge_access, without_services};
 pub(crate) use lane::{lane_file, note_error, note_run_again, note_verdict, stopping_design};
 #[cfg(not(front_door_only))]
 pub use live::record_with;
-pub(crate) use live::{context, record, transport};
+pub(crate) use live::{context, live, record, transport};
 pub(crate) use model::ModelAccess;
 pub use opened::Opened;
-pub(crate) use opened::Trial;
+pub(crate) use opened::{Strike, Trial};
 pub(crate) use outcome::Finished;
 pub(crate) use proxy::{MCP_ERROR, MCP_MOUNT, is_server_name};
 pub(crate) use recording::{Recorder, RecordingError, Subject};

@@ -13,7 +13,7 @@ use crate::knowledge::{KnowledgeSource, KnowledgeSources};
 use crate::plan::{Hold, Plan, PlannedScenario, PlannedTrial, ResolvedCase, VariantSettings};
 use crate::platform::clock::Clock;
 use crate::platform::secrets::Redactor;
-use crate::provider::faults::Faults;
+use crate::provider::faults::{Faults, Payload};
 use crate::scenario::Loaded;
 use crate::settings::DeclaredFault;
 use crate::trace::{EXTERNAL, Trace};
@@ -76,8 +76,17 @@ pub struct Trial<'o> {
     pub(crate) opened: &'o Opened,
     pub(crate) plan: &'o Plan,
     pub(crate) planned: &'o PlannedTrial,
-    /// A fault beside those of its case: of a cell of the fault matrix.
-    pub(crate) cell: Option<&'o DeclaredFault>,
+    /// What strikes it beside the faults of its case: the cell of a matrix.
+    pub(crate) cell: Option<Strike<'o>>,
+}
+
+/// What strikes the trial of a cell.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Strike<'o> {
+    /// A fault.
+    Fault(&'o DeclaredFault),
+    /// An instruction in what its model reads.
+    Poison(&'o Payload),
 }
 
 impl Opened {
@@ -200,18 +209,23 @@ impl<'o> Trial<'o> {
         (scenario.unwrap_or_default(), self.case().map(|case| case.case.clone()).unwrap_or_default())
     }
 
-    /// The trial struck by one more fault.
-    pub(crate) fn with_cell(self, cell: &'o DeclaredFault) -> Self {
+    /// The trial of a cell.
+    pub(crate) fn with_cell(self, cell: Strike<'o>) -> Self {
         Self { cell: Some(cell), ..self }
     }
 
     /// The faults that strike it; `None` if none does.
     pub(super) fn faults(self, clock: &Arc<dyn Clock>) -> Option<Arc<Faults>> {
         let of_case = self.case().map(|case| case.faults.as_slice()).unwrap_or_default();
-        let declared: Vec<DeclaredFault> = of_case.iter().chain(self.cell).cloned().collect();
+        let (fault, poison) = match self.cell {
+            Some(Strike::Fault(fault)) => (Some(fault), None),
+            Some(Strike::Poison(payload)) => (None, Some(payload)),
+            None => (None, None),
+        };
+        let declared: Vec<DeclaredFault> = of_case.iter().chain(fault).cloned().collect();
         let limit = self.opened.declared(self.planned).map_or(Duration::ZERO, |declared| *declared.limits.request);
         let lane = self.planned.lane.to_string();
-        Faults::of(&declared, (&self.planned.id, &lane), self.planned.seed, clock, limit)
+        Faults::of(&declared, poison, (&self.planned.id, &lane), self.planned.seed, clock, limit)
     }
 
     /// The fault that its case asks of a simulator.

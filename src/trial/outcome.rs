@@ -72,7 +72,7 @@ impl Trial<'_> {
     }
 
     /// Result of a trial that was cut off, or never begun, because the run ended.
-    pub(super) fn stopped(self, reason: &str) -> Finished {
+    pub(crate) fn stopped(self, reason: &str) -> Finished {
         let detail = vec!["finished trials are kept; the same command with --resume runs the others".to_owned()];
         let evidence = Evidence::new(Mode::Live, ASKED_NOBODY.to_owned(), "");
         Finished::of(self.trace(evidence, TrialEnd::Error(*error(TrialErrorKind::Stopped, reason, detail))))

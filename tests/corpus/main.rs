@@ -11,9 +11,13 @@ mod exchanges;
 mod grounding;
 mod hostile;
 mod hybrid;
+mod poison;
 mod published;
 mod recorders;
 mod retrieval;
+#[path = "../suite/scripted_model.rs"]
+#[allow(dead_code, reason = "the behaviour suite counts requests, too")]
+mod scripted_model;
 mod spans;
 mod trajectories;
 mod vcr;

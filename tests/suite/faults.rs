@@ -1,6 +1,7 @@
 //! Declared faults of our flows: many at once, each accounted for, and the fault matrix of the shipped suite.
 
 use super::project::Project;
+use super::simulator::recording;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -127,6 +128,45 @@ fn a_flow_that_is_told_not_to_retry_ends_with_a_clear_error_and_is_not_wrong() {
     };
     let cells = cells(&["scenarios/knowledge.yaml", "--fault", "reset"], never);
     assert_eq!(of(&cells, "clear_error").len(), cells.len(), "{cells:?}");
+}
+
+#[test]
+fn what_a_replay_cannot_decide_is_recorded_in_lanes_of_their_own_within_the_limit_and_replayed() {
+    let (project, simulator) = recording();
+    let lane = "fixtures/cassettes/knowledge/valve-error/tool-rag.base.1.yaml";
+    let before = project.read(lane);
+    let matrix = |more: &[&str]| {
+        let only = ["faults", "scenarios/knowledge.yaml", "--only", "valve-error", "--format", "json"];
+        let kinds =
+            ["no-tool-call", "malformed-arguments", "tool-fails", "reset"].map(|kind| format!("--fault={kind}"));
+        let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+        let outcome = project.run(&[&only[..], &kinds, more].concat());
+        let found: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{}", outcome.stderr));
+        found["cells"].as_array().expect("cells").clone()
+    };
+    let told = |cells: &[Value]| -> Vec<String> {
+        cells.iter().map(|cell| format!("{} {} {}", cell["fault"], cell["place"], cell["verdict"])).collect()
+    };
+    let offline = matrix(&[]);
+    let open = of(&offline, "not_recorded").len();
+    assert!(open >= 3 && !of(&offline, "recovered").is_empty(), "{offline:?}");
+    let bounded = matrix(&["--mode", "record", "--max-calls", "2"]);
+    let cut = of(&bounded, "not_recorded");
+    assert!(cut.iter().any(|cell| cell["why"].to_string().contains("--max-calls 2 is used up")), "{bounded:?}");
+    let recorded = matrix(&["--mode", "record"]);
+    assert!(of(&recorded, "not_recorded").is_empty() && of(&recorded, "wrong").is_empty(), "{recorded:?}");
+    assert_eq!(recorded.len(), offline.len());
+    let decided = offline.iter().zip(&recorded).filter(|(cell, _)| cell["verdict"] != "not_recorded");
+    for (cell, now) in decided {
+        assert_eq!(cell, now, "what a replay decides is not recorded");
+    }
+    drop(simulator);
+    assert_eq!(told(&matrix(&[])), told(&recorded), "the lanes replay without the model");
+    assert_eq!(project.read(lane), before, "no recording of a case changes");
+    let lanes = std::fs::read_dir(project.path("fixtures/fault-cassettes/knowledge")).expect("lanes");
+    let lanes =
+        lanes.filter_map(Result::ok).filter(|entry| entry.file_name().to_string_lossy().starts_with("valve-error+"));
+    assert_eq!(lanes.count(), open, "a lane for each cell that a replay left open");
 }
 
 #[test]

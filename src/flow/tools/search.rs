@@ -39,6 +39,9 @@ pub(in crate::flow) async fn search(
     let found = found.map(|mut found| {
         if let Some(faults) = &env.faults {
             faults.change(&mut found, contradicting);
+            if let Some(best) = found.first_mut() {
+                faults.poison(&mut best.passage.text);
+            }
         }
         found
     });

@@ -3,11 +3,14 @@
 //! [`FaultTransport`] is above the recorder and above the cassette, so that no fault is ever recorded, and below the
 //! observed traffic. A request that a fault answers is not sent: its repetition gets the recorded answer. An answer that
 //! a fault changes is kept, and given unchanged if the same request comes again. `render` writes errors and answers in
-//! the request's dialect.
+//! the request's dialect; `poison` puts instructions into what a model reads.
 
+mod poison;
 mod render;
 
-use super::wire;
+pub(crate) use poison::Payload;
+
+use super::{mcp, wire};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::provider::chat::{Message, Role};
 use crate::settings::fault::Stage;
@@ -15,13 +18,14 @@ use crate::settings::{DeclaredFault, FaultKind};
 use crate::transport::{HttpRequest, HttpResponse, PlacedResult, Service, Transport, TransportError};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The faults of one trial.
 pub(crate) struct Faults {
     armed: Vec<DeclaredFault>,
+    poison: Option<Payload>,
     clock: Arc<dyn Clock>,
     /// Time after which a request without an answer ends: `limits.request`.
     limit: Duration,
@@ -40,12 +44,21 @@ struct State {
     tool: Option<usize>,
     /// The last answer that a fault changed, as it came, with its request.
     unchanged: Option<(Service, String, Arc<Value>, HttpResponse)>,
+    /// Whether a model was asked with the instruction.
+    reached: bool,
+    /// Services that were sent the canary.
+    leaks: BTreeSet<&'static str>,
 }
 
+/// Beginning of the note on a service that was sent the canary.
+pub(crate) const LEAKED: &str = "the canary is in a request to ";
+
 impl Faults {
-    /// The faults of `declared` that strike this trial; `None` if there are none.
+    /// The faults of `declared` that strike this trial, and the instruction put into what its model reads; `None` if there
+    /// is neither.
     pub(crate) fn of(
         declared: &[DeclaredFault],
+        poison: Option<&Payload>,
         (trial, lane): (&str, &str),
         seed: u64,
         clock: &Arc<dyn Clock>,
@@ -58,8 +71,9 @@ impl Faults {
             here && fault.share.is_none_or(|share| draw(seed, trial, *place) < share)
         });
         let armed: Vec<DeclaredFault> = chosen.map(|(_, fault)| fault.clone()).collect();
-        let clock = Arc::clone(clock);
-        (!armed.is_empty()).then(|| Arc::new(Self { armed, clock, limit, state: Mutex::default() }))
+        let (poison, clock) = (poison.cloned(), Arc::clone(clock));
+        let any = !armed.is_empty() || poison.is_some();
+        any.then(|| Arc::new(Self { armed, poison, clock, limit, state: Mutex::default() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -84,14 +98,16 @@ impl Faults {
             let times = if *times > 1 { format!(", {times} times") } else { String::new() };
             Some(format!("declared fault {} at {}{times}", fault.fault.as_str(), fault.place()))
         });
-        lines.collect()
+        lines.chain(state.leaks.iter().map(|service| format!("{LEAKED}{service}"))).collect()
     }
 
     /// The faults that never landed, in words.
     pub(crate) fn missed(&self) -> Vec<String> {
         let state = self.state();
         let missed = self.armed.iter().enumerate().filter(|(place, _)| !state.landed.contains_key(place));
-        missed.map(|(_, fault)| format!("{} at {}", fault.fault.as_str(), fault.place())).collect()
+        let missed = missed.map(|(_, fault)| format!("{} at {}", fault.fault.as_str(), fault.place()));
+        let unread = self.poison.iter().filter(|_| !state.reached);
+        missed.chain(unread.map(|one| format!("payload `{}`, which is in no request to the model", one.id))).collect()
     }
 
     /// Whether the keyword index cannot be written.
@@ -154,11 +170,21 @@ impl Faults {
         self.land(place);
     }
 
-    /// Changes the text that the call in progress returns: to nothing, to itself twice, or to a contradiction.
+    /// Changes the text that the call in progress returns: to nothing, to itself twice, or to a contradiction; and poisons
+    /// it.
     pub(crate) fn change_text(&self, text: String) -> String {
         let mut texts = vec![text];
         self.change(&mut texts, |text| contradiction(text));
-        texts.join("\n\n")
+        let mut text = texts.join("\n\n");
+        self.poison(&mut text);
+        text
+    }
+
+    /// Puts the instruction of the trial into a text that its model will read.
+    pub(crate) fn poison(&self, text: &mut String) {
+        if let Some(poisoned) = self.poison.as_ref().and_then(|payload| payload.put_into(text)) {
+            *text = poisoned;
+        }
     }
 
     /// The fault of the next request to a service.
@@ -179,7 +205,7 @@ impl Faults {
 
     /// Changes the results of an agent's own tools in its request to a model: the only place where they pass by.
     fn with_tool_results(&self, request: HttpRequest) -> HttpRequest {
-        let any = self.armed.iter().any(|fault| fault.fault.stage() == Stage::Tool);
+        let any = self.poison.is_some() || self.armed.iter().any(|fault| fault.fault.stage() == Stage::Tool);
         let Some(dialect) = wire::by_name(request.profile.name).filter(|_| any) else { return request };
         let Ok(mut asked) = dialect.decode_request(&request.path, &request.body) else { return request };
         let mut names: BTreeMap<String, String> = BTreeMap::new();
@@ -190,14 +216,20 @@ impl Faults {
             let Some(tool) = message.answers.as_ref().and_then(|id| names.get(id)).cloned() else { continue };
             let number = calls.entry(tool.clone()).or_default();
             *number += 1;
-            let Some((place, kind)) = self.tool_fault(&tool, *number) else { continue };
-            if let Some(content) = changed_result(kind, message) {
-                message.content = content;
+            let struck = self.tool_fault(&tool, *number);
+            let struck = struck.and_then(|(place, kind)| Some((place, changed_result(kind, message)?)));
+            if let Some((place, content)) = &struck {
+                message.content.clone_from(content);
+                self.land(*place);
+            }
+            let poisoned = self.poison.as_ref().filter(|_| message.role == Role::Tool);
+            let poisoned = poisoned.and_then(|payload| payload.put_into(&message.content));
+            if struck.is_some() || poisoned.is_some() {
                 // The neutral text replaces the pieces that it was read from.
                 message.passthrough = None;
-                self.land(place);
                 changed = true;
             }
+            message.content = poisoned.unwrap_or_else(|| std::mem::take(&mut message.content));
         }
         if !changed {
             return request;
@@ -314,7 +346,19 @@ impl FaultTransport {
             return (None, Ok(response));
         }
         let request = if self.observed { self.faults.with_tool_results(request) } else { request };
-        self.inner.send_placed(request).await
+        let Some(payload) = &self.faults.poison else { return self.inner.send_placed(request).await };
+        let (reached, leaked) = payload.seen_in(&request);
+        {
+            let mut state = self.faults.state();
+            state.reached |= reached;
+            state.leaks.extend(leaked.then(|| request.service.as_str()));
+        }
+        let (profile, is_call) = (request.profile.name, mcp::called(&request.body).is_some());
+        let (placed, result) = self.inner.send_placed(request).await;
+        if !self.observed {
+            return (placed, result);
+        }
+        (placed, result.map(|response| payload.put_into_response((profile, is_call), response)))
     }
 }
 

@@ -40,7 +40,8 @@ fn twice(
 ) -> (Vec<observed::Observed<crate::provider::chat::ChatResponse>>, u32, Arc<Faults>) {
     let clock = VirtualClock::at(jiff::Timestamp::UNIX_EPOCH);
     let shared: Arc<dyn Clock> = Arc::new(clock.clone());
-    let faults = Faults::of(&[declared], ("s/c/f.b.1", "f.b.1"), 1, &shared, Duration::from_secs(9)).expect("armed");
+    let faults =
+        Faults::of(&[declared], None, ("s/c/f.b.1", "f.b.1"), 1, &shared, Duration::from_secs(9)).expect("armed");
     let answers = Arc::new(Answers(dialect.example().whole, AtomicU32::new(0)));
     let transport = FaultTransport::of_flow(Arc::clone(&answers) as Arc<dyn Transport>, Arc::clone(&faults));
     let results = [(); 2].map(|()| {
@@ -135,13 +136,13 @@ fn a_share_strikes_about_that_many_trials_the_same_ones_each_time() {
     let declared = [DeclaredFault { share: Some(0.25), ..DeclaredFault::new(FaultKind::Reset) }];
     let struck = |seed: u64| {
         let trials = (0..1000).map(|number| format!("s/c/f.b.{number}"));
-        let of = |trial: &String| Faults::of(&declared, (trial, "f.b.1"), seed, &clock, Duration::ZERO).is_some();
+        let of = |trial: &String| Faults::of(&declared, None, (trial, "f.b.1"), seed, &clock, Duration::ZERO).is_some();
         trials.filter(of).collect::<Vec<_>>()
     };
     assert_eq!(struck(1), struck(1));
     assert!((200..300).contains(&struck(1).len()) && struck(1) != struck(2));
     let elsewhere = [DeclaredFault { lane: Some("f.other".into()), ..DeclaredFault::new(FaultKind::Reset) }];
-    assert!(Faults::of(&elsewhere, ("s/c/f.b.1", "f.b.1"), 1, &clock, Duration::ZERO).is_none());
+    assert!(Faults::of(&elsewhere, None, ("s/c/f.b.1", "f.b.1"), 1, &clock, Duration::ZERO).is_none());
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn the_results_of_an_agents_own_tools_are_changed_in_its_requests() {
         let request = HttpRequest::new(Service::Model, dialect.profile(), "POST", dialect.path("m", false), body);
         let declared =
             DeclaredFault { tool: Some("find".into()), call: 2, ..DeclaredFault::new(FaultKind::ToolContradicts) };
-        let faults = Faults::of(&[declared], ("t", "l"), 1, &shared, Duration::ZERO).expect("armed");
+        let faults = Faults::of(&[declared], None, ("t", "l"), 1, &shared, Duration::ZERO).expect("armed");
         let changed = faults.with_tool_results(request);
         let read = dialect.decode_request(&changed.path, &changed.body).expect("decodes");
         let contents: Vec<&str> =

@@ -454,6 +454,33 @@ fn a_server_over_http_is_recorded_in_a_session_of_each_trial_and_replayed_with_t
 }
 
 #[test]
+fn declared_faults_strike_the_requests_to_a_server_over_http_and_are_in_no_recording() {
+    let case = "  - {case: one, ask: look, expect: {answer: {matches: ['.']}}}\n";
+    for version in ["2025-11-25", "2026-07-28"] {
+        let server = HttpServer::open();
+        let mut stage = over_http(version, &server, case);
+        let recorded = run(&stage, &["--mode", "record"]);
+        assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+        stage.simulator = None;
+        let asked = server.asked.load(Ordering::SeqCst);
+        let scenario = stage.project.read("agent.yaml");
+        for (fault, heard) in
+            [("server-error", "HTTP 500"), ("rate-limit", "HTTP 429"), ("reset", "ragcheck: "), ("stall", "ragcheck: ")]
+        {
+            let faults = format!("faults: [{{fault: {fault}, service: tickets}}]\nlimits: {{request: 1s}}\ncases:");
+            stage.project.write("agent.yaml", &scenario.replace("cases:", &faults));
+            let outcome = run(&stage, &[]);
+            let trace = &stage.project.traces()[0];
+            let note = format!("declared fault {fault} at request 1 to tickets");
+            assert!(trace["notes"].to_string().contains(&note), "{fault}: {trace}{}", outcome.stderr);
+            let called = events(trace, "tool_called");
+            assert!(called[0]["outcome"]["failed"].is_object(), "{fault} {heard}: {}", called[0]);
+        }
+        assert_eq!(server.asked.load(Ordering::SeqCst), asked, "a replay asks nobody");
+    }
+}
+
+#[test]
 fn a_server_that_asks_back_within_a_stream_over_http_makes_the_trial_an_error_that_says_so() {
     let server = HttpServer::open();
     let stage = over_http("2025-11-25", &server, "  - {case: asks, ask: asks, expect: {answer: {matches: ['.']}}}\n");

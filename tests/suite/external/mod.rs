@@ -15,6 +15,7 @@ mod mcp;
 #[cfg(unix)]
 mod mcp_servers;
 mod own_apis;
+mod poisoned;
 mod probe;
 mod providers;
 #[cfg(unix)]
