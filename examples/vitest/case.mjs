@@ -1,27 +1,5 @@
-// `test` with the fixture `one`: below `ragcheck exec`, a test that uses it is a case; alone, the test runs as it did.
+// In a project of yours, after `npm install --save-dev ragcheck-harness`, this is 'ragcheck-harness/vitest'.
+import { withCases } from '../../packaging/npm/vitest.mjs';
 import { test as plain } from 'vitest';
 
-async function post(path, body) {
-  const reply = await fetch(process.env.RAGCHECK_URL + path, { method: 'POST', body: JSON.stringify(body) });
-  const said = await reply.json();
-  if (!reply.ok) throw new Error(said.error);
-  return said;
-}
-
-export const test = plain.extend({
-  one: async ({ task }, use) => {
-    const one = { question: undefined, answer: undefined, sources: [] };
-    if (!process.env.RAGCHECK_URL) {
-      await use(one);
-      return;
-    }
-    const begun = await post('/cases', { name: task.name });
-    one.question = begun.question;
-    Object.assign(process.env, begun.base_urls);
-    await use(one);
-    const { answer, sources } = one;
-    const ended = answer === undefined ? { error: 'the test set no answer' } : { answer, sources };
-    const { error } = await post(`/cases/${begun.id}/end`, ended);
-    if (error) throw new Error(error);
-  },
-});
+export const test = withCases(plain);

@@ -12,11 +12,14 @@ fn example(name: &str) -> PathBuf {
 
 /// Replays a copy of an example, changed by `change`, with this runner.
 fn replayed(name: &str, runner: &[&str], change: impl FnOnce(&Path)) -> Outcome {
-    let folder = tempfile::tempdir().expect("a folder");
-    copy(&example(name), folder.path());
-    change(folder.path());
+    let checkout = tempfile::tempdir().expect("a folder");
+    let folder = checkout.path().join("examples").join(name);
+    copy(&example(name), &folder);
+    // The fixtures are those of the packages.
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging"), &checkout.path().join("packaging"));
+    change(&folder);
     let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
-    command.args(["exec", "--scenario", "cases.yaml", "--"]).args(runner).current_dir(folder.path());
+    command.args(["exec", "--scenario", "cases.yaml", "--"]).args(runner).current_dir(&folder);
     command.env("NO_COLOR", "1").env("PYTHONDONTWRITEBYTECODE", "1").env_remove("OPENAI_API_KEY");
     Outcome::of(&mut command)
 }

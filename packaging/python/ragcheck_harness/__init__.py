@@ -1,0 +1,1 @@
+"""What the wheel of ragcheck has besides the command: a plugin of pytest."""
