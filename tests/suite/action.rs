@@ -33,10 +33,87 @@ fn step(workspace: &Path, project: &Path, step: &str, settings: &[(&str, &str)])
 #[test]
 fn every_step_of_the_action_is_one_that_the_script_has() {
     let action = fs::read_to_string(format!("{ROOT}/action.yml")).expect("action.yml");
-    for step in ["build", "run", "tell", "comment"] {
+    for step in ["get", "build", "run", "tell", "comment"] {
         assert!(action.contains(&format!("/.ci/action\" {step}'")), "{step}");
     }
     assert!(!action.contains("secrets."), "a pull request has none");
+}
+
+/// `get` on a runner of that kind, where a stand-in for curl serves the files of a folder.
+#[cfg(unix)]
+fn get(runner: &Path, served: &Path, settings: &[(&str, &str)]) -> Outcome {
+    let stand_in = "#!/bin/sh\nfor word; do case $last in --output) out=$word ;; esac; last=$word; done\n\
+                    echo \"$last\" >>\"$SERVED/asked\"\ncp \"$SERVED/${last##*/}\" \"$out\"\n";
+    fs::create_dir_all(runner.join("bin")).expect("a folder");
+    let curl = runner.join("bin/curl");
+    fs::write(&curl, stand_in).expect("written");
+    fs::set_permissions(&curl, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("allowed");
+    let paths = format!("{}:{}", runner.join("bin").display(), std::env::var("PATH").expect("PATH"));
+    let mut command = Command::new("bash");
+    command
+        .arg(format!("{ROOT}/.ci/action"))
+        .arg("get")
+        .env_remove("RAGCHECK")
+        .env_remove("GH_TOKEN")
+        .env("PATH", paths);
+    command.env("SERVED", served).env("RUNNER_TEMP", runner).env("GITHUB_OUTPUT", runner.join("output"));
+    command.env("RUNNER_OS", "Linux").env("RUNNER_ARCH", "X64").env("GITHUB_SERVER_URL", "https://git.example");
+    command.env("RAGCHECK_ACTION_REPOSITORY", "owner/ragcheck").env("RAGCHECK_ACTION_REF", "v0");
+    Outcome::of(command.envs(settings.iter().copied()))
+}
+
+#[cfg(unix)]
+#[test]
+fn the_action_downloads_the_release_that_it_is_and_refuses_an_archive_with_another_checksum() {
+    let (served, runner) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    let (served, runner) = (served.path(), runner.path());
+    let release = |arguments: &[&str]| {
+        let mut command = Command::new("bash");
+        Outcome::of(command.arg(format!("{ROOT}/.ci/release")).args(arguments)).expect_code(0);
+    };
+    let folder = served.to_str().expect("UTF-8");
+    let outputs = || fs::read_to_string(runner.join("output")).unwrap_or_default();
+    let found = |answer: &str| assert!(outputs().ends_with(&format!("found={answer}\n")), "{}", outputs());
+
+    // No release yet, a branch, a system without a binary: it is built.
+    get(runner, served, &[]).expect_code(0);
+    found("false");
+    release(&["archive", RAGCHECK, "x86_64-unknown-linux-musl", folder]);
+    release(&["sums", folder]);
+    for other in [("RAGCHECK_ACTION_REF", "main"), ("RUNNER_ARCH", "RISCV"), ("RAGCHECK_ACTION_REPOSITORY", "")] {
+        get(runner, served, &[other]).expect_code(0);
+        found("false");
+    }
+    let downloaded = get(runner, served, &[]);
+    downloaded.expect_code(0);
+    found("true");
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(downloaded.stdout.contains(&format!("ragcheck {version}")), "{}", downloaded.stdout);
+    let asked = fs::read_to_string(served.join("asked")).expect("what was asked");
+    let address = format!("https://git.example/owner/ragcheck/releases/download/v{version}/SHA256SUMS");
+    assert!(asked.contains(&address), "{asked}");
+    // The later steps use it.
+    let mut run = Command::new("bash");
+    run.arg(format!("{ROOT}/.ci/action"))
+        .arg("run")
+        .current_dir(served)
+        .env_remove("RAGCHECK")
+        .env("RUNNER_TEMP", runner);
+    let empty = Outcome::of(run.env("GITHUB_OUTPUT", runner.join("output")));
+    assert!(outputs().contains("\nexit-code=2\n"), "{}{}", outputs(), empty.stderr);
+    assert!(empty.stderr.contains("ragcheck init"), "{}", empty.stderr);
+
+    // A pin that does not fit, and a file that was changed after its checksum was written.
+    get(runner, served, &[("RAGCHECK_SHA256", &"0".repeat(64))]).expect_code(2);
+    let archive = served.join(format!("ragcheck-{version}-x86_64-unknown-linux-musl.tar.gz"));
+    let mut bytes = fs::read(&archive).expect("the archive");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&archive, bytes).expect("written");
+    let changed = get(runner, served, &[]);
+    changed.expect_code(2);
+    assert!(changed.stdout.contains("the checksum of ragcheck-"), "{}", changed.stdout);
+    assert!(!runner.join("ragcheck-binary").exists(), "a refused binary is left");
 }
 
 #[test]
