@@ -501,7 +501,7 @@ pub(super) struct Promote {
     pub output: Printed,
 }
 
-/// What a row of CSV is.
+/// What a row of a table is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Rows {
     /// A criterion.
@@ -510,6 +510,8 @@ pub(super) enum Rows {
     Trials,
     /// A unit that fails a criterion, with the reason.
     Violations,
+    /// A call of a model, a tool, a search or a declared service.
+    Calls,
     /// A figure of time.
     Latency,
     /// A requirement, with how it is shown.
@@ -523,7 +525,7 @@ pub(super) struct Report {
     /// The format.
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(crate::report::names()))]
     pub to: String,
-    /// With `--to csv`, what a row is.
+    /// With `--to csv` and `--to parquet`, what a row is.
     #[arg(long, value_enum, default_value_t = Rows::Criteria)]
     pub rows: Rows,
 }

@@ -5,8 +5,9 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs::typed_or_newest;
 use crate::compare::Comparison;
-use crate::report::DecidedExit;
+use crate::report::{DecidedExit, Encoding};
 use crate::{platform::files, report, suite::evaluation, trace};
+use clap::ValueEnum as _;
 use serde::de::DeserializeOwned;
 use std::io;
 use std::path::Path;
@@ -17,6 +18,10 @@ use std::path::Path;
 /// If the folder does not hold a readable run.
 pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
     let folder = typed_or_newest(given.run.as_deref())?;
+    let encoding = Encoding::named(&given.to);
+    if let (Some(encoding), Rows::Calls) = (encoding, given.rows) {
+        return calls(&folder, encoding, &given.to);
+    }
     let mut evaluated = evaluation::score(&folder, false)?;
     if let Some(comparison) = beside::<Comparison>(&folder, trace::COMPARISON_JSON) {
         evaluated.compare_with(comparison);
@@ -25,18 +30,26 @@ pub(super) fn run(given: &Report) -> Result<Exit, Problem> {
         evaluated.ends_with(decided);
     }
     let name = given.to.as_str();
-    let file = (name == "csv").then_some(match given.rows {
-        Rows::Criteria => trace::CRITERIA_CSV,
-        Rows::Violations => trace::VIOLATIONS_CSV,
-        Rows::Latency => trace::LATENCY_CSV,
-        Rows::Requirements => trace::REQUIREMENTS_CSV,
-        Rows::Trials => trace::TRIALS_CSV,
-    });
+    let table = encoding.and_then(|_| given.rows.to_possible_value());
     let format = report::named(name)
-        .find(|format| file.is_none_or(|file| format.file() == file))
+        .find(|format| table.as_ref().is_none_or(|table| format.file().split('.').next() == Some(table.get_name())))
         .ok_or_else(|| format!("no report format is called `{name}`"))?;
     let mut out = Vec::new();
     format.write(&evaluated.view(), &mut out).map_err(|why| format!("the report cannot be made: {why}"))?;
+    output::report(&out, name);
+    Ok(Exit::Passed)
+}
+
+/// Prints the table of calls, from the traces.
+fn calls(folder: &Path, encoding: Encoding, name: &str) -> Result<Exit, Problem> {
+    let mut broken = None;
+    let traces = evaluation::read_traces(folder)?.map_while(|trace| trace.map_err(|why| broken = Some(why)).ok());
+    let mut out = Vec::new();
+    let written = encoding.write(&mut out, &report::call_columns(), traces.flat_map(report::call_rows));
+    written.map_err(|why| format!("the table cannot be made: {why}"))?;
+    if let Some(why) = broken {
+        return Err(why.into());
+    }
     output::report(&out, name);
     Ok(Exit::Passed)
 }

@@ -1,6 +1,8 @@
 //! Columns of CSV files: a table of name, meaning and cell for each file, which also describes the file in the
 //! reference.
 
+#[cfg(feature = "parquet")]
+use crate::platform::secrets;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -11,12 +13,51 @@ pub(crate) struct Column<R> {
     /// Name in the header.
     pub name: &'static str,
     meaning: &'static str,
+    /// What the cells hold, unless they are empty.
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "CSV writes every cell as text"))]
+    pub kind: Kind,
     cell: fn(&R) -> Cow<'_, str>,
+}
+
+/// What the cells of a column hold. CSV writes them all as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Text.
+    Text,
+    /// A whole number.
+    Whole,
+    /// A number with decimals.
+    Decimal,
+    /// `true` or `false`.
+    Flag,
 }
 
 /// Declares a column; the meaning is Markdown on one line.
 pub(crate) fn column<R>(name: &'static str, meaning: &'static str, cell: fn(&R) -> Cow<'_, str>) -> Column<R> {
-    Column { name, meaning, cell }
+    Column { name, meaning, kind: Kind::Text, cell }
+}
+
+impl<R> Column<R> {
+    /// The cell of a row without declared secrets, for files in which texts cannot be searched later.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn clean(&self, row: &R) -> String {
+        secrets::clean(&(self.cell)(row)).into_owned()
+    }
+}
+
+/// Declares a column of whole numbers.
+pub(crate) fn whole_column<R>(name: &'static str, meaning: &'static str, cell: fn(&R) -> Cow<'_, str>) -> Column<R> {
+    Column { kind: Kind::Whole, ..column(name, meaning, cell) }
+}
+
+/// Declares a column of numbers with decimals.
+pub(crate) fn decimal_column<R>(name: &'static str, meaning: &'static str, cell: fn(&R) -> Cow<'_, str>) -> Column<R> {
+    Column { kind: Kind::Decimal, ..column(name, meaning, cell) }
+}
+
+/// Declares a column of `true` and `false`.
+pub(crate) fn flag_column<R>(name: &'static str, meaning: &'static str, cell: fn(&R) -> Cow<'_, str>) -> Column<R> {
+    Column { kind: Kind::Flag, ..column(name, meaning, cell) }
 }
 
 /// Writes a header, and one line per row.

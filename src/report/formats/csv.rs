@@ -1,32 +1,34 @@
-//! Writes `trials.csv` (one row per trial), `criteria.csv` (one row per criterion or gate) and `violations.csv` (one
-//! row per unit that fails a criterion) for spreadsheets and data frames.
+//! Tables of trials (one row per trial), criteria (one row per criterion or gate) and violations (one row per unit that
+//! fails a criterion), for spreadsheets and data frames; as CSV here, as Parquet by the same columns.
 //!
 //! Times are whole milliseconds, rates are shares of 0 to 1 with six decimals, unknown figures are empty. A text cell
 //! that a spreadsheet would read as a formula is prefixed with an apostrophe; numbers are unchanged. New columns are
 //! added last, so that readers by position keep working. The tables of columns also make `docs/reference/csv.md`.
 
 use crate::gate::{CriterionResult, Source, TrialRow, Unshown, Violation};
+use crate::report::formats::encoding::Encoding;
 use crate::report::{Format, View};
 use crate::scenario::{Target, parse_target};
 use crate::stats::percent::{Rounding, rounded};
-use crate::trace::columns::{Column, column, write_rows};
+use crate::trace::columns::{Column, column, decimal_column, flag_column, whole_column};
 use crate::trace::text::cell;
 use crate::trace::{Arm, CRITERIA_CSV, TRIALS_CSV, VIOLATIONS_CSV};
 use std::io::{self, Write};
 
-pub(super) const FORMATS: &[&dyn Format] = &[&TrialsCsv, &CriteriaCsv, &ViolationsCsv];
+pub(super) const FORMATS: &[&dyn Format] =
+    &[&Trials(Encoding::Csv), &Criteria(Encoding::Csv), &Violations(Encoding::Csv)];
 
-/// Writes `trials.csv`.
+/// Writes `trials.csv` or `trials.parquet`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TrialsCsv;
+pub(crate) struct Trials(pub(in crate::report) Encoding);
 
-/// Writes `criteria.csv`.
+/// Writes `criteria.csv` or `criteria.parquet`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CriteriaCsv;
+pub(crate) struct Criteria(pub(in crate::report) Encoding);
 
-/// Writes `violations.csv`.
+/// Writes `violations.csv` or `violations.parquet`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ViolationsCsv;
+pub(crate) struct Violations(pub(in crate::report) Encoding);
 
 /// Meaning of `part`, in every file.
 pub(in crate::report) const PART: &str = "which part of the planned run this is, in words; empty for a complete run";
@@ -50,39 +52,45 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
         column("case", "the case", |row| cell(row.trial.case)),
         column("flow", "the agent's flow", |row| cell(row.trial.lane.flow)),
         column("variant", "the variant", |row| cell(row.trial.lane.variant)),
-        column("repetition", "the repetition, from 1", |row| row.trial.lane.repetition.to_string().into()),
+        whole_column("repetition", "the repetition, from 1", |row| row.trial.lane.repetition.to_string().into()),
         column("arm", "`main`, or `control` for the same case with history withheld", |row| {
             if row.trial.lane.arm == Arm::Control { "control".into() } else { "main".into() }
         }),
         column("verdict", "PASS, FAIL or ERROR", |row| row.trial.verdict.as_str().into()),
-        column("turns", "number of turns", |row| row.trial.turns.to_string().into()),
-        column("model_calls", "number of completions of the model", |row| row.trial.model_calls.to_string().into()),
-        column("tool_calls", "number of tool calls, executed or not", |row| row.trial.tool_calls.to_string().into()),
-        column("retries_transport", "HTTP attempts after the first", |row| {
+        whole_column("turns", "number of turns", |row| row.trial.turns.to_string().into()),
+        whole_column("model_calls", "number of completions of the model", |row| {
+            row.trial.model_calls.to_string().into()
+        }),
+        whole_column("tool_calls", "number of tool calls, executed or not", |row| {
+            row.trial.tool_calls.to_string().into()
+        }),
+        whole_column("retries_transport", "HTTP attempts after the first", |row| {
             row.trial.retries.transport.to_string().into()
         }),
-        column("retries_model", "feedback to the model about a missing or invalid call", |row| {
+        whole_column("retries_model", "feedback to the model about a missing or invalid call", |row| {
             row.trial.retries.model.to_string().into()
         }),
-        column("retries_tool", "repeated calls of a tool that failed or rejected its arguments", |row| {
+        whole_column("retries_tool", "repeated calls of a tool that failed or rejected its arguments", |row| {
             row.trial.retries.tool.to_string().into()
         }),
-        column("input_tokens", "input tokens; empty where a service reported none", |row| {
+        whole_column("input_tokens", "input tokens; empty where a service reported none", |row| {
             whole(row.trial.input_tokens).into()
         }),
-        column("cached_tokens", "input tokens from the provider's cache; empty where none was reported", |row| {
+        whole_column("cached_tokens", "input tokens from the provider's cache; empty where none was reported", |row| {
             whole(row.trial.cached_tokens).into()
         }),
-        column("output_tokens", "output tokens; empty where a service reported none", |row| {
+        whole_column("output_tokens", "output tokens; empty where a service reported none", |row| {
             whole(row.trial.output_tokens).into()
         }),
-        column("cost_usd", "US dollars; empty where tokens or a price are unknown", |row| {
+        decimal_column("cost_usd", "US dollars; empty where tokens or a price are unknown", |row| {
             decimal(row.trial.cost).into()
         }),
-        column("slowest_turn_ms", "time of the slowest turn in whole milliseconds", |row| {
+        whole_column("slowest_turn_ms", "time of the slowest turn in whole milliseconds", |row| {
             milliseconds(row.trial.slowest_turn_us).into()
         }),
-        column("took_ms", "time of the trial in whole milliseconds", |row| milliseconds(row.trial.took_us).into()),
+        whole_column("took_ms", "time of the trial in whole milliseconds", |row| {
+            milliseconds(row.trial.took_us).into()
+        }),
         column("failed_checks", "expectations that do not hold, in words, joined by `; `", |row| {
             let failed = row.trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str());
             let failed: Vec<_> = failed.chain(row.trial.departures.iter().map(String::as_str)).collect();
@@ -94,7 +102,9 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
         column("model", "the requested model; empty for a trial that did not run", |row| cell(row.trial.model)),
         column("recorded_on", DAYS, |row| cell(&row.from.dates)),
         column("evidence", "source of the trial's figures, in words", |row| cell(row.trial.evidence)),
-        column("draw", "number of the draw that counts", |row| (row.trial.draws.earlier.len() + 1).to_string().into()),
+        whole_column("draw", "number of the draw that counts", |row| {
+            (row.trial.draws.earlier.len() + 1).to_string().into()
+        }),
         column("earlier_draws", "verdicts of earlier draws, joined by `; `", |row| {
             cell(&row.trial.draws.earlier.join("; ")).into_owned().into()
         }),
@@ -103,7 +113,7 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
             "verdicts of later draws, which do not count; `unknown` for a draw of a run that was killed before it was judged",
             |row| cell(&row.trial.draws.run_again.join("; ")).into_owned().into(),
         ),
-        column("replaced_errors", "number of earlier draws that ended in ERROR", |row| {
+        whole_column("replaced_errors", "number of earlier draws that ended in ERROR", |row| {
             row.trial.draws.replaced_errors.to_string().into()
         }),
     ]
@@ -144,46 +154,48 @@ pub(crate) fn criterion_columns<'a>() -> Vec<Column<CriterionCells<'a>>> {
         column("metric", "what is counted", |row| cell(&row.result.metric)),
         column("kind", "`invariant`, `confidence` or `point`", |row| cell(&row.result.kind)),
         column("target", "the target as written", |row| cell(&row.result.target)),
-        column("required", "whether it decides the exit code: `true` or `false`", |row| {
+        flag_column("required", "whether it decides the exit code: `true` or `false`", |row| {
             row.result.required.to_string().into()
         }),
         column("verdict", "PASS, FAIL, INCONCLUSIVE, NOT_MEASURED or ERROR", |row| row.result.verdict.as_str().into()),
-        column("n", "number of measured units", |row| row.result.n.to_string().into()),
-        column("successes", "successes as the metric counts them; for a time, units within the limit", |row| {
+        whole_column("n", "number of measured units", |row| row.result.n.to_string().into()),
+        whole_column("successes", "successes as the metric counts them; for a time, units within the limit", |row| {
             row.result.successes.to_string().into()
         }),
-        column("observed", "the observed figure in the target's unit", |row| decimal(row.result.observed).into()),
-        column(
+        decimal_column("observed", "the observed figure in the target's unit", |row| {
+            decimal(row.result.observed).into()
+        }),
+        decimal_column(
             "lower",
             "one-sided lower bound on the rate, rounded down. 95 %, unless it can only make a `confidence` criterion FAIL: \
              those 5 % are shared among the required ones of the run",
             |row| bound(row.result.lower, Rounding::Down).into(),
         ),
-        column("upper", "one-sided upper bound on the rate, rounded up; its level as for `lower`", |row| {
+        decimal_column("upper", "one-sided upper bound on the rate, rounded up; its level as for `lower`", |row| {
             bound(row.result.upper, Rounding::Up).into()
         }),
-        column("excluded_n", "units of excluded cases", |row| {
+        whole_column("excluded_n", "units of excluded cases", |row| {
             row.result.excluded.iter().map(|excluded| excluded.n).sum::<u64>().to_string().into()
         }),
-        column("errors", "trials in ERROR that would have counted", |row| row.result.errors.to_string().into()),
+        whole_column("errors", "trials in ERROR that would have counted", |row| row.result.errors.to_string().into()),
         column("evidence", "source of the figure, in words", |row| cell(&row.result.evidence)),
         column("sentence", "the verdict in words", |row| cell(&row.result.sentence)),
         column("part", PART, |row| cell(row.part)),
-        column("clusters", "independent units: trials, or cases", |row| row.result.clusters.to_string().into()),
-        column("distinct", "different conversations among them", |row| row.result.distinct.to_string().into()),
+        whole_column("clusters", "independent units: trials, or cases", |row| row.result.clusters.to_string().into()),
+        whole_column("distinct", "different conversations among them", |row| row.result.distinct.to_string().into()),
         column("target_op", "operator of the target: `>=`, `<=` or `=`", |row| row.target[0].as_str().into()),
-        column("target_value", "number of the target", |row| row.target[1].as_str().into()),
+        decimal_column("target_value", "number of the target", |row| row.target[1].as_str().into()),
         column("unit", "unit of the target: `share` (0 to 1) or `s`", |row| row.target[2].as_str().into()),
-        column("observed_rate", "the observed share, 0 to 1; for a time, the share within the limit", |row| {
+        decimal_column("observed_rate", "the observed share, 0 to 1; for a time, the share within the limit", |row| {
             decimal(row.rate()).into()
         }),
-        column("observed_seconds", "the observed time in seconds; empty for a rate", |row| {
+        decimal_column("observed_seconds", "the observed time in seconds; empty for a rate", |row| {
             decimal(row.result.observed.filter(|_| row.is_time())).into()
         }),
-        column("interval_lower", "lower end of the two-sided 95 % interval, for display", |row| {
+        decimal_column("interval_lower", "lower end of the two-sided 95 % interval, for display", |row| {
             bound(row.result.interval.map(|both| both.lower), Rounding::Down).into()
         }),
-        column("interval_upper", "upper end of the same interval", |row| {
+        decimal_column("interval_upper", "upper end of the same interval", |row| {
             bound(row.result.interval.map(|both| both.upper), Rounding::Up).into()
         }),
         column("mode", "REPLAYED, LIVE or IMPORTED; several are joined by `; `", |row| cell(&row.from.mode)),
@@ -194,25 +206,25 @@ pub(crate) fn criterion_columns<'a>() -> Vec<Column<CriterionCells<'a>>> {
             row.result.unshown.map_or("", Unshown::as_str).into()
         }),
         column("floor", "the floor as written; empty without one", |row| cell(&row.result.floor)),
-        column("min_n", "the least number of trials or cases as written; empty without one", |row| {
+        whole_column("min_n", "the least number of trials or cases as written; empty without one", |row| {
             row.result.min_n.map(|least| least.to_string()).unwrap_or_default().into()
         }),
-        column(
+        whole_column(
             "run_again",
             "trials with units that were run again since; every figure is of their first draw",
             |row| row.result.run_again.to_string().into(),
         ),
-        column("run_again_passed", "how many of these passed when last run", |row| {
+        whole_column("run_again_passed", "how many of these passed when last run", |row| {
             row.result.run_again_passed.to_string().into()
         }),
         column("per", "what the rate counts: `unit` or `conversation` ([verdicts](../why/verdicts.md))", |row| {
             cell(&row.result.per)
         }),
-        column("per_unit", "observed share of all units", |row| decimal(row.result.per_unit).into()),
-        column("per_conversation", "observed mean of the shares of the conversations", |row| {
+        decimal_column("per_unit", "observed share of all units", |row| decimal(row.result.per_unit).into()),
+        decimal_column("per_conversation", "observed mean of the shares of the conversations", |row| {
             decimal(row.result.per_conversation).into()
         }),
-        column("self_test", "whether it tests what the flow itself promises: `true` or `false`", |row| {
+        flag_column("self_test", "whether it tests what the flow itself promises: `true` or `false`", |row| {
             row.self_test.to_string().into()
         }),
     ]
@@ -247,10 +259,10 @@ pub(crate) fn violation_columns<'a>() -> Vec<Column<ViolationCells<'a>>> {
         column("case", "case of the trial", |row| cell(row.place(1))),
         column("flow", "flow of the trial", |row| cell(row.place(2))),
         column("variant", "variant of the trial", |row| cell(row.place(3))),
-        column("repetition", "repetition of the trial, from 1", |row| cell(row.place(4))),
+        whole_column("repetition", "repetition of the trial, from 1", |row| cell(row.place(4))),
         column("unit", "turn, call or passage within the trial", |row| cell(&row.violation.unit)),
         column("reason", "the reason, in words", |row| cell(&row.violation.note)),
-        column("required", "whether the criterion decides the exit code: `true` or `false`", |row| {
+        flag_column("required", "whether the criterion decides the exit code: `true` or `false`", |row| {
             row.result.required.to_string().into()
         }),
         column("verdict", "verdict of the criterion", |row| row.result.verdict.as_str().into()),
@@ -261,29 +273,29 @@ pub(crate) fn violation_columns<'a>() -> Vec<Column<ViolationCells<'a>>> {
     ]
 }
 
-impl Format for TrialsCsv {
+impl Format for Trials {
     fn name(&self) -> &'static str {
-        "csv"
+        self.0.name()
     }
 
     fn file(&self) -> &'static str {
-        TRIALS_CSV
+        self.0.file(TRIALS_CSV, "trials.parquet")
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let (part, from) = (view.evaluation.part.as_str(), SourceColumns::of(&view.evaluation.sources));
         let rows = view.evaluation.trials.iter().map(|trial| TrialCells { trial, part, from: &from });
-        write_rows(out, &trial_columns(), rows)
+        self.0.write(out, &trial_columns(), rows)
     }
 }
 
-impl Format for CriteriaCsv {
+impl Format for Criteria {
     fn name(&self) -> &'static str {
-        "csv"
+        self.0.name()
     }
 
     fn file(&self) -> &'static str {
-        CRITERIA_CSV
+        self.0.file(CRITERIA_CSV, "criteria.parquet")
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -295,17 +307,17 @@ impl Format for CriteriaCsv {
             target: target(&result.target),
             from: SourceColumns::of(&result.sources),
         });
-        write_rows(out, &criterion_columns(), rows)
+        self.0.write(out, &criterion_columns(), rows)
     }
 }
 
-impl Format for ViolationsCsv {
+impl Format for Violations {
     fn name(&self) -> &'static str {
-        "csv"
+        self.0.name()
     }
 
     fn file(&self) -> &'static str {
-        VIOLATIONS_CSV
+        self.0.file(VIOLATIONS_CSV, "violations.parquet")
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -315,7 +327,7 @@ impl Format for ViolationsCsv {
         let rows = results.iter().flat_map(|(result, from)| {
             result.violations.iter().map(move |violation| ViolationCells { result, violation, part, from })
         });
-        write_rows(out, &violation_columns(), rows)
+        self.0.write(out, &violation_columns(), rows)
     }
 }
 
@@ -386,7 +398,7 @@ mod tests {
     #[test]
     fn each_trial_has_one_row_under_the_named_columns() {
         let run = sample::run(2);
-        let rows = read(&written(&TrialsCsv, &run.view()));
+        let rows = read(&written(&Trials(Encoding::Csv), &run.view()));
         assert_eq!(rows[0], trial_columns().iter().map(|column| column.name).collect::<Vec<_>>());
         assert_eq!(rows.len(), run.evaluation.trials.len() + 1);
         for (row, trial) in rows[1..].iter().zip(&run.evaluation.trials) {
@@ -409,7 +421,7 @@ mod tests {
     #[test]
     fn each_violation_is_a_row_with_its_criterion_trial_and_reason() {
         let run = sample::run(2);
-        let rows = read(&written(&ViolationsCsv, &run.view()));
+        let rows = read(&written(&Violations(Encoding::Csv), &run.view()));
         assert_eq!(rows[0], violation_columns().iter().map(|column| column.name).collect::<Vec<_>>());
         let results = || run.evaluation.rows();
         assert_eq!(rows.len() - 1, results().map(|row| row.violations.len()).sum::<usize>());
@@ -421,7 +433,7 @@ mod tests {
     #[test]
     fn criteria_and_gates_have_one_row_each_with_empty_cells_for_unknown_figures() {
         let run = sample::run(1);
-        let rows = read(&written(&CriteriaCsv, &run.view()));
+        let rows = read(&written(&Criteria(Encoding::Csv), &run.view()));
         assert_eq!(rows[0], criterion_columns().iter().map(|column| column.name).collect::<Vec<_>>());
         assert_eq!(rows.len(), run.evaluation.criteria.len() + run.evaluation.gates.len() + 1);
         let unmeasured = rows.iter().find(|row| row[6] == "NOT_MEASURED").expect("the sample has one");

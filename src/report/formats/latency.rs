@@ -8,17 +8,18 @@
 use super::csv::{DAYS, PART, SourceColumns};
 use crate::gate::{Edge, Latency, Quantile};
 use crate::report::figures::quantile_name;
+use crate::report::formats::encoding::Encoding;
 use crate::report::{Format, View};
 use crate::trace::LATENCY_CSV;
-use crate::trace::columns::{Column, column, write_rows};
+use crate::trace::columns::{Column, column, decimal_column, whole_column};
 use crate::trace::text::cell;
 use std::io::{self, Write};
 
-pub(super) const FORMATS: &[&dyn Format] = &[&LatencyCsv];
+pub(super) const FORMATS: &[&dyn Format] = &[&Figures(Encoding::Csv)];
 
-/// Writes `latency.csv`.
+/// Writes `latency.csv` or `latency.parquet`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LatencyCsv;
+pub(crate) struct Figures(pub(in crate::report) Encoding);
 
 /// Values of one row.
 pub(crate) struct Figure<'a> {
@@ -54,17 +55,21 @@ pub(crate) fn columns<'a>() -> Vec<Column<Figure<'a>>> {
             "`turn_p50` to `turn_p99`; `stage_…` (means along the critical path); `first_token_p50` to `first_token_p99`",
             |row| row.name.as_str().into(),
         ),
-        column("n", "number of turns, or of completions for `first_token_…`", |row| row.n.to_string().into()),
-        column("unanswered", "turns without an answer among them; empty for a stage", |row| {
+        whole_column("n", "number of turns, or of completions for `first_token_…`", |row| row.n.to_string().into()),
+        whole_column("unanswered", "turns without an answer among them; empty for a stage", |row| {
             row.unanswered.map_or_else(String::new, |number| number.to_string()).into()
         }),
-        column("value_ms", "milliseconds; empty unless `value_state` is `measured`", |row| match row.value {
+        decimal_column("value_ms", "milliseconds; empty unless `value_state` is `measured`", |row| match row.value {
             Value::Quantile(one) => edge(one.value).into(),
             Value::Mean(ms, _) => format!("{ms:.3}").into(),
         }),
-        column("lower_95_ms", "one-sided 95 % lower bound in milliseconds", |row| bound(row, |one| one.lower).into()),
-        column("upper_95_ms", "one-sided 95 % upper bound in milliseconds", |row| bound(row, |one| one.upper).into()),
-        column("share", "a stage's share of the total, 0 to 1", |row| match row.value {
+        decimal_column("lower_95_ms", "one-sided 95 % lower bound in milliseconds", |row| {
+            bound(row, |one| one.lower).into()
+        }),
+        decimal_column("upper_95_ms", "one-sided 95 % upper bound in milliseconds", |row| {
+            bound(row, |one| one.upper).into()
+        }),
+        decimal_column("share", "a stage's share of the total, 0 to 1", |row| match row.value {
             Value::Quantile(_) => "".into(),
             Value::Mean(_, share) => format!("{share:.6}").into(),
         }),
@@ -89,19 +94,19 @@ pub(crate) fn columns<'a>() -> Vec<Column<Figure<'a>>> {
     ]
 }
 
-impl Format for LatencyCsv {
+impl Format for Figures {
     fn name(&self) -> &'static str {
-        "csv"
+        self.0.name()
     }
 
     fn file(&self) -> &'static str {
-        LATENCY_CSV
+        self.0.file(LATENCY_CSV, "latency.parquet")
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let (part, from) = (view.evaluation.part.as_str(), SourceColumns::of(&view.evaluation.sources));
         let rows = view.evaluation.latency.iter().flat_map(|of| figures(of, part, &from));
-        write_rows(out, &columns(), rows)
+        self.0.write(out, &columns(), rows)
     }
 }
 
@@ -159,7 +164,7 @@ mod tests {
     #[test]
     fn every_figure_is_a_row_and_the_means_of_the_stages_sum_to_the_total() {
         let run = sample::run(3);
-        let text = written(&LatencyCsv, &run.view());
+        let text = written(&Figures, &run.view());
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<Vec<String>> =
             reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect()).collect();

@@ -1,16 +1,22 @@
 //! File formats of a report: one file per format, and one line in one table.
 
 pub(super) mod annotations;
+pub(super) mod calls;
 pub(super) mod csv;
+pub(super) mod encoding;
 pub(super) mod html;
 pub(super) mod json;
 pub(super) mod junit;
 pub(super) mod latency;
 pub(super) mod markdown;
+#[cfg(feature = "parquet")]
+pub(super) mod parquet;
 pub(super) mod requirements;
 
 pub(crate) use annotations::annotation;
+pub(crate) use calls::{columns as call_columns, rows as call_rows};
 pub(crate) use csv::{criterion_columns, trial_columns, violation_columns};
+pub(crate) use encoding::Encoding;
 pub(crate) use latency::columns as latency_columns;
 pub(crate) use requirements::columns as requirement_columns;
 
@@ -20,9 +26,9 @@ use super::Format;
 
 /// Lists the formats of each file: one line per file, beside its `mod` line.
 macro_rules! formats {
-    ($($file:ident),+ $(,)?) => {
+    ($($(#[$attribute:meta])? $file:ident),+ $(,)?) => {
         /// Formats of each file, by its name.
-        static FILES: &[(&str, &[&dyn Format])] = &[$((stringify!($file), $file::FORMATS)),+];
+        static FILES: &[(&str, &[&dyn Format])] = &[$($(#[$attribute])? (stringify!($file), $file::FORMATS)),+];
     };
 }
 
@@ -32,6 +38,8 @@ formats! {
     csv,
     latency,
     requirements,
+    #[cfg(feature = "parquet")]
+    parquet,
     junit,
     markdown,
     annotations,

@@ -1,21 +1,21 @@
 //! Writes `requirements.csv`: one row per requirement, with how it is shown.
 
-use super::PART;
+use super::{Encoding, PART};
 use crate::gate::{CaseCounts, RequirementCoverage, RequirementState};
 use crate::report::{Format, View};
 use crate::trace::REQUIREMENTS_CSV;
-use crate::trace::columns::{Column, column, write_rows};
+use crate::trace::columns::{Column, column, whole_column};
 use crate::trace::text::cell;
 use std::io::{self, Write};
 
-pub(super) const FORMATS: &[&dyn Format] = &[&RequirementsCsv];
+pub(super) const FORMATS: &[&dyn Format] = &[&Requirements(Encoding::Csv)];
 
 /// The state of requirements that were not examined, in words.
 pub(in crate::report) const NOT_EXAMINED: &str = "not examined: ragcheck mutate";
 
-/// Writes `requirements.csv`.
+/// Writes `requirements.csv` or `requirements.parquet`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RequirementsCsv;
+pub(crate) struct Requirements(pub(in crate::report) Encoding);
 
 /// Values of one row.
 pub(crate) struct RequirementCells<'a> {
@@ -46,25 +46,25 @@ pub(crate) fn columns<'a>() -> Vec<Column<RequirementCells<'a>>> {
             let cases: Vec<&str> = row.coverage.cases.iter().map(|case| case.case.as_str()).collect();
             cell(&cases.join("; ")).into_owned().into()
         }),
-        column("passed", "trials of these cases that passed", |row| row.sum(|case| case.passed).into()),
-        column("trials", "trials of these cases that were run", |row| row.sum(|case| case.trials).into()),
+        whole_column("passed", "trials of these cases that passed", |row| row.sum(|case| case.passed).into()),
+        whole_column("trials", "trials of these cases that were run", |row| row.sum(|case| case.trials).into()),
         column("part", PART, |row| cell(row.part)),
     ]
 }
 
-impl Format for RequirementsCsv {
+impl Format for Requirements {
     fn name(&self) -> &'static str {
-        "csv"
+        self.0.name()
     }
 
     fn file(&self) -> &'static str {
-        REQUIREMENTS_CSV
+        self.0.file(REQUIREMENTS_CSV, "requirements.parquet")
     }
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let part = view.evaluation.part.as_str();
         let rows = view.evaluation.requirements.iter().map(|coverage| RequirementCells { coverage, part });
-        write_rows(out, &columns(), rows)
+        self.0.write(out, &columns(), rows)
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
         let mut run = sample::run(1);
         let first = &mut run.evaluation.requirements[0];
         (first.state, first.why) = (Some(RequirementState::TestedOutsideRuns), "=a::test".into());
-        let text = written(&RequirementsCsv, &run.view());
+        let text = written(&Requirements(Encoding::Csv), &run.view());
         let rows: Vec<&str> = text.lines().collect();
         assert_eq!(rows[0], columns().iter().map(|column| column.name).collect::<Vec<_>>().join(","));
         assert_eq!(

@@ -1,0 +1,60 @@
+//! How a table is written.
+
+use crate::trace::columns::{Column, write_rows};
+use std::io::{self, Write};
+
+/// Encoding of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// Comma-separated values.
+    Csv,
+    /// Apache Parquet, with typed columns.
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+impl Encoding {
+    /// The encoding that `--to` names; `None` for a format without tables.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "csv" => Some(Self::Csv),
+            #[cfg(feature = "parquet")]
+            "parquet" => Some(Self::Parquet),
+            _ => None,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            #[cfg(feature = "parquet")]
+            Self::Parquet => "parquet",
+        }
+    }
+
+    /// The name of a table's file.
+    pub(super) fn file(self, csv: &'static str, _parquet: &'static str) -> &'static str {
+        match self {
+            Self::Csv => csv,
+            #[cfg(feature = "parquet")]
+            Self::Parquet => _parquet,
+        }
+    }
+
+    /// Writes a table.
+    ///
+    /// # Errors
+    /// If writing fails.
+    pub(crate) fn write<R>(
+        self,
+        out: &mut dyn Write,
+        columns: &[Column<R>],
+        rows: impl IntoIterator<Item = R>,
+    ) -> io::Result<()> {
+        match self {
+            Self::Csv => write_rows(out, columns, rows),
+            #[cfg(feature = "parquet")]
+            Self::Parquet => super::parquet::write_rows(out, columns, rows),
+        }
+    }
+}
