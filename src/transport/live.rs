@@ -87,6 +87,30 @@ pub struct LiveTransport {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
+/// Has the client trust Mozilla's root certificates where the system has none, as in an image with nothing but the binary.
+#[cfg(all(unix, not(target_vendor = "apple")))]
+fn with_roots(builder: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
+    static BUNDLED: std::sync::LazyLock<Option<Vec<reqwest::Certificate>>> = std::sync::LazyLock::new(|| {
+        // Whoever names certificates wants those and no others.
+        let is_named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().any(|name| std::env::var_os(name).is_some());
+        if is_named || !rustls_native_certs::load_native_certs().certs.is_empty() {
+            return None;
+        }
+        let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
+        Some(roots.filter_map(|root| reqwest::Certificate::from_der(root).ok()).collect())
+    });
+    match &*BUNDLED {
+        Some(roots) => builder.tls_certs_only(roots.iter().cloned()),
+        None => builder,
+    }
+}
+
+/// The system verifies certificates.
+#[cfg(not(all(unix, not(target_vendor = "apple"))))]
+fn with_roots(builder: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
+    builder
+}
+
 impl LiveTransport {
     /// Creates a transport to these services; the keys are redacted from error messages.
     ///
@@ -104,7 +128,7 @@ impl LiveTransport {
                 .iter()
                 .filter(|(service, target)| is_direct(**service, target) == direct)
                 .all(|(_, target)| target.base_url.starts_with("http://"));
-            let builder = if plain { builder.tls_certs_only([]) } else { builder };
+            let builder = if plain { builder.tls_certs_only([]) } else { with_roots(builder) };
             builder.build().map_err(|why| LiveError::Client(chain(&why)))
         };
         let (client, direct) = (build(false)?, build(true)?);
