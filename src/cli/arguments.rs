@@ -39,6 +39,16 @@ pub(super) struct Arguments {
     pub command: Command,
 }
 
+impl Arguments {
+    /// The options beside the subcommand, to be given to another process.
+    pub(super) fn granted(&self) -> Vec<OsString> {
+        let several = [("--trust", &self.trust), ("--agent", &self.agent), ("--limit", &self.limit)];
+        let texts = several.into_iter().flat_map(|(name, all)| all.iter().map(move |one| (name, OsString::from(one))));
+        let paths = self.allow_path.iter().map(|path| ("--allow-path", path.clone().into_os_string()));
+        paths.chain(texts).flat_map(|(name, value)| [name.into(), value]).collect()
+    }
+}
+
 #[derive(Debug, Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "one for each process")]
 pub(super) enum Command {
@@ -55,6 +65,9 @@ pub(super) enum Command {
     /// In the configuration of an agent, before an MCP server that it starts: record the server's answers with the trial, and
     /// replay them without the server.
     McpRecord(McpRecord),
+    /// Serve a coding agent by MCP, over the standard input and output: check, run, show, compare, and record with a limit that
+    /// you set.
+    McpServer(McpServer),
     /// Check scenarios, criteria and the project file: print every mistake, and every trial without a recording.
     Check(Check),
     /// Print the trials that would run.
@@ -147,6 +160,14 @@ pub(super) struct McpRecord {
     /// The server and its arguments, behind `--`. It is started without a shell, and only when a run asks it.
     #[arg(last = true, required = true, value_name = "SERVER")]
     pub server: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(super) struct McpServer {
+    /// Let the agent record, and spend at most this in all calls together, by the prices in ragcheck.yaml; without it,
+    /// recordings are refused.
+    #[arg(long, value_name = "USD", value_parser = money)]
+    pub max_cost: Option<f64>,
 }
 
 /// Which trials.
@@ -318,6 +339,9 @@ pub(super) struct Run {
     /// Write the path of the run folder to a file, for scripts.
     #[arg(long, value_name = "FILE", require_equals = true)]
     pub folder_file: Option<PathBuf>,
+    /// With --max-cost, write to a file what was spent, in US dollars, also if the run fails.
+    #[arg(long, value_name = "FILE", require_equals = true, requires = "max_cost")]
+    pub spent_file: Option<PathBuf>,
     #[command(flatten)]
     pub verbose: Verbose,
     /// How the result is printed.

@@ -76,6 +76,11 @@ impl Exit {
         TABLE.iter().find(|row| row.code == code).map_or(Self::Usage, |row| row.exit)
     }
 
+    /// What the code means.
+    pub(super) fn meaning(self) -> &'static str {
+        TABLE.iter().find(|row| row.exit == self).map_or("", |row| row.meaning)
+    }
+
     pub(super) fn code(self) -> u8 {
         TABLE.iter().find(|row| row.exit == self).map_or(2, |row| row.code)
     }

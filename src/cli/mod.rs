@@ -32,6 +32,7 @@ mod knowledge;
 pub mod list;
 mod long_cases;
 mod mcp_record;
+mod mcp_server;
 mod merge;
 mod mutate;
 mod output;
@@ -228,12 +229,14 @@ pub fn main() -> ExitCode {
         heed_project();
     }
     std::panic::set_hook(Box::new(|panic| output::remark(&panic.to_string())));
+    let granted = arguments.granted();
     let exit = confined.and_then(|()| match arguments.command {
         Command::Init(given) => init::run(&given),
         Command::Demo(given) => demo::run(&given),
         Command::Run(given) => run::run(&given),
         Command::Exec(given) => exec::run(&given),
         Command::McpRecord(given) => mcp_record::run(&given),
+        Command::McpServer(given) => mcp_server::run(&given, granted),
         Command::Check(given) => check::run(&given),
         Command::List(given) => list::run(&given),
         Command::Merge(given) => merge::run(&given),

@@ -127,7 +127,11 @@ fn typed(given: &Run, words: &[String]) -> Result<Exit, Problem> {
         }
     }
     let earlier = catalogue(&suite, given);
-    let (mut done, exit) = carry_out(&suite, &options, format, Some(words))?;
+    let carried_out = carry_out(&suite, &options, format, Some(words));
+    if let Some(file) = &given.spent_file {
+        output::write(file, &format!("{}\n", options.progress.spent()))?;
+    }
+    let (mut done, exit) = carried_out?;
     for (earlier, now) in earlier.iter().zip(catalogue(&suite, given)) {
         now.changes_since(earlier).iter().for_each(|line| output::remark(&format!("note: {line}")));
     }

@@ -67,6 +67,12 @@ impl Progress {
         }
     }
 
+    /// Money spent by the count of `--max-cost`, in US dollars; answers that are still open count with the most that they
+    /// may cost.
+    pub fn spent(&self) -> f64 {
+        self.budget.get().map_or(0.0, |budget| budget.spent())
+    }
+
     /// Starts a run of `planned` trials.
     pub(super) fn begin(&self, planned: usize, budget: &Arc<Budget>) {
         self.planned.store(planned, Ordering::Relaxed);

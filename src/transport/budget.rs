@@ -88,6 +88,12 @@ impl Budget {
         self
     }
 
+    /// US dollars spent and reserved; 0 without a limit in dollars.
+    pub fn spent(&self) -> f64 {
+        let money = self.money.lock().unwrap_or_else(PoisonError::into_inner);
+        money.spent + money.reserved
+    }
+
     /// Whether there is a limit in dollars.
     fn counts_dollars(&self) -> bool {
         self.most_dollars.is_some()

@@ -49,6 +49,7 @@ mod live_equals_replay;
 mod local_model;
 mod main_job;
 mod managed_rag;
+mod mcp_server;
 mod misses;
 mod mistakes;
 mod model_ends;

@@ -62,12 +62,7 @@ pub(super) async fn serve(
     });
     let (asked, asking) = (Mutex::default(), Mutex::default());
     let client = Arc::new(Client { url, http, headers, server, lines, asked, asking });
-    let (read, mut input) = mpsc::unbounded_channel::<String>();
-    // The process ends with its input, and so does this thread.
-    std::thread::spawn(move || {
-        let lines = std::io::stdin().lines().map_while(Result::ok);
-        lines.filter(|line| !line.trim().is_empty()).try_for_each(|line| read.send(line))
-    });
+    let mut input = lines_of_stdin();
     while let Some(line) = input.recv().await {
         match serde_json::from_str(&line) {
             // 2025-03-26 alone has several messages in one.
@@ -84,6 +79,17 @@ pub(super) async fn serve(
     client.server.end().await;
     writer.abort();
     Ok(())
+}
+
+/// The lines of the standard input, until it ends.
+pub(in crate::cli) fn lines_of_stdin() -> mpsc::UnboundedReceiver<String> {
+    let (read, input) = mpsc::unbounded_channel::<String>();
+    // The process ends with its input, and so does this thread.
+    std::thread::spawn(move || {
+        let lines = std::io::stdin().lines().map_while(Result::ok);
+        lines.filter(|line| !line.trim().is_empty()).try_for_each(|line| read.send(line))
+    });
+    input
 }
 
 impl Client {
@@ -199,10 +205,10 @@ fn parameters(request: &mut Value) -> Option<&mut Map<String, Value>> {
     request.as_object_mut()?.entry("params").or_insert_with(|| json!({})).as_object_mut()
 }
 
-pub(super) fn error(id: &Value, code: i32, message: &str) -> Value {
+pub(in crate::cli) fn error(id: &Value, code: i32, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 }
 
-pub(super) fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(in crate::cli) fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,6 +11,8 @@ mod ancestors;
 mod client;
 mod server;
 
+pub(super) use client::{error, lines_of_stdin, lock};
+
 use super::arguments::McpRecord;
 use super::exit::Exit;
 use super::looks_secret;
