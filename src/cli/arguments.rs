@@ -559,8 +559,11 @@ pub(super) struct Show {
     /// A run folder and a trial behind it, or a trial of the newest run: `scenario/case/flow.variant.n`.
     pub trial: String,
     /// Print the whole text of every passage that its searches found, too.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     pub passages: bool,
+    /// How the trial is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -570,6 +573,9 @@ pub(super) struct Explain {
     /// Criteria file; by default the project's.
     #[arg(long, value_name = "FILE")]
     pub criteria: Option<PathBuf>,
+    /// How it is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -644,6 +650,14 @@ pub(super) enum Schemas {
     Events,
     /// `exit-code.json` of a run folder.
     ExitCode,
+    /// What `check --format json` prints.
+    Check,
+    /// What `list --format json` prints.
+    List,
+    /// What `show --format json` prints.
+    Show,
+    /// What `explain --format json` prints.
+    Explain,
     /// Columns of the CSV files, as a page in Markdown.
     Csv,
 }

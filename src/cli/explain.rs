@@ -1,12 +1,14 @@
 //! `ragcheck explain`: explains what a criterion or a metric measures, and how it is judged.
 
-use super::arguments::Explain;
+use super::arguments::{Explain, Printed};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use crate::scenario::criteria::Per;
 use crate::scenario::diagnostic::did_you_mean;
 use crate::scenario::{self, Criterion, GateKind};
 use crate::settings::catalogue::{MetricEntry, Units};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::Write;
 
 /// Runs `ragcheck explain`.
@@ -38,6 +40,15 @@ pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
             did_you_mean(name, known)
         )));
     }
+    if given.format == Printed::Json {
+        let explanation = Explanation {
+            criteria: criteria.into_iter().map(ExplainedCriterion::of).collect(),
+            metrics: metrics.into_iter().map(ExplainedMetric::of).collect(),
+        };
+        let text = serde_json::to_string_pretty(&explanation).map_err(|why| why.to_string())?;
+        output::json(&(text + "\n"));
+        return Ok(Exit::Passed);
+    }
     let mut out = String::new();
     for criterion in criteria {
         out.push_str(&of_criterion(criterion));
@@ -47,6 +58,62 @@ pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
     }
     output::result(&out);
     Ok(Exit::Passed)
+}
+
+/// Criteria and metrics, as `explain --format json` prints them.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Explanation {
+    /// The criteria that were asked for.
+    criteria: Vec<ExplainedCriterion>,
+    /// The metrics that were asked for.
+    metrics: Vec<ExplainedMetric>,
+}
+
+/// A criterion.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ExplainedCriterion {
+    /// Its id.
+    id: String,
+    /// What it is about.
+    about: String,
+    /// The metric and its arguments.
+    metric: String,
+    /// The target as written.
+    target: String,
+    /// How its verdict is reached, in words.
+    kind: &'static str,
+    /// Whether it decides the exit code.
+    required: bool,
+}
+
+/// A metric.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ExplainedMetric {
+    /// Its name and parameters.
+    signature: String,
+    /// What it measures.
+    about: String,
+    /// What it counts by default, and what `per: unit` needs.
+    counts: &'static str,
+}
+
+impl ExplainedCriterion {
+    fn of(criterion: &Criterion) -> Self {
+        Self {
+            id: criterion.id.clone(),
+            about: criterion.about.to_string(),
+            metric: criterion.metric.to_string(),
+            target: criterion.target.to_string(),
+            kind: reached(criterion),
+            required: criterion.is_required(),
+        }
+    }
+}
+
+impl ExplainedMetric {
+    fn of(metric: &MetricEntry) -> Self {
+        Self { signature: metric.signature().to_string(), about: metric.about.to_string(), counts: counted(metric) }
+    }
 }
 
 /// What a metric counts by default, and what `per: unit` needs.
@@ -63,11 +130,9 @@ fn counted(metric: &MetricEntry) -> &'static str {
     }
 }
 
-fn of_criterion(criterion: &Criterion) -> String {
-    let mut out = format!("{}  {}\n", criterion.id, criterion.about);
-    let _ = writeln!(out, "  metric   {}", criterion.metric);
-    let _ = writeln!(out, "  target   {}", criterion.target);
-    let how = match criterion.kind {
+/// How the verdict of a criterion is reached.
+fn reached(criterion: &Criterion) -> &'static str {
+    match criterion.kind {
         GateKind::Invariant => "invariant: one violation fails it",
         GateKind::Confidence => {
             "confidence: passes when the one-sided 95 % bound reaches the target, fails when the opposite bound misses it, \
@@ -77,7 +142,14 @@ fn of_criterion(criterion: &Criterion) -> String {
         }
         GateKind::Point if criterion.is_required() => "point: the observed figure decides, and luck with it",
         GateKind::Point => "point: the observed figure decides; advisory, since luck decides with it",
-    };
+    }
+}
+
+fn of_criterion(criterion: &Criterion) -> String {
+    let mut out = format!("{}  {}\n", criterion.id, criterion.about);
+    let _ = writeln!(out, "  metric   {}", criterion.metric);
+    let _ = writeln!(out, "  target   {}", criterion.target);
+    let how = reached(criterion);
     let _ = writeln!(out, "  kind     {how}");
     match (criterion.per, criterion.most) {
         (Some(Per::Unit), Some(most)) => {

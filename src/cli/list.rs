@@ -11,13 +11,14 @@ use crate::suite::evaluation::{self, RecordedPasses, turns};
 use crate::suite::recordings::{lane_file, start_lanes};
 use crate::trace::text::plural;
 use crate::trial::Opened;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
 /// One trial that would run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ListedTrial {
     /// Trial id.
     pub trial: String,

@@ -3,13 +3,16 @@
 use super::arguments::Schema;
 use super::csv_page;
 use super::exit::Exit;
+use super::explain::Explanation;
+use super::list::ListedTrial;
 use super::output::{self, Problem};
 use super::reference;
+use super::show::ShownTrial;
 use crate::gate::Evaluation;
 use crate::metric::catalogue;
 use crate::plan::Plan;
 use crate::report::DecidedExit;
-use crate::scenario::schema;
+use crate::scenario::{Diagnostic, schema};
 use crate::simulator;
 use crate::suite::import::published::PublishedTrace;
 use crate::trace::Trace;
@@ -23,8 +26,22 @@ use std::sync::LazyLock;
 
 /// Documents with a schema, as file stems below `schema/`.
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
-pub const DOCUMENTS: [&str; 10] =
-    ["scenario", "criteria", "project", "rubric", "behaviour", "trace", "run", "plan", "events", "exit-code"];
+pub const DOCUMENTS: [&str; 14] = [
+    "scenario",
+    "criteria",
+    "project",
+    "rubric",
+    "behaviour",
+    "trace",
+    "run",
+    "plan",
+    "events",
+    "exit-code",
+    "check",
+    "list",
+    "show",
+    "explain",
+];
 
 /// Schema of a document, ending with a newline; for `csv` the page of its columns. `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
@@ -70,6 +87,10 @@ fn of(document: &str) -> Option<Value> {
         "trace" => of_input::<PublishedTrace>("A published trace"),
         "events" => sealed(of_data::<Trace>("One line of traces.jsonl")),
         "exit-code" => sealed(of_data::<DecidedExit>("exit-code.json")),
+        "check" => of_data::<Vec<Diagnostic>>("ragcheck check --format json"),
+        "list" => of_data::<Vec<ListedTrial>>("ragcheck list --format json"),
+        "show" => of_data::<ShownTrial>("ragcheck show --format json"),
+        "explain" => of_data::<Explanation>("ragcheck explain --format json"),
         _ => return None,
     })
 }

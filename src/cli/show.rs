@@ -1,6 +1,6 @@
 //! `ragcheck show`: prints one trial's conversation as numbered lines.
 
-use super::arguments::Show;
+use super::arguments::{Printed, Show};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs::is_there;
@@ -13,6 +13,8 @@ use crate::trace::text::{self, quote};
 use crate::trace::{
     AGENT_OUTPUT, Answer, Event, PASSAGES, Passages, Reply, ToolOutcome, ToolResult, Trace, TrialEnd, TurnOutcome, What,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -33,11 +35,19 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
     for found in evaluation::read_traces(&folder)? {
         let found = found?;
         if found.trial == name {
-            let mut text = verdict(&folder, &name).unwrap_or_default() + &conversation(&found);
+            let mut later_draws = evaluation::read_later_draws(&folder)?;
+            later_draws.retain(|again| again.trial == name);
+            let judged = judged(&folder, &name);
+            if given.format == Printed::Json {
+                let shown = serde_json::to_string_pretty(&ShownTrial { judged, trace: found, later_draws });
+                output::json(&(shown.map_err(|why| why.to_string())? + "\n"));
+                return Ok(Exit::Passed);
+            }
+            let mut text = judged.as_ref().map(verdict).unwrap_or_default() + &conversation(&found);
             if given.passages {
                 text.push_str(&passages(&folder, &found)?);
             }
-            for again in evaluation::read_later_draws(&folder)?.iter().filter(|again| again.trial == name) {
+            for again in &later_draws {
                 let _ = write!(text, "\nA later draw, which does not count:\n\n{}", conversation(again));
             }
             text.push_str(&printed(&folder, &found));
@@ -53,25 +63,86 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
     Err(Problem::Words(format!("no trial of {} is called `{name}`{hint}", folder.display())))
 }
 
-/// Verdict of a trial in its run, and the expectations that failed; `None` if `run.json` does not say.
-fn verdict(folder: &Path, name: &str) -> Option<String> {
+/// A trial, as `show --format json` prints it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ShownTrial {
+    /// The judgement by `run.json`; `None` if that does not say.
+    judged: Option<JudgedTrial>,
+    /// The trace that counts.
+    trace: Trace,
+    /// Traces of later draws, which do not count.
+    later_draws: Vec<Trace>,
+}
+
+/// Verdict of a trial, and why it is no PASS.
+#[derive(Debug, Serialize, JsonSchema)]
+struct JudgedTrial {
+    /// PASS, FAIL or ERROR.
+    verdict: String,
+    /// Expectations that do not hold.
+    failed: Vec<FailedExpectation>,
+    /// Steps that its state machine does not have, in words.
+    departures: Vec<String>,
+    /// What violates a criterion.
+    violations: Vec<ShownViolation>,
+}
+
+/// An expectation that does not hold.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FailedExpectation {
+    /// The expectation, in words.
+    expected: String,
+    /// What was seen instead; empty if that says nothing more.
+    seen: String,
+}
+
+/// A unit that violates a criterion.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ShownViolation {
+    /// The criterion or gate.
+    criterion: String,
+    /// Turn, call or passage within the trial.
+    unit: String,
+    /// The reason, in words.
+    reason: String,
+}
+
+fn judged(folder: &Path, name: &str) -> Option<JudgedTrial> {
     let evaluation: Evaluation = serde_json::from_str(&files::read_to_string(folder.join(trace::RUN)).ok()?).ok()?;
     let trial = evaluation.trials.iter().find(|trial| trial.id == name)?;
-    let mut out = trial.verdict.as_str().to_owned();
-    for check in trial.checks.iter().filter(|check| !check.passed) {
-        let seen = if check.seen.is_empty() { String::new() } else { format!("; {}", check.seen) };
-        let _ = write!(out, "\n  expected {}{seen}", flat(&check.what));
+    let failed = trial.checks.iter().filter(|check| !check.passed);
+    let failed = failed.map(|check| FailedExpectation { expected: check.what.clone(), seen: check.seen.clone() });
+    let rows = evaluation.rows().filter(|row| row.metric != "case_pass_rate");
+    let violations = rows.flat_map(|row| {
+        let own = row.violations.iter().filter(|violation| violation.trial == name);
+        own.map(|one| ShownViolation {
+            criterion: row.key().to_string(),
+            unit: one.unit.to_string(),
+            reason: one.note.to_string(),
+        })
+    });
+    Some(JudgedTrial {
+        verdict: trial.verdict.as_str().to_owned(),
+        failed: failed.collect(),
+        departures: trial.departures.iter().map(ToString::to_string).collect(),
+        violations: violations.collect(),
+    })
+}
+
+/// The judgement as text.
+fn verdict(judged: &JudgedTrial) -> String {
+    let mut out = judged.verdict.clone();
+    for FailedExpectation { expected, seen } in &judged.failed {
+        let seen = if seen.is_empty() { String::new() } else { format!("; {seen}") };
+        let _ = write!(out, "\n  expected {}{seen}", flat(expected));
     }
-    for departure in trial.departures {
+    for departure in &judged.departures {
         let _ = write!(out, "\n  {}", flat(departure));
     }
-    let rows = evaluation.rows();
-    for (row, violation) in rows.flat_map(|row| row.violations.iter().map(move |violation| (row, violation))) {
-        if violation.trial == name && row.metric != "case_pass_rate" {
-            let _ = write!(out, "\n  violates {}, {}: {}", row.key(), flat(&violation.unit), flat(&violation.note));
-        }
+    for ShownViolation { criterion, unit, reason } in &judged.violations {
+        let _ = write!(out, "\n  violates {criterion}, {}: {}", flat(unit), flat(reason));
     }
-    Some(out + "\n\n")
+    out + "\n\n"
 }
 
 /// The run folder and the trial in `given`: the last three path segments are the trial.

@@ -6,10 +6,11 @@
 use crate::platform::bounds::Bound;
 use crate::platform::yaml::{self, Node, Problem, ReadError};
 pub(crate) use crate::platform::yaml::{Focus, Place, Step};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Severity of a diagnostic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Must be fixed: exit code 2.
@@ -19,7 +20,7 @@ pub enum Severity {
 }
 
 /// One error or note for the author of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Diagnostic {
     /// Error or note.
     pub severity: Severity,

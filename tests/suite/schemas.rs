@@ -229,3 +229,28 @@ fn every_member_of_the_data_of_a_run_is_described_without_words_of_the_code() {
         assert!(members >= 2, "{document}: {members}");
     }
 }
+
+#[test]
+fn what_commands_print_as_json_is_valid_against_their_schemas() {
+    let project = Project::starter();
+    project.edit("scenarios/questions.yaml", "80 euros", "90 euros");
+    project.run(&["run", "--variant", "strict"]).expect_code(1);
+    for (document, arguments) in [
+        ("check", &["check", "--format", "json"][..]),
+        ("list", &["list", "--format", "json"]),
+        ("explain", &["explain", "--format", "json"]),
+        ("show", &["show", "questions/deposit/tool-rag.strict.1", "--format", "json"]),
+    ] {
+        let said = project.run(arguments);
+        said.expect_code(0);
+        let value: Value = serde_json::from_str(&said.stdout).expect(document);
+        if let Some(why) = violations(document, &value, true) {
+            panic!("{document}: {why}");
+        }
+        assert!(document == "check" || !value.to_string().is_empty() && value != json!([]), "{document}: {value}");
+        assert!(
+            document != "show" || value["judged"]["failed"][0]["expected"].to_string().contains("90 euros"),
+            "{value}"
+        );
+    }
+}

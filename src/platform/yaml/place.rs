@@ -1,9 +1,10 @@
 //! Positions in a document: line and column, or a path.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A position in a file; line and column count from 1, in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Place {
     /// Line, from 1.
     pub line: u32,
