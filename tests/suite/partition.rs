@@ -206,24 +206,42 @@ fn the_matrix_of_the_documentation_runs_its_partitions_side_by_side_and_merges_t
     }
 }
 
-#[test]
-fn partitions_that_were_killed_while_recording_are_resumed_and_merged_into_what_a_replay_gives() {
+/// The starter project, recorded from a simulator that draws by the trial.
+fn recorded_by_trial() -> (Project, Simulator) {
     let project = Project::starter();
     project.write(
         "ragcheck.yaml",
         &project.read("ragcheck.yaml").replace("/v1\n", "/v1\n    quirks: {trial_header: true}\n"),
     );
-    let _simulator = Simulator::start(&project, "simulator/behaviour.yaml");
+    let simulator = Simulator::start(&project, "simulator/behaviour.yaml");
+    (project, simulator)
+}
+
+#[test]
+fn partitions_that_were_killed_while_recording_are_resumed_and_merged_into_what_a_replay_gives() {
+    killed_while_recording(1, 4, &[2, 3]);
+}
+
+#[test]
+#[ignore = "records and replays a thousand trials: .ci/slow"]
+fn a_thousand_trials_on_eight_partitions_two_of_them_killed_and_resumed_are_one_run() {
+    killed_while_recording(100, 8, &[2, 5]);
+}
+
+/// Records ten cases on partitions, some of which are killed and resumed; merged, they are what one replay gives.
+fn killed_while_recording(repeat: u32, of: u32, killed: &[u32]) {
+    let (project, _simulator) = recorded_by_trial();
+    project.edit("simulator/behaviour.yaml", "pace: real", "pace: declared");
     fs::remove_dir_all(project.path("recordings")).expect("recordings");
-    let arguments = ["run", "--variant", "strict", "--mode", "record", "--jobs", "1"];
+    let repeat = format!("--repeat={repeat}");
+    let arguments = ["run", "--variant", "strict", &repeat, "--mode", "record", "--jobs", "1"];
     let mut runs = Vec::new();
-    for number in 1..=4 {
-        let killed = matches!(number, 2 | 3);
-        if !killed {
-            runs.push(partition(&project, &arguments, number, 4));
+    for number in 1..=of {
+        if !killed.contains(&number) {
+            runs.push(partition(&project, &arguments, number, of));
             continue;
         }
-        let own = format!("hash:{number}/4");
+        let own = format!("hash:{number}/{of}");
         let mut command = project.command(&[&arguments[..], &["--partition", &own]].concat());
         let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
         let limit = Instant::now() + Duration::from_mins(2);
@@ -244,7 +262,7 @@ fn partitions_that_were_killed_while_recording_are_resumed_and_merged_into_what_
     }
     let merged = merge(&project, &runs, "merged");
     assert!(merged.code == 0 || merged.code == 4, "{}\n{}", merged.stdout, merged.stderr);
-    let replay = ran(&project, &["run", "--variant", "strict"]);
+    let replay = ran(&project, &["run", "--variant", "strict", &repeat]);
     same(&project.report(&replay), &project.report(&only(&project, "merged")));
 }
 
@@ -253,4 +271,91 @@ fn finished(project: &Project) -> usize {
     let Ok(folders) = fs::read_dir(project.path("reports/.unfinished")) else { return 0 };
     let files = folders.map(|run| run.expect("a run").path().join("traces.jsonl"));
     files.map(|file| fs::read_to_string(file).unwrap_or_default().matches('\n').count()).sum()
+}
+
+#[test]
+fn kills_of_partitions_and_merges_leave_whole_folders_or_none() {
+    struck(8);
+}
+
+#[test]
+#[ignore = "two hundred kills: .ci/slow"]
+fn two_hundred_kills_of_partitions_and_merges_leave_whole_folders_or_none() {
+    struck(200);
+}
+
+/// Kills replaying and recording partitions and merges at random moments. Whatever stands in a folder of runs afterwards is the
+/// whole run, byte for byte; a recording goes on where it stopped; and in the end all of them together are the one run.
+fn struck(kills: u32) {
+    const OF: u32 = 4;
+    let (project, _simulator) = recorded_by_trial();
+    project.edit("simulator/behaviour.yaml", "pace: real", "pace: declared");
+    fs::remove_dir_all(project.path("recordings")).expect("recordings");
+    let record = ["run", "--variant", "strict", "--mode", "record", "--jobs", "1"];
+    ran(&project, &record);
+    let arguments = &record[..3];
+    let expected = project.report(&ran(&project, arguments));
+    let begun = Instant::now();
+    let runs: Vec<String> = (1..=OF).map(|number| partition(&project, arguments, number, OF)).collect();
+    let most = begun.elapsed() / OF * 5 / 4;
+    let whole: Vec<_> = runs.iter().map(|run| project.report(run)).collect();
+    merge(&project, &runs, "merged");
+    let merged = only(&project, "merged");
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    let mut struck = 0;
+    for kill in 0..kills {
+        let place = usize::try_from(draw(u64::from(OF))).expect("small");
+        let own = format!("hash:{}/{OF}", place + 1);
+        let partition_of = ["--partition", own.as_str()];
+        let moment = most.mul_f64(draw(1000) as f64 / 1000.0);
+        let mut end = |mut command: std::process::Command| {
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+            std::thread::sleep(moment);
+            struck += u32::from(child.try_wait().expect("its state").is_none());
+            child.kill().expect("a kill");
+            child.wait().expect("it ends");
+        };
+        if kill % 3 == 0 {
+            // Recorded from nothing, killed, and finished.
+            let fresh = Project::starter();
+            fs::remove_dir_all(fresh.path("recordings")).expect("recordings");
+            fresh.write("ragcheck.yaml", &project.read("ragcheck.yaml"));
+            let typed = [&record[..], &partition_of].concat();
+            end(fresh.command(&typed));
+            let resumed = fresh.run(&["run", "--resume"]);
+            if resumed.code == 2 {
+                assert!(resumed.stderr.contains("no unfinished"), "{}", resumed.stderr);
+                fresh.run(&typed).expect_code(0);
+            }
+            same(&whole[place], &fresh.report(&runs[place]));
+            continue;
+        }
+        let is_merge = kill % 3 == 1;
+        let target = if is_merge { &merged } else { &runs[place] };
+        // Every second time there is an equal folder already.
+        if draw(2) == 0 {
+            fs::remove_dir_all(project.path(target)).expect("a run");
+        }
+        let all: Vec<&str> = runs.iter().map(String::as_str).collect();
+        let merging = [&["merge"], &all[..], &["--report-dir", "merged"]].concat();
+        let words = if is_merge { merging } else { [arguments, &partition_of].concat() };
+        end(project.command(&words));
+        let (files, path) = (if is_merge { &expected } else { &whole[place] }, project.path(target));
+        if path.exists() {
+            same(files, &project.report(target));
+        } else {
+            project.run(&words).expect_code(0);
+            same(files, &project.report(target));
+        }
+    }
+    println!("{struck} of {kills} were struck while they ran");
+    assert!(struck * 2 > kills, "{struck} of {kills} were struck while they ran");
+    merge(&project, &runs, "merged");
+    same(&expected, &project.report(&merged));
+    let left = fs::read_dir(project.path(".ragcheck/tmp")).map(Iterator::count).unwrap_or_default();
+    assert_eq!(left, 0, "temporary files are left");
 }
