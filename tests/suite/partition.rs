@@ -331,7 +331,10 @@ fn struck(kills: u32) {
                 assert!(resumed.stderr.contains("no unfinished"), "{}", resumed.stderr);
                 fresh.run(&typed).expect_code(0);
             }
-            same(&whole[place], &fresh.report(&runs[place]));
+            // A recording has an order of its own in its plan; its traces are those of the replay.
+            let traces = format!("{}/traces.jsonl", fresh.newest());
+            let replayed = whole[place].iter().find(|(name, _)| name == "traces.jsonl").expect("traces");
+            assert!(fresh.read(&traces).as_bytes() == replayed.1, "{own}: the traces differ");
             continue;
         }
         let is_merge = kill % 3 == 1;
