@@ -128,7 +128,7 @@ mod tests {
         files.sort_unstable();
         files.dedup();
         assert_eq!(files.len(), formats().count());
-        assert_eq!(named("csv").count(), 4);
+        assert_eq!(named("csv").count(), 5);
         assert_eq!(named("pdf").count(), 0);
         for name in names() {
             assert_ne!(named(name).count(), 0, "{name}");
