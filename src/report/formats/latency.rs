@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn every_figure_is_a_row_and_the_means_of_the_stages_sum_to_the_total() {
         let run = sample::run(3);
-        let text = written(&Figures, &run.view());
+        let text = written(&Figures(Encoding::Csv), &run.view());
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<Vec<String>> =
             reader.records().map(|row| row.expect("a row").iter().map(str::to_owned).collect()).collect();
