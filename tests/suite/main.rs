@@ -53,6 +53,7 @@ mod mcp_server;
 mod misses;
 mod mistakes;
 mod model_ends;
+mod mutants;
 mod mutate;
 mod mutations;
 mod no_network;

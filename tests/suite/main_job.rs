@@ -93,6 +93,7 @@ fn the_run_folder_holds_all_its_files_and_one_row_a_trial() {
         "latency.csv",
         "passages.jsonl",
         "plan.json",
+        "requirements.csv",
         "run.json",
         "traces.jsonl",
         "trials.csv",

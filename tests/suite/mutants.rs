@@ -1,0 +1,427 @@
+//! Mutants of the shipped suite: each survivor of `ragcheck mutate` is explained, and a second set, one for a sentence of each
+//! requirement and written from the requirements alone, as edits of `traces.jsonl`, is noticed about as often.
+
+use super::project::{Project, copy};
+use ragcheck::internals::suite::evaluation::score;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Changes the events of a trial; returns whether it could.
+type Edit = fn(&mut Vec<Value>) -> bool;
+
+/// The requirement whose sentence the edit breaks, and the edit.
+const MUTANTS: &[(&str, Edit)] = &[
+    ("FR-002: no more results than asked for", |events| {
+        each(events, "/tool_called/arguments/top_k", |k| set(k, json!(500)))
+    }),
+    ("FR-003: a search that failed is none", |events| {
+        let failed = json!({"failed": {"message": "it is down", "retryable": false}});
+        each(events, "/tool_called", |call| {
+            let found = call.pointer("/outcome/ok/search").is_some();
+            found && set(&mut call["outcome"], failed.clone())
+        })
+    }),
+    ("FR-005: the query for the web is another one", |events| {
+        let base = first(events, "/tool_called/outcome/ok/search/query");
+        each(events, "/tool_called", |call| {
+            let external = call.pointer("/outcome/ok/external").is_some();
+            external && base.clone().is_some_and(|query| set(&mut call["arguments"]["query"], query))
+        })
+    }),
+    ("FR-006: the web is not asked before the documents", |events| {
+        let at = |key: &str| events.iter().position(|one| one["what"].pointer(key).is_some());
+        let places = at("/tool_called/outcome/ok/search").zip(at("/tool_called/outcome/ok/external"));
+        places.is_some_and(|(search, external)| {
+            events.swap(search, external);
+            search < external
+        })
+    }),
+    ("FR-007: at most ten keywords", |events| {
+        let many: Vec<String> = (0..14).map(|number| format!("greenhouse matter {number}")).collect();
+        each(events, "/tool_called/outcome/ok/indexed/keywords", |list| set(list, json!(many)))
+    }),
+    ("FR-007: keywords of two characters and more", |events| {
+        each(events, "/tool_called/outcome/ok/indexed/keywords/0", |word| set(word, json!("x")))
+    }),
+    ("FR-007: keywords belong to the result that was read", |events| {
+        each(events, "/tool_called/outcome/ok/indexed/result", |result| set(result, json!("result-77")))
+    }),
+    ("FR-008: what is stored is found again", |events| {
+        each(events, "/tool_called/outcome/ok/indexed/read_back", |list| set(list, json!([])))
+    }),
+    ("FR-008: learned entries are found later", |events| {
+        each(events, "/tool_called/outcome/ok/search/hits", |hits| {
+            let hits = hits.as_array_mut().expect("a list");
+            let before = hits.len();
+            hits.retain(|hit| hit["learned"].is_null());
+            hits.len() < before
+        })
+    }),
+    ("FR-009: one response", |events| {
+        let at =
+            events.iter().position(|one| one["what"].pointer("/tool_called/outcome/ok") == Some(&json!("responded")));
+        at.is_some_and(|at| {
+            events.insert(at, events[at].clone());
+            true
+        })
+    }),
+    ("FR-010: the response comes at the first attempt", |events| {
+        let at =
+            events.iter().position(|one| one["what"].pointer("/tool_called/outcome/ok") == Some(&json!("responded")));
+        at.is_some_and(|at| {
+            let mut fed = events[at].clone();
+            fed["what"] = json!({"fed_back": {"step": "response", "tool": "generate_response", "cause": "free_text", "message": "Call it."}});
+            events.insert(at, fed);
+            true
+        })
+    }),
+    ("FR-011: a turn ends", |events| {
+        let before = events.len();
+        let last = events.iter().rposition(|one| one["what"]["turn_ended"].is_object());
+        last.map(|at| events.remove(at));
+        events.len() < before
+    }),
+    ("FR-012: earlier turns stay in the history", |events| {
+        let turns = events.iter().filter(|one| one["what"]["turn_ended"].is_object()).count();
+        turns > 1
+            && each(events, "/model_called/shown", |shown| {
+                let shown = shown.as_array_mut().expect("a list");
+                let before = shown.len();
+                shown.truncate(2);
+                shown.len() < before
+            })
+    }),
+    ("FR-013: both kinds of sources", |events| {
+        each(events, "/turn_ended/outcome/answered/sources", |sources| {
+            let sources = sources.as_array_mut().expect("a list");
+            let of = |kind: &str| sources.iter().filter(|source| source["kind"] == kind).count();
+            let both = of("internal") > 0 && of("external") > 0;
+            sources.retain(|source| !both || source["kind"] == "internal");
+            both
+        })
+    }),
+    ("FR-014: numbers and sources belong together", |events| {
+        each(events, "/turn_ended/outcome/answered/sources", |sources| {
+            let sources = sources.as_array_mut().expect("a list");
+            let ids: BTreeSet<String> = sources.iter().map(|source| source["id"].to_string()).collect();
+            sources.reverse();
+            ids.len() > 1
+        })
+    }),
+    ("FR-014: the flags say what was used", |events| {
+        each(events, "/turn_ended/outcome/answered/used_external_kb", |flag| {
+            let was = flag == &json!(true);
+            was && set(flag, json!(false))
+        })
+    }),
+    ("SC-005: a turn ends in time", |events| each(events, "/turn_ended/took_us", |took| set(took, json!(45_000_000)))),
+    ("TT-1: the first request forces the call", |events| {
+        each(events, "/model_called/tool_choice", |choice| {
+            choice.as_str().is_some_and(|text| text.starts_with("named retrieve")) && set(choice, json!("auto"))
+        })
+    }),
+    ("TT-1: five passages", |events| {
+        each(events, "/tool_called", |call| {
+            let named = call["tool"] == "retrieve_documents";
+            let Some(hits) = call.pointer_mut("/outcome/ok/search/hits").and_then(Value::as_array_mut) else {
+                return false;
+            };
+            let Some(hit) = hits.first().cloned() else { return false };
+            if named {
+                hits.extend(vec![hit; 6]);
+            }
+            named
+        })
+    }),
+    ("TT-2: numbers are those of passages", |events| {
+        each(events, "/turn_ended/outcome/answered/text", |text| {
+            let cited = text.as_str().expect("text").contains("[1]");
+            cited && set(text, json!(text.as_str().expect("text").replace("[1]", "[19]")))
+        })
+    }),
+    ("TT-2: the answer is made of the passages", |events| {
+        each(events, "/turn_ended/outcome/answered/text", |text| {
+            set(text, json!("Marie Curie was born in Warsaw in 1867 and moved to Paris in 1891."))
+        })
+    }),
+    ("TT-3: scores of 0 to 1", |events| {
+        each(events, "/turn_ended/reply/sources/0/score", |score| set(score, json!(17)))
+    }),
+    ("TT-3: sources have their file", |events| {
+        each(events, "/turn_ended/reply/sources/0/filename", |name| set(name, json!("")))
+    }),
+    ("TT-5: only the tenant's documents", |events| {
+        events.iter().any(|one| one["what"].pointer("/conversation_started/tenant").is_some_and(Value::is_string))
+            && each(events, "/tool_called/outcome/ok/search/kb_id", |base| set(base, json!("competitor")))
+    }),
+    ("TT-6: an error is not dressed up", |events| {
+        each(events, "/turn_ended/outcome", |outcome| {
+            let failed = outcome["failed"].is_object();
+            failed && set(&mut outcome["failed"]["kind"], json!("unknown"))
+        })
+    }),
+    ("KL-1.1: the thought comes before the search", |events| {
+        let thought = events.iter().position(|one| one["what"].pointer("/logged/thought").is_some());
+        let search = events.iter().position(|one| one["what"].pointer("/tool_called/outcome/ok/search").is_some());
+        thought.zip(search).is_some_and(|(thought, search)| {
+            let one = events.remove(thought);
+            events.insert(search, one);
+            thought < search
+        })
+    }),
+    ("KL-1.6: status events", |events| drop_logged(events, "status")),
+    ("KL-3.2: the analysis reaches the retry", |events| drop_logged(events, "reflection")),
+    ("KL-4.5: only relevant passages are cited", |events| {
+        each(events, "/logged/graded", |graded| {
+            let relevant = graded["relevant"].take();
+            graded["relevant"] = graded["irrelevant"].take();
+            graded["irrelevant"] = relevant;
+            true
+        })
+    }),
+    ("KL-5.5: a fifth smaller", |events| {
+        each(events, "/logged/compacted", |one| {
+            let before = one["before"].clone();
+            set(&mut one["after"], before)
+        })
+    }),
+    ("KL-6.1: short answers are short", |events| {
+        let short = events.iter().any(|one| one["what"].pointer("/logged/style/style") == Some(&json!("concise")));
+        short
+            && each(events, "/turn_ended/outcome/answered/text", |text| {
+                let long = vec![text.as_str().expect("text"); 12].join(" ");
+                set(text, json!(long))
+            })
+    }),
+    ("KL-7.4: the efficiency is that of the steps", |events| {
+        each(events, "/logged/efficiency/optimal", |optimal| set(optimal, json!(9)))
+    }),
+    ("KL-11.1: the estimate bounds the use", |events| {
+        each(events, "/logged/estimated/most", |most| set(most, json!(1)))
+    }),
+    ("KL-11.2: the session's use adds up", |events| {
+        each(events, "/logged/used/session_input", |used| set(used, json!(0)))
+    }),
+    ("NU-4: a place has one marker for a page", |events| {
+        each(events, "/tool_called/outcome/ok/search/managed/artifact/content", |text| {
+            let doubled = text.as_str().expect("text").replacen("[[1]]", "[[1]][[1]]", 1);
+            let changed = text != &json!(doubled);
+            changed && set(text, json!(doubled))
+        })
+    }),
+    ("NU-5: no backend address in an answer", |events| {
+        let managed = events.iter().any(|one| one["what"].pointer("/tool_called/outcome/ok/search/managed").is_some());
+        managed
+            && each(events, "/turn_ended/outcome/answered/text", |text| {
+                let told = format!("{} See http://127.0.0.1:8091/kb/fernlight-box.", text.as_str().expect("text"));
+                set(text, json!(told))
+            })
+    }),
+    ("NU-6: the file has the answer", |events| {
+        each(events, "/tool_called/outcome/ok/search/managed/artifact/content", |text| set(text, json!("")))
+    }),
+    ("NU-7: a filter that was not sent is not said to be", |events| {
+        each(events, "/tool_called/outcome/ok/search/managed/filter_applied", |applied| {
+            let wrong = json!(applied != &json!(true));
+            set(applied, wrong)
+        })
+    }),
+    ("CHAT-1: the reply names its session", |events| {
+        each(events, "/turn_ended/reply", |reply| {
+            reply.as_object_mut().is_some_and(|reply| reply.remove("session_id").is_some())
+        })
+    }),
+];
+
+fn set(place: &mut Value, new: Value) -> bool {
+    let differs = *place != new;
+    *place = new;
+    differs
+}
+
+fn first(events: &[Value], pointer: &str) -> Option<Value> {
+    events.iter().find_map(|one| one["what"].pointer(pointer).cloned())
+}
+
+/// Changes what every event has at a place; returns whether any was changed.
+fn each(events: &mut [Value], pointer: &str, mut change: impl FnMut(&mut Value) -> bool) -> bool {
+    let mut changed = false;
+    for event in events {
+        changed |= event["what"].pointer_mut(pointer).is_some_and(&mut change);
+    }
+    changed
+}
+
+fn drop_logged(events: &mut Vec<Value>, kind: &str) -> bool {
+    let before = events.len();
+    events.retain(|one| one["what"]["logged"][kind].is_null());
+    events.len() < before
+}
+
+/// The verdicts of a run folder: trials that pass, and by criterion whether it passes and its violating trials.
+type Verdicts = (BTreeSet<String>, BTreeMap<String, (bool, BTreeSet<String>)>);
+
+fn verdicts(folder: &Path) -> Verdicts {
+    let scored = score(folder, false).unwrap_or_else(|why| panic!("{why}"));
+    let run = serde_json::to_value(&scored.evaluation).expect("JSON");
+    let list = |key: &str| run[key].as_array().cloned().unwrap_or_default();
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let passed = list("trials").iter().filter(|row| row["verdict"] == "PASS").map(|row| text(row, "id")).collect();
+    let mut criteria = BTreeMap::new();
+    for kind in ["criteria", "gates", "self_tests"] {
+        for row in list(kind) {
+            let violations = row["violations"].as_array().into_iter().flatten().map(|one| text(one, "trial")).collect();
+            criteria.insert(
+                format!("{} {}", text(&row, "scenario"), text(&row, "id")),
+                (row["verdict"] == "PASS", violations),
+            );
+        }
+    }
+    (passed, criteria)
+}
+
+/// Trials with the mutant, and how many of them a verdict notices.
+fn noticed(folder: &Path, traces: &[Value], (passed, criteria): &Verdicts, edit: Edit) -> (usize, usize) {
+    let mut bent = BTreeSet::new();
+    let mut text = String::new();
+    for trace in traces {
+        let mut trace = trace.clone();
+        let id = trace["trial"].as_str().expect("an id").to_owned();
+        let events = trace["events"].as_array_mut().expect("events");
+        let before = events.clone();
+        if passed.contains(&id) && edit(events) {
+            bent.insert(id);
+        } else {
+            *events = before;
+        }
+        text.push_str(&format!("{trace}\n"));
+    }
+    std::fs::write(folder.join("traces.jsonl"), text).expect("written");
+    let (still, after) = verdicts(folder);
+    let fallen =
+        criteria.iter().filter(|(id, (passes, _))| *passes && after.get(*id).is_none_or(|(passes, _)| !passes));
+    let blamed: BTreeSet<&String> = fallen
+        .flat_map(|(id, (_, before))| after.get(id).into_iter().flat_map(|(_, now)| now.difference(before)))
+        .collect();
+    let caught = bent.iter().filter(|id| !still.contains(*id) || blamed.contains(id)).count();
+    (bent.len(), caught)
+}
+
+/// The shipped suite's run folder with its mutants.
+fn mutated() -> &'static (Project, String, Value) {
+    static MUTATED: OnceLock<(Project, String, Value)> = OnceLock::new();
+    MUTATED.get_or_init(|| {
+        let project = Project::shipped();
+        project.run(&["run", "--no-history"]).expect_code(0);
+        let run = project.newest();
+        let printed = project.run(&["mutate", &run, "--format", "json"]);
+        let found = serde_json::from_str(&printed.expect_code(0).stdout).expect("JSON");
+        (project, run, found)
+    })
+}
+
+/// A row of the page of survivors: its defect, and the pattern of its cases.
+fn explained() -> Vec<(String, String)> {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/survivors.md"))
+        .expect("the page");
+    let mut rows = Vec::new();
+    for line in page.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(|cell| cell.trim()).collect();
+        let [defect, cases, why] = cells[..] else { panic!("not three cells: {line}") };
+        assert!(why.len() > 20, "no reason: {line}");
+        let defect = defect.trim_matches('`').to_owned();
+        rows.extend(cases.split(' ').map(|pattern| (defect.clone(), pattern.trim_matches('`').to_owned())));
+    }
+    rows
+}
+
+fn fits(pattern: &str, case: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == case, |beginning| case.starts_with(beginning))
+}
+
+#[test]
+fn each_row_of_the_page_of_survivors_names_a_defect_and_cases_that_there_are() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let defects = std::fs::read_to_string(root.join("src/suite/mutation/defects/mod.rs")).expect("the table");
+    let listed = Project::shipped().run(&["list", "--format", "json"]).stdout;
+    let rows = explained();
+    assert!(rows.len() > 50, "{}", rows.len());
+    for (defect, pattern) in &rows {
+        assert!(defects.contains(&format!("\"{defect}\",")), "no defect is called {defect}");
+        let beginning = pattern.strip_suffix('*').map_or_else(|| format!("{pattern}/"), str::to_owned);
+        assert!(listed.contains(&format!("\"trial\": \"{beginning}")), "{defect}: no case is called {pattern}");
+        assert_eq!(
+            rows.iter().filter(|row| *row == &(defect.clone(), pattern.clone())).count(),
+            1,
+            "{defect} {pattern} twice"
+        );
+    }
+}
+
+#[test]
+#[ignore = "some forty scores of the whole suite: .ci/slow"]
+fn each_survivor_of_the_shipped_suite_is_explained_and_no_requirement_is_named_only() {
+    let (_, _, found) = mutated();
+    let text = |row: &Value, key: &str| row[key].as_str().expect(key).to_owned();
+    let silent: Vec<(String, String)> = found["silent"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| (text(row, "defect"), text(row, "case")))
+        .collect();
+    let rows = explained();
+    let of = |defect: &str, case: &str| rows.iter().any(|row| row.0 == defect && fits(&row.1, case));
+    let unexplained: Vec<_> = silent.iter().filter(|(defect, case)| !of(defect, case)).collect();
+    assert!(
+        unexplained.is_empty(),
+        "survivors without an explanation in docs/reference/survivors.md: {unexplained:#?}"
+    );
+    let needless: Vec<_> = rows
+        .iter()
+        .filter(|(defect, pattern)| !silent.iter().any(|one| one.0 == *defect && fits(pattern, &one.1)))
+        .collect();
+    assert!(needless.is_empty(), "explanations without a survivor: {needless:#?}");
+    let requirements = found["requirements"].as_array().expect("requirements");
+    let wanted = [("FR-0", 14), ("SC-0", 8), ("CHAT-", 1), ("TT-", 9), ("KL-", 58), ("NU-", 44), ("H-", 6)];
+    for (group, least) in wanted {
+        let there = requirements.iter().filter(|row| text(row, "id").starts_with(group)).count();
+        assert!(there >= least, "{group}: {there} of {least}");
+    }
+    let named: Vec<_> = requirements.iter().filter(|row| row["state"] == "named_only").collect();
+    assert!(named.is_empty(), "{named:#?}");
+}
+
+#[test]
+#[ignore = "some seventy scores of the whole suite: .ci/slow"]
+fn mutants_written_from_the_requirements_alone_are_noticed_as_often_as_those_of_mutate() {
+    let (project, run, first) = mutated();
+    let number = |row: &Value, key: &str| row[key].as_u64().expect(key) as usize;
+    let rows = first["defects"].as_array().expect("rows").iter();
+    let first: Vec<(usize, usize)> =
+        rows.map(|row| (number(row, "trials"), number(row, "trials") - number(row, "unnoticed"))).collect();
+    let folder = project.path("bent");
+    copy(&project.path(run), &folder);
+    let traces = project.traces();
+    let sound = verdicts(&folder);
+    let mut second = Vec::new();
+    for (name, edit) in MUTANTS {
+        let (trials, caught) = noticed(&folder, &traces, &sound, *edit);
+        println!("{name}: {caught} of {trials}");
+        assert!(trials > 0, "{name} bends nothing");
+        second.push((trials, caught));
+    }
+    let share = |rows: &[(usize, usize)]| {
+        let (trials, caught) = rows.iter().fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
+        let mean = rows.iter().map(|row| row.1 as f64 / row.0 as f64).sum::<f64>() / rows.len() as f64;
+        println!(
+            "{} mutants, {trials} trials, {caught} noticed: {:.3}; mean of mutants {mean:.3}",
+            rows.len(),
+            caught as f64 / trials as f64
+        );
+        mean
+    };
+    let (first, second) = (share(&first), share(&second));
+    assert!((first - second).abs() < 0.15, "{first:.3} of the first set, {second:.3} of the second");
+}
