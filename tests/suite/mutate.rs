@@ -23,7 +23,8 @@ fn silent(found: &Value, case: &str) -> Vec<(String, String)> {
 #[test]
 fn the_shipped_scenarios_notice_defects_of_what_they_are_for_and_the_report_shows_the_requirements() {
     let project = Project::shipped();
-    let scenarios = ["external", "keywords", "react", "react-prompts", "two-stage"].map(|name| format!("scenarios/{name}.yaml"));
+    let scenarios =
+        ["external", "keywords", "react", "react-prompts", "two-stage"].map(|name| format!("scenarios/{name}.yaml"));
     let arguments: Vec<&str> =
         ["run", "--no-history"].into_iter().chain(scenarios.iter().map(String::as_str)).collect();
     project.run(&arguments).expect_code(0);
