@@ -5,6 +5,7 @@
 //! last. Every turn must answer unless an error is expected of it, whether or not anything else is. The control arm
 //! is inverted: history is withheld there, so at least one context probe must fail.
 
+use super::answer_length::has_style;
 use super::calls::{self, Patterns};
 use super::grounding;
 use super::refusal_rate::{claims_nothing, says_so};
@@ -251,6 +252,14 @@ fn answer(
     results.extend(each("answer.matches", &expected.matches, turn, |expression, answer| {
         seen(patterns.matches(expression, &answer.text), expression, answer)
     }));
+    results.extend(expected.style.map(|style| {
+        let held = || {
+            turn.answer().ok_or_else(|| ending(turn))?;
+            let uncounted = || Err(Seen::hidden("not measured: the answer has no spaces between its words"));
+            has_style(style, turn).unwrap_or_else(uncounted)
+        };
+        (format!("answer.style: {}", style.as_str()), held())
+    }));
     results.extend(expected.grounded.map(|wanted| (format!("answer.grounded: {wanted}"), grounded(0))));
     let most = expected.unsupported_facts;
     results.extend(most.map(|most| (format!("answer.unsupported_facts: {most}"), grounded(most))));
@@ -447,18 +456,30 @@ fn leaves(value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// Probes that must appear in this turn: the turn's, and on the last turn the case's.
-fn probes<'a>(view: &TrialView<'a>, turn: &TurnView<'_>) -> impl Iterator<Item = &'a Probe> {
+/// Expectations on this turn: its own, and on the last turn those of the case.
+fn covering<'a>(view: &TrialView<'a>, turn: &TurnView<'_>) -> impl Iterator<Item = &'a Expectation> {
     let whole = view.case.case.expect.as_ref().filter(|_| is_last(view, turn));
-    let expectations = expected(view.case, turn).into_iter().chain(whole);
-    expectations.filter_map(|expect| expect.context.as_ref()).flat_map(|context| &context.probes)
+    expected(view.case, turn).into_iter().chain(whole)
+}
+
+/// Probes that must appear in this turn.
+fn probes<'a>(view: &TrialView<'a>, turn: &TurnView<'_>) -> impl Iterator<Item = &'a Probe> {
+    covering(view, turn).filter_map(|expect| expect.context.as_ref()).flat_map(|context| &context.probes)
+}
+
+/// Context probes of a turn, described, and whether each holds.
+pub(super) fn probed<'a>(view: &TrialView<'a>, turn: &TurnView<'_>) -> impl Iterator<Item = Checked> {
+    probes(view, turn).map(|probe| (describe_probe(probe), remembered(probe, turn)))
+}
+
+/// Number of searches that the question of a turn needs, where its case declares it.
+pub(super) fn optimal_steps(view: &TrialView<'_>, turn: &TurnView<'_>) -> Option<u32> {
+    covering(view, turn).find_map(|expect| expect.optimal_steps).map(std::num::NonZeroU32::get)
 }
 
 /// Describes the first context probe of a turn that does not hold.
 pub(super) fn probe_failure(view: &TrialView<'_>, turn: &TurnView<'_>) -> Option<String> {
-    probes(view, turn).find_map(|probe| {
-        remembered(probe, turn).err().map(|seen| format!("{}: {}: {seen}", turn.label(), describe_probe(probe)))
-    })
+    probed(view, turn).find_map(|(what, held)| held.err().map(|seen| format!("{}: {what}: {seen}", turn.label())))
 }
 
 fn control(view: &TrialView<'_>) -> Check {

@@ -3,14 +3,18 @@
 //! | metric | units | a unit holds when |
 //! |---|---|---|
 //! | `citation_range` | answers with a number | every number is one of the turn's passages |
-//! | `cited_answer_rate` | answers of turns that retrieved a passage, except declared refusals | it has a number, and a word besides the numbers |
-//! | `declared_refusal_rate` | answered queries whose searches returned no passage | it is a declared refusal |
+//! | `cited_answer_rate` | answers of turns that retrieved a passage, except refusals | it has a number, and a word besides the numbers |
+//! | `declared_refusal_rate` | answered queries whose searches returned no passage | it is a refusal |
 //!
-//! An answer with a number and nothing to cite is out of range, and not a unit of the second metric. A declared
-//! refusal uses the words that the flow gave the model (`refused` in the trace): a text that merely resembles one is
-//! an answer.
+//! An answer with a number and nothing to cite is out of range, and not a unit of the second metric. A refusal is known
+//! by what it says, in the language of the conversation: the agent marks it as one (`refused` in the trace), or it says
+//! that it cannot answer (`refusal_words`), cites nothing, and states no fact that the user did not: a number, a date, a
+//! code, and outside of that sentence a name or quoted words. "I found nothing, but it is 42 metres" is an answer.
 
 use super::catalogue::Registered;
+use super::grounding;
+use super::refusal_words::says_that_it_cannot_answer;
+use super::trajectory::own_words;
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView};
 use crate::settings::catalogue::Units;
 use crate::trace::Answer;
@@ -24,11 +28,11 @@ pub(super) const ENTRIES: &[Registered] = &[
     Registered::rate("cited_answer_rate", |_| Box::new(InlineCitations::Cited))
         .about(
             "Of the answers to queries for which passages were found, those in words with a number; \
-             declared refusals left out.",
+             refusals left out.",
         )
         .counted(Units::OfTurns),
     Registered::rate("declared_refusal_rate", |_| Box::new(InlineCitations::Refusal))
-        .about("Of the answered queries for which no passage was found, those that say so in the words of the refusal.")
+        .about("Of the answered queries for which no passage was found, those that say so and state nothing else.")
         .counted(Units::OfTurns),
 ];
 
@@ -39,9 +43,21 @@ pub(super) enum InlineCitations {
     Refusal,
 }
 
+/// Whether an answer without a number, whose own words are `text`, refuses to answer `asked`, and states nothing else. What was not found may be named
+/// in the sentence that says so, in a language whose names are not known; a number is never part of a refusal.
+fn is_refusal(answer: &Answer, text: &str, asked: &str) -> bool {
+    const ENDS: [char; 6] = ['.', '!', '?', ';', '\n', '。'];
+    let is_named = |place: &std::ops::Range<usize>| {
+        let from = text[..place.start].rfind(ENDS).unwrap_or_default();
+        let to = text[place.end..].find(ENDS).map_or(text.len(), |at| place.end + at);
+        !text[place.clone()].contains(char::is_numeric) && says_that_it_cannot_answer(&text[from..to])
+    };
+    answer.refused || says_that_it_cannot_answer(text) && grounding::unsupported(text, asked).1.iter().all(is_named)
+}
+
 impl InlineCitations {
     /// The unit for an answer, if any; `found` is the number of passages retrieved in its turn.
-    fn judge(self, answer: &Answer, found: usize) -> Option<Held> {
+    fn judge(self, answer: &Answer, refuses: impl Fn() -> bool, found: usize) -> Option<Held> {
         let numbers = numbers_of(&answer.text);
         let outside = || numbers.iter().find(|number| **number == 0 || **number > found);
         Some(match self {
@@ -51,11 +67,12 @@ impl InlineCitations {
                 Some(number) => Err(Seen::new(format!("cites [{number}] of {found} passages"))),
             },
             Self::Cited if found == 0 || answer.refused => return None,
+            Self::Cited if numbers.is_empty() && refuses() => return None,
             Self::Cited if numbers.is_empty() => Err(Seen::new("cites no passage")),
             Self::Cited if !answer.text.chars().any(char::is_alphabetic) => Err(Seen::new("says nothing but numbers")),
             Self::Cited => Ok(()),
             Self::Refusal if found > 0 => return None,
-            Self::Refusal if answer.refused => Ok(()),
+            Self::Refusal if numbers.is_empty() && refuses() => Ok(()),
             Self::Refusal => Err(Seen::new("answers although nothing was found")),
         })
     }
@@ -82,7 +99,9 @@ impl Metric for InlineCitations {
             let mut searches = turn.searches().peekable();
             searches.peek()?;
             let found = searches.map(|search| search.hits.len()).sum();
-            Some(match self.judge(turn.answer()?, found)? {
+            let answer = turn.answer()?;
+            let refuses = || is_refusal(answer, &own_words(turn).unwrap_or_default(), turn.query);
+            Some(match self.judge(answer, refuses, found)? {
                 Ok(()) => Observation::success(turn.label()),
                 Err(seen) => Observation::failure(turn.label(), seen.words),
             })
@@ -98,7 +117,9 @@ mod tests {
     fn judged(metric: InlineCitations, text: &str, found: usize) -> Option<bool> {
         let refused = text == "No.";
         let answer = Answer { text: text.into(), refused, ..Answer::default() };
-        metric.judge(&answer, found).map(|judged| judged.is_ok())
+        metric
+            .judge(&answer, || is_refusal(&answer, text, "How wide is the Canopy?"), found)
+            .map(|judged| judged.is_ok())
     }
 
     #[test]
@@ -124,5 +145,33 @@ mod tests {
             let seen = (judged(Range, text, found), judged(Cited, text, found), judged(Refusal, text, found));
             assert_eq!(seen, (range, cited, refusal), "{text} {found}");
         }
+    }
+
+    #[test]
+    fn a_refusal_is_known_by_what_it_says_in_any_language_and_states_nothing_else() {
+        use InlineCitations::{Cited, Refusal};
+        for refusal in [
+            "I found nothing about this in the knowledge base.",
+            "I could not find the width of the Canopy in the documents.",
+            "Dazu habe ich in der Wissensdatenbank leider nichts gefunden.",
+            "Je n'ai rien trouvé à ce sujet.",
+            "No he encontrado información sobre el Canopy.",
+            "該当する情報は見つかりませんでした。",
+        ] {
+            assert_eq!(judged(Refusal, refusal, 0), Some(true), "{refusal}");
+            assert_eq!(judged(Cited, refusal, 3), None, "{refusal}");
+        }
+        for answer in [
+            "I found nothing about this, but it is 42 metres wide.",
+            "Dazu habe ich nichts gefunden, üblich sind 42 Meter.",
+            "I do not know it; ask Reykjavik Instruments.",
+            "I found nothing about it in the documents. Ask the people of Reykjavik Instruments.",
+            "It depends on the model and its settings.",
+            "I found nothing about this in the knowledge base [1].",
+        ] {
+            assert_eq!(judged(Refusal, answer, 0), Some(false), "{answer}");
+        }
+        assert_eq!(judged(Cited, "I found nothing about this, but it is 42 metres wide.", 3), Some(false));
+        assert_eq!(judged(Cited, "The documents do not mention it [1].", 3), Some(true));
     }
 }

@@ -3,6 +3,7 @@
 //! A metric turns one trial into [`Observation`]s; `gate` computes sums, bounds and verdicts from them. Nothing here
 //! knows how a trace was produced.
 
+mod answer_length;
 mod assignment;
 mod calls;
 mod case_pass_rate;
@@ -10,6 +11,8 @@ pub(crate) mod catalogue;
 mod citation_provenance;
 mod citation_validity;
 mod combined_sources;
+mod compaction_probes;
+mod content_words;
 mod context_preservation;
 mod control_validity;
 mod evidence;
@@ -21,6 +24,7 @@ mod grade;
 pub mod grounding;
 mod inline_citations;
 mod keyword_coverage;
+mod keyword_quality;
 mod keywords;
 mod latency;
 mod learned;
@@ -31,6 +35,7 @@ pub(crate) mod offer;
 mod order_violation_rate;
 mod pass_of_k;
 pub(crate) mod provenance;
+mod query_wording;
 mod refusal_rate;
 mod refusal_words;
 mod retry_recovery;
@@ -39,6 +44,7 @@ pub(crate) mod sample;
 mod satisfaction;
 pub(crate) mod stages;
 mod state_machine_conformance;
+mod step_efficiency;
 pub(crate) mod taken;
 mod tenant_isolation;
 mod text_match;
@@ -47,7 +53,6 @@ mod trajectory;
 mod trajectory_session;
 mod turn_success_rate;
 pub(crate) mod turns;
-mod verbatim_query_rate;
 
 #[cfg(test)]
 mod answers_tests;
@@ -71,6 +76,7 @@ metrics! {
     mandatory_call_rate,
     first_attempt_rate,
     keyword_coverage,
+    keyword_quality,
     satisfaction,
     latency,
     learned,
@@ -79,7 +85,7 @@ metrics! {
     case_pass_rate,
     pass_of_k,
     turn_success_rate,
-    verbatim_query_rate,
+    query_wording,
     citation_validity,
     citation_provenance,
     evidence,
@@ -96,6 +102,9 @@ metrics! {
     tenant_isolation,
     managed_answers,
     trajectory,
+    answer_length,
+    step_efficiency,
+    compaction_probes,
 }
 
 pub(crate) use calls::Patterns;

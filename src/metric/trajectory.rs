@@ -10,7 +10,7 @@
 //! | `compaction_savings` | compactions that were done | the context became at least a fifth smaller |
 //! | `compaction_keeps` | compactions that were done, with a completion after them | it was shown every decision, preference and lesson |
 //! | `irrelevant_citation_rate` | sources of answers, and numbers that stand for none | counted: not graded relevant in its turn |
-//! | `degradation_notices` | things that a turn had to continue without | the answer or the error has a notice about it |
+//! | `degradation_notices` | things that a turn had to continue without | the answer or the error has a notice about it, which names the cause if the model failed |
 //! | `session_budget` | completions | the session's tokens are within its limit, and the log agrees with the model's report; no unit of a trial in which no completion reports any |
 //! | `state_persistence` | changes of state, and turns that go on after a restart | stored before anything else is done; goes on in the state stored last |
 //!
@@ -128,9 +128,15 @@ impl Metric for Trajectory {
             Self::Lessons | Self::Contexts | Self::Keeps => {
                 &[Member::Log, Member::Sequence, Member::Shown, Member::Answers]
             }
-            Self::Notices => {
-                &[Member::Log, Member::Sequence, Member::Moves, Member::Calls, Member::Outcomes, Member::Sources]
-            }
+            Self::Notices => &[
+                Member::Log,
+                Member::Sequence,
+                Member::Completions,
+                Member::Moves,
+                Member::Calls,
+                Member::Outcomes,
+                Member::Sources,
+            ],
             Self::Budget => &[Member::Log, Member::Sequence, Member::Completions, Member::Answers],
             Self::Persistence => &[Member::Log, Member::Sequence, Member::Moves, Member::Answers],
             Self::Citations => &[Member::Log, Member::Sequence, Member::Sources],
@@ -183,12 +189,24 @@ pub(super) fn logs<'a>(turn: &TurnView<'a>) -> impl Iterator<Item = &'a Logged> 
     turn.events.iter().filter_map(|what| if let What::Logged(entry) = what { Some(entry) } else { None })
 }
 
+/// The text of a turn's answer without the notices of the agent, which are not the model's words.
+pub(super) fn own_words(turn: &TurnView<'_>) -> Option<String> {
+    let without = |text: String, entry: &Logged| match entry {
+        Logged::Notice { text: notice, .. } => {
+            text.replace(&format!("Note: {notice}"), "").replace(notice.as_str(), "")
+        }
+        _ => text,
+    };
+    Some(logs(turn).fold(turn.answer()?.text.clone(), without))
+}
+
 /// Success where `held`, else what was seen.
 pub(super) fn hold(held: bool, seen: impl FnOnce() -> String) -> Held {
     if held { Ok(()) } else { Err(Seen::new(seen())) }
 }
 
-fn reports_tokens(called: &ModelCalled) -> bool {
+/// Whether a completion says how many tokens it used.
+pub(super) fn reports_tokens(called: &ModelCalled) -> bool {
     let Reply::Completion(completion) = &called.reply else { return false };
     completion.input_tokens.is_some() || completion.output_tokens.is_some()
 }
@@ -368,6 +386,25 @@ fn lacks(turn: &TurnView<'_>, trace: &Trace) -> BTreeSet<&'static str> {
     lacks
 }
 
+/// Whether the notice about a shorter context names why the model failed before: the HTTP status or the kind of the
+/// failure, and a time-out only if it was one.
+fn names_cause(notice: &str, turn: &TurnView<'_>) -> Held {
+    let until = turn.events.iter().position(|what| matches!(what, What::Moved(moved) if moved.on == "shorter_context"));
+    let failed = turn.events[..until.unwrap_or(turn.events.len())].iter().rev().find_map(|what| match what {
+        What::ModelCalled(ModelCalled { reply: Reply::Failure { kind, .. }, attempts, .. }) => Some((kind, attempts)),
+        _ => None,
+    });
+    let Some((kind, attempts)) = failed else { return Ok(()) };
+    let status = attempts.last().and_then(|attempt| attempt.status).filter(|status| *status >= 400);
+    let says_late = ["in time", "timed out", "timeout", "time-out", "too slow"];
+    let late = says_late.iter().any(|words| notice.to_lowercase().contains(words));
+    let kinds = [kind.to_lowercase(), kind.to_lowercase().replace('_', " ")];
+    let kind_named = kinds.iter().any(|kind| notice.to_lowercase().contains(kind));
+    let named = status.is_none_or(|status| kind_named || notice.contains(&status.to_string()));
+    let cause = status.map_or_else(|| quote(kind, 40), |status| format!("{}, HTTP {status}", quote(kind, 40)));
+    hold(named && late == (kind == "timeout"), || format!("the notice does not name the cause, {cause}"))
+}
+
 fn notices(turn: &TurnView<'_>, trace: &Trace) -> Units {
     let Some(ended) = turn.ended() else { return Vec::new() };
     let got = match &ended.outcome {
@@ -379,9 +416,15 @@ fn notices(turn: &TurnView<'_>, trace: &Trace) -> Units {
             Logged::Notice { about: subject, text } if subject == about => Some(text),
             _ => None,
         });
-        of.any(|text| got.contains(text.as_str()))
+        of.find(|text| got.contains(text.as_str()))
     };
-    let unit =
-        |about: &'static str| (format!("`{about}`"), hold(told(about), || "the user was not informed of it".into()));
+    let unit = |about: &'static str| {
+        let held = match told(about) {
+            None => Err(Seen::new("the user was not informed of it")),
+            Some(text) if about == "context" => names_cause(text, turn),
+            Some(_) => Ok(()),
+        };
+        (format!("`{about}`"), held)
+    };
     lacks(turn, trace).into_iter().map(unit).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::sample::{self, Story};
-use crate::trace::{Logged, ModelCalled, Moved, Reply, What};
+use crate::trace::{Attempt, Logged, ModelCalled, Moved, Reply, What};
 use serde_json::json;
 
 fn observe(metric: &str, tell: impl Fn(Story) -> Story) -> Vec<String> {
@@ -73,7 +73,7 @@ fn only_steps_that_ran_a_call_count_by_the_log_and_by_the_searches_and_without_a
         |s: Story| thought(searches(s), 4, "direct").rejected("knowledge_base_search").search_of_completion(3);
     assert_eq!(observe("step_limit(most=4)", refused), ["turn 1: yes"]);
     assert_eq!(observe("step_limit(most=3)", refused), ["turn 1: 4 steps"]);
-    let only_logged = |s: Story| log(thought(s.turn("q"), 6, "direct"), Logged::Efficiency { optimal: 1, actual: 6 });
+    let only_logged = |s: Story| log(thought(s.turn("q"), 6, "direct"), Logged::Efficiency { useful: 1, actual: 6 });
     assert_eq!(observe("step_limit", only_logged), ["turn 1: yes"], "no call ran");
     let by_the_log = |s: Story| (1..=6).fold(s.turn("q"), |s, step| thought(s, step, "direct").search(&["a#1"]));
     assert_eq!(observe("step_limit", by_the_log), ["turn 1: 6 steps"], "several steps of one completion");
@@ -213,17 +213,56 @@ fn whatever_a_turn_goes_on_without_its_user_is_told_in_the_answer() {
     };
     assert!(observe("degradation_notices", back).is_empty(), "it works again, and nothing is missing");
     let warns = |s: Story| {
-        let s = log(s.turn("q"), Logged::Estimated { most: 9, warn: Some(8), warned: false, limit: 10 });
+        let s =
+            log(s.turn("q"), Logged::Estimated { most: 9, expected: None, warn: Some(8), warned: false, limit: 10 });
         log(s, Logged::Compacted { before: 10, after: 9, done: false, keeps: Vec::new() }).fail("budget_used_up")
     };
     assert_eq!(observe("degradation_notices", warns).len(), 2);
 }
 
 #[test]
+fn a_notice_about_a_shorter_context_names_the_true_cause() {
+    let told = |kind: &'static str, status: Option<u16>, text: &'static str| {
+        let seen = observe("degradation_notices", move |s| {
+            let mut s = completion(s.turn_begins("q"), &[]);
+            s.each(|what| {
+                if let What::ModelCalled(called) = what {
+                    called.reply = Reply::Failure { kind: kind.into(), message: String::new() };
+                    let (service, cause, took_us, wait_us) = (None, Some(kind.to_owned()), 1, None);
+                    called.attempts =
+                        vec![Attempt { service, status, cause, took_us, wait_us, declared_fault: false, held: None }];
+                }
+            });
+            let s = moved(notice(s, "context", text), "thinking", "shorter_context", "thinking");
+            // A later failure is another one.
+            completion(s, &[]).deliver(text, &[("internal", "a#1")], 1)
+        });
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        seen[0].ends_with(": yes")
+    };
+    assert!(told("server_error", Some(500), "The model failed (server_error, HTTP 500), so turns were left out."));
+    assert!(told("server_error", Some(500), "The model failed (server error), so turns were left out."));
+    assert!(told("timeout", None, "The model did not respond in time, so turns were left out."));
+    assert!(told("connection", None, "The model could not be reached, so turns were left out."));
+    for false_cause in [
+        "The model did not respond in time, so turns were left out.",
+        "The request timed out (HTTP 500), so turns were left out.",
+        "The model was too slow, so turns were left out.",
+        "Something went wrong, so turns were left out.",
+        "The model failed (HTTP 429), so turns were left out.",
+    ] {
+        assert!(!told("server_error", Some(500), false_cause), "{false_cause}");
+    }
+    assert!(!told("timeout", None, "The model failed, so turns were left out."));
+    assert!(!told("connection", None, "The model did not respond in time, so turns were left out."));
+}
+
+#[test]
 fn the_tokens_of_a_session_stay_within_its_limit_and_the_log_says_what_the_model_reported() {
     let used = |input: u64, session: u64| {
         move |s: Story| {
-            let s = log(s.turn("q"), Logged::Estimated { most: 9, warn: None, warned: false, limit: 100 });
+            let s =
+                log(s.turn("q"), Logged::Estimated { most: 9, expected: None, warn: None, warned: false, limit: 100 });
             // The first completion of a turn reports 10 and 2.
             log(s, Logged::Used { input, output: 2, session_input: session, session_output: 2 })
         }

@@ -47,10 +47,13 @@ pub struct Expectation {
     /// The turn must end with this error instead of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorExpectation>,
+    /// Number of searches that the question needs, for `step_efficiency`; not a check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optimal_steps: Option<std::num::NonZeroU32>,
 }
 
 impl Expectation {
-    /// Whether anything is checked: facts and documents that only label an answer for metrics are not checks.
+    /// Whether anything is checked: facts, documents and steps that only label a turn for metrics are not checks.
     pub fn asserts(&self) -> bool {
         let checked = |answer: &AnswerExpectation| {
             let labels = AnswerExpectation {
@@ -61,7 +64,8 @@ impl Expectation {
             };
             *answer != labels
         };
-        Self { answer: None, ..self.clone() } != Self::default() || self.answer.as_ref().is_some_and(checked)
+        let unlabelled = Self { answer: None, optimal_steps: None, ..self.clone() };
+        unlabelled != Self::default() || self.answer.as_ref().is_some_and(checked)
     }
 }
 
@@ -169,6 +173,9 @@ pub struct AnswerExpectation {
     /// Whether it says that it cannot answer, and neither names nor claims a source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<bool>,
+    /// The length that the user asked for, in whatever words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub style: Option<AnswerStyle>,
     /// Whether every fact in it is supported by what was retrieved or asked: numbers with units, dates, codes, names, quoted
     /// words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,6 +183,28 @@ pub struct AnswerExpectation {
     /// Largest number of facts that may stand in nothing that was retrieved or asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unsupported_facts: Option<u32>,
+}
+
+/// The length of an answer, counted in words without citations and notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerStyle {
+    /// The fact and its conditions, in at most 60 words.
+    Concise,
+    /// With reasons and conditions, in at least 30 words.
+    Detailed,
+}
+
+impl AnswerStyle {
+    /// The style of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Concise, Self::Detailed].into_iter().find(|style| style.as_str() == name)
+    }
+
+    /// Name in scenarios and in the log of an agent.
+    pub fn as_str(self) -> &'static str {
+        if self == Self::Concise { "concise" } else { "detailed" }
+    }
 }
 
 /// A fact that a good answer contains.
@@ -311,8 +340,11 @@ mod tests {
     #[test]
     fn what_only_labels_an_answer_asserts_nothing() {
         let read = |text: &str| crate::platform::yaml::read::<Expectation>(text).expect("an expectation");
-        for labels in ["{answer: {nuggets: [{any_of: [24 months]}]}}", "{answer: {evidence: [warranty], exact: true}}"]
-        {
+        for labels in [
+            "{answer: {nuggets: [{any_of: [24 months]}]}}",
+            "{answer: {evidence: [warranty], exact: true}}",
+            "{optimal_steps: 2}",
+        ] {
             assert!(!read(labels).asserts(), "{labels}");
         }
         for checks in [

@@ -114,8 +114,11 @@ pub enum Logged {
     },
     /// Before a turn: what it may cost at most.
     Estimated {
-        /// Tokens at most.
+        /// Tokens at most, within what the session may still use.
         most: u64,
+        /// Tokens of a turn as usual for this question; unknown in older traces.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected: Option<u64>,
         /// The threshold of the warning, where one is declared.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         warn: Option<u64>,
@@ -165,10 +168,11 @@ pub enum Logged {
     },
     /// The session's state was removed from the store.
     Cleared,
-    /// How directly the turn ended.
+    /// How many steps gave something. What the question needs is known to its case alone.
     Efficiency {
-        /// Steps that were needed, as estimated afterwards.
-        optimal: u32,
+        /// Steps that added a source; called `optimal` in older traces.
+        #[serde(alias = "optimal")]
+        useful: u32,
         /// Steps that were taken.
         actual: u32,
     },
@@ -202,9 +206,10 @@ impl Logged {
                 ("compaction", format!("{done}: {before} tokens before, {after} after"))
             }
             Self::Style { style, because } => ("style", format!("{style}: {because}")),
-            Self::Estimated { most, warned, limit, .. } => {
+            Self::Estimated { most, expected, warned, limit, .. } => {
                 let warned = if *warned { ", the user is warned" } else { "" };
-                ("budget", format!("at most {most} tokens for this turn, {limit} for the session{warned}"))
+                let expected = expected.map_or_else(String::new, |expected| format!("about {expected} and "));
+                ("budget", format!("{expected}at most {most} tokens for this turn, {limit} for the session{warned}"))
             }
             Self::Used { input, output, session_input, session_output } => {
                 let session = format!("session {session_input} input, {session_output} output");
@@ -217,7 +222,7 @@ impl Logged {
             Self::StartedAfresh { reason } => ("started afresh", reason.clone()),
             Self::Recovered { feature } => ("recovered", feature.clone()),
             Self::Cleared => ("cleared", String::new()),
-            Self::Efficiency { optimal, actual } => ("efficiency", format!("{optimal} of {actual} steps were needed")),
+            Self::Efficiency { useful, actual } => ("efficiency", format!("{useful} of {actual} steps added a source")),
         }
     }
 }

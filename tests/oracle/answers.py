@@ -1,4 +1,6 @@
 """Metrics of what answers cite and say."""
+import re
+
 from text import addresses, contains, marks, numbers, subject_words
 
 
@@ -23,15 +25,29 @@ def cited_answer_rate(trial):
     units = []
     for turn in trial.turns.values():
         answer = turn.answer()
-        if answer and hits(turn) and not answer.get("refused"):
+        if answer and hits(turn) and not answer.get("refused") and (numbers(answer["text"]) or not refuses(answer, turn)):
             units.append(bool(numbers(answer["text"])) and any(one.isalpha() for one in answer["text"]))
     return units
 
 
 def declared_refusal_rate(trial):
-    return [
-        bool(turn.answer().get("refused")) for turn in trial.turns.values() if turn.answer() and searches(turn) and not hits(turn)
-    ]
+    searched = [turn for turn in trial.turns.values() if turn.answer() and searches(turn) and not hits(turn)]
+    return [not numbers(turn.answer()["text"]) and refuses(turn.answer(), turn) for turn in searched]
+
+
+REFUSALS = re.compile(
+    r"\b(?:found|find|know) nothing\b|\b(?:cannot|can not|could not|couldn't|unable to) (?:\w+ )?(?:answer|find|say|tell|confirm)\b"
+    r"|\b(?:do not|don't) know\b|\bno (?:\w+ ){0,3}(?:information|answer|source|document|result)s?\b"
+    r"|\bnichts (?:\w+ ){0,6}gefunden\b|\bkeine (?:\w+ )?(?:information|angabe|antwort)|\brien trouvé"
+)
+
+
+def refuses(answer, turn):
+    """Marked as a refusal, or says that it cannot answer without a number or code that the user did not write."""
+    if answer.get("refused"):
+        return True
+    text, asked = turn.own_words().lower(), (turn.query or "").lower()
+    return bool(REFUSALS.search(text)) and all(fact in asked for fact in re.findall(r"\S*\d\S*", text))
 
 
 def satisfaction(trial):

@@ -29,6 +29,13 @@ METRICS = {
     "context_preservation": (tool_rag.context_preservation, "unit", False),
     "order_violation_rate": (tool_rag.order_violation_rate, "unit", True),
     "verbatim_query_rate": (tool_rag.verbatim_query_rate, "conversation", True),
+    "rewritten_query_rate": (tool_rag.rewritten_query_rate, "conversation", False),
+    "distinct_query_rate": (tool_rag.distinct_query_rate, "conversation", False),
+    "keyword_quality": (tool_rag.keyword_quality, "conversation", False),
+    "answer_length": (steps.answer_length, "conversation", False),
+    "step_efficiency": (steps.step_efficiency, "conversation", False),
+    "estimate_accuracy": (steps.estimate_accuracy, "conversation", False),
+    "compaction_probes": (steps.compaction_probes, "conversation", False),
     "state_machine_conformance": (tool_rag.state_machine_conformance, "unit", False),
     "step_limit": (steps.step_limit, "unit", False),
     "reasoned_calls": (steps.reasoned_calls, "conversation", False),
@@ -131,7 +138,7 @@ def recompute(plan, trials, criterion, scenario, sharing):
         found["verdict"] = verdict(criterion, low, wanted, found)
         return found
     # The side that can only make it FAIL shares its 5 % among the required confidence gates; PASS keeps its own.
-    against = ALPHA / max(sharing, 1) if criterion["kind"] == "confidence" else ALPHA
+    against = ALPHA / max(sharing, 1)
     found["lower"] = lower_bound(clusters, per, against if low else ALPHA)
     found["upper"] = upper_bound(clusters, per, ALPHA if low else against)
     found["verdict"] = "NOT_MEASURED" if found.get("proxy") else verdict(criterion, low, wanted, found)

@@ -32,7 +32,7 @@ def failures(trial):
 
 
 def unmet(expect, turns, turn, trial):
-    known = {"calls", "answer", "sources", "reply", "keywords", "retries", "context", "error"}
+    known = {"calls", "answer", "sources", "reply", "keywords", "retries", "context", "error", "optimal_steps"}
     if set(expect) - known:
         raise SystemExit(f"{sorted(set(expect) - known)} of an expectation are not known to this oracle")
     checks = [calls_hold(one, turns) for one in expect.get("calls", [])]
@@ -69,14 +69,18 @@ def listed_calls(turns):
 def tried(pattern, call, recovered):
     pattern = {"tool": pattern} if isinstance(pattern, str) else pattern
     wanted, came = pattern.get("outcome"), outcome(call)
-    if pattern["tool"] != call["tool"] or "result" in pattern and pattern["result"]:
-        if pattern["tool"] == call["tool"]:
-            raise SystemExit("`result` of a call is not known to this oracle")
+    if pattern["tool"] != call["tool"]:
         return False
     if wanted and not {"ok": came == "ok", "failed": came != "ok", "recovered": recovered}[wanted]:
         return False
     for name, condition in pattern.get("arguments", {}).items():
         found = at_pointer(call["arguments"], name if name.startswith("/") else "/" + name)
+        if found is MISSING or not meets(condition, found):
+            return False
+    ok = call["outcome"].get("ok")
+    result = next(iter(ok.values())) if isinstance(ok, dict) else MISSING
+    for pointer, condition in pattern.get("result", {}).items():
+        found = result if result is MISSING or not pointer else at_pointer(result, pointer)
         if found is MISSING or not meets(condition, found):
             return False
     return True
@@ -203,7 +207,7 @@ def reply_holds(place, condition, turn):
 
 def answer_holds(expect, turn):
     answer = turn.answer()
-    unknown = set(expect) - {"contains", "not_contains", "matches", "cites", "refusal", "evidence", "nuggets"}
+    unknown = set(expect) - {"contains", "not_contains", "matches", "cites", "refusal", "evidence", "nuggets", "style"}
     if unknown:
         raise SystemExit(f"{sorted(unknown)} of an expected answer are not known to this oracle")
     text = (answer or {}).get("text", "")
@@ -212,6 +216,8 @@ def answer_holds(expect, turn):
     yield from (answer and not contains(text, part) for part in expect.get("not_contains", []))
     yield from (answer and searched(pattern, text) for pattern in expect.get("matches", []))
     yield from (any(one == wanted or one.startswith(wanted + "#") for one in ids) for wanted in expect.get("cites", []))
+    if "style" in expect:
+        yield answer and (len(turn.words()) <= 60 if expect["style"] == "concise" else len(turn.words()) >= 30)
     if "refusal" in expect:
         bare = answer and not (ids or answer["used_internal_kb"] or answer["used_external_kb"])
         # The case's own words decide where it gives some; otherwise the flow declares its refusals.

@@ -1,4 +1,5 @@
 """Metrics of an agent that logs its steps."""
+from expectations import remembered
 from text import numbers
 from trial import given, ran
 
@@ -89,8 +90,86 @@ def degradation_notices(trial):
         lacks |= {"own_knowledge"} if turn.answer() and not turn.answer()["sources"] else set()
         ended = turn.end["outcome"]
         got = ended["answered"]["text"] if "answered" in ended else ended["failed"]["message"]
-        told = {note["about"] for _, note in logged(turn, "notice") if note["text"] in got}
-        units += [about in told for about in sorted(lacks)]
+        told = {note["about"]: note["text"] for _, note in logged(turn, "notice") if note["text"] in got}
+        units += [about in told and (about != "context" or names_cause(told[about], turn)) for about in sorted(lacks)]
+    return units
+
+
+def names_cause(notice, turn):
+    """The notice about a shorter context names the status or kind of the failure before it, and a time-out only if it was one."""
+    failed = None
+    for what in turn.events:
+        if (what.get("moved") or {}).get("on") == "shorter_context":
+            break
+        if "failure" in what.get("model_called", {}).get("reply", {}):
+            failed = what["model_called"]
+    if failed is None:
+        return True
+    kind, notice = failed["reply"]["failure"]["kind"], notice.lower()
+    statuses = [str(attempt["status"]) for attempt in failed["attempts"][-1:] if (attempt.get("status") or 0) >= 400]
+    late = any(words in notice for words in ("in time", "timed out", "timeout", "time-out", "too slow"))
+    named = not statuses or any(words in notice for words in (kind, kind.replace("_", " "), *statuses))
+    return late == (kind == "timeout") and named
+
+
+def answer_length(trial):
+    """By the style of the case, else by the logged one: at most 60 words, or at least 30."""
+    units = []
+    for turn in trial.turns.values():
+        if not turn.answer():
+            continue
+        expected = [expect.get("answer") or {} for expect in expectations_of(trial, turn)]
+        styles = [one["style"] for one in expected if one.get("style")] + [note["style"] for _, note in logged(turn, "style")]
+        found = turn.words()
+        if styles and sum(map(len, found)) <= 20 * len(found):
+            units.append(len(found) <= 60 if styles[0] == "concise" else len(found) >= 30)
+    return units
+
+
+def expectations_of(trial, turn):
+    """What the case expects of a turn: of itself and, on the last, of the whole."""
+    whole = trial.case.get("expect") if turn is list(trial.turns.values())[-1] else None
+    return [expect for expect in (turn.planned.get("expect"), whole) if expect]
+
+
+def step_efficiency(trial):
+    """The searches of a turn up to the optimum of its case, of all."""
+    units = []
+    for turn in trial.turns.values():
+        optimum = next((expect["optimal_steps"] for expect in expectations_of(trial, turn) if expect.get("optimal_steps")), None)
+        if optimum:
+            taken = len(trial.calls(turn, "knowledge")) + len(trial.calls(turn, "external")) + len(turn.of("searched"))
+            units += [step < optimum for step in range(taken)]
+    return units
+
+
+def estimate_accuracy(trial):
+    if not reported(trial):
+        return []
+    units = []
+    for turn in trial.turns.values():
+        made = next((note for _, note in logged(turn, "estimated") if note.get("expected") is not None), None)
+        if made and turn.answer():
+            used = sum(note["input"] + note["output"] for _, note in logged(turn, "used"))
+            near = used <= 2 * made["expected"] and made["expected"] <= 2 * used
+            units.append(near and used <= made["most"] <= made["limit"])
+    return units
+
+
+def reported(trial):
+    """Whether any completion says how many tokens it used."""
+    said = [call["reply"].get("completion") or {} for turn in trial.turns.values() for call in turn.of("model_called")]
+    return any(one.get("input_tokens") is not None or one.get("output_tokens") is not None for one in said)
+
+
+def compaction_probes(trial):
+    units, compacted = [], set()
+    for turn in trial.turns.values():
+        if any(note["done"] for _, note in logged(turn, "compacted")):
+            compacted.add(turn.conversation)
+        if turn.conversation in compacted:
+            probes = [probe for expect in expectations_of(trial, turn) for probe in (expect.get("context") or {}).get("probes", [])]
+            units += [remembered(probe, turn) for probe in probes]
     return units
 
 

@@ -85,3 +85,29 @@ def subject_words(text):
     """Words of four letters and more, and those with a digit, that carry the subject of a text."""
     words = {word.lower() for word in re.findall(r"[^\W_]+", text)}
     return {word for word in words if (len(word) > 3 or re.search(r"\d", word)) and word not in SUBJECTLESS}
+
+
+# Words without a subject, as the documentation lists them: English, German, French, Spanish, and what matches nearly every document.
+FUNCTION = set(
+    "a aber about again all alle also am an and answer answers any are article as at au auch auf aus avec be been bei best bitte but by can "
+    "ce como con content could cual cuanto cuál cuánto cómo danke das dass data de del dem den der des detail details did die do document "
+    "documents does du durch ein eine einem einen einer el en er es est et exactly example explain explained fact facts favor find for from "
+    "für general get give good guide had has hat have hello help hi how ich if ihr im in info information into is ist it item its just "
+    "keyword keywords kindly knowledge la las le les list look los mais man many may me merci mi mir misc mit more much must my nach need "
+    "new nicht no not now ob oder of on only or other our page para please pls plz por pour problem quand que quel quelle query question "
+    "questions qui qué really result results search should show si sich sie sind so some source sources stuff tell text than thank thanks "
+    "that the their them then there these they thing things this thx tip tips to too topic topics um un una und une up us use user various "
+    "vom von vous wann want warum was we welche welchem welchen welcher welches wer were what when where which who why wie wieso wieviel "
+    "will wir wird with wo would you your zu zum zur à über".split()
+)
+
+
+def words_of(text):
+    """Words in lower case with inner hyphens."""
+    found = re.split(r"[^\w-]|_", unicodedata.normalize("NFKC", text or "").lower())
+    return [word for word in (one.strip("-") for one in found) if word]
+
+
+def content(text):
+    """Words with a subject, without an English plural."""
+    return {re.sub(r"(?<=..[^s])s$", "", word) for word in words_of(text) if word not in FUNCTION}

@@ -2,7 +2,7 @@
 import math
 
 from expectations import remembered
-from text import folded
+from text import FUNCTION, content, words_of
 from trial import given, ran
 
 
@@ -149,15 +149,77 @@ def order_violation_rate(trial):
     return [any("out_of_order" in call["outcome"] for call in turn.of("tool_called")) for turn in trial.turns.values()]
 
 
+def queries(calls):
+    asked = [(call, call["arguments"].get("query")) for call in calls if isinstance(call["arguments"], dict)]
+    return [(call, query) for call, query in asked if isinstance(query, str)]
+
+
 def verbatim_query_rate(trial, role):
+    """More than four fifths of the user's words in order with a function word among them, or all of them."""
     if not trial.plays(role):
         return None
-    return [
-        folded(call["arguments"]["query"]) == folded(turn.query)
-        for turn in trial.turns.values()
-        for call in trial.calls(turn, role)
-        if isinstance(call["arguments"], dict) and isinstance(call["arguments"].get("query"), str)
-    ]
+    return [copied(query, turn.query) for turn in trial.turns.values() for _, query in queries(trial.calls(turn, role))]
+
+
+def copied(query, said):
+    query, said = words_of(query)[:400], words_of(said)[:400]
+    common = in_order(query, said)
+    return bool(said) and (len(common) == len(said) or 5 * len(common) > 4 * len(said) and any(word in FUNCTION for word in common))
+
+
+def in_order(a, b):
+    """One longest list of words that both have in order."""
+    rows = [[[] for _ in range(len(b) + 1)] for _ in range(len(a) + 1)]
+    for i in range(len(a) - 1, -1, -1):
+        for j in range(len(b) - 1, -1, -1):
+            rows[i][j] = [a[i]] + rows[i + 1][j + 1] if a[i] == b[j] else max(rows[i + 1][j], rows[i][j + 1], key=len)
+    return rows[0][0]
+
+
+def rewritten_query_rate(trial, role):
+    """Searches that ran after another one of the turn that gave a result: other content than each of those."""
+    if not trial.plays(role):
+        return None
+    units = []
+    for turn in trial.turns.values():
+        before = []
+        for call, query in queries(trial.calls(turn, role)):
+            if ran(call) and before:
+                units.append(content(query) not in before)
+            if "ok" in call["outcome"]:
+                before.append(content(query))
+    return units
+
+
+def distinct_query_rate(trial):
+    if not (trial.plays("knowledge") and trial.plays("external")):
+        return None
+    units = []
+    for turn in trial.turns.values():
+        known = [content(query) for _, query in queries(trial.calls(turn, "knowledge"))]
+        if known:
+            units += [content(query) not in known for _, query in queries(trial.calls(turn, "external"))]
+    return units
+
+
+def keyword_quality(trial):
+    """Stored keywords with a content word of the result, its titles, its query or the question."""
+    if not (trial.plays("external") and trial.plays("index")):
+        return None
+    units, subjects = [], {}
+    for turn in trial.turns.values():
+        for found in turn.results("external"):
+            texts = [found["answer"], found["query"], turn.query] + [page["title"] for page in found["citations"]]
+            subjects[turn.conversation, found["result"]] = set().union(*(parts(content(text)) for text in texts))
+        for index in turn.results("indexed"):
+            subject = subjects.get((turn.conversation, index["result"]))
+            if subject is not None:
+                units += [bool(parts(content(keyword)) & subject) for keyword in index["keywords"]]
+    return units
+
+
+def parts(words):
+    return words | {part for word in words for part in word.split("-") if "-" in word}
 
 
 def state_machine_conformance(trial, machines):

@@ -1,5 +1,6 @@
 """What was planned, and what happened: a trial of the plan with its trace, turn by turn."""
 import math
+import re
 
 
 class Turn:
@@ -14,6 +15,19 @@ class Turn:
         """What the calls and the flow's own searches of the turn gave, of one kind."""
         made = [what.get("tool_called") or what.get("searched") for what in self.events if "tool_called" in what or "searched" in what]
         return [found for found in (given(call, kind) for call in made) if found]
+
+    def own_words(self):
+        """The answer's text without the notices of the agent."""
+        text = self.answer()["text"]
+        for entry in self.of("logged"):
+            if isinstance(entry, dict) and "notice" in entry:
+                text = text.replace("Note: " + entry["notice"]["text"], "").replace(entry["notice"]["text"], "")
+        return text
+
+    def words(self):
+        """Words of the answer between spaces, without citations."""
+        found = re.sub(r"\[[\d\s,;^#–-]+\]", " ", self.own_words()).split()
+        return [word for word in found if any(one.isalnum() for one in word)]
 
     def answer(self):
         return (self.end or {}).get("outcome", {}).get("answered")

@@ -295,7 +295,7 @@ fn a_metric_without_a_member_that_it_needs_is_not_measured_and_names_it_and_no_o
         let metric = match name.as_str() {
             "mandatory_call_rate" => "mandatory_call_rate(knowledge)".to_owned(),
             "mandatory_call_rate(at=first)" => "mandatory_call_rate(knowledge, at=first)".into(),
-            "verbatim_query_rate" => "verbatim_query_rate(external)".into(),
+            "verbatim_query_rate" | "rewritten_query_rate" => format!("{name}(knowledge)"),
             "pass_all" | "pass_any" => format!("{name}(k=2)"),
             "grade" => "grade(item=grounded)".into(),
             other => other.to_owned(),

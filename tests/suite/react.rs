@@ -9,11 +9,16 @@ const SCENARIOS: [&str; 7] =
     ["react", "react-budget", "react-down", "react-limits", "react-prompts", "react-slow", "react-window"];
 
 /// Every criterion of the flow.
-const CRITERIA: [&str; 16] = [
+const CRITERIA: [&str; 21] = [
     "searched",
     "own-words",
     "answers-cite",
     "supported-facts",
+    "other-words",
+    "style-length",
+    "direct",
+    "estimates",
+    "remembered",
     "five-steps",
     "reasoned-searches",
     "approach-changes",
@@ -31,7 +36,7 @@ const CRITERIA: [&str; 16] = [
 /// A defect: what it is, the case that it is seeded into, what is done to the events, and the criterion that it fails.
 type Defect = (&'static str, &'static str, fn(&mut Vec<Value>), &'static str);
 
-const DEFECTS: [Defect; 12] = [
+const DEFECTS: [Defect; 13] = [
     ("a sixth step", "five-steps", |events| sixth_step(events), "five-steps"),
     (
         "a search without a reason",
@@ -55,6 +60,7 @@ const DEFECTS: [Defect; 12] = [
         "compaction-saves",
     ),
     ("a decision lost in compaction", "long-conversation", |events| decision_lost(events), "compaction-keeps"),
+    ("what was said before it forgotten", "long-conversation", |events| forgotten(events), "remembered"),
     ("a notice withheld", "nothing-found", |events| withheld(events), "degradations-told"),
     (
         "a budget passed",
@@ -126,6 +132,13 @@ fn decision_lost(events: &mut [Value]) {
         if let Some(shown) = event.pointer_mut("/what/model_called/shown").and_then(Value::as_array_mut) {
             shown.retain(|one| *one != decision);
         }
+    }
+}
+
+/// Takes what the last question is about out of the answers.
+fn forgotten(events: &mut [Value]) {
+    for answer in events.iter_mut().filter_map(|event| event.pointer_mut("/what/turn_ended/outcome/answered/text")) {
+        *answer = json!(answer.as_str().expect("a text").replace("GL-4417", "it"));
     }
 }
 

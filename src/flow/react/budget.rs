@@ -1,6 +1,7 @@
 //! Token budget of a turn: estimates before a request is sent, counts after its answer.
 
 use super::policy::{MOST_RETRIES, MOST_STEPS};
+use super::style::Style;
 use crate::provider::chat::{Message, ToolDefinition};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,11 @@ const OUTPUT: u64 = 1_024;
 /// Requests of the longest turn: a thought and an observation for each step, an analysis of each failure, one repeat
 /// with a shorter context, and the answer.
 const MOST_REQUESTS: u64 = 2 * MOST_STEPS as u64 + MOST_RETRIES as u64 + 3;
+/// Requests of a turn whose first search answers.
+const USUAL_REQUESTS: u64 = 3;
+/// Tokens of the passages that a search usually finds, and of what the model usually writes in one request.
+const PASSAGES: u64 = 400;
+const WRITTEN: u64 = 100;
 
 /// Upper estimate of a text's tokens, never below what dialects count for English: one token per three bytes.
 pub(super) fn of_text(text: &str) -> u64 {
@@ -76,9 +82,18 @@ impl Budget {
         Self { window: window.unwrap_or(WINDOW), limit: limit.unwrap_or(SESSION_LIMIT), warn, output }
     }
 
-    /// Upper limit of a turn's tokens: each request fills the window up to the compaction threshold.
-    pub(super) fn most_of_turn(self) -> u64 {
-        MOST_REQUESTS * (self.compacts_at() + self.output)
+    /// Upper limit of the tokens of a turn after `used`: each request fills the window up to the compaction threshold, and
+    /// no request may exceed the session's limit.
+    pub(super) fn most_of_turn(self, used: Usage) -> u64 {
+        let most = MOST_REQUESTS * (self.compacts_at() + self.output);
+        most.min(self.limit.saturating_sub(used.total()))
+    }
+
+    /// Tokens of a turn whose first search answers: a thought, an observation and the answer, each shown as much as the
+    /// first request, `shown`; the last two are shown the passages as well.
+    pub(super) fn expected_of_turn(self, used: Usage, shown: u64, style: Style) -> u64 {
+        let wrote = WRITTEN * if style == Style::Detailed { 4 } else { 3 };
+        (USUAL_REQUESTS * shown + 2 * PASSAGES + wrote).min(self.most_of_turn(used))
     }
 
     /// Upper limit of one more retry: a thought, an observation and an analysis, each as long as `shown`.
@@ -97,8 +112,8 @@ impl Budget {
     }
 
     /// Whether the user is warned of the cost before a turn begins.
-    pub(super) fn warns(self) -> bool {
-        self.warn.is_some_and(|warn| self.most_of_turn() > warn)
+    pub(super) fn warns(self, used: Usage) -> bool {
+        self.warn.is_some_and(|warn| self.most_of_turn(used) > warn)
     }
 }
 
@@ -110,11 +125,27 @@ mod tests {
 
     #[test]
     fn the_warning_comes_above_the_threshold_and_not_at_it() {
-        let most = Budget::new(Some(1_000), None, None, Some(200)).most_of_turn();
+        let none = Usage::default();
+        let budget = |limit, warn| Budget::new(Some(1_000), limit, warn, Some(200));
+        let most = budget(None, None).most_of_turn(none);
         assert_eq!(most, 16 * (800 + 200));
-        assert!(!Budget::new(Some(1_000), None, Some(most), Some(200)).warns());
-        assert!(Budget::new(Some(1_000), None, Some(most - 1), Some(200)).warns());
-        assert!(!Budget::new(None, None, None, None).warns(), "nobody asked for a warning");
+        assert!(!budget(None, Some(most)).warns(none));
+        assert!(budget(None, Some(most - 1)).warns(none));
+        assert!(!Budget::new(None, None, None, None).warns(none), "nobody asked for a warning");
+        // What the session has left is all that a turn can use.
+        let spent = Usage { input: 7_000, output: 500 };
+        assert_eq!(budget(Some(10_000), None).most_of_turn(spent), 2_500);
+        assert!(!budget(Some(10_000), Some(2_500)).warns(spent));
+        assert_eq!(budget(Some(7_000), None).most_of_turn(spent), 0);
+    }
+
+    #[test]
+    fn the_expectation_grows_with_what_is_asked_and_stays_within_the_maximum() {
+        let budget = Budget::new(None, Some(10_000), None, None);
+        let of = |shown, style| budget.expected_of_turn(Usage::default(), shown, style);
+        assert!(of(700, Style::Concise) < of(900, Style::Concise));
+        assert!(of(700, Style::Concise) < of(700, Style::Detailed));
+        assert_eq!(of(9_000, Style::Concise), budget.most_of_turn(Usage::default()));
     }
 
     proptest! {

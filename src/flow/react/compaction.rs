@@ -1,7 +1,8 @@
 //! Compaction: replaces older turns of the history by one summary, or reports that this does not save enough.
 //!
-//! Decisions, preferences and reflections must not be lost: they are separate messages and are not compacted. The
-//! summary consists of the first sentences of each turn, so that it adds nothing.
+//! Decisions, preferences and reflections must not be lost: they are separate messages and are not compacted. What a user
+//! states in words that no rule recognises must not be lost either, so the summary keeps more of what was asked than of
+//! what was answered: the beginning of each question, and of the first sentence of each answer. It adds nothing.
 
 use super::budget;
 use crate::platform::secrets;
@@ -11,8 +12,22 @@ use crate::provider::chat::{Message, Role};
 pub(super) const SAVES: u64 = 5;
 /// Number of newest messages that stay unchanged.
 const NEWEST: usize = 2;
-/// Characters of each message that a summary keeps: on the first attempt, and if that is not enough.
-const KEPT: [usize; 2] = [120, 40];
+/// Characters that a summary keeps of a message, by who wrote it.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    asked: usize,
+    answered: usize,
+}
+
+/// What a summary keeps: on the first attempt, and if that is not enough, answers first.
+const KEPT: [Kept; 4] = [
+    Kept { asked: 480, answered: 120 },
+    Kept { asked: 240, answered: 120 },
+    Kept { asked: 240, answered: 40 },
+    Kept { asked: 40, answered: 40 },
+];
+const ASKED: &str = "- asked: ";
+const ANSWERED: &str = "- answered: ";
 /// First line of a summary, by which the next compaction includes it.
 const HEADING: &str = "Summary of the earlier conversation:";
 
@@ -57,15 +72,22 @@ pub(super) fn compact(history: &[Message], beside: u64) -> Result<Compacted, Can
     Err(CannotCompact { before, after })
 }
 
-fn summary(old: &[Message], kept: usize) -> String {
+fn summary(old: &[Message], kept: Kept) -> String {
     let mut lines = vec![HEADING.to_owned()];
+    let line = |who: &str, text: &str| {
+        let most = if who == ASKED { kept.asked } else { kept.answered };
+        format!("{who}{}", shortened(text, most))
+    };
     for message in old {
         if let Some(earlier) = message.content.strip_prefix(HEADING) {
-            lines.extend(earlier.lines().filter(|line| !line.is_empty()).map(|line| shortened(line, kept)));
-            continue;
+            let who = |said: &str| if said.starts_with(ASKED) { ASKED } else { ANSWERED };
+            let again = |said: &str| line(who(said), said.strip_prefix(who(said)).unwrap_or(said));
+            lines.extend(earlier.lines().filter(|said| !said.is_empty()).map(again));
+        } else if message.role == Role::User {
+            lines.push(line(ASKED, &message.content.split_whitespace().collect::<Vec<_>>().join(" ")));
+        } else {
+            lines.push(line(ANSWERED, first_sentence(&message.content)));
         }
-        let who = if message.role == Role::User { "asked" } else { "answered" };
-        lines.push(format!("- {who}: {}", shortened(first_sentence(&message.content), kept)));
     }
     lines.join("\n")
 }
@@ -118,6 +140,24 @@ mod tests {
         let again = again.expect("is possible").history[0].content.clone();
         assert_eq!(again.matches(HEADING).count(), 1);
         assert!(again.contains("60 months."), "{again}");
+    }
+
+    #[test]
+    fn what_a_user_states_beside_a_question_stays_in_whatever_words() {
+        let long = "More is said about it at length. ".repeat(20);
+        for stated in [
+            "Mine is the one with the cracked lid, GL-4417.",
+            "It has to run on twelve volts, whatever you find.",
+            "Meine Anlage steht am Teich.",
+        ] {
+            let asked = format!("How long is the warranty? {stated} Which port?");
+            let mut history = vec![Message::text(Role::User, asked), Message::text(Role::Assistant, &*long)];
+            for _ in 0..3 {
+                history.extend(said(&[("And then?", long.clone())]));
+                history = compact(&history, 100).expect("is possible").history;
+                assert!(history[0].content.contains(stated), "{}", history[0].content);
+            }
+        }
     }
 
     #[test]

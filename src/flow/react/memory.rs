@@ -141,6 +141,9 @@ pub(in crate::flow) struct TurnState {
     pub(super) usage: Usage,
     /// Upper limit of its tokens, estimated before it began.
     pub(super) estimated: u64,
+    /// Its tokens as usual for such a question, estimated before it began.
+    #[serde(default)]
+    pub(super) expected: u64,
     /// Description of what ended it early.
     pub(super) broken_off: String,
     /// How often the session was stored in this turn.
@@ -160,11 +163,13 @@ pub(super) struct Report {
     pub(super) approaches: Vec<Approach>,
     pub(super) style: Style,
     pub(super) notices: Vec<String>,
-    /// Optimal steps / steps taken.
+    /// Steps that added a source / steps taken.
     pub(super) efficiency: f64,
     pub(super) tokens: Usage,
     pub(super) session_tokens: Usage,
     pub(super) estimated_tokens: u64,
+    #[serde(default)]
+    pub(super) expected_tokens: u64,
     /// Services that are unavailable.
     pub(super) unavailable: Vec<String>,
     /// How often the session was stored: once at the beginning of the turn and once for each change.

@@ -9,8 +9,8 @@ pub(super) enum Notice {
     OwnKnowledge,
     /// The documents could not be searched.
     SearchUnavailable,
-    /// Part of the conversation was left out of the model's context.
-    ShorterContext,
+    /// Part of the conversation was left out of the model's context, because the model failed with the whole.
+    ShorterContext { cause: String },
     /// The turn stopped before its goal.
     Stopped(Stop),
     /// No answer was written, so the findings are delivered unedited.
@@ -31,7 +31,7 @@ impl Notice {
         match self {
             Self::OwnKnowledge => "own_knowledge",
             Self::SearchUnavailable => "search",
-            Self::ShorterContext => "context",
+            Self::ShorterContext { .. } => "context",
             Self::Stopped(_) => "stopped",
             Self::Partial => "partial",
             Self::FreshSession | Self::NotKept => "session",
@@ -48,8 +48,14 @@ impl Notice {
                     .into()
             }
             Self::SearchUnavailable => "The search of the documents is unavailable at the moment.".into(),
-            Self::ShorterContext => {
-                "The language model did not respond in time, so earlier parts of the conversation were left out.".into()
+            Self::ShorterContext { cause } => {
+                let failed = if cause.starts_with("timeout") {
+                    "did not respond in time".to_owned()
+                } else {
+                    // The kind alone: a status is a number that no document supports.
+                    format!("failed ({})", cause.split(',').next().unwrap_or_default().replace('_', " "))
+                };
+                format!("The language model {failed}, so earlier parts of the conversation were left out.")
             }
             Self::Stopped(Stop::Steps) => {
                 format!("The search stopped after {MOST_STEPS} steps; this is the best result so far.")

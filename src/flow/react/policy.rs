@@ -273,8 +273,7 @@ impl Progress {
     }
 }
 
-/// Optimal steps / steps taken, 0 to 1. The optimum is one step for each that contributed to the answer, and at least
-/// one. A turn without steps has efficiency 1.
+/// Steps that added a source, at least one, / steps taken, 0 to 1. A turn without steps has efficiency 1.
 pub(super) fn efficiency(useful: u32, taken: u32) -> f64 {
     if taken == 0 { 1.0 } else { f64::from(useful.clamp(1, taken)) / f64::from(taken) }
 }

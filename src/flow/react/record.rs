@@ -21,19 +21,25 @@ impl TurnState {
         Self { query: query.to_owned(), ..Self::default() }
     }
 
+    /// Number of steps that added a source.
+    fn useful_steps(&self) -> u32 {
+        let useful = self.findings.iter().filter(|finding| finding.useful).count();
+        u32::try_from(useful).unwrap_or(u32::MAX)
+    }
+
     /// Report on the finished turn, for display.
     pub(super) fn report(&self, memory: &Memory) -> Report {
-        let useful = self.findings.iter().filter(|finding| finding.useful).count();
         Report {
             steps: self.progress.steps,
             retries: self.progress.retries,
             approaches: self.progress.tried.clone(),
             style: self.style,
             notices: self.notices.iter().map(|(_, text)| text.clone()).collect(),
-            efficiency: efficiency(u32::try_from(useful).unwrap_or(u32::MAX), self.progress.steps),
+            efficiency: efficiency(self.useful_steps(), self.progress.steps),
             tokens: self.usage,
             session_tokens: memory.usage,
             estimated_tokens: self.estimated,
+            expected_tokens: self.expected,
             unavailable: memory.unavailable.clone(),
             stored: self.stored,
         }
@@ -96,10 +102,7 @@ impl Turn<'_, React> {
             }
         }
         if to.is_terminal() {
-            let useful = self.own.findings.iter().filter(|finding| finding.useful).count();
-            let actual = self.own.progress.steps;
-            let optimal = u32::try_from(useful).unwrap_or(u32::MAX).clamp(1, actual.max(1));
-            self.log(Logged::Efficiency { optimal, actual });
+            self.log(Logged::Efficiency { useful: self.own.useful_steps(), actual: self.own.progress.steps });
         }
         self.persist()
     }

@@ -55,13 +55,19 @@ impl Turn<'_, React> {
                     let without = "earlier parts of the conversation".into();
                     let reason = self.own.broken_off.clone();
                     self.push(self.env.clock.now(), What::Degraded { without, reason });
-                    self.notice(&Notice::ShorterContext);
+                    self.notice(&Notice::ShorterContext { cause: self.own.broken_off.clone() });
                 }
                 self.log_failure("model_unavailable");
                 self.take(Happened::ModelFailed)?;
                 Ok(None)
             }
         }
+    }
+
+    /// Tokens of the first request of the turn, estimated.
+    pub(super) fn first_request(&mut self) -> u64 {
+        self.present();
+        budget::of_tools(&self.offered(Some(SEARCH))) + budget::of_messages(self.messages())
     }
 
     /// Sets the messages of this state: what is kept of the session, the question, the state of the turn, and the

@@ -42,10 +42,13 @@ impl Turn<'_, React> {
         let (chosen, because) = style::style(&self.own.query, wishes);
         self.own.style = chosen;
         self.log(Logged::Style { style: chosen.name().into(), because: because.into() });
-        let (most, warned) = (self.budget().most_of_turn(), self.budget().warns());
-        self.own.estimated = most;
-        self.log(Logged::Estimated { most, warn: self.budget().warn, warned, limit: self.budget().limit });
-        if let Some(threshold) = self.budget().warn.filter(|_| warned) {
+        let (budget, used) = (self.budget(), self.memory.usage);
+        let (most, warned) = (budget.most_of_turn(used), budget.warns(used));
+        let expected = budget.expected_of_turn(used, self.first_request(), chosen);
+        (self.own.estimated, self.own.expected) = (most, expected);
+        let (expected, Budget { warn, limit, .. }) = (Some(expected), budget);
+        self.log(Logged::Estimated { most, expected, warn, warned, limit });
+        if let Some(threshold) = warn.filter(|_| warned) {
             self.notice(&Notice::Costs { most, threshold });
         }
         self.persist()

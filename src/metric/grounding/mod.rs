@@ -305,8 +305,7 @@ impl Metric for Grounding {
     }
 }
 
-/// Number of supported facts of a text by its source, and the unsupported ones by place: for the published rates.
-#[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
+/// Number of supported facts of a text by its source, and the unsupported ones by place.
 pub fn unsupported(answer: &str, source: &str) -> (usize, Vec<std::ops::Range<usize>>) {
     let answer = Answer { text: answer.into(), ..Answer::default() };
     let mut known = Known::default();
