@@ -191,13 +191,19 @@ impl<'a> Turn<'a> {
         let fixed = self.rule(|rule| rule.answer.as_deref());
         let choice = match &self.prompt.choice {
             ToolChoice::None => {
-                return Some(text(reason_act::answer(since, &self.asked, fixed, 2 + self.variation("length", 2))));
+                // Such an agent shortens its history: what is recalled must stand in what is left of it.
+                let before = self.prompt.messages[..at].iter().filter(|message| message.role != Role::System);
+                let before: Vec<&str> = before.map(|message| message.content.as_str()).collect();
+                let own = if reason_act::asks_for_own(self.question) { self.recalled(&before) } else { Vec::new() };
+                let length = 2 + self.variation("length", 2);
+                return Some(text(reason_act::answer(since, &self.asked, fixed, &own, length)));
             }
             ToolChoice::Named(name) => Some(name.as_str()),
             _ => None,
         };
         let steps = self.rule(|rule| rule.steps.as_deref()).unwrap_or_default();
-        Some(match reason_act::act(self.behaviour, choice, since, &self.asked, steps) {
+        let copied = self.copies(Step::Knowledge, 0).then_some(self.question);
+        Some(match reason_act::act(self.behaviour, choice, since, (&self.asked, copied), steps) {
             Act::Call(name, arguments) => calls(vec![self.call(name, &arguments, 0, 0)]),
             Act::Say(words) => text(words),
         })
@@ -210,7 +216,7 @@ impl<'a> Turn<'a> {
         let fixed = self.rule(|rule| rule.answer.as_deref());
         let composed = || match &situation.embeds[..] {
             embeds @ [_, ..] if fixed.is_none() => Composed { text: embeds.join("\n\n"), ..Composed::default() },
-            _ => compose(situation, &self.asked, fixed, &self.recalled(), length),
+            _ => compose(situation, &self.asked, fixed, &self.recalled(&self.earlier), length),
         };
         if self.prompt.tools.is_empty() || self.prompt.choice == ToolChoice::None {
             return text(composed().text);
@@ -271,11 +277,12 @@ impl<'a> Turn<'a> {
         calls(made.collect())
     }
 
-    fn recalled(&self) -> Vec<String> {
+    /// What the model repeats of earlier messages.
+    fn recalled(&self, earlier: &[&str]) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         for pattern in &self.behaviour.recall {
             // The last mention counts: people correct themselves.
-            let last = self.earlier.iter().rev().find_map(|said| pattern.0.find_iter(said).last());
+            let last = earlier.iter().rev().find_map(|said| pattern.0.find_iter(said).last());
             if let Some(hit) = last
                 && !found.iter().any(|known| known == hit.as_str())
             {

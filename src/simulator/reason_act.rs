@@ -6,7 +6,7 @@
 
 use super::behaviour::ModelBehaviour;
 use super::compose::compose;
-use super::sentences::{content_words, overlap, sentences};
+use super::sentences::{content_words, overlap, sentences, words};
 use super::situation::{Chunk, Situation};
 use crate::provider::chat::{Message, Role};
 use regex::Regex;
@@ -77,12 +77,13 @@ fn passages(messages: &[Message]) -> Vec<Chunk> {
     chunks.iter().map(chunk).collect()
 }
 
-/// Output of the model for `choice` and the subject `asked`; `since` starts with the question.
+/// Output of the model for `choice` and the subject `asked`; `since` starts with the question, which the first search
+/// repeats if it is `copied`.
 pub(super) fn act(
     behaviour: &ModelBehaviour,
     choice: Option<&str>,
     since: &[Message],
-    asked: &[String],
+    (asked, copied): (&[String], Option<&str>),
     steps: &[StepScript],
 ) -> Act {
     let (step, approach) = grounding(since);
@@ -105,7 +106,8 @@ pub(super) fn act(
             (Some(text), _) => Act::Say(text),
             (None, Some(arguments)) => Act::Call(SEARCH, Value::Object(arguments)),
             (None, None) => {
-                let query = script.query.unwrap_or_else(|| query(asked, &approach));
+                let copied = copied.filter(|_| approach == "direct").map(str::to_owned);
+                let query = script.query.or(copied).unwrap_or_else(|| query(asked, &approach));
                 let reasoning = format!(
                     "The question is about {}. The documents should say so; approach {approach}.",
                     asked.join(" ")
@@ -159,8 +161,20 @@ fn parts(question: &str) -> usize {
     1 + PART.as_ref().map_or(0, |part| part.find_iter(question).count())
 }
 
-/// The final answer: sentences of the passages with their numbers, or general knowledge if there are none.
-pub(super) fn answer(since: &[Message], asked: &[String], fixed: Option<&str>, length: usize) -> String {
+/// Whether a question is about what belongs to the user, who named it earlier.
+pub(super) fn asks_for_own(question: &str) -> bool {
+    words(question).iter().any(|word| word == "mine")
+}
+
+/// The final answer: what is `recalled`, sentences of the passages with their numbers, or general knowledge if there are
+/// none.
+pub(super) fn answer(
+    since: &[Message],
+    asked: &[String],
+    fixed: Option<&str>,
+    recalled: &[String],
+    length: usize,
+) -> String {
     let chunks = passages(since);
     if chunks.is_empty() {
         let known = format!("In general, {} depends on the product; its manual says more.", asked.join(" "));
@@ -170,5 +184,5 @@ pub(super) fn answer(since: &[Message], asked: &[String], fixed: Option<&str>, l
     let detailed = since.iter().any(|message| message.role == Role::System && message.content.contains("Detailed:"));
     let situation = Situation { searched: true, chunks, sufficient: true, ..Situation::default() };
     let asked = if asked.is_empty() { content_words(&since[0].content) } else { asked.to_vec() };
-    compose(&situation, &asked, fixed, &[], if detailed { length + 2 } else { parts(&since[0].content) }).text
+    compose(&situation, &asked, fixed, recalled, if detailed { length + 2 } else { parts(&since[0].content) }).text
 }

@@ -93,6 +93,7 @@ mod simulator;
 mod starter;
 mod tables;
 mod to_do;
+mod told_apart;
 mod tool_names;
 mod two_stage;
 mod until_decided;
