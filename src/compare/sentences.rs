@@ -136,7 +136,7 @@ fn seen(row: &ComparedCriterion) -> String {
             } else {
                 String::new()
             };
-            format!("{cases} can show no difference{beside}, {} that differ are the fewest", fewest(row))
+            format!("{cases} can show no difference{beside}: at least {} would have to differ", fewest(row))
         }
         None if row.scale == Scale::Time => "no case shows how much times vary".into(),
         None => "so few cases can hardly show a difference".into(),
@@ -397,6 +397,8 @@ fn spent(taken: &[Figure]) -> String {
             "the same" => "turn p95 the same".to_owned(),
             share => format!("{} {a:.2} s to {b:.2} s ({share}{more})", row.key),
         });
+    } else if !taken.is_empty() {
+        said.push("turn p95 not known".to_owned());
     }
     said.iter().enumerate().map(|(place, one)| format!("{}{one}", if place == 0 { "; " } else { ", " })).collect()
 }

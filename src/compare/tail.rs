@@ -194,19 +194,24 @@ impl Tail {
     }
 
     fn sentence(&self, row: &ComparedCriterion, (a, b): (Bounded, Bounded), margin: f64) -> String {
+        let limit = if a.value == u64::MAX { b.value } else { a.value };
         let longer = |times: Vec<(u64, u32)>| {
-            percent(times.iter().filter(|(us, _)| *us > a.value).count() as f64 / times.len().max(1) as f64)
+            percent(times.iter().filter(|(us, _)| *us > limit).count() as f64 / times.len().max(1) as f64)
         };
         let p = row.p_adjusted.map_or_else(String::new, |p| format!(", {} (for information)", p_value(p)));
         let change = row.difference.map_or_else(String::new, |value| format!(", {}", change(Scale::Time, value)));
-        let head = format!(
-            "p95 of all turns: {} to {}{change}{p}; {} and then {} of the turns take longer than {}",
-            words(a.value),
-            words(b.value),
-            longer(self.side(|case| &case.0)),
-            longer(self.side(|case| &case.1)),
-            words(a.value)
-        );
+        let head = if limit == u64::MAX {
+            format!("p95 of all turns: not defined, more than 5 % of the turns got no answer on both sides{p}")
+        } else {
+            format!(
+                "p95 of all turns: {} to {}{change}{p}; {} and then {} of the turns take longer than {}",
+                words(a.value),
+                words(b.value),
+                longer(self.side(|case| &case.0)),
+                longer(self.side(|case| &case.1)),
+                words(limit)
+            )
+        };
         let most = format!("{:.0} %", margin * 100.0);
         match row.finding {
             Finding::Worse => format!("{head}: the slow tail is worse by more than {most}"),

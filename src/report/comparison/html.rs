@@ -148,7 +148,9 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
         (false, false) => ("unmeasured", "No loss proven"),
     };
     let headline = headline(found);
-    let conclusion = found.conclusion.strip_prefix(&headline).unwrap_or(&found.conclusion);
+    // What comes before it are the warnings.
+    let verdict = found.verdict();
+    let conclusion = found.conclusion.split_once(verdict.as_str()).map_or(&*found.conclusion, |(_, rest)| rest);
     ComparisonPage {
         outcome,
         word,

@@ -24,6 +24,8 @@ struct VariantsPage<'v> {
     outcome: &'static str,
     run: &'v str,
     part: &'v str,
+    headline: String,
+    /// The conclusion after the headline.
     conclusion: &'v str,
     warnings: &'v [String],
     variants: &'v [crate::compare::Variant],
@@ -95,11 +97,21 @@ pub(super) fn html(found: &Variants, texts: &BTreeMap<String, Vec<Exchange>>) ->
     let any = |wanted: &[Finding]| {
         found.pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.gated && wanted.contains(&row.finding))
     };
+    // The sentence of the only pair begins with its verdict.
+    let verdict = match found.pairs.as_slice() {
+        [pair] => pair.verdict(),
+        _ => String::new(),
+    };
+    let (headline, conclusion) = match found.conclusion.split_once(verdict.as_str()) {
+        Some((_, rest)) if !verdict.is_empty() => (verdict.as_str(), rest.trim_start()),
+        _ => (found.conclusion.as_str(), ""),
+    };
     let page = VariantsPage {
+        headline: headline.to_owned(),
         outcome: if any(&[Finding::Better, Finding::Worse]) { "undecided" } else { "unmeasured" },
         run: &found.run,
         part: &found.part,
-        conclusion: &found.conclusion,
+        conclusion,
         warnings: &found.warnings,
         variants: &found.variants,
         figures: found.figures.iter().map(figure).collect(),
@@ -135,8 +147,7 @@ fn pair(pair: &crate::compare::Comparison) -> Pair<'_> {
 fn case(case: &crate::compare::Beside) -> Case<'_> {
     let cells = case.variants.iter().map(|one| {
         let crate::compare::Passes { passed, trials } = one.passed;
-        let known =
-            |value: Option<f64>, unit: &str| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.0}{unit}"));
+        let known = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| count(value.round() as u64));
         CaseCell {
             passed: format!("{}/{}", count(passed), count(trials)),
             class: match passed {
@@ -148,8 +159,8 @@ fn case(case: &crate::compare::Beside) -> Case<'_> {
             took: format!(
                 "{:.1} model calls, {} tokens in, {} out, {}, {} sources",
                 one.model_calls,
-                known(one.input_tokens, ""),
-                known(one.output_tokens, ""),
+                known(one.input_tokens),
+                known(one.output_tokens),
                 one.turn.map_or_else(|| "no answer".to_owned(), |turn| format!("{turn:.2} s")),
                 one.citations.map_or_else(|| "–".to_owned(), |number| format!("{number:.1}")),
             ),

@@ -43,7 +43,7 @@ fn shown(unit: Unit, cell: &Cell) -> String {
     match (cell.value, unit) {
         (None, _) => "–".into(),
         (Some(value), Unit::Share) => percent(value),
-        (Some(value), Unit::Number) if value >= 100.0 => format!("{value:.0}"),
+        (Some(value), Unit::Number) if value >= 100.0 => super::figures::count(value.round() as u64),
         (Some(value), Unit::Number) => format!("{value:.1}"),
         (Some(value), Unit::Seconds) => format!("{value:.2} s"),
         (Some(value), Unit::Dollars) => dollars(value),
@@ -52,11 +52,12 @@ fn shown(unit: Unit, cell: &Cell) -> String {
 
 /// Sentence on the correction of the p-values.
 fn corrected(found: &Variants) -> String {
+    let pairs = found.corrected_pairs.max(found.pairs.len() as u64);
+    let of = if pairs > 1 { format!(" of all {}", super::figures::counted(pairs, "pair")) } else { String::new() };
     format!(
-        "p is corrected by Holm over the {} of all {}; rows in brackets are not required and are corrected among \
+        "p is corrected by Holm over {}{of}; rows in brackets are not required and are corrected among \
          themselves by Benjamini and Hochberg.",
-        super::figures::counted(found.tests, "required row"),
-        super::figures::counted(found.corrected_pairs.max(found.pairs.len() as u64), "pair")
+        super::figures::counted(found.tests, "required row")
     )
 }
 
@@ -91,7 +92,7 @@ mod tests {
     fn figures_are_written_with_their_unit_and_unknown_ones_as_a_dash() {
         let cell = |value| Cell { value: Some(value), ..Cell::default() };
         assert_eq!(shown(Unit::Share, &cell(0.9)), "90.0 %");
-        assert_eq!(shown(Unit::Number, &cell(1_234.6)), "1235");
+        assert_eq!(shown(Unit::Number, &cell(1_234.6)), "1,235");
         assert_eq!(shown(Unit::Number, &cell(2.34)), "2.3");
         assert_eq!(shown(Unit::Seconds, &cell(1.725)), "1.73 s");
         assert_eq!(shown(Unit::Number, &Cell::default()), "–");

@@ -120,7 +120,7 @@ mod tests {
         assert!(row("model calls").ends_with("3.0"), "{text}");
         assert!(text.contains("b against a") && text.contains("worse"), "{text}");
         assert!(text.contains("service tokens of a, b: NOT_MEASURED, no service was asked for an answer"), "{text}");
-        assert!(text.contains("Holm over the 1 required row of all 1 pair"), "{text}");
+        assert!(text.contains("Holm over 1 required row;"), "{text}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ const sendMessages = (story, conversation, shown, sent, since) => {
     if (sent.has(key)) continue;
     const kinds = MADE_BY[name.split(":")[0]] || ["f"];
     const place = events.findIndex((number) => kinds.includes(story.e[number][3]) && (story.e[number][3] !== "t" || story.e[number][4][0][0] !== null));
-    if (place >= 0) sent.set(key, events.splice(place, 1)[0]);
+    sent.set(key, place < 0 ? undefined : events.splice(place, 1)[0]);
   }
   since.set(conversation, []);
 };
