@@ -36,8 +36,13 @@ impl<'a> Beside<'a> {
     }
 }
 
-/// Default budget of the HTML report for conversations, in compressed bytes.
-pub(crate) const BUDGET: usize = 2_000_000;
+/// Default budget of the HTML report for conversations, in compressed bytes: with the rows of ten thousand trials, a page has four
+/// megabytes.
+pub(crate) const BUDGET: usize = 2_900_000;
+/// What a trial's row and notes take of the budget.
+const ROW: usize = 200;
+/// Part of the budget that rows do not take.
+const LEAST: usize = 500_000;
 /// Maximum number of conversations: those of the trials in the page's table, which uses the same order.
 const MOST: usize = super::TABLE_ROWS;
 /// Trials per block, which is what a browser unpacks to show one.
@@ -111,6 +116,7 @@ impl Room {
 #[derive(Debug)]
 pub struct TimelineBuilder {
     budget: usize,
+    row: usize,
     room: Room,
     common: CommonTexts,
     troubled: Packer,
@@ -120,7 +126,7 @@ pub struct TimelineBuilder {
 
 impl Default for TimelineBuilder {
     fn default() -> Self {
-        Self::within(BUDGET)
+        Self { row: ROW, ..Self::within(BUDGET) }
     }
 }
 
@@ -130,7 +136,7 @@ impl TimelineBuilder {
         let room = Room::default();
         let packer = |full: &Arc<AtomicBool>| Packer { full: Arc::clone(full), ..Packer::default() };
         let (troubled, passed) = (packer(&room.troubled_full), packer(&room.passed_full));
-        Self { budget, room, common: CommonTexts::default(), troubled, passed, searchable: HashMap::new() }
+        Self { budget, row: 0, room, common: CommonTexts::default(), troubled, passed, searchable: HashMap::new() }
     }
 
     /// Tells trace producers which traces are no longer needed.
@@ -160,7 +166,10 @@ impl TimelineBuilder {
     pub fn finish(mut self) -> Timelines {
         let mut made = Timelines { searchable: std::mem::take(&mut self.searchable), ..Timelines::default() };
         made.common = gzip(&secrets::clean_packed(self.common.json()), Compression::new(4));
-        let mut room = self.budget.saturating_sub(made.common.len());
+        let trials = [&self.troubled, &self.passed].map(|packer| packer.taken + packer.left_out);
+        let rows = trials.iter().sum::<usize>() * self.row;
+        let room = self.budget.saturating_sub(rows).max(LEAST.min(self.budget));
+        let mut room = room.saturating_sub(made.common.len());
         for packer in [&mut self.troubled, &mut self.passed] {
             packer.close();
             packer.compress();

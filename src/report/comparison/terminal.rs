@@ -142,13 +142,11 @@ pub(in crate::report) fn table(rows: &[ComparedCriterion], [a, b]: &[String; 2],
         let _ = writeln!(out, "{text}");
     }
     if rows.iter().any(|row| row.level.is_some_and(|level| level < 0.0499)) {
-        let _ = writeln!(
-            out,
-            "(intervals at the level that decides the row, as p is corrected; 95 % where one row is tested)"
-        );
+        let levels = "(intervals at the level that decides the row, as p is corrected; 95 % where one row is tested)";
+        wrap(&mut out, levels, width, "");
     }
     if rows.iter().any(|row| !row.gated) {
-        let _ = writeln!(out, "(finding in brackets: not required, or a stand-in; never a regression)");
+        wrap(&mut out, "(finding in brackets: not required, or a stand-in; never a regression)", width, "");
     }
     out
 }
