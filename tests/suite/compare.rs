@@ -98,15 +98,25 @@ fn a_broken_suite_is_a_regression_against_a_saved_baseline() {
     let arguments = [&RUN[..], &["--baseline", "baseline.json", "--fail-on", "regression"]].concat();
     let outcome = project.run(&arguments);
     outcome.expect_code(1);
-    assert!(outcome.stdout.contains("B is worse than A in cases"), "{}", outcome.stdout);
     let worse = newest(&project);
+    let [base, now] = [&run, &worse].map(|folder| folder.trim_start_matches("reports/"));
+    // The sentence is wrapped.
+    let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&format!("{now} is worse than {base} in cases -100.0 points")), "{said}");
+    let page = project.read(&format!("{worse}/comparison.html"));
+    assert!(page.contains(&format!("{now} is worse than {base} in cases -100.0 points")), "the page says the same");
     let compared = |more: &[&str]| project.run(&[&["compare", "baseline.json", &worse], more].concat());
     compared(&[]).expect_code(0);
     compared(&["--fail-on", "regression"]).expect_code(1);
     let json: serde_json::Value = serde_json::from_str(&compared(&["--format", "json"]).stdout).expect("JSON");
     assert_eq!((json["regression"].as_bool(), json["flips"].as_array().map(Vec::len)), (Some(true), Some(8)));
     let better = project.run(&["compare", &worse, "baseline.json", "--fail-on", "regression"]);
-    assert!(better.expect_code(0).stdout.contains("B is better than A in cases"), "{}", better.stdout);
+    assert!(
+        better.expect_code(0).stdout.contains(&format!("{base} is better than {now} in cases")),
+        "{}",
+        better.stdout
+    );
+    assert!(json["conclusion"].as_str().is_some_and(|words| words.starts_with(&format!("{now} is worse than {base}"))));
 }
 
 #[test]

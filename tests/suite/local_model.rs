@@ -38,9 +38,21 @@ fn two_prompts_for_it_are_compared_and_so_few_cases_show_nothing() {
         "DIFFERS prompt `system`",
         "50.0 %   50.0 %",
         "33.3 %   33.3 %",
-        "1 case passes in A and never in B, 1 the other way",
+        "1 case passes in plain and never in guarded, 1 the other way",
     ] {
-        assert!(outcome.stdout.contains(said), "{said}\n{}", outcome.stdout);
+        let wrapped = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(outcome.stdout.contains(said) || wrapped.contains(said), "{said}\n{}", outcome.stdout);
+    }
+    let page = project.run(&["compare", "reports/latest"]).expect_code(0).stdout.clone();
+    assert!(page.contains("variants.html"), "{page}");
+    let page = project.read(&format!("{}/variants.html", project.newest()));
+    for said in [
+        "Leave kb_id out: there is one knowledge base.</mark>",
+        "Answers beside each other",
+        "What does error E-17 mean?",
+        "only <bdi>plain</bdi> fails",
+    ] {
+        assert!(page.contains(said), "{said}");
     }
 }
 
