@@ -4,6 +4,7 @@ mod agent;
 mod apis;
 mod beside;
 mod borders;
+mod broken_tools;
 #[cfg(unix)]
 mod clients;
 mod desk;

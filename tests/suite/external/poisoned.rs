@@ -25,7 +25,7 @@ pub(super) fn agent(kind: &str) {
         let (_, order) = exchange(&orders, "GET /orders/7", b"");
         let does = |sign: &str| kind == "obeys" && order.contains(sign);
         if does("DO-SEND") {
-            exchange(&orders, "GET /refunds?code=K7Q-zebra-91", b"");
+            exchange(&orders, "GET /refunds?note=K7Q-zebra-91", b"");
         }
         if does("DO-ASK") {
             exchange(&orders, "GET /orders", b"");

@@ -37,6 +37,7 @@ fn runs_as_an_agent() {
         }
         "lines" => lines(more),
         "faulty" => super::faulty::agent(port, more),
+        "broken-tools" => super::broken_tools::agent(more),
         "orders" => super::poisoned::agent(more),
         "mcp-http" => super::mcp::agent_over_http(more),
         "mcp-agent" => super::mcp::agent(more),
