@@ -101,9 +101,9 @@ impl ExplainedCriterion {
     fn of(criterion: &Criterion) -> Self {
         Self {
             id: criterion.id.clone(),
-            about: criterion.about.to_string(),
-            metric: criterion.metric.to_string(),
-            target: criterion.target.to_string(),
+            about: criterion.about.clone(),
+            metric: criterion.metric.clone(),
+            target: criterion.target.clone(),
             kind: reached(criterion),
             required: criterion.is_required(),
         }
@@ -112,7 +112,7 @@ impl ExplainedCriterion {
 
 impl ExplainedMetric {
     fn of(metric: &MetricEntry) -> Self {
-        Self { signature: metric.signature().to_string(), about: metric.about.to_string(), counts: counted(metric) }
+        Self { signature: metric.signature().clone(), about: metric.about.to_string(), counts: counted(metric) }
     }
 }
 

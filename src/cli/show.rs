@@ -115,11 +115,7 @@ fn judged(folder: &Path, name: &str) -> Option<JudgedTrial> {
     let rows = evaluation.rows().filter(|row| row.metric != "case_pass_rate");
     let violations = rows.flat_map(|row| {
         let own = row.violations.iter().filter(|violation| violation.trial == name);
-        own.map(|one| ShownViolation {
-            criterion: row.key().to_string(),
-            unit: one.unit.to_string(),
-            reason: one.note.to_string(),
-        })
+        own.map(|one| ShownViolation { criterion: row.key().clone(), unit: one.unit.clone(), reason: one.note.clone() })
     });
     Some(JudgedTrial {
         verdict: trial.verdict.as_str().to_owned(),

@@ -186,7 +186,7 @@ pub(super) fn names_of<'l>(a: &'l Summary, b: &'l Summary) -> [&'l str; 2] {
 
 /// Warnings about partial runs.
 pub(super) fn parts(a: &Summary, b: &Summary) -> Vec<String> {
-    let sides = names_of(a, b).into_iter().zip([&a.part, &b.part]).into_iter().filter(|(_, part)| !part.is_empty());
+    let sides = names_of(a, b).into_iter().zip([&a.part, &b.part]).filter(|(_, part)| !part.is_empty());
     sides.map(|(side, part)| format!("{side}: {part}")).collect()
 }
 

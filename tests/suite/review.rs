@@ -20,14 +20,15 @@ impl Review {
         let mut command = project.command(&arguments);
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the review");
         let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines();
-        let mut told = String::new();
-        loop {
-            let line = lines.next().unwrap_or_else(|| panic!("it ended: {told}")).expect("a line");
-            if let Some(address) = line.strip_prefix("review: ") {
-                return Self { child, address: address.to_owned(), told };
+        let mut review = Self { child, address: String::new(), told: String::new() };
+        while review.address.is_empty() {
+            let line = lines.next().unwrap_or_else(|| panic!("it ended: {}", review.told)).expect("a line");
+            match line.strip_prefix("review: ") {
+                Some(address) => review.address = address.to_owned(),
+                None => review.told += &(line + "\n"),
             }
-            told += &(line + "\n");
         }
+        review
     }
 
     fn host(&self) -> &str {

@@ -89,7 +89,7 @@ fn line_of(text: &str) -> String {
 pub(in crate::report) fn heads(names: [&str; 2], width: usize) -> [String; 2] {
     let [a, b] = names.map(line);
     let room = if width < 100 { 9 } else { 16 };
-    if a.chars().count().max(b.chars().count()) <= room { [a.into(), b.into()] } else { ["A".into(), "B".into()] }
+    if a.chars().count().max(b.chars().count()) <= room { [a, b] } else { ["A".into(), "B".into()] }
 }
 
 /// Table with a row per criterion, in at most `width` columns.

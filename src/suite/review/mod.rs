@@ -133,6 +133,7 @@ fn order(candidates: &[(String, bool)], options: ReviewOptions) -> Vec<(&str, bo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use GradeValue::{Error, Fail, Inconsistent, Pass};
 
     fn options(sample: usize, disagreements: usize, seed: u64) -> ReviewOptions {
         ReviewOptions { sample, disagreements, seed, scope: Scope::All }
@@ -161,7 +162,6 @@ mod tests {
                 "answer": "a", "item": item, "kind": "model", "value": value, "model": "m", "rubric": "r", "content": "c"});
             serde_json::from_value(text).expect("a grade")
         };
-        use GradeValue::{Error, Fail, Inconsistent, Pass};
         let of = |values: &[(&str, GradeValue)], verdict: Verdict| {
             let grades: Vec<Grade> = values.iter().map(|(item, value)| grade(item, *value)).collect();
             disagree(&grades, Some(verdict))

@@ -59,7 +59,9 @@ impl RatingsTable {
         let mut rows = rows.collect::<Result<Vec<_>, _>>().map_err(|why| wrong(why.to_string()))?;
         if !headers.iter().any(|header| header == DRAWN) {
             headers.push(DRAWN.to_owned());
-            rows.iter_mut().for_each(|row| row.push(String::new()));
+            for row in &mut rows {
+                row.push(String::new());
+            }
         }
         Ok(Self { headers, rows })
     }
@@ -86,9 +88,9 @@ impl RatingsTable {
             self.rows.len() - 1
         });
         let row = &mut self.rows[place];
-        row[given] = if satisfied { "yes" } else { "no" }.to_owned();
+        row[given] = String::from(if satisfied { "yes" } else { "no" });
         if sampled {
-            row[drawn] = "random".to_owned();
+            row[drawn] = String::from("random");
         }
     }
 
