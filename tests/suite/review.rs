@@ -24,7 +24,7 @@ impl Review {
         while review.address.is_empty() {
             let line = lines.next().unwrap_or_else(|| panic!("it ended: {}", review.told)).expect("a line");
             match line.strip_prefix("review: ") {
-                Some(address) => review.address = address.to_owned(),
+                Some(address) => review.address = String::from(address),
                 None => review.told += &(line + "\n"),
             }
         }
