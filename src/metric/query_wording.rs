@@ -15,7 +15,7 @@ use super::catalogue::Registered;
 use super::content_words::{content_words, is_function_word, words};
 use super::tools::Tools;
 use super::turns::executed;
-use super::{Member, Metric, Observation, TrialView, TurnView, quote};
+use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, quote};
 use crate::settings::catalogue::{Parameter, Units};
 use crate::trace::{Role, ToolCalled, ToolOutcome};
 
@@ -114,29 +114,31 @@ impl QueryWording {
         query_now: &str,
         before: &[&'a ToolCalled],
         all: &[&'a ToolCalled],
-    ) -> Option<Result<(), String>> {
+    ) -> Option<Held> {
         let same =
             |call: &&&ToolCalled| query(call).is_some_and(|other| content_words(other) == content_words(query_now));
         let shown = |call: &&ToolCalled| quote(query(call).unwrap_or_default(), 60);
         match self.wording {
             Wording::Verbatim => {
-                Some(if copies(query_now, turn.query) { Err("the user's own words".to_owned()) } else { Ok(()) })
+                Some(if copies(query_now, turn.query) { Err(Seen::new("the user's own words")) } else { Ok(()) })
             }
             Wording::Rewritten => {
                 let mut tried =
                     before.iter().filter(|call| ran(call) && self.tools.has(view.trace, &call.tool)).peekable();
                 tried.peek()?;
-                Some(tried.find(same).map_or(Ok(()), |call| Err(format!("the content of {} again", shown(call)))))
+                Some(
+                    tried
+                        .find(same)
+                        .map_or(Ok(()), |call| Err(Seen::new(format!("the content of {} again", shown(call))))),
+                )
             }
             Wording::Distinct => {
                 let is_knowledge = |call: &&&ToolCalled| view.trace.role(&call.tool) == Role::Knowledge;
                 let mut searched = all.iter().filter(is_knowledge).filter(|call| query(call).is_some()).peekable();
                 searched.peek()?;
-                Some(
-                    searched
-                        .find(same)
-                        .map_or(Ok(()), |call| Err(format!("the content of {}, for the knowledge base", shown(call)))),
-                )
+                Some(searched.find(same).map_or(Ok(()), |call| {
+                    Err(Seen::new(format!("the content of {}, for the knowledge base", shown(call))))
+                }))
             }
         }
     }
@@ -175,12 +177,12 @@ impl Metric for QueryWording {
                 if self.wording == Wording::Rewritten && !executed(call) {
                     continue;
                 }
-                let Some(seen) = self.judge(view, turn, now, &calls[..at], &calls) else { continue };
+                let Some(held) = self.judge(view, turn, now, &calls[..at], &calls) else { continue };
                 let unit = format!("{}, call {ordinal} of {}", turn.label(), self.tools.label(view.trace));
-                units.push(match (seen, self.wording) {
-                    (Err(note), Wording::Verbatim) => Observation::occurrence(unit, note),
+                units.push(match (held, self.wording) {
+                    (Err(seen), Wording::Verbatim) => Observation::occurrence(unit, seen.words),
                     (Ok(()), Wording::Verbatim) => Observation::failure(unit, ""),
-                    (Err(note), _) => Observation::failure(unit, note),
+                    (Err(seen), _) => Observation::failure(unit, seen.words),
                     (Ok(()), _) => Observation::success(unit),
                 });
             }

@@ -44,7 +44,7 @@ const REGISTRIES: [Registry; 4] = [
         folder: "report/formats",
         table: "report/formats/mod.rs",
         list: "formats",
-        mark: "impl Format for",
+        mark: "const FORMATS: &[&dyn Format]",
         at_least: 6,
     },
 ];
@@ -65,10 +65,11 @@ fn modules(folder: &str) -> Vec<(String, String)> {
     entries.filter_map(|entry| module(entry.expect("an entry").path())).collect()
 }
 
-/// The names in the table of a macro: what stands between its braces, commas and comments apart.
+/// The names in the table of a macro: what is between its braces, without commas, comments and attributes.
 fn listed(text: &str, list: &str) -> Vec<String> {
     let table = text.split_once(&format!("\n{list}! {{")).expect("a table").1.split_once('}').expect("its end").0;
-    let names = table.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(|line| line.split(','));
+    let names =
+        table.lines().filter(|line| !line.trim_start().starts_with(['/', '#'])).flat_map(|line| line.split(','));
     names.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
