@@ -20,6 +20,10 @@ fn introduction(document: &str) -> (&'static str, &'static str) {
             "exit-code.json",
             "Every member of `exit-code.json`, written if more than the criteria decided the exit code.",
         ),
+        "check" => ("check --format json", "Every member of what `ragcheck check --format json` prints."),
+        "list" => ("list --format json", "Every member of what `ragcheck list --format json` prints."),
+        "show" => ("show --format json", "Every member of what `ragcheck show TRIAL --format json` prints."),
+        "explain" => ("explain --format json", "Every member of what `ragcheck explain NAME --format json` prints."),
         _ => ("Behaviour files", "Every key of a behaviour file, which says what `ragcheck simulate` answers."),
     }
 }
@@ -58,6 +62,9 @@ impl SchemaPage<'_> {
     fn section(&mut self, out: &mut String, schema: &Value) {
         if let Some(about) = schema["description"].as_str() {
             let _ = writeln!(out, "\n{}", words(about));
+        }
+        if schema["items"].is_object() {
+            let _ = writeln!(out, "\n{}.", capital(&self.kind(schema)));
         }
         if let Some(keys) = schema["properties"].as_object() {
             let required = required(schema);

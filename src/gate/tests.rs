@@ -314,7 +314,8 @@ fn the_shipped_criteria_can_be_judged() {
     let ids: Vec<_> = evaluation.criteria.iter().map(|result| result.id.as_str()).collect();
     let before = ["SC-001", "SC-002", "SC-003", "SC-004", "SC-005", "SC-006"];
     let after = ["SC-006-found", "SC-006-harm", "SC-007", "SC-008", "CITATIONS", "ORDER", "QUERIES"];
-    assert_eq!(ids, [&before[..], &after[..]].concat());
+    let sense = ["QUERIES-WEB", "QUERIES-APART", "KEYWORDS"];
+    assert_eq!(ids, [&before[..], &after[..], &sense[..]].concat());
     assert_eq!(evaluation.exit_code, 1, "one trial leaves most of them unmeasured: {}", evaluation.conclusion);
 }
 

@@ -7,7 +7,7 @@ use std::fs;
 fn threads_language_and_time_zone_change_no_byte() {
     let (first, outcome) = whole();
     let files = first.report("reports/latest");
-    assert_eq!(files.len(), 9);
+    assert_eq!(files.len(), 10);
     let project = Project::shipped();
     for (jobs, locale, zone) in [("1", "tr_TR.UTF-8", "Pacific/Kiritimati"), ("2", "C", "America/St_Johns")] {
         let mut command = project.command(&["run", "--verbose", "--jobs", jobs]);

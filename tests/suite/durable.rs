@@ -234,7 +234,7 @@ fn a_run_that_is_told_to_end_says_how_to_go_on_and_goes_on_with_what_was_typed()
             resumed.stderr
         );
         assert!(
-            resumed.stdout.contains(" trials: ") && !resumed.stdout.contains("PART"),
+            resumed.stdout.contains(" trials: ") && !resumed.stdout.contains("PART ("),
             "{}{}",
             resumed.stdout,
             resumed.stderr
@@ -420,7 +420,7 @@ fn what_failed_is_run_again_and_merged_with_the_rest_unless_the_plan_changed() {
     assert_eq!(traces.len(), broken.len(), "{}{}", merged.stdout, merged.stderr);
     assert!(traces.iter().all(|trace| trace["end"] == "completed"), "{}", merged.stdout);
     assert!(merged.stderr.contains("taken over from"), "{}", merged.stderr);
-    assert!(!merged.stdout.contains("PART"), "{}", merged.stdout);
+    assert!(!merged.stdout.contains("PART ("), "{}", merged.stdout);
     let alone = project.newest();
     assert!(!std::fs::canonicalize(project.path("reports/latest")).expect("latest").ends_with(&alone[8..]));
     project.run(&suite);
@@ -465,7 +465,11 @@ fn needs_namespace_a_full_disk_ends_the_run_and_what_was_finished_is_kept() {
         assert!(outcome.stdout.contains("first 3"), "{mode} {folder}: {}{}", outcome.stdout, outcome.stderr);
         assert!(outcome.stderr.contains("free some space"), "{mode} {folder}: {}", outcome.stderr);
         let second = outcome.stdout.split("first 3").nth(1).expect("a second run");
-        assert!(second.contains("second ") && !second.contains("PART"), "{mode} {folder}: {second}{}", outcome.stderr);
+        assert!(
+            second.contains("second ") && !second.contains("PART ("),
+            "{mode} {folder}: {second}{}",
+            outcome.stderr
+        );
         assert!(
             !second.contains("second 2") && !second.contains("second 3"),
             "{mode} {folder}: {second}{}",

@@ -49,7 +49,7 @@ fn attempts(trace: &Value) -> Vec<(u64, String, Option<String>)> {
 }
 
 /// A trace without measured times, and without the day of the run.
-fn timeless(mut value: Value) -> Value {
+pub(super) fn timeless(mut value: Value) -> Value {
     fn strip(value: &mut Value) {
         match value {
             Value::Object(members) => {

@@ -273,7 +273,7 @@ fn one_comparison_holds_all_agents_and_every_pair_has_a_verdict_for_each_criteri
                     pair.iter().find(|row| &row[0] == key).unwrap_or_else(|| panic!("{one} {other} {key}: {pairs}"));
                 assert!(findings.contains(&&row[16]), "{one} {other} {key}: {row:?}");
             }
-            assert!(outcome.stdout.contains(&format!("A {one}, B {other}")), "{}", outcome.stdout);
+            assert!(outcome.stdout.contains(&format!("{other} against {one}")), "{}", outcome.stdout);
             assert!([one, other].iter().all(|name| page.contains(&format!("<bdi>{name}</bdi>"))), "{one}, {other}");
         }
     }

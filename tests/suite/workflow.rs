@@ -89,7 +89,9 @@ impl Workplace {
         }
         // The action as a runner has it: away from the project, without a build.
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        fs::copy(root.join(".ci/action"), place.path("action/.ci/action")).expect("the action's script");
+        for file in [".ci/action", "Cargo.toml"] {
+            fs::copy(root.join(file), place.path("action").join(file)).expect("a file of the action");
+        }
         super::project::copy(project, &place.path("seed").join(inside));
         place.git("seed", &["init", "--quiet", "--initial-branch", "main"]);
         place.commit("seed", "first");
