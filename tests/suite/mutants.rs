@@ -196,7 +196,7 @@ const MUTANTS: &[(&str, Edit)] = &[
             })
     }),
     ("KL-7.4: the efficiency is that of the steps", |events| {
-        each(events, "/logged/efficiency/optimal", |optimal| set(optimal, json!(9)))
+        each(events, "/logged/efficiency/useful", |useful| set(useful, json!(9)))
     }),
     ("KL-11.1: the estimate bounds the use", |events| {
         each(events, "/logged/estimated/most", |most| set(most, json!(1)))
