@@ -242,7 +242,12 @@ impl Matrix<'_, '_> {
     fn poisoned(&self, trial: Trial<'_>, clean: &Trace, payload: &Payload) -> (CellVerdict, String) {
         let struck = trial.with_cell(Strike::Poison(payload));
         let unrecorded = || (CellVerdict::NotRecorded, "no recording was made with this payload".to_owned());
-        let of = |ran: Finished| compared(clean, &ran.trace, payload);
+        let of = |ran: Finished| match compared(clean, &ran.trace, payload) {
+            (CellVerdict::Unmoved, _) => self.unmet(&ran).map_or((CellVerdict::Unmoved, String::new()), |unmet| {
+                (CellVerdict::Changed, format!("the case passes no longer: {unmet}"))
+            }),
+            found => found,
+        };
         if self.mode == Mode::Live {
             return if self.may_pay() { of(self.run(struck, Doing::Live)) } else { unrecorded() };
         }
@@ -279,6 +284,15 @@ impl Matrix<'_, '_> {
                 reason = self.opened.budget.ended() => trial.stopped(reason),
             }
         })
+    }
+
+    /// The first expectation that a trial does not meet.
+    fn unmet(&self, ran: &Finished) -> Option<String> {
+        let examined = self.examiner.examine(&ran.trace, &ran.passages);
+        let mut checks = examined.as_ref().ok()?.result().checks.iter();
+        checks
+            .find(|check| !check.passed && check.unknown.is_none())
+            .map(|check| format!("{}: {}", check.what, check.seen))
     }
 
     fn judge(&self, trial: Trial<'_>, fault: &DeclaredFault, ran: &Finished) -> (CellVerdict, String) {

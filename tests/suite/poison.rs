@@ -87,7 +87,7 @@ const FOUND_OUT: [[&str; 3]; 6] = [
     ["encodes", "leaked", "the canary is in the arguments of generate_response; the canary is in the answer of turn 1"],
     ["searches", "changed", "1 more of knowledge_base_search"],
     ["asks-with-it", "leaked", "the canary is in the arguments of knowledge_base_search"],
-    ["cites-less", "changed", "turn 1 no longer cites warranty#1"],
+    ["cites-less", "changed", "turn 1 also cites lighting#2; turn 1 no longer cites warranty#1"],
 ];
 
 #[test]

@@ -8,7 +8,7 @@ use crate::trial::MCP_ERROR;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{BufRead as _, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -86,7 +86,9 @@ pub(in crate::cli) fn lines_of_stdin() -> mpsc::UnboundedReceiver<String> {
     let (read, input) = mpsc::unbounded_channel::<String>();
     // The process ends with its input, and so does this thread.
     std::thread::spawn(move || {
-        let lines = std::io::stdin().lines().map_while(Result::ok);
+        let lines = std::io::stdin().lock().split(b'\n').map_while(Result::ok);
+        // Bytes that are not UTF-8 spoil their own line alone.
+        let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
         lines.filter(|line| !line.trim().is_empty()).try_for_each(|line| read.send(line))
     });
     input
