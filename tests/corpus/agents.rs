@@ -4,7 +4,8 @@
 //! `RAGCHECK_SDKS` names the folder that `tests/sdks/install FOLDER` has filled. The two-stage agent needs `python3` alone.
 
 use crate::part;
-use std::net::{TcpListener, TcpStream};
+use crate::ports::free;
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -12,10 +13,6 @@ use tempfile::TempDir;
 
 /// Imports of a framework take seconds.
 const LONGEST: Duration = Duration::from_mins(1);
-
-fn free() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
-}
 
 /// A process that is stopped with the test.
 struct Server(Child);

@@ -12,6 +12,9 @@ mod grounding;
 mod hostile;
 mod hybrid;
 mod poison;
+#[path = "../suite/ports.rs"]
+#[allow(dead_code, reason = "the behaviour suite asks for addresses, too")]
+mod ports;
 mod published;
 mod recorders;
 mod retrieval;

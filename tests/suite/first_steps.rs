@@ -3,9 +3,9 @@
 //!
 //! Two things differ from what a reader does: the simulator listens on a free port, and the test waits until it does.
 
+use super::ports;
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -70,7 +70,7 @@ fn follow(page: &str, folder: &Path, after_first: &str) -> usize {
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ragcheck"), folder.join("bin/ragcheck")).expect("a link");
     #[cfg(not(unix))]
     fs::copy(env!("CARGO_BIN_EXE_ragcheck"), folder.join("bin/ragcheck.exe")).expect("a copy");
-    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let port = ports::free();
 
     // Blocks are numbered, and what each printed goes to a file of its own.
     let mut whole = String::from("set -m\nexec 2>&1\n");

@@ -70,6 +70,7 @@ mod passages;
 mod paths;
 mod pointers;
 mod poison;
+mod ports;
 mod project;
 mod promote;
 mod prompt_texts;

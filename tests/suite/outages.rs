@@ -1,5 +1,6 @@
 //! An outage is no failure of the agent: it is an error of the run, told once, and nothing good is lost by it.
 
+use super::ports;
 use super::project::Project;
 use super::simulator::{Simulator, recording};
 use std::io::{Read, Write};
@@ -56,7 +57,7 @@ fn answering(status: u16, content: &'static str, body: &'static str) -> String {
 
 /// An address where nobody listens.
 fn nobody() -> String {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").to_string()
+    ports::free_address()
 }
 
 /// The shipped project, with all its services at that address.

@@ -1,12 +1,13 @@
 //! Bases with vectors, here and on a server: the shipped recordings of both replay without any server to the same
 //! passages, what a lane pins is told, and a real Chroma is filled, searched and recorded against.
 
+use super::ports;
 use super::project::{Outcome, Project, copy};
 use super::simulator::Simulator;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -130,10 +131,6 @@ impl Drop for Running {
     }
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
-}
-
 /// The status line of a GET, where somebody answers.
 fn answers(port: u16, path: &str) -> bool {
     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
@@ -145,7 +142,7 @@ fn answers(port: u16, path: &str) -> bool {
 }
 
 fn chroma(program: &str, data: &Path) -> (Running, u16) {
-    let port = free_port();
+    let port = ports::free();
     let child = Command::new(program)
         .args(["run", "--host", "127.0.0.1", "--port", &port.to_string(), "--path"])
         .arg(data)

@@ -1,5 +1,6 @@
 //! Small agents as people write them, and a provider with declared behaviour: what each asks is its kind.
 
+use super::super::ports;
 use super::super::project::{Outcome, Project};
 use super::apis::{self, Asks};
 use axum::Router;
@@ -8,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use tokio::runtime::Runtime;
 
@@ -77,7 +78,7 @@ impl Desk {
     /// With `more` in the scenario's `target`, and these lines before its cases.
     pub fn set(kind: Kind, more: &str, lines: &str) -> Self {
         let (provider, provider_at) = served(Router::new().fallback(provide));
-        let proxy = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+        let proxy: SocketAddr = ports::free_address().parse().expect("an address");
         let inside = Arc::new(Inside {
             kind: Mutex::new(kind),
             proxy,

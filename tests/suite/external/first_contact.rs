@@ -2,6 +2,7 @@
 //! this test binary, as in `started`.
 
 use super::started::KIND;
+use crate::ports;
 use crate::project::Outcome;
 use std::fs;
 use std::path::Path;
@@ -105,7 +106,7 @@ fn what_the_agent_generates_per_run_is_declared_and_the_first_run_is_green() {
 #[test]
 fn an_address_at_which_nothing_listens_is_said_with_what_has_to_be_started() {
     let folder = tempfile::tempdir().expect("a folder");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    let free = ports::free_address();
     let outcome = ragcheck(folder.path(), "", &["init", "--agent", &format!("http://{free}")]);
     outcome.expect_code(2);
     let words = said(&outcome);

@@ -31,6 +31,7 @@ mod vanishing;
 
 pub use desk::plain;
 
+use super::ports;
 use super::project::{Outcome, Project};
 use super::secrets::walk;
 use super::simulator::Simulator;
@@ -115,8 +116,7 @@ impl Stage {
         let project = Project::shipped();
         project.write("outside.yaml", &BEHAVIOUR.replace("constant: 5ms", &format!("constant: {latency}")));
         let simulator = Simulator::start(&project, "outside.yaml");
-        // Free now, and most likely still free when the proxy asks for it.
-        let proxy = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+        let proxy = ports::free_address().parse().expect("an address");
         Self { project, simulator: Some(simulator), proxy, named: Cell::new(None) }
     }
 

@@ -3,6 +3,7 @@
 
 use super::agent::{Agent, ServiceSettings};
 use super::{SCENARIO, Stage, events};
+use crate::ports;
 use crate::project::Outcome;
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
@@ -648,7 +649,7 @@ fn a_declared_service_that_is_down_is_an_outage_and_a_404_is_an_answer() {
 fn an_agent_with_one_port_has_one_process_at_a_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut stage = stage(&format!("http {}", folder.path().display()), HTTP);
-    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+    let port = ports::free();
     let scenario = stage.project.read("agent.yaml").replace("{{port}}", &port.to_string());
     stage.project.write("agent.yaml", &scenario);
     let recorded = run(&stage, &["--mode", "record", "--jobs", "2"]);

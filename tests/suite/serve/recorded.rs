@@ -1,12 +1,8 @@
 //! The shipped recordings of the service: `ragcheck serve` answers them again, over HTTP, without its providers.
 
 use super::*;
+use crate::ports;
 use crate::project::Outcome;
-use std::net::TcpListener;
-
-fn free() -> String {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").to_string()
-}
 
 #[test]
 fn the_shipped_recordings_of_the_service_replay_and_hold_the_chat_interface() {
@@ -16,7 +12,7 @@ fn the_shipped_recordings_of_the_service_replay_and_hold_the_chat_interface() {
         ("tool-rag", "knowledge", "127.0.0.1:8121", "127.0.0.1:8122"),
         ("two-stage", "two-stage", "127.0.0.1:8123", "127.0.0.1:8124"),
     ] {
-        let here = free();
+        let here = ports::free_address();
         let (model, search) = (format!("http://{here}/model/v1"), format!("http://{here}/search"));
         let settings = format!("scenarios/{scenario}.yaml");
         let more = ["--scenario", &settings, "--test-target", "--model-url", &model, "--search-url", &search];

@@ -1,9 +1,9 @@
 //! The service as the agent of `flow: external`: what its traffic shows is judged as in process.
 
 use super::*;
+use crate::ports;
 use serde_json::Map;
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 
 /// Criteria and gates that traffic does not show: the list of docs/how-to/chat-service.md.
 const NOT_SHOWN: [&str; 16] = [
@@ -181,7 +181,7 @@ fn both(name: &str, variant: Option<&str>) -> [Verdicts; 2] {
     let first = Verdicts { of_tool_rag: flow == "tool-rag", ..verdicts(&project) };
     assert!(!first.cases.is_empty(), "{}{}", in_process.stdout, in_process.stderr);
 
-    let proxy = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").to_string();
+    let proxy = ports::free_address();
     let (model, search) = (format!("http://{proxy}/model/v1"), format!("http://{proxy}/search"));
     let mut more = vec!["--scenario", &own, "--test-target", "--model-url", &model, "--search-url", &search];
     more.extend(variant_of.iter().flatten());

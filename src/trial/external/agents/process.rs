@@ -7,12 +7,14 @@ use crate::flow::external::{CRASHED, Fault, Life, NO_REPLY};
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::scenario::external::PORT;
 use crate::transport::Transport;
-use std::collections::BTreeSet;
 #[cfg(target_os = "linux")]
 use std::hash::{BuildHasher, RandomState};
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::Range;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::process::{Child, Command};
@@ -341,32 +343,33 @@ pub(super) async fn is_left(port: u16, clock: &Arc<dyn Clock>) {
     }
 }
 
-/// Ports in a row that were given before, until all may be given again.
-const PORT_DRAWS: usize = 50;
+/// Ports for agents: below those that systems give to outgoing connections (from 32,768 or 49,152), any of which could
+/// take a port between its choice and its use.
+const PORTS: Range<u16> = 20_000..32_000;
 
-/// A port that nothing listens at and that no other process was given: two that start at the same time would otherwise
-/// answer each other's turns. Another program may take it before the agent does, which then says so.
+/// A port that nothing listens at and that no other process of this run was given lately: two that start at the same
+/// time would otherwise answer each other's turns. Another program may take it before the agent does, which then says so.
 fn free_port() -> std::io::Result<u16> {
-    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
-    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-    // A listener is held until another port is found, so that each draw is a new one.
-    let mut held = Vec::new();
-    loop {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let port = listener.local_addr()?.port();
-        if given.insert(port) {
-            return Ok(port);
+    static CHOSEN: AtomicU32 = AtomicU32::new(0);
+    let count = u32::from(PORTS.end - PORTS.start);
+    // Runs that begin one after the other, each with its number of process, begin far from each other.
+    let first = std::process::id().wrapping_mul(367);
+    let mut why = None;
+    for _ in PORTS {
+        let next = first.wrapping_add(CHOSEN.fetch_add(1, Ordering::Relaxed)) % count;
+        let port = PORTS.start + u16::try_from(next).unwrap_or_default();
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            Ok(_) => return Ok(port),
+            Err(taken) => why = Some(taken),
         }
-        if held.len() == PORT_DRAWS {
-            given.clear();
-        }
-        held.push(listener);
     }
+    Err(why.unwrap_or_else(|| ErrorKind::AddrInUse.into()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_port_is_given_once() {
