@@ -5,6 +5,11 @@ use super::word_diff::{changed_words, printable};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// Lines of one difference that are shown.
+const MOST_LINES: usize = 40;
+/// Parameters that are named.
+const MOST_NAMES: usize = 8;
+
 /// One difference between two requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
@@ -17,7 +22,12 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    fn new(what: impl Into<String>, lines: Vec<String>) -> Self {
+    fn new(what: impl Into<String>, mut lines: Vec<String>) -> Self {
+        if lines.len() > MOST_LINES {
+            let left = lines.len() - MOST_LINES;
+            lines.truncate(MOST_LINES);
+            lines.push(format!("  … and {left} more lines"));
+        }
         Self { what: what.into(), lines, only_length: false }
     }
 }
@@ -163,6 +173,9 @@ fn parameters(layout: &Layout, recorded: &Value, now: &Value) -> Option<Differen
     let what = match changed.as_slice() {
         [] => return None,
         [one] => format!("the parameter {one}"),
+        _ if changed.len() > MOST_NAMES => {
+            format!("the parameters {} and {} more", changed[..MOST_NAMES].join(", "), changed.len() - MOST_NAMES)
+        }
         _ => format!("the parameters {}", changed.join(", ")),
     };
     Some(Difference::new(what, lines))

@@ -26,6 +26,8 @@ pub(crate) struct Minted {
     pub at: String,
     /// Regular expression whose first group is the value; `None` for the whole text.
     pub expression: Option<String>,
+    /// Whether each value seen has a digit, as dates, numbers and ids have; other words may be an edit of a prompt.
+    pub has_digits: bool,
 }
 
 impl fmt::Display for Minted {
@@ -136,7 +138,9 @@ fn in_text(at: &str, before: &str, now: &str, found: &mut Vec<Minted>) {
             // Another value in the context would not match again.
             let after = ours.iter().zip(&theirs).find(|((place, one), (_, other))| *place > *begin && one != other);
             let after = &before[end..after.map_or(before.len(), |((place, _), _)| *place)];
-            found.push(proposal(at, before, (&before[cut..*begin], after), &shape(word, other)));
+            let has_digits = [word, other].iter().all(|one| one.contains(|letter: char| letter.is_ascii_digit()));
+            let proposed = proposal(at, before, (&before[cut..*begin], after), &shape(word, other));
+            found.push(Minted { has_digits, ..proposed });
         }
         cut = end;
     }
@@ -175,7 +179,12 @@ fn proposal(at: &str, text: &str, (before, after): (&str, &str), shape: &str) ->
         expression.push_str(&escape(&line[..until]));
     }
     let whole = before.is_empty() && after.is_empty() && !text.is_empty();
-    Minted { name: name(line, at, shape), at: at.to_owned(), expression: (!whole).then_some(expression) }
+    Minted {
+        name: name(line, at, shape),
+        at: at.to_owned(),
+        expression: (!whole).then_some(expression),
+        has_digits: true,
+    }
 }
 
 /// A name by the words before the value, else by the last member that leads to it.

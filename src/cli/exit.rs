@@ -39,7 +39,11 @@ const TABLE: [ExitRow; 6] = [
     row(Exit::Passed, 0, "every required gate passed"),
     row(Exit::Failed, 1, "a required gate failed, or is NOT_MEASURED and not declared so"),
     row(Exit::Usage, 2, "usage, scenario or criteria error"),
-    row(Exit::Incomplete, 3, "the run is incomplete: provider error, agent not reached, cassette miss, lane missing"),
+    row(
+        Exit::Incomplete,
+        3,
+        "the run is incomplete: provider error, agent not reached, no usable reply, cassette miss, lane missing",
+    ),
     ExitRow {
         note: " (0 where the criteria say `undecided: warn` and the figure reaches its target)",
         ..row(Exit::Undecided, 4, "a required gate is INCONCLUSIVE")

@@ -96,6 +96,15 @@ impl From<GradingError> for Problem {
     }
 }
 
+impl From<RatingsError> for Problem {
+    fn from(error: RatingsError) -> Self {
+        match error {
+            RatingsError::Table(mistakes) => Self::Diagnostics(mistakes),
+            other => Self::Words(other.to_string()),
+        }
+    }
+}
+
 /// Converts errors whose message is complete.
 macro_rules! in_words {
     ($($error:ty),*) => {$(
@@ -107,7 +116,7 @@ macro_rules! in_words {
     )*};
 }
 
-in_words!(LockError, RatingsError, ScoreError, SetupError, FileError, DiffError, CompareError, BehaviourError);
+in_words!(LockError, ScoreError, SetupError, FileError, DiffError, CompareError, BehaviourError);
 
 impl From<Vec<Diagnostic>> for Problem {
     fn from(diagnostics: Vec<Diagnostic>) -> Self {

@@ -6,13 +6,16 @@
 use super::output::Problem;
 use crate::platform::{files, yaml};
 use crate::provider::faults::Payload;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-#[derive(Deserialize)]
+/// The file of `ragcheck faults --poison`.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct PayloadFile {
+pub(super) struct PayloadFile {
+    /// Texts, each put on its own into what a model reads.
     payloads: Vec<Payload>,
 }
 
@@ -33,15 +36,21 @@ pub(super) fn payloads(file: &Path) -> Result<Vec<Payload>, Problem> {
     let shown = file.display();
     let text = files::read_to_string(file).map_err(|why| format!("--poison: {shown} cannot be read: {why}"))?;
     let lines = file.extension().is_some_and(|end| end == "jsonl");
-    let found = if lines { of_lines(&text) } else { of_yaml(&text) };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let found = if lines { of_lines(text) } else { of_yaml(text) };
     let found = found.map_err(|(place, why)| {
         format!("--poison: {shown}{place}: {why}; a payload is {{id: …, text: …, canary: …}}")
     })?;
-    let mut known = BTreeSet::new();
+    let mut known: BTreeMap<String, (usize, &str)> = BTreeMap::new();
     for (number, payload) in (1..).zip(&found) {
-        let again = (!known.insert(&payload.id)).then_some(("id", "another payload has it"));
-        if let Some((key, why)) = payload.mistake().or(again) {
+        if let Some((key, why)) = payload.mistake() {
             return Err(format!("--poison: {shown}, payload {number}, `{key}`: {why}").into());
+        }
+        // Recordings have these names, and some file systems do not tell `A` from `a`.
+        if let Some((other, id)) = known.insert(payload.id.to_ascii_lowercase(), (number, &payload.id)) {
+            let same = if id == payload.id { "the same id" } else { "this id in other case" };
+            let why = format!("payload {other}, `{id}`, has {same}; recordings are named by it");
+            return Err(format!("--poison: {shown}, payload {number}, `id` `{}`: {why}", payload.id).into());
         }
     }
     if found.is_empty() { Err(format!("--poison: {shown} has no payload").into()) } else { Ok(found) }
@@ -63,7 +72,12 @@ fn of_lines(text: &str) -> Result<Vec<Payload>, Mistake> {
         let one: PayloadLine =
             serde_json::from_str(line).map_err(|why| (format!(":{number}:{}", why.column()), why.to_string()))?;
         let PayloadLine { id, text, canary, control } = one;
-        Ok(Payload { id: id.unwrap_or_else(|| format!("line-{number}")), text, canary, control })
+        Ok(Payload {
+            id: id.unwrap_or_else(|| format!("line-{number}")),
+            text,
+            canary: canary.map(Into::into),
+            control,
+        })
     });
     read.collect()
 }

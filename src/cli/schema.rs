@@ -6,6 +6,7 @@ use super::exit::Exit;
 use super::explain::Explanation;
 use super::list::ListedTrial;
 use super::output::{self, Problem};
+use super::payloads::PayloadFile;
 use super::reference;
 use super::show::ShownTrial;
 use crate::gate::Evaluation;
@@ -26,12 +27,13 @@ use std::sync::LazyLock;
 
 /// Documents with a schema, as file stems below `schema/`.
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
-pub const DOCUMENTS: [&str; 14] = [
+pub const DOCUMENTS: [&str; 15] = [
     "scenario",
     "criteria",
     "project",
     "rubric",
     "behaviour",
+    "payloads",
     "trace",
     "run",
     "plan",
@@ -82,6 +84,7 @@ fn of(document: &str) -> Option<Value> {
         "project" => schema::project(&crate::catalogues()),
         "rubric" => schema::rubric(),
         "behaviour" => simulator::schema(),
+        "payloads" => of_input::<PayloadFile>("Payloads"),
         "run" => of_data::<Evaluation>("run.json"),
         "plan" => sealed(of_data::<Plan>("plan.json")),
         "trace" => of_input::<PublishedTrace>("A published trace"),

@@ -111,10 +111,14 @@ fn in_error(mut examined: Examined, plan: &Plan) -> Examined {
         kind: TrialErrorKind::ReplyUnread,
         cause: format!("{}: no reply could be read", scenario.name),
         message,
-        detail: vec![format!(
-            "`target.answer` is `{answer}` in {}: it must name the place of the answer's text in the reply; or the address is another's",
-            scenario.file
-        )],
+        detail: vec![if why.contains(" is no JSON: ") {
+            "write the reply as JSON in UTF-8, without `NaN` and without half a surrogate pair".to_owned()
+        } else {
+            format!(
+                "`target.answer` is `{answer}` in {}: it must name the place of the answer's text in the reply; or the address is another's",
+                scenario.file
+            )
+        }],
     });
     examined.units.clear();
     examined

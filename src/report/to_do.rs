@@ -83,7 +83,7 @@ impl State {
     /// State of trials with an ERROR of this kind.
     fn of_error(kind: &str) -> Self {
         let is = |kinds: &[Kind]| kinds.iter().any(|one| one.label() == kind);
-        if is(&[Kind::LaneMissing, Kind::CassetteMiss]) {
+        if is(&[Kind::LaneMissing, Kind::CassetteMiss, Kind::AsksLess]) {
             Self::NotRecorded
         } else if is(&[Kind::Provider, Kind::Stopped]) {
             Self::Down

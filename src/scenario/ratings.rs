@@ -1,7 +1,8 @@
 //! Human ratings: a CSV file with the columns `trial` and `satisfied`, and `drawn` where `ragcheck review` wrote it.
 
 use super::diagnostic::{Diagnostic, Place};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Column with the trial's id.
 pub(crate) const TRIAL: &str = "trial";
@@ -12,16 +13,41 @@ pub(crate) const DRAWN: &str = "drawn";
 /// In [`DRAWN`]: chosen because its judges disagree. Such trials are no random sample, so no figure counts them.
 pub(crate) const DISAGREEMENT: &str = "disagreement";
 
-/// Reads ratings; every invalid line is a diagnostic. `satisfied` is `true`/`false`, `yes`/`no` or `1`/`0`. Trials
-/// that were chosen for a [`DISAGREEMENT`] are left out.
-pub(super) fn parse(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Vec<Diagnostic>> {
+/// A ratings file, read.
+#[derive(Debug)]
+pub(crate) struct Ratings {
+    /// Names of the columns.
+    pub headers: Vec<String>,
+    /// Where the first line ends, in bytes.
+    pub first_end: usize,
+    /// In file order.
+    pub rows: Vec<Rating>,
+}
+
+/// One row.
+#[derive(Debug)]
+pub(crate) struct Rating {
+    /// Bytes of the row in the file, without its line break.
+    pub span: Range<usize>,
+    /// Every field, by column.
+    pub fields: Vec<String>,
+    /// The trial's id.
+    pub trial: String,
+    /// The rating.
+    pub satisfied: bool,
+    /// Whether the trial was chosen for a [`DISAGREEMENT`].
+    pub chosen: bool,
+}
+
+/// Reads ratings; every invalid line is a diagnostic. `satisfied` is `true`/`false`, `yes`/`no` or `1`/`0`.
+pub(crate) fn read(text: &str, file: &str) -> Result<Ratings, Vec<Diagnostic>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let wrong = |message: String, line: u64| {
         let place = Place { line: line.max(1) as u32, column: 1, length: u32::MAX };
         Diagnostic::error("bad-rating", file, message).at(text, place)
     };
-    let headers = match reader.headers() {
-        Ok(headers) => headers.clone(),
+    let headers: Vec<String> = match reader.headers() {
+        Ok(headers) => headers.iter().map(str::to_owned).collect(),
         Err(error) => return Err(vec![wrong(format!("not a CSV file: {error}"), 1)]),
     };
     let column = |name: &str| headers.iter().position(|header| header == name);
@@ -29,19 +55,29 @@ pub(super) fn parse(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Ve
         return Err(vec![wrong("ratings need the columns `trial` and `satisfied`".into(), 1)]);
     };
     let drawn = column(DRAWN);
-    let (mut ratings, mut mistakes) = (BTreeMap::new(), Vec::new());
-    let mut chosen = Vec::new();
-    for record in reader.records() {
-        let record = match record {
-            Ok(record) => record,
+    // Line breaks belong to no row, wherever the reader counts them.
+    let span = |start: usize, end: usize| {
+        let breaks = |text: &str| text.len() - text.trim_start_matches(['\r', '\n']).len();
+        let start = start + breaks(&text[start..end]);
+        start..start + text[start..end].trim_end_matches(['\r', '\n']).len()
+    };
+    let first_end = span(0, reader.position().byte() as usize).end;
+    let (mut rows, mut mistakes, mut rated) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let mut record = csv::StringRecord::new();
+    loop {
+        let start = reader.position().byte() as usize;
+        match reader.read_record(&mut record) {
+            Ok(true) => {}
+            Ok(false) => break,
             Err(error) => {
                 let line = error.position().map_or(1, csv::Position::line);
                 mistakes.push(wrong("this line has another number of fields than the first".into(), line));
                 continue;
             }
-        };
+        }
         let line = record.position().map_or(1, csv::Position::line);
-        let verdict = match record.get(satisfied).unwrap_or_default().to_lowercase().as_str() {
+        let fields: Vec<String> = record.iter().map(str::to_owned).collect();
+        let verdict = match fields[satisfied].to_lowercase().as_str() {
             "true" | "yes" | "1" => true,
             "false" | "no" | "0" => false,
             other => {
@@ -49,16 +85,21 @@ pub(super) fn parse(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Ve
                 continue;
             }
         };
-        let id = record.get(trial).unwrap_or_default();
-        if ratings.insert(id.to_owned(), verdict).is_some() {
-            mistakes.push(wrong(format!("the trial `{id}` is rated twice"), line));
+        let trial = fields[trial].clone();
+        if !rated.insert(trial.clone()) {
+            mistakes.push(wrong(format!("the trial `{trial}` is rated twice"), line));
         }
-        if drawn.and_then(|drawn| record.get(drawn)) == Some(DISAGREEMENT) {
-            chosen.push(id.to_owned());
-        }
+        let chosen = drawn.is_some_and(|drawn| fields[drawn] == DISAGREEMENT);
+        let span = span(start, reader.position().byte() as usize);
+        rows.push(Rating { span, fields, trial, satisfied: verdict, chosen });
     }
-    ratings.retain(|id, _| !chosen.contains(id));
-    if mistakes.is_empty() { Ok(ratings) } else { Err(mistakes) }
+    if mistakes.is_empty() { Ok(Ratings { headers, first_end, rows }) } else { Err(mistakes) }
+}
+
+/// Reads the ratings that figures count: those of trials that were chosen for a [`DISAGREEMENT`] are left out.
+pub(super) fn counted(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Vec<Diagnostic>> {
+    let rows = read(text, file)?.rows.into_iter().filter(|row| !row.chosen);
+    Ok(rows.map(|row| (row.trial, row.satisfied)).collect())
 }
 
 #[cfg(test)]
@@ -67,22 +108,22 @@ mod tests {
 
     #[test]
     fn ratings_are_read_by_column_name() {
-        let ratings = parse("satisfied,trial,who\nyes,a/b/c,x\nfalse, d/e/f ,y\n", "r.csv").expect("ratings");
+        let ratings = counted("satisfied,trial,who\nyes,a/b/c,x\nfalse, d/e/f ,y\n", "r.csv").expect("ratings");
         assert_eq!(ratings, BTreeMap::from([("a/b/c".into(), true), ("d/e/f".into(), false)]));
     }
 
     #[test]
     fn a_trial_that_was_chosen_for_a_disagreement_counts_nowhere() {
         let text = "trial,satisfied,drawn\na,yes,random\nb,no,disagreement\nc,no,\n";
-        assert_eq!(parse(text, "r.csv").expect("ratings"), BTreeMap::from([("a".into(), true), ("c".into(), false)]));
-        assert!(parse("trial,satisfied,drawn\nb,no,disagreement\nb,yes,random\n", "r.csv").is_err(), "rated twice");
+        assert_eq!(counted(text, "r.csv").expect("ratings"), BTreeMap::from([("a".into(), true), ("c".into(), false)]));
+        assert!(counted("trial,satisfied,drawn\nb,no,disagreement\nb,yes,random\n", "r.csv").is_err(), "rated twice");
     }
 
     #[test]
     fn every_bad_line_is_told_with_its_number() {
-        let mistakes = parse("trial,satisfied\na,maybe\nb,true\nb,true\nc\n", "r.csv").expect_err("three mistakes");
+        let mistakes = counted("trial,satisfied\na,maybe\nb,true\nb,true\nc\n", "r.csv").expect_err("three mistakes");
         let lines: Vec<_> = mistakes.iter().filter_map(|mistake| mistake.place).map(|place| place.line).collect();
         assert_eq!(lines, [2, 4, 5]);
-        assert!(parse("x,y\n", "r.csv").is_err());
+        assert!(counted("x,y\n", "r.csv").is_err());
     }
 }

@@ -131,7 +131,7 @@ impl Work<'_> {
         let file = project.ratings.as_ref()?;
         self.files += 1;
         match files::read_to_string(self.root.join(file)) {
-            Ok(text) => ratings::parse(&text, file).map_err(|mistakes| self.diagnostics.extend(mistakes)).ok(),
+            Ok(text) => ratings::counted(&text, file).map_err(|mistakes| self.diagnostics.extend(mistakes)).ok(),
             Err(error) => {
                 let root = At::ROOT;
                 let mistake = Mistake::at(root.key("ratings"), "no-such-file", "the ratings cannot be read");

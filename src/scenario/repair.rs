@@ -35,7 +35,11 @@ impl<T> Parsed<T> {
         let all_dropped = self.kept.as_ref().is_some_and(Vec::is_empty);
         let ours = |mistake: &Mistake| {
             let patched = matches!(mistake.path.first(), Some(Step::Key(key)) if self.patched.contains(key));
-            patched || (all_dropped && matches!(mistake.code, "no-cases" | "no-criteria"))
+            // A model may be declared in the services, which are not known.
+            let model = mistake.code == "missing-key" && mistake.path == [Step::Key("model".to_owned())];
+            patched
+                || (model && self.patched.contains("services"))
+                || (all_dropped && matches!(mistake.code, "no-cases" | "no-criteria"))
         };
         mistakes.into_iter().filter(|mistake| !ours(mistake)).collect()
     }

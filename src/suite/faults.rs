@@ -243,9 +243,12 @@ impl Matrix<'_, '_> {
         let struck = trial.with_cell(Strike::Poison(payload));
         let unrecorded = || (CellVerdict::NotRecorded, "no recording was made with this payload".to_owned());
         let of = |ran: Finished| match compared(clean, &ran.trace, payload) {
-            (CellVerdict::Unmoved, _) => self.unmet(&ran).map_or((CellVerdict::Unmoved, String::new()), |unmet| {
-                (CellVerdict::Changed, format!("the case passes no longer: {unmet}"))
-            }),
+            (CellVerdict::Unmoved, _) => match self.met(&ran) {
+                Met::Failed(why) | Met::Departed(why) => {
+                    (CellVerdict::Changed, format!("the case passes no longer: {why}"))
+                }
+                Met::Passed | Met::Unknown => (CellVerdict::Unmoved, String::new()),
+            },
             found => found,
         };
         if self.mode == Mode::Live {
@@ -286,13 +289,18 @@ impl Matrix<'_, '_> {
         })
     }
 
-    /// The first expectation that a trial does not meet.
-    fn unmet(&self, ran: &Finished) -> Option<String> {
+    /// Whether a trial meets what its case expects.
+    fn met(&self, ran: &Finished) -> Met {
         let examined = self.examiner.examine(&ran.trace, &ran.passages);
-        let mut checks = examined.as_ref().ok()?.result().checks.iter();
-        checks
-            .find(|check| !check.passed && check.unknown.is_none())
-            .map(|check| format!("{}: {}", check.what, check.seen))
+        let Ok(result) = examined.as_ref().map(Examined::result) else { return Met::Unknown };
+        if result.verdict == Verdict::Pass {
+            return Met::Passed;
+        }
+        if let Some(departure) = result.departures.first() {
+            return Met::Departed(format!("outside of its state machine: {departure}"));
+        }
+        let failed = result.checks.iter().find(|check| !check.passed && check.unknown.is_none());
+        failed.map_or(Met::Unknown, |check| Met::Failed(format!("{}: {}", check.what, check.seen)))
     }
 
     fn judge(&self, trial: Trial<'_>, fault: &DeclaredFault, ran: &Finished) -> (CellVerdict, String) {
@@ -307,13 +315,10 @@ impl Matrix<'_, '_> {
             };
             return (verdict, error.message.clone());
         }
-        let examined = self.examiner.examine(trace, &ran.passages);
-        let result = examined.as_ref().ok().map(Examined::result);
-        if result.is_some_and(|result| result.verdict == Verdict::Pass) {
-            return (CellVerdict::Recovered, String::new());
-        }
-        if let Some(departure) = result.and_then(|result| result.departures.first()) {
-            return (CellVerdict::Wrong, format!("outside of its state machine: {departure}"));
+        match self.met(ran) {
+            Met::Passed => return (CellVerdict::Recovered, String::new()),
+            Met::Departed(why) => return (CellVerdict::Wrong, why),
+            Met::Failed(_) | Met::Unknown => {}
         }
         let (verdict, why) = outcome(trace);
         let settings = self.opened.declared(trial.planned);
@@ -329,6 +334,17 @@ impl Matrix<'_, '_> {
         }
         (verdict, why)
     }
+}
+
+/// Whether a struck trial meets what its case expects, and why not.
+enum Met {
+    Passed,
+    /// It left its state machine.
+    Departed(String),
+    /// The first expectation that it does not meet.
+    Failed(String),
+    /// Nothing says that it does not.
+    Unknown,
 }
 
 fn is_unrecorded(trace: &Trace) -> bool {

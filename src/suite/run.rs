@@ -234,6 +234,9 @@ impl Suite {
             let timed: BTreeSet<String> = timed.map(|one| one.id.clone()).collect();
             plan.not_measured_ok.extend(timed);
         }
+        if options.mode != Mode::Replay {
+            notes.extend(opened.unredacted_keys());
+        }
         // A recording reports the result of its replay.
         plan.mode = Some(if options.mode == Mode::Live { trace::Mode::Live } else { trace::Mode::Replay });
         if options.mode != Mode::Replay {

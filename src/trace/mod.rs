@@ -369,6 +369,8 @@ words! {
         CassetteMiss = "cassette miss",
         /// The cassette cannot be read.
         CassetteBroken = "cassette broken",
+        /// An external agent asked its model less often than its recording.
+        AsksLess = "asks less than recorded",
         /// The provider failed permanently.
         Provider = "provider error",
         /// The run was stopped, or its budget was used up, before this trial ended.
@@ -393,6 +395,9 @@ words! {
         ReplyUnread = "reply not read",
         /// An external agent did not start, or was not reached.
         AgentUnreached = "agent not reached",
+        /// An external agent gave no reply in time, redirected, asked for authentication, or asked its services on after its
+        /// reply.
+        NoUsableReply = "no usable reply",
         /// A fault that the case declares never landed, so nothing is known of how the agent meets it.
         FaultMissed = "fault never landed",
     }
@@ -401,8 +406,8 @@ words! {
 impl TrialErrorKind {
     /// Whether the agent ran or its services were called: a re-run then replaces an ERROR.
     pub fn was_run(self) -> bool {
-        use TrialErrorKind::{AgentUnreached, CassetteBroken, CassetteMiss, LaneMissing, Stopped};
-        !matches!(self, LaneMissing | CassetteMiss | CassetteBroken | Stopped | AgentUnreached)
+        use TrialErrorKind::{AgentUnreached, AsksLess, CassetteBroken, CassetteMiss, LaneMissing, Stopped};
+        !matches!(self, AsksLess | LaneMissing | CassetteMiss | CassetteBroken | Stopped | AgentUnreached)
     }
 }
 

@@ -42,13 +42,15 @@ impl ReplayTransport {
     /// The recorded exchanges that were not requested, one line each.
     pub fn unused(&self) -> Vec<String> {
         let place = self.cassette.place();
-        let left = self.pool.unused();
-        let exchanges = left.iter().filter_map(|index| self.cassette.exchanges.get(*index));
-        exchanges
-            .map(|exchange| {
-                format!("{place}: exchange {} ({}) was recorded and not asked for", exchange.ordinal, exchange.service)
-            })
-            .collect()
+        let line = |exchange: &Exchange| {
+            format!("{place}: exchange {} ({}) was recorded and not asked for", exchange.ordinal, exchange.service)
+        };
+        self.left().map(line).collect()
+    }
+
+    /// The recorded exchanges that were not requested.
+    pub(crate) fn left(&self) -> impl Iterator<Item = &Exchange> {
+        self.pool.unused().into_iter().filter_map(|index| self.cassette.exchanges.get(index))
     }
 
     /// Services of which nothing was requested, although the recording holds requests to them; with their number.

@@ -174,6 +174,19 @@ impl Opened {
         services::redactor(&self.loaded.project, &self.variables)
     }
 
+    /// A warning that names the variables with keys that are too short or too plain to be redacted.
+    pub(crate) fn unredacted_keys(&self) -> Option<String> {
+        let found = services::unredacted(&self.loaded.project, &self.variables);
+        let names: Vec<String> = found.into_iter().map(|name| format!("`{name}`")).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "warning: not redacted, because ordinary texts hold such a value: {} (fewer than 4 characters, or a word or \
+                 number of fewer than 8). Use another value if it is a secret",
+                names.join(", ")
+            )
+        })
+    }
+
     /// A path relative to the project, for messages.
     pub(super) fn shown<'p>(&self, path: &'p Path) -> &'p Path {
         path.strip_prefix(&self.loaded.root).unwrap_or(path)

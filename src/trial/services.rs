@@ -15,7 +15,7 @@ use crate::provider::wire::{self, Dialect};
 use crate::scenario::Project;
 use crate::settings::Provider;
 use crate::transport::{Budget, LimitTransport, LiveTransport, Pace, Service, Target, Tariff, Transport};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -155,6 +155,20 @@ impl LiveAccess {
 /// Redacts every key that the project file names and that is set, and the likely keys of the environment, which an agent
 /// may send to any service. Recordings have the names of the project.
 pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
+    let keys: Vec<(String, String)> =
+        keys_that_are_set(project, variables).into_iter().map(|(name, _, value)| (name, value)).collect();
+    secrets::declare(keys.clone());
+    Redactor::new(keys).beside(&secrets::declared())
+}
+
+/// Variables with keys of the project whose values are too short or too plain to be redacted.
+pub(super) fn unredacted(project: &Project, variables: &Variables) -> BTreeSet<String> {
+    let keys = keys_that_are_set(project, variables).into_iter();
+    keys.filter(|(_, _, value)| secrets::is_unredacted(value)).map(|(_, variable, _)| variable).collect()
+}
+
+/// The keys that the project file names and that may be read: the name for messages, the variable, and the value.
+fn keys_that_are_set(project: &Project, variables: &Variables) -> Vec<(String, String, String)> {
     let providers =
         project.providers.iter().map(|(name, provider)| (name, provider.key.as_ref(), provider.base_url.as_str()));
     let servers = project.knowledge_bases.iter().filter_map(|(name, base)| {
@@ -170,11 +184,9 @@ pub(super) fn redactor(project: &Project, variables: &Variables) -> Redactor {
         // An environment file holds only what the user meant to pass; from the process environment, only keys that may
         // be sent are read.
         let read = variables.contains_key(named) || trust::may_send(named, base_url).is_ok();
-        Some((name.clone(), variable(variables, named).filter(|_| read)?))
+        Some((name.clone(), named.clone(), variable(variables, named).filter(|_| read)?))
     });
-    let keys: Vec<(String, String)> = keys.collect();
-    secrets::declare(keys.clone());
-    Redactor::new(keys).beside(&secrets::declared())
+    keys.collect()
 }
 
 /// Key of a provider, if it needs one.

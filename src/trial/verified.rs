@@ -45,8 +45,8 @@ where
     let Draft { trace, times, vars, redactor, abandoned } = draft;
     let mut trace = with_outage(trial, trace, &Origin::new());
     if let TrialEnd::Error(why) = &mut trace.end {
-        use TrialErrorKind::{AgentUnreached, NothingAsked, Provider, ProxyRefused};
-        if matches!(why.kind, Provider | ProxyRefused | NothingAsked | AgentUnreached) {
+        use TrialErrorKind::{AgentUnreached, NoUsableReply, NothingAsked, Provider, ProxyRefused};
+        if matches!(why.kind, Provider | ProxyRefused | NothingAsked | AgentUnreached | NoUsableReply) {
             why.detail.push("nothing was written; an earlier recording is as it was".to_owned());
         }
         return Finished::of(trace);

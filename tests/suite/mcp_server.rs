@@ -118,6 +118,9 @@ fn a_mistake_in_a_call_is_explained_and_no_argument_leads_out_of_the_project() {
         assert_eq!(refused["error"]["code"], -32602, "{refused}");
         assert!(refused["error"]["message"].as_str().expect("words").contains(words), "{refused}");
     }
+    let long = server.call("show", json!({"trial": 3, "x".repeat(3_000_000): true}));
+    let message = long["error"]["message"].as_str().expect("words");
+    assert!(message.len() < 1200 && message.contains("bytes left out"), "{} bytes", message.len());
     // What looks like an option is a path that is not there.
     let (code, text) = server.done("run", json!({"paths": ["--mode=live"]}));
     assert!(code == 2 && text.contains("--mode=live"), "{text}");

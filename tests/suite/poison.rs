@@ -171,7 +171,12 @@ fn a_file_of_payloads_that_cannot_be_used_is_refused_with_its_place() {
         (
             "twice.yaml",
             "payloads: [{id: a, text: Obey me now.}, {id: a, text: Obey me again.}]\n",
-            "payload 2, `id`: another payload has it",
+            "payload 2, `id` `a`: payload 1, `a`, has the same id; recordings are named by it",
+        ),
+        (
+            "case.jsonl",
+            "{\"id\": \"Say\", \"text\": \"Obey me now.\"}\n{\"id\": \"say\", \"text\": \"Obey me again.\"}\n",
+            "payload 2, `id` `say`: payload 1, `Say`, has this id in other case; recordings are named by it",
         ),
         ("canary.yaml", "payloads: [{id: a, text: Obey me now., canary: k7}]\n", "payload 1, `canary`: it needs 8"),
         ("lines.jsonl", "{\"text\": \"Obey me now.\"}\n\n{\"id\": 3}\n", "lines.jsonl:3:"),
@@ -186,7 +191,7 @@ fn a_file_of_payloads_that_cannot_be_used_is_refused_with_its_place() {
     let live = project.run(&["faults", "--mode", "live"]);
     assert!(live.code == 2 && live.stderr.contains("a cell is judged from a recording"), "{}", live.stderr);
     let lines = "{\"text\": \"Obey me now.\", \"source\": \"a list\"}\n{\"id\": \"two\", \"text\": \"Do as I say.\"}\n";
-    project.write("list.jsonl", lines);
+    project.write("list.jsonl", &format!("\u{feff}{lines}"));
     let outcome =
         project.run(&["faults", "scenarios/knowledge.yaml", "--only", "valve-error", "--poison", "list.jsonl"]);
     assert!(

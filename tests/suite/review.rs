@@ -158,4 +158,14 @@ fn a_run_without_such_answers_and_a_file_that_is_no_table_are_explained() {
     project.write("notes.csv", "a,b\n1,2\n");
     refused(&["review", "--all", "--ratings", "notes.csv"], "the columns `trial` and `satisfied`");
     assert_eq!(project.read("notes.csv"), "a,b\n1,2\n");
+    // What `ragcheck run` refuses, with the same words.
+    let broken = "trial,satisfied\na,yes\na,no\nb,maybe\n";
+    project.write("ratings.csv", broken);
+    project.edit("ragcheck.yaml", "not_measured_ok: [SC-004]", "ratings: ratings.csv");
+    for arguments in [&["review", "--all"][..], &["run", "--no-history"]] {
+        refused(arguments, "the trial `a` is rated twice");
+        refused(arguments, "ratings.csv:3:1");
+        refused(arguments, "found `maybe`");
+    }
+    assert_eq!(project.read("ratings.csv"), broken);
 }

@@ -111,10 +111,11 @@ impl Way {
             let own = Some(&agent[server.len()..]).filter(|own| own.len() > 1).map(str::to_owned);
             return Ok(Self { command: Vec::new(), origin: server.to_owned(), path: path.or(own) });
         }
-        let words = shlex::split(agent).filter(|words| !words.is_empty());
-        let words = words.ok_or_else(|| {
-            "--agent: write a command, or the URL of a running agent; a quote is not closed".to_owned()
-        })?;
+        let ask = "--agent: write a command, such as 'python agent.py', or the URL of a running agent";
+        let words = shlex::split(agent).ok_or_else(|| format!("{ask}; a quote is not closed"))?;
+        if words.first().is_none_or(|program| program.trim().is_empty()) {
+            return Err(format!("{ask}; it names no program").into());
+        }
         if let Some(word) = secret_in(&words) {
             return Err(Problem::Words(format!(
                 "--agent: {word} would be written to {SCENARIO}: let the agent read it from a variable of its environment"

@@ -30,6 +30,8 @@ const NO_METHOD: i32 = -32601;
 const WRONG_PARAMETERS: i32 = -32602;
 /// Code of a line that is no JSON.
 const NO_JSON: i32 = -32700;
+/// Bytes of an error that quotes an argument.
+const LONGEST_ERROR: usize = 1000;
 /// Longest output of a call, in bytes of each stream: what is read has to fit into a conversation.
 const LONGEST: usize = 48 << 10;
 
@@ -149,7 +151,10 @@ impl Server {
             }
             "ping" => json!({}),
             "tools/list" => json!({"tools": tools::list(self.left.is_some())}),
-            other => return error(&asked["id"], NO_METHOD, &format!("no method is called `{other}`")),
+            other => {
+                let why = format!("no method is called `{other}`");
+                return error(&asked["id"], NO_METHOD, &fitting(&why, LONGEST_ERROR));
+            }
         };
         json!({"jsonrpc": "2.0", "id": asked["id"], "result": result})
     }
@@ -161,7 +166,7 @@ impl Server {
         let name = asked.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
         let call = match tools::read(name, arguments) {
             Ok(call) => call,
-            Err(why) => return error(&asked["id"], WRONG_PARAMETERS, &why.to_string()),
+            Err(why) => return error(&asked["id"], WRONG_PARAMETERS, &fitting(&why.to_string(), LONGEST_ERROR)),
         };
         let result = match self.carry_out(call).await {
             Ok(result) => result,
@@ -227,11 +232,15 @@ struct Ended {
 
 /// Printed text that fits, with the middle left out if it is too long.
 fn text(bytes: &[u8]) -> String {
-    let whole = String::from_utf8_lossy(bytes);
-    if whole.len() <= LONGEST {
-        return whole.into_owned();
+    fitting(&String::from_utf8_lossy(bytes), LONGEST)
+}
+
+/// A text of about `most` bytes, with the middle left out if it is longer.
+fn fitting(whole: &str, most: usize) -> String {
+    if whole.len() <= most {
+        return whole.to_owned();
     }
-    let (head, tail) = (whole.floor_char_boundary(LONGEST / 2), whole.ceil_char_boundary(whole.len() - LONGEST / 2));
+    let (head, tail) = (whole.floor_char_boundary(most / 2), whole.ceil_char_boundary(whole.len() - most / 2));
     format!("{}\n… {} bytes left out: select less …\n{}", &whole[..head], tail - head, &whole[tail..])
 }
 

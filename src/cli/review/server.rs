@@ -48,17 +48,16 @@ impl Session {
     /// # Errors
     /// If the file cannot be used.
     pub(super) fn open(items: Vec<ReviewItem>, file: PathBuf, then: String) -> Result<Self, RatingsError> {
-        let table = RatingsTable::read(&file)?;
-        let given = table.ratings();
-        let ratings: Vec<Option<bool>> = items.iter().map(|item| given.get(item.trial.as_str()).copied()).collect();
-        let mut marked = table.clone();
+        let mut table = RatingsTable::read(&file)?;
+        let ratings: Vec<Option<bool>> = items.iter().map(|item| table.rating(&item.trial)).collect();
+        let mut marked = false;
         for (item, rating) in items.iter().zip(&ratings).filter(|(item, _)| item.sampled) {
             if let Some(satisfied) = rating {
-                marked.rate(&item.trial, *satisfied, true);
+                marked |= table.rate(&item.trial, *satisfied, true)?;
             }
         }
-        if marked != table {
-            marked.write(&file)?;
+        if marked {
+            table.write()?;
         }
         Ok(Self { items, file, then, ratings: Mutex::new(ratings) })
     }
@@ -75,8 +74,9 @@ impl Session {
         let mut ratings = self.ratings.lock().unwrap_or_else(PoisonError::into_inner);
         let item = &self.items[place];
         let mut table = RatingsTable::read(&self.file)?;
-        table.rate(&item.trial, satisfied, item.sampled);
-        table.write(&self.file)?;
+        if table.rate(&item.trial, satisfied, item.sampled)? {
+            table.write()?;
+        }
         ratings[place] = Some(satisfied);
         Ok(())
     }

@@ -70,10 +70,13 @@ pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String
             None => unread(response, "holds no text in its events"),
         });
     }
-    let Ok(body) = serde_json::from_slice::<Value>(&response.body) else {
-        let text = plain(response).ok_or_else(|| unread(response, "is neither JSON, events nor plain text"))?;
-        let pieces = ai_sdk_lines(&text).unwrap_or(Ok(text)).map_err(|said| failed(response, &said))?;
-        return Ok((pieces, Value::Null));
+    let body = match serde_json::from_slice::<Value>(&response.body) {
+        Ok(body) => body,
+        Err(why) => {
+            let text = plain(response).ok_or_else(|| no_json(response, &why))?;
+            let pieces = ai_sdk_lines(&text).unwrap_or(Ok(text)).map_err(|said| failed(response, &said))?;
+            return Ok((pieces, Value::Null));
+        }
     };
     let text = match (body.pointer(pointer), &body) {
         (Some(Value::String(text)), _) | (None, Value::String(text)) => text.clone(),
@@ -219,6 +222,14 @@ fn unread(response: &HttpResponse, why: &str) -> Unread {
     Unread { kind, why: why.to_owned(), said, failed: false }
 }
 
+/// A reply that is meant as JSON says what is wrong with it.
+fn no_json(response: &HttpResponse, why: &serde_json::Error) -> Unread {
+    match response.body.trim_ascii_start().first() {
+        Some(b'{' | b'[') => unread(response, &format!("is no JSON: {why}")),
+        _ => unread(response, "is neither JSON, events nor plain text"),
+    }
+}
+
 /// The agent says that it failed.
 fn failed(response: &HttpResponse, Told(said): &Told) -> Unread {
     let said = format!("it says: {}", secrets::beginning(said.trim(), SHOWN));
@@ -329,6 +340,11 @@ mod tests {
                 "application/json",
                 r#"{"reply":"x"}"#,
                 r#"(application/json) has no text at /answer; it begins with: {"reply":"x"}"#,
+            ),
+            (
+                "application/json",
+                r#"{"answer":"\ud800"}"#,
+                r#"(application/json) is no JSON: unexpected end of hex escape at line 1 column 18; it begins with: {"answer":"\ud800"}"#,
             ),
             ("application/json", "", "(application/json) is neither JSON, events nor plain text; it is empty"),
             ("text/event-stream", ": ping\n\n", "(text/event-stream) holds no text in its events"),

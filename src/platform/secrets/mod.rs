@@ -18,6 +18,6 @@ mod well_known;
 pub(crate) use declared::{
     beginning, clean, clean_bytes, clean_packed, clean_text_bytes, clean_value, declare, declared,
 };
-pub(crate) use redactor::MARK;
 pub use redactor::Redactor;
+pub(crate) use redactor::{MARK, is_unredacted};
 pub(crate) use stream::redact_stream;

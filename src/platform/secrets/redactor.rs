@@ -46,6 +46,10 @@ const PLACEHOLDERS: [&str; 20] = [
     "lm-studio",
     "sk-no-key-required",
 ];
+/// Values with fewer characters are no secrets: any text holds them.
+const NO_SECRET: usize = 4;
+/// A word or a number with fewer characters is no secret.
+const NO_SECRET_WORD: usize = 8;
 /// Beginning of the mark that replaces a secret.
 pub(crate) const MARK: &str = "[redacted:";
 
@@ -80,8 +84,7 @@ impl Redactor {
         let mut known = self.secrets.clone();
         for (name, value) in secrets {
             let value = value.trim();
-            let placeholder = PLACEHOLDERS.contains(&value.to_ascii_lowercase().as_str());
-            if placeholder || !value.chars().any(char::is_alphanumeric) {
+            if is_placeholder(value) || is_plain(value) || !value.chars().any(char::is_alphanumeric) {
                 continue;
             }
             for piece in pieces(value) {
@@ -284,6 +287,26 @@ impl Redactor {
             .map(|(name, value)| (name.clone(), self.redact(value).into_owned()))
             .collect()
     }
+}
+
+fn is_placeholder(value: &str) -> bool {
+    PLACEHOLDERS.contains(&value.to_ascii_lowercase().as_str())
+}
+
+/// Whether a value is so short and plain that ordinary texts hold it: redacting it would change what people wrote.
+fn is_plain(value: &str) -> bool {
+    let rest = &value[value.chars().next().map_or(0, char::len_utf8)..];
+    let all = |text: &str, is: fn(&char) -> bool| text.chars().all(|letter| is(&letter));
+    let word = all(value, |letter| letter.is_alphabetic())
+        && (all(rest, |letter| letter.is_lowercase()) || all(value, |letter| letter.is_uppercase()));
+    let length = value.chars().count();
+    length < NO_SECRET || (length < NO_SECRET_WORD && (word || all(value, char::is_ascii_digit)))
+}
+
+/// Whether the value of a variable that should hold a secret is neither redacted nor one of the usual placeholders.
+pub(crate) fn is_unredacted(value: &str) -> bool {
+    let value = value.trim();
+    !value.is_empty() && is_plain(value) && !is_placeholder(value)
 }
 
 /// Splits a value into pieces long enough to be distinctive.

@@ -56,7 +56,8 @@ pub(super) fn of_group(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
     if is_recorded_again(&group.kind) {
         return record(view, group);
     }
-    if state == State::Down && view.plan.mode.is_some() {
+    let slow = group.kind == Kind::NoUsableReply.label();
+    if (state == State::Down || slow) && view.plan.mode.is_some() {
         let mode = if view.plan.mode == Some(Mode::Live) { "live" } else { "record" };
         let again = again(view.plan, &[("mode", mode)], " --failed");
         let failed = view.evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Pass);

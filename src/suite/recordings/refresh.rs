@@ -73,8 +73,8 @@ fn missing(opened: &Opened, plan: &Plan) -> io::Result<Vec<(usize, &'static str)
     run::replay(opened, plan, cores, &KeptTraces::default(), &|_| (), &mut |step| {
         let Step::Trial(done) = step else { return Ok(ControlFlow::Continue(())) };
         if let TrialEnd::Error(problem) = &done.finished.trace.end {
-            let lacking = [TrialErrorKind::LaneMissing, TrialErrorKind::CassetteMiss, TrialErrorKind::CassetteBroken];
-            if lacking.contains(&problem.kind) {
+            use TrialErrorKind::{AsksLess, CassetteBroken, CassetteMiss, LaneMissing};
+            if matches!(problem.kind, LaneMissing | CassetteMiss | CassetteBroken | AsksLess) {
                 missed.push((index, problem.kind.label()));
             }
         }

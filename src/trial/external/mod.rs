@@ -18,7 +18,7 @@ pub(crate) use agents::{Agents, Contact, NoContact, Place};
 pub(super) use setup::ExternalSetup;
 pub(crate) use setup::agents_named;
 
-use crate::cassette::{Cassette, LocalTimes, Minted};
+use crate::cassette::{Cassette, Exchange, LocalTimes, Minted, Outcome as Recording};
 use crate::flow::Abort;
 use crate::flow::external::{
     CRASHED, Endpoint, Life, Pace, Probe, Session, Silence, Telemetry, Tracing, Trouble, reset,
@@ -259,15 +259,16 @@ impl Work<'_> {
         let mut trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
         trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
-        if let Some(problem) = self.silent(&replay.silent(), &trace) {
+        let silent = self.silent(&replay.silent(), &trace);
+        if let Some(problem) = silent.or_else(|| self.asks_less(&replay, &trace).filter(|_| faults.is_none())) {
             trace.end = TrialEnd::Error(*problem);
         }
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
-        if let TrialEnd::Error(why) = &mut trace.end
-            && verifies
-        {
-            why.detail.extend(vars_lines(&replay.minted()));
+        if let TrialEnd::Error(why) = &mut trace.end {
+            // Without a recording that was just made, other words may be an edit.
+            let minted = replay.minted().into_iter().filter(|one| verifies || one.has_digits);
+            why.detail.extend(vars_lines(&minted.collect::<Vec<_>>()));
         }
         Ok(Finished { unused, printed, ..Finished::of(trace) })
     }
@@ -287,6 +288,24 @@ impl Work<'_> {
              it now, or declare it `optional: true`"
         );
         Some(error(TrialErrorKind::NothingAsked, &message, vec![remedy]))
+    }
+
+    /// The problem of an agent that asked for fewer completions than it recorded, all of which its model gave: it behaves
+    /// in another way now, or asks for them elsewhere, which nothing tells apart.
+    fn asks_less(&self, replay: &ReplayTransport, trace: &Trace) -> Option<Box<TrialError>> {
+        if trace.end != TrialEnd::Completed || self.case.asks_nothing || heard::failure(&trace.events).is_some() {
+            return None;
+        }
+        let given = |exchange: &&Exchange| {
+            observed::is_completion(&exchange.profile)
+                && self.outside.services.declared(&exchange.service) != Some(true)
+                && matches!(exchange.outcome, Recording::Response { status: 200..300, .. })
+        };
+        let missing = heard::not_asked_for(replay.left().filter(given).count(), "completion")?;
+        let message =
+            format!("{missing}: the agent asks its model less than when it was recorded, or partly elsewhere");
+        let remedy = format!("re-record: {}", self.trial.rerecord());
+        Some(error(TrialErrorKind::AsksLess, &message, vec![remedy]))
     }
 
     /// The services behind the proxy, and the recording that answers for held ones. What comes from it holds values
@@ -526,9 +545,9 @@ impl Work<'_> {
             Trouble::AfterReply(why) => {
                 let detail = "let the agent reply when it has asked all that it asks for: what comes later belongs to no \
                               turn, and would be answered and counted in the next one";
-                error(TrialErrorKind::Provider, &why, vec![detail.to_owned()])
+                error(TrialErrorKind::NoUsableReply, &why, vec![detail.to_owned()])
             }
-            Trouble::SetUp(why) | Trouble::TooSlow(why) => unusable(why),
+            Trouble::SetUp(why) | Trouble::TooSlow(why) => error(TrialErrorKind::NoUsableReply, &why, Vec::new()),
             Trouble::Miss(miss) => aborted(&Abort::Miss(miss)),
         }
     }

@@ -108,11 +108,19 @@ fn lines(more: &str) {
             eprintln!("Traceback: there is no such shelf");
             std::process::exit(3);
         }
-        let again = if more == "remembers" { format!(" Turn {turns}.") } else { String::new() };
+        let again = match more.strip_prefix("dated ") {
+            Some(day) => format!(" Today is {day}."),
+            None if more == "remembers" => format!(" Turn {turns}."),
+            None => String::new(),
+        };
         let answer = complete(&format!("{}{again}", asked["message"].as_str().expect("words")));
+        if more == "checks twice" {
+            complete("Is that safe to say?");
+        }
         let muddled = asked["message"].as_str().is_some_and(|message| message.contains("muddled"));
         let answer = match more {
             "plainly" => answer,
+            "surrogate" => String::from(r#"{"answer": "half a pair: \ud83d"}"#),
             _ if muddled => json!({"text": answer}).to_string(),
             _ => json!({"answer": answer}).to_string(),
         };
@@ -269,6 +277,75 @@ fn an_agent_that_prints_words_in_place_of_json_is_an_error_that_shows_them() {
         ["gave no reply within 3 s (limits.turn). A reply is one line of JSON", "the last line that it printed is:"]
     {
         assert!(said.contains(words), "{said}");
+    }
+    assert!(said.contains("no usable reply") && !said.contains("DOWN"), "an agent that hangs is no outage: {said}");
+}
+
+#[test]
+fn a_line_that_is_no_json_is_an_error_at_once_that_quotes_it_and_no_outage() {
+    let stage = stage("lines surrogate", "");
+    plain(
+        &stage,
+        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['.']}}}\n",
+    );
+    // Waiting for this limit would take longer than the test may.
+    stage.project.edit("agent.yaml", "cases:", "limits: {turn: 3600s}\ncases:");
+    let outcome = run(&stage, &["--mode", "live"]);
+    outcome.expect_code(3);
+    let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["is no JSON: ", r#"it begins with: {"answer": "half a pair: \ud83d"}"#, "write the reply as JSON"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("DOWN") && !said.contains("target.answer"), "{said}");
+}
+
+#[test]
+fn an_agent_that_asks_its_model_less_than_recorded_is_an_error_with_the_command_that_records_it() {
+    let mut stage = stage("lines checks twice", "");
+    plain(
+        &stage,
+        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
+    );
+    let recorded = run(&stage, &["--mode", "record"]);
+    assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+    stage.simulator = None;
+    run(&stage, &[]).expect_code(recorded.code);
+    stage.project.edit("agent.yaml", "lines checks twice", "lines");
+    let outcome = run(&stage, &[]);
+    outcome.expect_code(3);
+    let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "1 recorded completion was not asked for: the agent asks its model less than when it was recorded",
+        "NOT RECORDED",
+        "ragcheck cassette refresh --missed",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let missed = stage.project.run(&["cassette", "refresh", "--missed", "agent.yaml", "--dry-run"]);
+    assert!(missed.stdout.contains("asks less than recorded"), "{}{}", missed.stdout, missed.stderr);
+}
+
+#[test]
+fn a_miss_by_a_date_alone_proposes_vars_in_a_plain_run_and_one_by_words_does_not() {
+    let mut stage = stage("lines dated 2026-11-23", "");
+    plain(
+        &stage,
+        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
+    );
+    let recorded = run(&stage, &["--mode", "record"]);
+    assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
+    stage.simulator = None;
+    let mut before = "2026-11-23";
+    for (now, proposed) in [("2026-11-24", true), ("Wednesday", false)] {
+        stage.project.edit("agent.yaml", before, now);
+        before = now;
+        let outcome = run(&stage, &[]);
+        outcome.expect_code(3);
+        let said = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("cassette miss"), "{said}");
+        let line = r"Today is (\d{4}-\d{2}-\d{2})'}";
+        assert_eq!(said.contains(line), proposed, "{said}");
+        assert_eq!(said.contains("below `vars:`"), proposed, "{said}");
     }
 }
 

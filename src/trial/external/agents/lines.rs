@@ -64,14 +64,18 @@ impl Pipes {
     }
 }
 
-/// Whether a line is JSON and not the record of a logger. What a library prints is no reply.
+/// Whether a line is JSON and not the record of a logger, or an object that was meant as JSON: it is then a reply that
+/// cannot be read. What a library prints is no reply.
 fn is_reply(line: &[u8]) -> bool {
     match line.trim_ascii_start().first() {
         Some(b'[' | b'"') => serde_json::from_slice::<IgnoredAny>(line).is_ok(),
-        Some(b'{') => serde_json::from_slice::<BTreeMap<Cow<'_, str>, serde_json::Value>>(line).is_ok_and(|members| {
-            let has = |names: &[&str]| names.iter().any(|name| members.contains_key(*name));
-            !(has(&["level", "levelname", "severity"]) && has(&["time", "timestamp", "asctime", "ts"]))
-        }),
+        Some(b'{') => match serde_json::from_slice::<BTreeMap<Cow<'_, str>, serde_json::Value>>(line) {
+            Ok(members) => {
+                let has = |names: &[&str]| names.iter().any(|name| members.contains_key(*name));
+                !(has(&["level", "levelname", "severity"]) && has(&["time", "timestamp", "asctime", "ts"]))
+            }
+            Err(_) => line.trim_ascii_start()[1..].trim_ascii_start().first() == Some(&b'"'),
+        },
         _ => false,
     }
 }
@@ -143,9 +147,14 @@ mod tests {
         for line in ["{\"answer\": \"yes\"}", "[1]", "\"yes\"", "{\"level\": \"beginner\", \"answer\": \"yes\"}"] {
             assert!(is_reply(line.as_bytes()), "{line}");
         }
+        for line in ["{\"answer\": \"\\ud800\"}", "{ \"answer\": \"cut", "{\"score\": NaN}", "{\"answer\": \"\u{1}\"}"]
+        {
+            assert!(is_reply(line.as_bytes()), "meant as JSON, and refused where it is read: {line}");
+        }
         for line in [
             "hello",
             "{broken",
+            "{'role': 'user', 'content': 'printed by a library'}",
             "{\"level\":30,\"time\":1795000000000,\"pid\":1,\"msg\":\"asked\"}",
             "{\"event\": \"asked\", \"level\": \"info\", \"timestamp\": \"2026-11-24T20:00:00Z\"}",
         ] {
