@@ -10,6 +10,8 @@ use crate::platform::secrets::Redactor;
 use crate::platform::secrets::redact_stream;
 use flate2::read::MultiGzDecoder;
 use regex::Regex;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -21,7 +23,7 @@ static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("[A-Za-z0-
 const LONGEST_BLOCK: usize = 64 << 20;
 
 /// A secret found in a text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub(crate) struct Find {
     /// Line where it begins, from 1.
     pub line: usize,

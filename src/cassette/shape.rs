@@ -3,6 +3,8 @@
 //! A path names a member from the root; `[]` is any element of a list: `choices[].message.content`. One shape merges
 //! many responses. `null` does not count as a type of its own.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +16,8 @@ pub(crate) struct Shape {
 }
 
 /// One difference between current and recorded responses.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Change {
     /// A member that no recorded response has.
     New {

@@ -142,6 +142,9 @@ pub(super) struct Init {
     /// With --agent: the question.
     #[arg(long, value_name = "TEXT", requires = "agent")]
     pub question: Option<String>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -149,6 +152,9 @@ pub(super) struct Demo {
     /// Do not open the report in a browser.
     #[arg(long)]
     pub no_open: bool,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -222,6 +228,8 @@ pub(super) enum Detail {
     Whole,
     /// For programs.
     Json,
+    /// Not at all: it is part of another result.
+    Nothing,
 }
 
 /// Whether a long result is printed in full.
@@ -413,6 +421,9 @@ pub(super) struct Judge {
     /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -658,6 +669,28 @@ pub(super) enum Schemas {
     Show,
     /// What `explain --format json` prints.
     Explain,
+    /// What `init --format json` prints.
+    Init,
+    /// What `demo --format json` prints.
+    Demo,
+    /// What `judge --format json` prints.
+    Judge,
+    /// What `compare --format json` prints.
+    Compare,
+    /// What `history --format json` prints.
+    History,
+    /// What `runs --format json` prints.
+    Runs,
+    /// What `mutate --format json` prints.
+    Mutate,
+    /// What `faults --format json` prints.
+    Faults,
+    /// What `knowledge --format json` prints.
+    Knowledge,
+    /// What `keywords --format json` prints.
+    Keywords,
+    /// What `cassette --format json` prints.
+    Cassette,
     /// Columns of the CSV files, as a page in Markdown.
     Csv,
 }

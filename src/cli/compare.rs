@@ -8,7 +8,7 @@ use super::runs;
 use super::runs_arguments::{Compare, Comparing, FailOn};
 use super::select::{newest_run, reports_folder};
 use super::show::conversation;
-use crate::compare::{Comparison, LIVE_REPETITIONS, Summary, compare, compare_pair, compare_variants};
+use crate::compare::{Comparison, LIVE_REPETITIONS, Summary, Variants, compare, compare_pair, compare_variants};
 use crate::plan::Plan;
 use crate::platform::files;
 use crate::platform::secrets;
@@ -17,11 +17,23 @@ use crate::report::variants;
 use crate::stats::{ALPHA, power::fewest_cases};
 use crate::suite::evaluation;
 use crate::trace::{self, Arm, text::plural};
+use schemars::JsonSchema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Maximum number of flips whose conversations the page shows.
 const SHOWN: usize = 20;
+
+/// What `compare` prints: two sides, or the variants of one run.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it names the two for the schema")]
+pub(super) enum Compared {
+    /// Two sides.
+    Sides(Comparison),
+    /// The variants of a run.
+    Variants(Variants),
+}
 
 /// One side of a comparison: its figures, and its conversations if it is a run folder.
 pub(super) struct Side {
@@ -164,18 +176,11 @@ fn each_pair(given: &Compare, named: &str) -> Result<Exit, Problem> {
         let files = variants::files(&found, &texts).map_err(|why| format!("the comparison cannot be made: {why}"))?;
         write(files, folder, side.linked.as_deref())?;
     }
-    match given.format {
-        Printed::Human => {
-            output::result(&variants::terminal(&found, output::width(), output::coloured()));
-            if let Some(folder) = &side.folder {
-                output::result(&format!("variants: {}\n", folder.join(trace::VARIANTS_HTML).display()));
-            }
-        }
-        Printed::Json => {
-            let text = serde_json::to_string_pretty(&found).map_err(|why| why.to_string())?;
-            output::json(&format!("{text}\n"));
-        }
-    }
+    output::data(given.format, &found, |found| {
+        let page =
+            side.folder.as_ref().map(|folder| format!("variants: {}\n", folder.join(trace::VARIANTS_HTML).display()));
+        variants::terminal(found, output::width(), output::coloured()) + &page.unwrap_or_default()
+    })?;
     Ok(Exit::Passed)
 }
 
@@ -238,18 +243,16 @@ pub(super) fn conclude(
         let files = comparison::files(&shown).map_err(|why| format!("the comparison cannot be made: {why}"))?;
         write(files, folder, b.linked.as_deref())?;
     }
-    match format {
-        Printed::Human => {
-            output::result(&comparison::terminal(&shown, output::width(), output::coloured()));
-            if let Some(folder) = &b.folder {
-                output::result(&format!("comparison: {}\n", folder.join(trace::COMPARISON_HTML).display()));
-            }
-        }
-        Printed::Json if json => {
-            let text = serde_json::to_string_pretty(&found).map_err(|why| why.to_string())?;
-            output::json(&format!("{text}\n"));
-        }
-        Printed::Json => output::remark(&format!("compared with {}: {}", found.a.label, found.conclusion)),
+    if format == Printed::Json && !json {
+        output::remark(&format!("compared with {}: {}", found.a.label, found.conclusion));
+    } else {
+        output::data(format, &found, |_| {
+            let page = b
+                .folder
+                .as_ref()
+                .map(|folder| format!("comparison: {}\n", folder.join(trace::COMPARISON_HTML).display()));
+            comparison::terminal(&shown, output::width(), output::coloured()) + &page.unwrap_or_default()
+        })?;
     }
     let exit = exit(&found, comparing);
     if let Some(decided) = decided(&found, comparing, exit) {

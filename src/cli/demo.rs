@@ -10,6 +10,8 @@ use crate::platform::files;
 use crate::suite::{RunOptions, Suite};
 use crate::trace::INDEX_HTML;
 use crate::trace::text::{line, plural, shell_word};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -40,25 +42,45 @@ pub(super) fn run(given: &Demo) -> Result<Exit, Problem> {
     let run = Suite::load(&folder, &[], None)?.run(&RunOptions::default())?;
     let page = run.folder.join(INDEX_HTML);
     let opened = if !given.no_open && open(&page) { " (opened in your browser)" } else { "" };
-    let evaluation = &run.evaluated.evaluation;
-    output::result(&format!(
-        "The assistant of a bicycle hire: each question was asked three times, and is replayed from recordings.\n\n{}\n\
-         project: {}\nreport: {}{opened}\n\n{}",
-        cases(evaluation),
-        folder.display(),
-        page.display(),
-        next(&folder, evaluation)
-    ));
+    let cases = counted(&run.evaluated.evaluation);
+    let shown = Demonstrated { project: folder.display().to_string(), report: page.display().to_string(), cases };
+    output::data(given.format, &shown, |Demonstrated { project, report, cases }| {
+        format!(
+            "The assistant of a bicycle hire: each question was asked three times, and is replayed from recordings.\n\n{}\n\
+             project: {project}\nreport: {report}{opened}\n\n{}",
+            told_apart(cases),
+            next(&folder, cases)
+        )
+    })?;
     Ok(Exit::Passed)
 }
 
+/// What `demo` shows.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Demonstrated {
+    /// Folder of the project.
+    pub project: String,
+    /// The report.
+    pub report: String,
+    /// The cases.
+    pub cases: Vec<Case>,
+}
+
 /// How often a case passed.
-struct Case {
-    name: String,
-    trials: usize,
-    passed: usize,
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Case {
+    /// `scenario/case`.
+    pub name: String,
+    /// Number of its trials.
+    pub trials: usize,
+    /// Number of those that passed: a flake passes sometimes, a real break never.
+    pub passed: usize,
     /// Id of its first trial that did not pass.
-    failed: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// Why that one did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 fn counted(evaluation: &Evaluation) -> Vec<Case> {
@@ -67,7 +89,7 @@ fn counted(evaluation: &Evaluation) -> Vec<Case> {
         let id: &str = &trial.id;
         let name = id.rsplit_once('/').map_or(id, |(case, _)| case);
         if cases.last().is_none_or(|last| last.name != name) {
-            cases.push(Case { name: name.to_owned(), trials: 0, passed: 0, failed: None });
+            cases.push(Case { name: name.to_owned(), trials: 0, passed: 0, failed: None, why: None });
         }
         let Some(case) = cases.last_mut() else { continue };
         case.trials += 1;
@@ -77,29 +99,30 @@ fn counted(evaluation: &Evaluation) -> Vec<Case> {
             case.failed.get_or_insert_with(|| id.to_owned());
         }
     }
+    let causes = || evaluation.gates.iter().chain(&evaluation.criteria).flat_map(|row| &row.causes);
+    for case in &mut cases {
+        let cause = causes().find(|cause| Some(&cause.first.trial) == case.failed.as_ref());
+        case.why = cause.map(|cause| cause.first.note.clone());
+    }
     cases
 }
 
 /// One paragraph for each case that does not always pass, and the number of the others.
-fn cases(evaluation: &Evaluation) -> String {
+fn told_apart(cases: &[Case]) -> String {
     let mut text = String::new();
-    let cases = counted(evaluation);
     let (failed, whole): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.failed.is_some());
     for case in failed {
         let what = if case.passed == 0 { "a real break: it never passes" } else { "a flake: it passes sometimes" };
         let _ = writeln!(text, "  {}: {} of {} passed, {what}", case.name, case.passed, case.trials);
-        let rows = evaluation.gates.iter().chain(&evaluation.criteria);
-        let mut causes = rows.flat_map(|row| &row.causes);
-        if let Some(cause) = causes.find(|cause| Some(&cause.first.trial) == case.failed.as_ref()) {
-            let _ = writeln!(text, "    {}", line(&cause.first.note));
+        if let Some(why) = &case.why {
+            let _ = writeln!(text, "    {}", line(why));
         }
     }
     text + &format!("  {} passed every time\n", plural(whole.len(), "other case"))
 }
 
 /// Commands to go on with.
-fn next(folder: &Path, evaluation: &Evaluation) -> String {
-    let cases = counted(evaluation);
+fn next(folder: &Path, cases: &[Case]) -> String {
     let never = cases.iter().filter(|case| case.passed == 0).find_map(|case| case.failed.as_deref());
     let show = never.map(|trial| format!("  ragcheck show {}\n", shell_word(trial))).unwrap_or_default();
     format!(

@@ -1,6 +1,6 @@
 //! `ragcheck exec`: starts a test runner, and judges the cases that it begins.
 
-use super::arguments::Detail;
+use super::arguments::{Detail, Printed};
 use super::exec_arguments::Exec;
 use super::exit::Exit;
 use super::first_contact::{clients_of, usual_providers};
@@ -38,12 +38,14 @@ pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
         variables: variables(given.env_file.as_deref())?,
         reports: given.report_dir.clone(),
         records: records(given),
+        stdout_is_ours: given.format == Printed::Json,
         tell: &|what| output::remark(what),
     };
     let ExecRun { run: mut done, failures, problems } = exec(&folder, &options)?;
     forget_exit(&done.folder)?;
     done.notes.iter().for_each(|note| output::remark(note));
-    print(&done.evaluated, Detail::Brief, &done.folder, None);
+    let detail = if given.format == Printed::Json { Detail::Json } else { Detail::Brief };
+    print(&done.evaluated, detail, &done.folder, None);
     if let Some(remark) = unused(&done.unused) {
         output::remark(&remark);
     }

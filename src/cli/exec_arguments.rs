@@ -1,6 +1,6 @@
 //! Arguments of `ragcheck exec`.
 
-use super::arguments::{ReportFile, report_file};
+use super::arguments::{Printed, ReportFile, report_file};
 use crate::suite::Mode;
 use clap::Args;
 use std::ffi::OsString;
@@ -34,6 +34,9 @@ pub(super) struct Exec {
     /// repeated. `csv` is the table of criteria.
     #[arg(long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]
     pub report: Vec<ReportFile>,
+    /// How the result is printed; with `json`, what the test runner prints goes to the error output.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
     /// The test runner and its arguments, behind `--`: `ragcheck exec -- pytest -q`. It is started without a shell.
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,

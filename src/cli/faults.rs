@@ -16,7 +16,6 @@ use crate::suite::{Mode, RunOptions};
 use crate::trace::columns::{Column, column, write_rows};
 use crate::trace::text::{cell, line, plural};
 use clap::Args;
-use serde_json::json;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -91,13 +90,7 @@ pub(super) fn run(given: &Faults) -> Result<Exit, Problem> {
         let written = csv(&matrix).and_then(|text| files::write(file, &*secrets::clean_text_bytes(&text)));
         written.map_err(|why| Problem::unwritten(file, &why))?;
     }
-    match given.format {
-        Printed::Human => output::result(&text(&matrix, strikes)),
-        Printed::Json => {
-            let document = json!({"struck": matrix.struck, "left_out": matrix.left_out, "cells": matrix.cells});
-            output::json(&format!("{document:#}\n"));
-        }
-    }
+    output::data(given.format, &matrix, |matrix| text(matrix, strikes))?;
     let decided = matrix.cells.iter().any(|cell| cell.verdict < CellVerdict::NotRecorded);
     let failed = matrix.cells.iter().any(|cell| cell.verdict.fails());
     Ok(if decided && !failed { Exit::Passed } else { Exit::Failed })

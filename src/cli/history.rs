@@ -1,6 +1,5 @@
 //! `ragcheck history`: shows the results of live runs and recordings over time.
 
-use super::arguments::Printed;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs::typed_or_newest;
@@ -13,9 +12,12 @@ use crate::report;
 use crate::scenario;
 use crate::suite::DEFAULT_JOBS;
 use crate::suite::evaluation;
-use crate::trace;
-use serde_json::{Value, json};
+use crate::trace::{self, text::plural};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -33,13 +35,13 @@ pub(super) fn run(given: &History) -> Result<Exit, Problem> {
         Some(HistoryCommand::Add { run, label }) => {
             let (run, labels) = (typed_or_newest(run.as_deref())?, labels(label)?);
             let added = of_folder(&run, labels).and_then(|point| history::append(&file, &point).map_err(words))?;
-            let said = if added { "added to" } else { "is already in" };
-            output::result(&format!("{} {said} {}\n", run.display(), file.display()));
+            let (run, history) = (run.display().to_string(), file.display().to_string());
+            output::data(given.format, &Printable::Added { run, history, added }, ToString::to_string)?;
         }
         Some(HistoryCommand::Merge { files }) => {
             let (all, new) = history::merge(&file, files).map_err(words)?;
-            let points = crate::trace::text::plural(all, "point");
-            output::result(&format!("{}: {points}, {new} of them new\n", file.display()));
+            let history = file.display().to_string();
+            output::data(given.format, &Printable::Merged { history, points: all, new }, ToString::to_string)?;
         }
         None => {
             let series = history::series(&history::load(&file).map_err(words)?);
@@ -62,17 +64,54 @@ pub(super) fn run(given: &History) -> Result<Exit, Problem> {
     Ok(Exit::Passed)
 }
 
+/// What `history` and its subcommands print.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Printable {
+    /// Points under equal conditions.
+    #[expect(dead_code, reason = "it names them for the schema")]
+    Series(Vec<Series>),
+    /// Of `add`.
+    Added {
+        /// The run folder.
+        run: String,
+        /// The file.
+        history: String,
+        /// Whether the run is new there.
+        added: bool,
+    },
+    /// Of `merge`.
+    Merged {
+        /// The file.
+        history: String,
+        /// Number of its points.
+        points: usize,
+        /// Number of those that are new.
+        new: usize,
+    },
+}
+
+impl fmt::Display for Printable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Series(_) => Ok(()),
+            Self::Added { run, history, added } => {
+                writeln!(out, "{run} {} {history}", if *added { "added to" } else { "is already in" })
+            }
+            Self::Merged { history, points, new } => {
+                writeln!(out, "{history}: {}, {new} of them new", plural(*points, "point"))
+            }
+        }
+    }
+}
+
 fn show(given: &History, series: &[Series]) -> Result<(), Problem> {
     let page = given.html.clone().unwrap_or_else(|| reports_folder().join(PAGE));
     write_page(&page, series).map_err(|why| format!("{} cannot be written: {why}", page.display()))?;
-    match given.format {
-        Printed::Human => {
-            output::result(&report::history::terminal(series, output::width()));
-            output::result(&format!("page: {}\n", page.display()));
-        }
-        Printed::Json => output::result(&format!("{:#}\n", as_json(series))),
-    }
-    Ok(())
+    let terminal = |series: &&[Series]| {
+        format!("{}page: {}\n", report::history::terminal(series, output::width()), page.display())
+    };
+    output::data(given.format, &series, terminal)
 }
 
 /// Writes the page of the history in `file` into a reports folder, and the list of runs, which links to it.
@@ -89,31 +128,6 @@ fn write_page(page: &Path, series: &[Series]) -> io::Result<()> {
     let folder = page.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let bytes = report::history::html(series, &evaluation::beside_history(folder)?)?;
     files::replace(page, secrets::clean_text_bytes(&bytes))
-}
-
-fn as_json(series: &[Series]) -> Value {
-    let line = |line: &history::Line| {
-        let changes: Vec<Value> = (line.changes.iter())
-            .map(|one| json!({"point": one.point, "before": one.before, "after": one.after, "p": one.p}))
-            .collect();
-        json!({
-            "name": line.name,
-            "target": line.target,
-            "values": line.values,
-            "changes": changes,
-            "detectable": line.detectable,
-        })
-    };
-    let point = |one: &history::Shown| json!({"id": one.id, "at": one.at, "labels": one.labels, "scenarios": one.scenarios, "doubt": one.doubt});
-    let one = |series: &Series| {
-        let points: Vec<Value> = series.points.iter().map(point).collect();
-        json!({
-            "conditions": series.conditions,
-            "points": points,
-            "lines": series.lines.iter().map(line).collect::<Vec<_>>(),
-        })
-    };
-    series.iter().map(one).collect()
 }
 
 /// Path of the project's history.

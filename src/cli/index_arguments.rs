@@ -1,5 +1,6 @@
 //! Arguments of the subcommands for knowledge bases and keyword indexes.
 
+use super::arguments::Printed;
 use crate::settings::ServerAddress;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -8,6 +9,9 @@ use std::path::PathBuf;
 pub(super) struct Knowledge {
     #[command(subcommand)]
     pub command: KnowledgeCommand,
+    /// How the result is printed.
+    #[arg(long, global = true, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Subcommand)]
@@ -52,6 +56,9 @@ pub(super) enum KnowledgeCommand {
 pub(super) struct Keywords {
     #[command(subcommand)]
     pub command: KeywordsCommand,
+    /// How the result is printed.
+    #[arg(long, global = true, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Subcommand)]

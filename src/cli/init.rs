@@ -2,15 +2,33 @@
 
 use super::arguments::Init;
 use super::exit::Exit;
-use super::first_contact;
+use super::first_contact::{self, MetAgent};
 use super::output::{self, Problem};
 use super::schema;
 use super::workflow_file::{Below, placed};
 use crate::cli::starter;
 use crate::platform::files;
 use crate::trace::text::{plural, shell_word};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
+
+/// What `init` did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Initialised {
+    /// The folder, as it was named.
+    pub folder: String,
+    /// Files that were written, from there.
+    pub written: Vec<String>,
+    /// Files of the project that were there before, with the same text.
+    pub there: Vec<String>,
+    /// Files that were there with another text, and are unchanged.
+    pub kept: Vec<String>,
+    /// With --agent, what is known of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<MetAgent>,
+}
 
 /// Files that a folder may already have: they stay unchanged, and the new project's version is printed.
 const MAY_STAY: [&str; 3] = ["README.md", ".gitignore", ".gitattributes"];
@@ -51,7 +69,17 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
     }
     let workflow = below.and_then(|_| missing.iter().find(|(path, _)| path.contains("workflows/")));
     let workflow = workflow.map(|(path, _)| format!("the workflow is {path}: GitHub reads no other folder\n"));
-    output::result(&(summary(folder, (missing.len(), written.len()), &kept) + &workflow.unwrap_or_default()));
+    let names = |files: &[(String, String)]| files.iter().map(|(path, _)| path.clone()).collect();
+    let done = Initialised {
+        folder: folder.display().to_string(),
+        written: names(&missing),
+        there: names(&written),
+        kept: names(&kept),
+        agent: None,
+    };
+    output::data(given.format, &done, |_| {
+        summary(folder, (missing.len(), written.len()), &kept) + &workflow.unwrap_or_default()
+    })?;
     Ok(Exit::Passed)
 }
 

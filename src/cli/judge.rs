@@ -5,12 +5,15 @@ use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs::is_there;
 use super::select::{current_folder, variables};
-use crate::grader::{self, Graded, GradingTask, ItemGrade, Scope, Tally};
+use crate::grader::{self, Graded, GradingTask, ItemGrade, ItemRow, Scope, Tally};
 use crate::scenario;
 use crate::suite::evaluation::EvaluatedRun;
 use crate::suite::{self, GradedRun, GradingOptions};
 use crate::trace::{self, GradeValue, TrialError, text::plural};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Runs `ragcheck judge`.
 ///
@@ -39,14 +42,8 @@ pub(super) fn run(given: &Judge) -> Result<Exit, Problem> {
         return Ok(Exit::Failed);
     }
     if let Some(evaluated) = &graded.evaluated {
-        output::result(&report(&graded, evaluated));
-        output::result(&format!("grades: {}\n", given.run.join(trace::GRADES).display()));
-        if evaluated.plan().ratings.is_some() && given.run.join(trace::AGREEMENT).exists() {
-            let file = given.run.join(trace::AGREEMENT);
-            let told =
-                "copy it into the project and name it under `agreement` in ragcheck.yaml: then grades decide gates";
-            output::result(&format!("agreement with people: {} ({told})\n", file.display()));
-        }
+        let judged = Judged::of(&graded, evaluated, &given.run);
+        output::data(given.format, &judged, |judged| report(judged, evaluated))?;
     }
     if let Some(why) = unusable(&graded.outcomes) {
         output::remark(&why);
@@ -60,32 +57,85 @@ pub(super) fn run(given: &Judge) -> Result<Exit, Problem> {
     Ok(Exit::Incomplete)
 }
 
-fn report(run: &GradedRun, evaluated: &EvaluatedRun) -> String {
-    let GradedRun { rubric, tasks, outcomes, contents, .. } = run;
-    let mut tally = Tally::default();
-    for (task, outcome) in tasks.iter().zip(outcomes) {
-        if let Ok(graded) = outcome {
-            tally.add(task, graded);
+/// What `judge` found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Judged {
+    /// The judge.
+    pub model: String,
+    /// The rubric.
+    pub rubric: String,
+    /// Where its replies come from, and of which days.
+    pub provenance: String,
+    /// Whether the judge graded answers of its own model.
+    pub own_answers: bool,
+    /// Answers, each asked twice.
+    pub answers: usize,
+    /// Trials that gave them.
+    pub trials: usize,
+    /// Distinct contents among them.
+    pub contents: usize,
+    /// Answers without a grade, because the judge could not be asked.
+    pub not_graded: usize,
+    /// Each item of the rubric, and all of them together.
+    pub items: Vec<ItemRow>,
+    /// File of the grades.
+    pub grades: String,
+    /// File of the agreement with people, if there are ratings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<String>,
+}
+
+impl Judged {
+    fn of(run: &GradedRun, evaluated: &EvaluatedRun, folder: &Path) -> Self {
+        let GradedRun { rubric, tasks, outcomes, contents, .. } = run;
+        let mut tally = Tally::default();
+        for (task, outcome) in tasks.iter().zip(outcomes) {
+            if let Ok(graded) = outcome {
+                tally.add(task, graded);
+            }
+        }
+        let trials: BTreeSet<&str> = tasks.iter().map(|task| task.trial.as_str()).collect();
+        let ratings = evaluated.plan().ratings.as_ref();
+        let agreement = folder.join(trace::AGREEMENT);
+        Self {
+            model: rubric.model.name.clone(),
+            rubric: rubric.rubric.clone(),
+            provenance: provenance(outcomes),
+            own_answers: tasks.iter().any(|task| task.model == rubric.model.name),
+            answers: tasks.len(),
+            trials: trials.len(),
+            contents: *contents,
+            not_graded: outcomes.iter().filter(|outcome| outcome.is_err()).count(),
+            items: tally.rows(rubric, ratings),
+            grades: folder.join(trace::GRADES).display().to_string(),
+            agreement: (ratings.is_some() && agreement.exists()).then(|| agreement.display().to_string()),
         }
     }
-    let trials: BTreeSet<&str> = tasks.iter().map(|task| task.trial.as_str()).collect();
+}
+
+fn report(judged: &Judged, evaluated: &EvaluatedRun) -> String {
     let mut lines = vec![format!(
         "judge: {} by the rubric `{}`, {}",
-        rubric.model.name,
-        trace::text::line(&rubric.rubric),
-        provenance(outcomes)
+        judged.model,
+        trace::text::line(&judged.rubric),
+        judged.provenance
     )];
     lines.push(format!(
         "{} of {}, {}, each asked twice: items in order and reversed; equal contents share their grades, which the intervals do not account for",
-        plural(tasks.len(), "answer"),
-        plural(trials.len(), "trial"),
-        plural(*contents, "distinct content"),
+        plural(judged.answers, "answer"),
+        plural(judged.trials, "trial"),
+        plural(judged.contents, "distinct content"),
     ));
-    if tasks.iter().any(|task| task.model == rubric.model.name) {
+    if judged.own_answers {
         lines.push("warning: the judge is the model that it grades; take one of another family".to_owned());
     }
-    let ratings = evaluated.plan().ratings.as_ref();
-    format!("{}\n\n{}", lines.join("\n"), grader::table(&tally.rows(rubric, ratings), ratings.is_some()))
+    let table = grader::table(&judged.items, evaluated.plan().ratings.is_some());
+    let mut text = format!("{}\n\n{table}grades: {}\n", lines.join("\n"), judged.grades);
+    if let Some(file) = &judged.agreement {
+        let what = "copy it into the project and name it under `agreement` in ragcheck.yaml: then grades decide gates";
+        text.push_str(&format!("agreement with people: {file} ({what})\n"));
+    }
+    text
 }
 
 /// Why no grade can be used, if answers were graded but no item of any has a verdict.

@@ -1,12 +1,15 @@
 //! `ragcheck keywords`: shows what the index of a served session has learned, and forgets entries by hand.
 
+use super::arguments::Printed;
 use super::exit::Exit;
 use super::index_arguments::{Keywords, KeywordsCommand};
 use super::output::{self, Problem};
-use crate::knowledge::{KeywordEntry, KeywordIndex, PruneRule, Upkeep, tokenize};
+use crate::knowledge::{KeywordEntry, KeywordIndex, PruneRule, Pruned, Upkeep, tokenize};
 use crate::platform::clock::{Clock, RealClock};
 use crate::scenario;
 use crate::settings::{KeywordIndexSettings, parse_age};
+use crate::trace::text::plural;
+use schemars::JsonSchema;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -21,12 +24,7 @@ pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
             if entries.is_empty() {
                 output::remark("nothing was learned yet");
             }
-            for entry in entries {
-                let from: Vec<String> =
-                    entry.provenance.iter().map(|source| format!("{} ({})", source.query, source.result)).collect();
-                let uses = times(entry.uses);
-                output::result(&format!("{}  used {uses}, from: {}\n", entry.keyword, from.join("; ")));
-            }
+            output::data(given.format, &entries, |entries| entries.iter().map(listed).collect())?;
         }
         KeywordsCommand::Show { index, keyword } => {
             let form = tokenize::keyword_form(keyword);
@@ -36,25 +34,41 @@ pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
                 let why = format!("{} holds no keyword `{keyword}`: see `ragcheck keywords list`", file.display());
                 return Err(Problem::Words(why));
             };
-            output::result(&shown(entry));
+            output::data(given.format, entry, shown)?;
         }
         KeywordsCommand::Export { index } => {
             let entries = reading(index.as_deref())?.list().map_err(|why| why.to_string())?;
-            let text = serde_json::to_string_pretty(&entries).map_err(|why| why.to_string())?;
-            output::json(&format!("{text}\n"));
+            output::data(Printed::Json, &entries, |_| String::new())?;
         }
         KeywordsCommand::Prune { index, idle, fewer_uses_than } => {
             let rule = rule(idle.as_deref(), *fewer_uses_than)?;
             let pruned = open(index.as_deref())?.prune(rule).map_err(|why| why.to_string())?;
-            let count = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
-            output::result(&format!(
-                "{} pruned, and {} that nothing leads to any more\n",
-                count(pruned.keywords, "keyword"),
-                count(pruned.results, "answer")
-            ));
+            output::data(given.format, &pruned, |pruned| {
+                let (keywords, answers) = (plural(pruned.keywords, "keyword"), plural(pruned.results, "answer"));
+                format!("{keywords} pruned, and {answers} that nothing leads to any more\n")
+            })?;
         }
     }
     Ok(Exit::Passed)
+}
+
+/// What a subcommand of `keywords` prints.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it names them for the schema")]
+pub(super) enum Printable {
+    /// Of `list` and `export`.
+    All(Vec<KeywordEntry>),
+    /// Of `show`.
+    One(KeywordEntry),
+    /// Of `prune`.
+    Pruned(Pruned),
+}
+
+fn listed(entry: &KeywordEntry) -> String {
+    let from: Vec<String> =
+        entry.provenance.iter().map(|source| format!("{} ({})", source.query, source.result)).collect();
+    format!("{}  used {}, from: {}\n", entry.keyword, times(entry.uses), from.join("; "))
 }
 
 /// Pruning rule: from the arguments, else from the project's index.

@@ -4,15 +4,17 @@ use super::exit::Exit;
 use super::index_arguments::{Knowledge, KnowledgeCommand};
 use super::output::{self, Problem};
 use crate::knowledge::{
-    BATCH, Corpus, Declared, Embedded, Listing, Passage, Search, StoredPassage, Vectors, embedded_text, prepare, store,
-    vector_file,
+    BATCH, Change, Corpus, Declared, Embedded, Found, Listing, Passage, Search, StoredPassage, Vectors, embedded_text,
+    prepare, store, vector_file,
 };
 use crate::provider::{Access, Embedder, RetryPolicy};
 use crate::scenario::{self, Project};
 use crate::settings::{EmbeddingSettings, KnowledgeBaseSettings, ServerAddress};
 use crate::trial::{Variables, knowledge_access, without_services};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Texts per request to the embeddings endpoint.
@@ -27,18 +29,134 @@ pub(super) fn run(given: &Knowledge) -> Result<Exit, Problem> {
     let root = scenario::find_root(&here);
     let project = scenario::load_project(&root, &crate::catalogues())?;
     let named = |base: &str| Base::named(&root, &project, base);
-    match &given.command {
-        KnowledgeCommand::Search { base, query, top_k } => search(&named(base)?, query, *top_k),
-        KnowledgeCommand::Index { base } => index(&named(base)?),
-        KnowledgeCommand::Push { base, to } => push(&named(base)?, to.as_ref()),
-        KnowledgeCommand::Stats { base } => {
-            output::result(&stats(&named(base)?.corpus()?));
-            Ok(Exit::Passed)
-        }
+    let found = match &given.command {
+        KnowledgeCommand::Search { base, query, top_k } => search(&named(base)?, query, *top_k)?,
+        KnowledgeCommand::Index { base } => index(&named(base)?)?,
+        KnowledgeCommand::Push { base, to } => push(&named(base)?, to.as_ref())?,
+        KnowledgeCommand::Stats { base } => stats(&named(base)?.corpus()?),
         KnowledgeCommand::Diff { base } => {
             let base = named(base)?;
-            diff(&base.corpus()?, base.root)
+            diff(&base.corpus()?, base.root)?
         }
+    };
+    output::data(given.format, &found, ToString::to_string)?;
+    Ok(Exit::Passed)
+}
+
+/// What a subcommand of `knowledge` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Printable {
+    /// Of `search`, best first.
+    Found(Vec<FoundPassage>),
+    /// Of `index` and `stats`.
+    Base(BaseFacts),
+    /// Of `push`.
+    Pushed {
+        /// The collection.
+        collection: String,
+        /// Passages that it holds now.
+        passages: u64,
+        /// The model of the vectors.
+        model: String,
+        /// Passages that were removed there.
+        removed: usize,
+    },
+    /// Of `diff`, by id.
+    Changes(Vec<Change>),
+}
+
+/// One passage that a search finds.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct FoundPassage {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Its score before the rank replaces it.
+    pub raw_score: f64,
+    /// Its text.
+    pub text: String,
+}
+
+/// A knowledge base in figures.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct BaseFacts {
+    /// Its name.
+    pub base: String,
+    /// Number of passages.
+    pub passages: usize,
+    /// Characters of all passages.
+    pub characters: usize,
+    /// Characters of the longest passage.
+    pub longest: usize,
+    /// Digest of everything.
+    pub hash: String,
+    /// Number of documents.
+    pub documents: usize,
+    /// Of `stats`: each document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<Vec<DocumentFacts>>,
+    /// Of `index`: the vectors, if the base has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vectors: Option<VectorFacts>,
+}
+
+/// One document in figures.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct DocumentFacts {
+    /// Its file, from the base's folder.
+    pub file: String,
+    /// Number of its passages.
+    pub passages: usize,
+    /// Its digest.
+    pub hash: String,
+}
+
+/// The vectors of a base.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct VectorFacts {
+    /// The model that made them.
+    pub model: String,
+    /// Vectors that were asked for now.
+    pub new: usize,
+    /// Vectors that were there.
+    pub kept: usize,
+    /// Their file.
+    pub file: String,
+}
+
+impl fmt::Display for Printable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Found(all) => (1..).zip(all).try_for_each(|(rank, FoundPassage { id, title, raw_score, text })| {
+                let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                writeln!(out, "{rank}. {id}  {title}  (raw score {raw_score:.3})\n   {text}")
+            }),
+            Self::Base(facts) => facts.fmt(out),
+            Self::Pushed { collection, passages, model, removed } => {
+                writeln!(out, "{collection}: {passages} passages with vectors by {model}, {removed} removed")
+            }
+            Self::Changes(changes) => changes.iter().try_for_each(|change| writeln!(out, "{change}")),
+        }
+    }
+}
+
+impl fmt::Display for BaseFacts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { base, passages, characters, longest, hash, documents, files, vectors } = self;
+        write!(out, "{base}: {passages} passages of {documents} documents, ")?;
+        if files.is_some() {
+            write!(out, "{characters} characters, the longest passage {longest}, ")?;
+        }
+        writeln!(out, "hash {hash}")?;
+        for DocumentFacts { file, passages, hash } in files.iter().flatten() {
+            writeln!(out, "  {file}  {passages} passages, hash {hash}")?;
+        }
+        if let Some(VectorFacts { model, new, kept, file }) = vectors {
+            writeln!(out, "{new} new vectors by {model}, {kept} kept, in {file}")?;
+        }
+        Ok(())
     }
 }
 
@@ -101,7 +219,7 @@ fn wait<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem>
     runtime.map_err(|why| format!("the runtime cannot be started: {why}"))?.block_on(work)
 }
 
-fn search(base: &Base<'_>, query: &str, top_k: usize) -> Result<Exit, Problem> {
+fn search(base: &Base<'_>, query: &str, top_k: usize) -> Result<Printable, Problem> {
     let folder = base.root.join(&base.project.knowledge);
     let declared = Declared { place: &base.name, knowledge: &folder, cache: None, settings: base.settings };
     let source = prepare(declared).map_err(|why| why.to_string())?;
@@ -111,15 +229,13 @@ fn search(base: &Base<'_>, query: &str, top_k: usize) -> Result<Exit, Problem> {
     if found.is_empty() {
         output::remark(&format!("nothing in `{}` matches: no word of the query occurs in a passage", base.name));
     }
-    for (rank, found) in (1..).zip(&found) {
-        let passage = &found.passage;
-        let text = passage.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        output::result(&format!(
-            "{rank}. {}  {}  (raw score {:.3})\n   {text}\n",
-            passage.id, passage.title, found.raw_score
-        ));
-    }
-    Ok(Exit::Passed)
+    let passage = |found: Found| FoundPassage {
+        id: found.passage.id.clone(),
+        title: found.passage.title.clone(),
+        raw_score: found.raw_score,
+        text: found.passage.text.clone(),
+    };
+    Ok(Printable::Found(found.into_iter().map(passage).collect()))
 }
 
 /// File of the listing from the last `index`, beside the derived index files.
@@ -127,29 +243,20 @@ fn listing_of(root: &Path, base: &str) -> PathBuf {
     root.join(".ragcheck").join(format!("{base}.listing.json"))
 }
 
-fn index(base: &Base<'_>) -> Result<Exit, Problem> {
+fn index(base: &Base<'_>) -> Result<Printable, Problem> {
     let corpus = base.corpus()?;
     let listing = Listing::of(&corpus);
-    let told = format!(
-        "{}: {} passages of {} documents, hash {}\n",
-        base.name,
-        corpus.passages.len(),
-        corpus.documents.len(),
-        corpus.hash
-    );
     let language = base.settings.map(|settings| settings.language).unwrap_or_default();
     let cache = base.root.join(".ragcheck");
     Embedded::open_in(language, corpus.clone(), Some(&cache)).map_err(|why| why.to_string())?;
-    output::result(&told);
-    if let Some(embeddings) = base.settings.and_then(|settings| settings.embeddings.as_ref()) {
-        output::result(&wait(embed(base, embeddings, &corpus))?);
-    }
+    let embeddings = base.settings.and_then(|settings| settings.embeddings.as_ref());
+    let vectors = embeddings.map(|embeddings| wait(embed(base, embeddings, &corpus))).transpose()?;
     listing.save(&listing_of(base.root, &corpus.id)).map_err(|why| why.to_string())?;
-    Ok(Exit::Passed)
+    Ok(Printable::Base(BaseFacts { base: base.name.clone(), vectors, ..facts(&corpus) }))
 }
 
 /// Computes missing embeddings and writes all of them to the file beside the folder.
-async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus) -> Result<String, Problem> {
+async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus) -> Result<VectorFacts, Problem> {
     let model = &embeddings.model;
     let file = vector_file(&base.path()?, model);
     let mut vectors = Vectors::read(&file, model).map_err(|why| why.to_string())?;
@@ -167,11 +274,11 @@ async fn embed(base: &Base<'_>, embeddings: &EmbeddingSettings, corpus: &Corpus)
     }
     vectors.save(&file, model, corpus).map_err(|why| why.to_string())?;
     let kept = corpus.passages.len() - missing.len();
-    Ok(format!("{} new vectors by {model}, {kept} kept, in {}\n", missing.len(), file.display()))
+    Ok(VectorFacts { model: model.clone(), new: missing.len(), kept, file: file.display().to_string() })
 }
 
 /// Pushes a folder's passages with their vectors to a server, and deletes passages that are no longer in the folder.
-fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Exit, Problem> {
+fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Printable, Problem> {
     let (declared, embeddings) = base.vectors()?;
     let address = to
         .or(declared.server.as_ref())
@@ -186,7 +293,7 @@ fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Exit, Problem> {
     let rows = rows.of(&corpus).map_err(lacking)?;
     let access = knowledge_access(base.project, &settings, &Variables::new()).map_err(|why| why.to_string())?;
     let server = store(address, &access).ok_or_else(|| format!("unknown kind of server `{}`", address.scheme))?;
-    let told = wait(async {
+    wait(async {
         let words = |why: crate::provider::ProviderError| why.to_string();
         let made = server.create(model, rows.dimensions(), corpus.passages.len()).await.result.map_err(words)?;
         if let Some(other) = made.model.as_ref().filter(|other| *other != model) {
@@ -209,31 +316,35 @@ fn push(base: &Base<'_>, to: Option<&ServerAddress>) -> Result<Exit, Problem> {
             let why = format!("the collection `{}` holds {count} passages after {sent} were sent", now.name);
             return Err(Problem::Words(why));
         }
-        let removed = gone.len();
-        Ok(format!("{address}: {} passages with vectors by {model}, {removed} removed\n", now.count))
-    })?;
-    output::result(&told);
-    Ok(Exit::Passed)
+        let (collection, model) = (address.to_string(), model.clone());
+        Ok(Printable::Pushed { collection, passages: now.count, model, removed: gone.len() })
+    })
 }
 
-fn stats(corpus: &Corpus) -> String {
-    let characters = |passage: &crate::knowledge::Passage| passage.text.chars().count();
-    let all: usize = corpus.passages.iter().map(characters).sum();
-    let longest = corpus.passages.iter().map(characters).max().unwrap_or_default();
-    let mut told = format!(
-        "{}: {} passages of {} documents, {all} characters, the longest passage {longest}, hash {}\n",
-        corpus.id,
-        corpus.passages.len(),
-        corpus.documents.len(),
-        corpus.hash
-    );
-    for document in &corpus.documents {
-        let _ = writeln!(told, "  {}  {} passages, hash {}", document.file, document.passages, document.hash);
+fn facts(corpus: &Corpus) -> BaseFacts {
+    let characters = |passage: &Passage| passage.text.chars().count();
+    BaseFacts {
+        base: corpus.id.clone(),
+        passages: corpus.passages.len(),
+        characters: corpus.passages.iter().map(characters).sum(),
+        longest: corpus.passages.iter().map(characters).max().unwrap_or_default(),
+        hash: corpus.hash.clone(),
+        documents: corpus.documents.len(),
+        files: None,
+        vectors: None,
     }
-    told
 }
 
-fn diff(corpus: &Corpus, root: &Path) -> Result<Exit, Problem> {
+fn stats(corpus: &Corpus) -> Printable {
+    let files = corpus.documents.iter().map(|document| DocumentFacts {
+        file: document.file.clone(),
+        passages: document.passages,
+        hash: document.hash.clone(),
+    });
+    Printable::Base(BaseFacts { files: Some(files.collect()), ..facts(corpus) })
+}
+
+fn diff(corpus: &Corpus, root: &Path) -> Result<Printable, Problem> {
     let file = listing_of(root, &corpus.id);
     let before = Listing::read(&file).map_err(|why| why.to_string())?;
     let Some(before) = before else {
@@ -246,8 +357,5 @@ fn diff(corpus: &Corpus, root: &Path) -> Result<Exit, Problem> {
     if changes.is_empty() {
         output::remark("nothing changed since the last `ragcheck knowledge index`");
     }
-    for change in changes {
-        output::result(&format!("{change}\n"));
-    }
-    Ok(Exit::Passed)
+    Ok(Printable::Changes(changes))
 }

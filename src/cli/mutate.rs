@@ -1,6 +1,6 @@
 //! `ragcheck mutate`: which defects of a run's evidence change a verdict, and which cases assert nothing about one.
 
-use super::arguments::{Mutate, Printed};
+use super::arguments::Mutate;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs;
@@ -34,18 +34,10 @@ pub(super) fn run(given: &Mutate) -> Result<Exit, Problem> {
     let unwritten = |why: io::Error| Problem::Unwritten(format!("{}: {why}", run.display()));
     mutation::write(&run, &found).map_err(unwritten)?;
     evaluation::score(&run, false)?.write(&run).map_err(unwritten)?;
-    match given.format {
-        Printed::Human => {
-            output::result(&table(&found, given.all));
-            let file = run.join(trace::MUTANTS);
-            output::result(&format!("\nmutants: {}; the report shows the requirements\n", file.display()));
-        }
-        Printed::Json => {
-            let text =
-                serde_json::to_string_pretty(&found).map_err(|why| format!("the result cannot be printed: {why}"))?;
-            output::json(&text);
-        }
-    }
+    output::data(given.format, &found, |found| {
+        let (table, file) = (table(found, given.all), run.join(trace::MUTANTS));
+        format!("{table}\nmutants: {}; the report shows the requirements\n", file.display())
+    })?;
     Ok(Exit::Passed)
 }
 

@@ -1,6 +1,7 @@
 //! Prints all output: results to stdout, everything else to stderr, without declared secrets. On GitHub, quoted text
 //! cannot act as a workflow command.
 
+use super::arguments::Printed;
 use super::exit::Exit;
 use super::workflow_commands;
 use crate::compare::CompareError;
@@ -13,6 +14,7 @@ use crate::suite::recordings::{DiffError, FileError};
 use crate::suite::review::RatingsError;
 use crate::suite::{GradingError, ImportFileError, SuiteError};
 use crate::trial::SetupError;
+use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -137,6 +139,22 @@ pub(super) fn json(text: &str) {
     let text = secrets::clean(text);
     let text = if workflow_commands::are_read() { workflow_commands::broken_json(&text) } else { text };
     print(std::io::stdout(), text.as_bytes());
+}
+
+/// Prints data as JSON, or as `human` writes it.
+///
+/// # Errors
+/// If the data cannot be written as JSON.
+pub(super) fn data<T: Serialize>(format: Printed, data: &T, human: impl FnOnce(&T) -> String) -> Result<(), Problem> {
+    match format {
+        Printed::Human => result(&human(data)),
+        Printed::Json => {
+            let text =
+                serde_json::to_string_pretty(data).map_err(|why| format!("the result cannot be printed: {why}"))?;
+            json(&format!("{text}\n"));
+        }
+    }
+    Ok(())
 }
 
 /// Prints a report; annotations are workflow commands on purpose, and escape their messages.

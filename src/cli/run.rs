@@ -294,7 +294,9 @@ fn show(done: &FinishedRun, options: &RunOptions, format: Detail, typed: Option<
     let again = typed.and_then(|typed| run_again(done, options.mode, typed));
     print(&done.evaluated, format, &done.folder, again.as_deref());
     // The list of what to do has this command for what was down.
-    if let Some(again) = again.filter(|_| format != Detail::Json && !report::resumes(&done.evaluated.view())) {
+    if let Some(again) =
+        again.filter(|_| matches!(format, Detail::Brief | Detail::Whole) && !report::resumes(&done.evaluated.view()))
+    {
         output::result(&format!(
             "run again: {again}\n           a judged trial keeps its first draw: this changes no verdict\n"
         ));

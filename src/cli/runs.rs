@@ -1,6 +1,5 @@
 //! `ragcheck runs`: lists the run folders of a project, newest first.
 
-use super::arguments::Printed;
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs_arguments::Runs;
@@ -17,13 +16,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let runs = listed(&reports)?;
-    match given.format {
-        Printed::Human => output::result(&report::runs::terminal(&runs, output::width())),
-        Printed::Json => {
-            let text = serde_json::to_string_pretty(&runs).map_err(|why| why.to_string())?;
-            output::json(&format!("{text}\n"));
-        }
-    }
+    output::data(given.format, &runs, |runs| report::runs::terminal(runs, output::width()))?;
     if reports.is_dir() {
         evaluation::write_page_of(&reports, &runs).map_err(|why| unwritten(&reports, &why))?;
     }

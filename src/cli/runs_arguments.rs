@@ -26,7 +26,7 @@ pub(super) struct History {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// How the result is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    #[arg(long, global = true, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,
 }
 

@@ -1,21 +1,29 @@
 //! `ragcheck schema`: prints the JSON Schemas of the files that people write, and of the data in a run folder.
 
 use super::arguments::Schema;
+use super::compare::Compared;
 use super::csv_page;
+use super::demo::Demonstrated;
 use super::exit::Exit;
 use super::explain::Explanation;
+use super::init::Initialised;
+use super::judge::Judged;
 use super::list::ListedTrial;
 use super::output::{self, Problem};
 use super::payloads::PayloadFile;
 use super::reference;
 use super::show::ShownTrial;
+use super::{cassette, history, keywords, knowledge};
 use crate::gate::Evaluation;
 use crate::metric::catalogue;
 use crate::plan::Plan;
 use crate::report::DecidedExit;
+use crate::report::runs::RunRow;
 use crate::scenario::{Diagnostic, schema};
 use crate::simulator;
+use crate::suite::faults::FaultMatrix;
 use crate::suite::import::published::PublishedTrace;
+use crate::suite::mutation::Mutants;
 use crate::trace::Trace;
 use clap::ValueEnum as _;
 use regex::Regex;
@@ -44,6 +52,11 @@ pub const DOCUMENTS: [&str; 15] = [
     "show",
     "explain",
 ];
+
+/// Further commands with a schema of what they print, as file stems below `schema/`.
+#[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
+pub const PRINTED: [&str; 11] =
+    ["init", "demo", "judge", "compare", "history", "runs", "mutate", "faults", "knowledge", "keywords", "cassette"];
 
 /// Schema of a document, ending with a newline; for `csv` the page of its columns. `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
@@ -94,6 +107,17 @@ fn of(document: &str) -> Option<Value> {
         "list" => of_data::<Vec<ListedTrial>>("ragcheck list --format json"),
         "show" => of_data::<ShownTrial>("ragcheck show --format json"),
         "explain" => of_data::<Explanation>("ragcheck explain --format json"),
+        "init" => of_data::<Initialised>("ragcheck init --format json"),
+        "demo" => of_data::<Demonstrated>("ragcheck demo --format json"),
+        "judge" => of_data::<Judged>("ragcheck judge --format json"),
+        "compare" => of_data::<Compared>("ragcheck compare --format json"),
+        "history" => of_data::<history::Printable>("ragcheck history --format json"),
+        "runs" => of_data::<Vec<RunRow>>("ragcheck runs --format json"),
+        "mutate" => of_data::<Mutants>("ragcheck mutate --format json"),
+        "faults" => of_data::<FaultMatrix>("ragcheck faults --format json"),
+        "knowledge" => of_data::<knowledge::Printable>("ragcheck knowledge --format json"),
+        "keywords" => of_data::<keywords::Printable>("ragcheck keywords --format json"),
+        "cassette" => of_data::<cassette::Printable>("ragcheck cassette --format json"),
         _ => return None,
     })
 }

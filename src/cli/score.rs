@@ -49,6 +49,7 @@ pub(super) fn print(evaluated: &EvaluatedRun, format: Detail, folder: &Path, aga
                 output::result(text);
             }
         }
+        Detail::Nothing => {}
         Detail::Json => {
             let mut text = Vec::new();
             let formats = report::named("json").try_for_each(|format| format.write(&view, &mut text));

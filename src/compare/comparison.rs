@@ -3,6 +3,7 @@
 use super::sentences;
 use super::{Counts, Difference, Figure, Flip, PairedCase, PromptChange, Span};
 use crate::trace::words;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of a comparison as JSON. Version 2 names the members of what were lists of values in version 1.
@@ -17,7 +18,7 @@ pub(crate) const LIVE_REPETITIONS: u64 = 3;
 
 words! {
     /// Result of comparing one criterion.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Finding {
         /// B is better beyond the margin, significantly.
@@ -36,7 +37,7 @@ words! {
 }
 
 /// Unit of a row's figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Rates of 0 to 1; the difference is B minus A.
@@ -46,7 +47,7 @@ pub enum Scale {
 }
 
 /// One criterion compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedCriterion {
     /// The criterion's id, `scenario/id` for a gate, `cases` or `turn time`.
     #[serde(rename = "criterion", alias = "key")]
@@ -73,7 +74,7 @@ pub struct ComparedCriterion {
     pub units_a: Counts,
     /// Successes and units under B.
     pub units_b: Counts,
-    /// The difference, see [`Scale`].
+    /// The difference, by the scale.
     pub difference: Option<f64>,
     /// Its two-sided interval at `level`: the differences that the test does not reject. It contains 0 exactly when
     /// no difference is claimed.
@@ -107,7 +108,7 @@ pub struct ComparedCriterion {
 }
 
 /// One side of a comparison.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// Its name.
     pub label: String,
@@ -123,7 +124,7 @@ pub struct Side {
 }
 
 /// A comparison, as plain data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Format version.
     pub version: u32,

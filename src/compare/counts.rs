@@ -1,10 +1,11 @@
 //! Counts and intervals in comparisons and baselines. Older builds wrote lists of the values alone, which are still
 //! read, in the order of the members here.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Successes and units of a criterion.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Number of successes, as the metric counts them.
     pub successes: u64,
@@ -13,7 +14,7 @@ pub struct Counts {
 }
 
 /// Successes and units of a criterion in one repetition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepetitionCounts {
     /// Repetition, from 1.
     pub repetition: u32,
@@ -24,7 +25,7 @@ pub struct RepetitionCounts {
 }
 
 /// Trials of a case.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Passes {
     /// Number of trials that met everything the case expects.
     pub passed: u64,
@@ -33,7 +34,7 @@ pub struct Passes {
 }
 
 /// A figure as the counts behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fraction {
     /// Successes, or a sum.
     pub numerator: u64,
@@ -42,7 +43,7 @@ pub struct Fraction {
 }
 
 /// The two-sided interval of a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
     /// Lower end.
     pub low: f64,

@@ -4,12 +4,13 @@ use super::collect::NO_GATE;
 use super::pairing::Pair;
 use super::sentences::{count, named};
 use super::summary::{CaseFigures, Measured, Setting, Summary};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One setting that differs between the sides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// `model`, `enforcement`, `knowledge` and so on.
     pub what: String,
@@ -22,7 +23,7 @@ pub struct Difference {
 }
 
 /// One prompt that differs between the sides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PromptChange {
     /// The prompt's name.
     pub name: String,

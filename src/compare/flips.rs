@@ -3,10 +3,11 @@
 use super::Passes;
 use super::pairing::Pair;
 use super::summary::{CASES, CaseFigures, TrialOutcome};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One case with different results.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Flip {
     /// `scenario/case`.
     pub case: String,
@@ -30,7 +31,7 @@ pub struct Flip {
 }
 
 /// Passes of one case on both sides, over the repetitions that both have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PairedCase {
     /// `scenario/case`.
     pub case: String,

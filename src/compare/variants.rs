@@ -11,6 +11,7 @@ use super::variant_figures::figures;
 use super::{
     CaseFigures, CompareError, Comparison, Finding, Fraction, Opened, Passes, Summary, close, open, sentences,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const VARIANTS_VERSION: u32 = 1;
 
 /// Unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// A share of 0 to 1.
@@ -32,7 +33,7 @@ pub enum Unit {
 }
 
 /// One figure of one variant.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// The value in the figure's unit; `None` where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +47,7 @@ pub struct Cell {
 }
 
 /// One figure of every variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// The criterion's key as in the comparisons, or `model calls`, `turn p95` and so on.
     pub key: String,
@@ -59,7 +60,7 @@ pub struct Figure {
 }
 
 /// One variant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Variant {
     /// Its name.
     pub name: String,
@@ -76,7 +77,7 @@ pub(crate) struct Variant {
 }
 
 /// Figures of one variant in one case.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct InCase {
     /// Trials that met everything the case expects, and trials run.
     pub passed: Passes,
@@ -102,7 +103,7 @@ pub(crate) struct InCase {
 }
 
 /// One case under every variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Beside {
     /// `scenario/case`.
     pub case: String,
@@ -111,7 +112,7 @@ pub(crate) struct Beside {
 }
 
 /// All variants of a run compared, as plain data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Variants {
     /// Format version.
     pub version: u32,

@@ -20,5 +20,5 @@ pub(crate) use csv::{columns as judgement_columns, write_csv};
 pub(crate) use grade::{FOLDER, Graded, Grader};
 pub(crate) use reply::ItemGrade;
 pub(crate) use table::table;
-pub(crate) use tally::Tally;
+pub(crate) use tally::{ItemRow, Tally};
 pub(crate) use tasks::{GradingTask, Scope, tasks};

@@ -10,10 +10,12 @@ use crate::scenario::Rubric;
 use crate::stats::agreement::Confusion;
 use crate::stats::prediction_powered::{Estimate, Weight, estimate};
 use crate::trace::{Agreement, GradeValue};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Result of one item over all graded turns.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct ItemRow {
     /// Name of the item; `None` for all items together.
     pub item: Option<String>,
@@ -30,7 +32,7 @@ pub(crate) struct ItemRow {
 }
 
 /// The judge's verdicts compared with human ratings, by trial.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Beside {
     /// Trials with a verdict and a rating.
     pub table: Confusion,

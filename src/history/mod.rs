@@ -19,6 +19,7 @@ pub(crate) use store::{EDITED, HistoryError, NO_DIGEST, merge};
 pub(crate) use trend::{Change, Line, RECENT, Series, Shown, Unit, series};
 
 use crate::trace::Mode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,7 +79,7 @@ impl Point {
 }
 
 /// Conditions that two comparable points share.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
     /// `REPLAYED` for a recording, which keeps its recorded times, or `LIVE`.
     pub mode: String,

@@ -3,6 +3,8 @@
 use super::{Conditions, Point};
 use crate::stats::change_points::{Measured, Rule, change_points, detectable};
 use crate::stats::rate::wilson;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The level, shared among the lines of a series, at which at most 5 % of unchanged histories of 50 points, tested
@@ -27,7 +29,7 @@ pub(crate) const RECENT: usize = 6;
 const LENGTH: f64 = 50.0;
 
 /// Points under equal conditions.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Series {
     /// The shared conditions.
     pub conditions: Conditions,
@@ -38,7 +40,7 @@ pub(crate) struct Series {
 }
 
 /// A point of a series, without its figures.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Shown {
     /// The identity of what was run.
     pub id: String,
@@ -62,17 +64,20 @@ pub(crate) enum Unit {
 }
 
 /// One figure over the points of a series.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Line {
     /// The criterion, or `turn p95`.
     pub name: String,
     /// Its target; empty for a time without one.
     pub target: String,
     /// The metric of the criterion; empty for a time.
+    #[serde(skip)]
     pub metric: String,
     /// Unit of its values.
+    #[serde(skip)]
     pub unit: Unit,
     /// Wilson's 95 % interval of a rate by point, as if its units were independent: for display only.
+    #[serde(skip)]
     pub intervals: Vec<(usize, f64, f64)>,
     /// Index into the series' points, and value. Points without a measurement are left out.
     pub values: Vec<(usize, f64)>,
@@ -84,7 +89,7 @@ pub(crate) struct Line {
 }
 
 /// A lasting change.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Change {
     /// Index, into the series' points, of the first point after it.
     pub point: usize,

@@ -1,6 +1,7 @@
 //! Learned entries: an external answer with its provenance, and its form in listings and searches.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -64,20 +65,21 @@ pub struct LearnedHit {
 }
 
 /// One keyword with all that is known about it, as listed and exported.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeywordEntry {
     /// The keyword, normalised.
     pub keyword: String,
     /// How many searches were shown something through it.
     pub uses: u64,
     /// When it was last indexed or used.
+    #[schemars(with = "String")]
     pub last_active: Timestamp,
     /// Everything that it came from, oldest first.
     pub provenance: Vec<Provenance>,
 }
 
 /// One source of a keyword.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// The id under which a search shows the answer.
     pub id: String,
@@ -98,6 +100,7 @@ pub struct Provenance {
     /// Its citations: (title, URL).
     pub citations: Vec<(String, String)>,
     /// When.
+    #[schemars(with = "String")]
     pub at: Timestamp,
 }
 

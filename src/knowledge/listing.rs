@@ -4,6 +4,7 @@
 
 use super::KnowledgeError;
 use super::documents::{Corpus, hash_of};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +20,8 @@ pub(crate) struct Listing {
 }
 
 /// What became of one passage.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Change {
     /// It is new.
     Added(String),

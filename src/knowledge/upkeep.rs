@@ -2,6 +2,8 @@
 
 use crate::settings::Forget;
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::time::Duration;
 
 /// What to prune: keywords that meet every condition given. Without a condition nothing is pruned.
@@ -37,7 +39,7 @@ impl Upkeep {
 }
 
 /// What pruning removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Pruned {
     /// Keywords.
     pub keywords: usize,

@@ -4,9 +4,11 @@
 //! sensitivity and specificity.
 
 use super::student::normal_quantile;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Binary verdicts of a judge beside those of people, on the same answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub(crate) struct Confusion {
     /// Good for both.
     pub both: u64,

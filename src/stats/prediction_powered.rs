@@ -6,6 +6,8 @@
 
 use super::population;
 use super::student::normal_quantile;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Smallest number of rated answers for which a normal interval alone is used.
 const FEW: usize = 30;
@@ -23,7 +25,7 @@ pub(crate) enum Weight {
 }
 
 /// A mean with its two-sided 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Estimate {
     /// The estimate.
     pub value: f64,

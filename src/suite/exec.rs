@@ -41,6 +41,8 @@ pub(crate) struct ExecOptions<'e> {
     pub(crate) reports: Option<PathBuf>,
     /// The command that records the cases again, for messages.
     pub(crate) records: String,
+    /// Whether the runner prints to the error output alone.
+    pub(crate) stdout_is_ours: bool,
     /// Receives progress.
     pub(crate) tell: &'e (dyn Fn(&str) + Sync),
 }
@@ -88,7 +90,14 @@ pub(crate) fn exec(folder: &Path, options: &ExecOptions<'_>) -> Result<ExecRun, 
         Mode::Replay => Doing::Replay,
     };
     let (shared, plan) = (Arc::clone(&opened), Arc::clone(&base));
-    let runner = Runner { opened: shared, plan, doing, command: options.command, tell: options.tell };
+    let runner = Runner {
+        opened: shared,
+        plan,
+        doing,
+        command: options.command,
+        stdout_is_ours: options.stdout_is_ours,
+        tell: options.tell,
+    };
     let runner::Ran { mut trials, failures, mut problems } = runner::run(&runner)?;
     if trials.is_empty() {
         return Err(SuiteError::NoCase { failures, problems });

@@ -23,6 +23,7 @@ use crate::suite::evaluation::{ExaminedTrace, RunEvaluator};
 use crate::trace::{Arm, EXTERNAL, Role, Trace, TrialEnd, TrialErrorKind, TurnOutcome, What};
 use crate::trial::{self, Doing, Finished, Opened, Strike, Trial, external};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 const FAULTY_TEXTS: [&str; 2] = ["Let me look into that.", "The answer begins with"];
 
 /// What a cell came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CellVerdict {
     /// The case met all its expectations.
@@ -84,7 +85,7 @@ impl CellVerdict {
 }
 
 /// One cell of the matrix.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Cell {
     /// Id of the trial.
     pub trial: String,
@@ -103,16 +104,17 @@ pub(crate) struct Cell {
 }
 
 /// The whole matrix.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct FaultMatrix {
-    /// The cells, in the order of the plan.
-    pub cells: Vec<Cell>,
     /// Trials that were struck.
     pub struck: usize,
     /// Trials that were not, because they do not pass without faults, or declare faults themselves.
     pub left_out: usize,
     /// Struck trials whose model is a simulator.
+    #[serde(skip)]
     pub simulated: usize,
+    /// The cells, in the order of the plan.
+    pub cells: Vec<Cell>,
 }
 
 /// What a matrix strikes its trials with.

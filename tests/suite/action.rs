@@ -39,6 +39,10 @@ fn every_step_of_the_action_is_one_that_the_script_has() {
     assert!(!action.contains("secrets."), "a pull request has none");
 }
 
+/// The tag of this version.
+#[cfg(unix)]
+const RELEASE: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+
 /// `get` on a runner of that kind, where a stand-in for curl serves the files of a folder.
 #[cfg(unix)]
 fn get(runner: &Path, served: &Path, settings: &[(&str, &str)]) -> Outcome {
@@ -58,8 +62,29 @@ fn get(runner: &Path, served: &Path, settings: &[(&str, &str)]) -> Outcome {
         .env("PATH", paths);
     command.env("SERVED", served).env("RUNNER_TEMP", runner).env("GITHUB_OUTPUT", runner.join("output"));
     command.env("RUNNER_OS", "Linux").env("RUNNER_ARCH", "X64").env("GITHUB_SERVER_URL", "https://git.example");
-    command.env("RAGCHECK_ACTION_REPOSITORY", "owner/ragcheck").env("RAGCHECK_ACTION_REF", "v0");
+    // The repository of the action is one in the folder.
+    let repository = format!("url.{}.insteadOf", served.join("repository").display());
+    command.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", repository);
+    command.env("GIT_CONFIG_VALUE_0", "https://git.example/owner/ragcheck");
+    command.env("RAGCHECK_ACTION_REPOSITORY", "owner/ragcheck").env("RAGCHECK_ACTION_REF", RELEASE);
     Outcome::of(command.envs(settings.iter().copied()))
+}
+
+/// Adds a commit to a repository, with annotated tags, and returns its name.
+#[cfg(unix)]
+fn commit_and_tag(repository: &Path, tags: &[&str]) -> String {
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(repository).args(["-c", "user.name=t", "-c", "user.email=t@localhost"]).args(arguments);
+        let outcome = Outcome::of(&mut command);
+        outcome.expect_code(0);
+        outcome.stdout.trim().to_owned()
+    };
+    fs::create_dir_all(repository).expect("a folder");
+    git(&["init", "--quiet"]);
+    git(&["commit", "--quiet", "--allow-empty", "--message", tags[0]]);
+    tags.iter().for_each(|tag| drop(git(&["tag", "--annotate", "--message", tag, tag])));
+    git(&["rev-parse", "HEAD"])
 }
 
 #[cfg(unix)]
@@ -102,6 +127,25 @@ fn the_action_downloads_the_release_that_it_is_and_refuses_an_archive_with_anoth
     let empty = Outcome::of(run.env("GITHUB_OUTPUT", runner.join("output")));
     assert!(outputs().contains("\nexit-code=2\n"), "{}{}", outputs(), empty.stderr);
     assert!(empty.stderr.contains("ragcheck init"), "{}", empty.stderr);
+
+    // A commit, or a tag that moves, is a release if the release's tag leads to it; else its code may be any.
+    let repository = served.join("repository");
+    let released = commit_and_tag(&repository, &[RELEASE, "v0"]);
+    let later = commit_and_tag(&repository, &["v0-next"]);
+    for (pinned, answer) in
+        [(&*released, "true"), ("v0", "true"), (&*later, "false"), ("v0-next", "false"), ("v9", "false")]
+    {
+        let got = get(runner, served, &[("RAGCHECK_ACTION_REF", pinned)]);
+        got.expect_code(0);
+        found(answer);
+        let said = match answer {
+            "true" => format!("ragcheck: {pinned} is release v{version}, commit {released}"),
+            _ => format!(
+                "`{pinned}` is not the commit of release v{version}, which is {released}; it is built from the sources"
+            ),
+        };
+        assert!(got.stdout.contains(&said), "{}", got.stdout);
+    }
 
     // A pin that does not fit, and a file that was changed after its checksum was written.
     get(runner, served, &[("RAGCHECK_SHA256", &"0".repeat(64))]).expect_code(2);

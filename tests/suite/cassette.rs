@@ -1,6 +1,7 @@
 //! Care for recordings: secrets in them, their age, what they no longer fit, and recording them again.
 
 use super::project::{Outcome, Project};
+use super::schemas::printed;
 use super::simulator::recording;
 
 const LANE: &str = "fixtures/cassettes/knowledge/valve-error/tool-rag.base.1.yaml";
@@ -273,6 +274,7 @@ fn a_diff_compares_shapes_with_what_the_services_answer_today() {
     assert!(same.stdout.contains("model, simulator/fernlight-sim (openai-chat): 3 of "), "{}", same.stdout);
     assert_eq!(same.stdout.matches("  same shape\n").count(), 2, "{}", same.stdout);
     assert_eq!(project.run(&diff).stdout, same.stdout, "another sample by the same seed");
+    assert_eq!(printed(&project, &diff)[0]["changes"], serde_json::json!([]));
 
     let lane = format!("{TARIFF}.1.yaml");
     let text = project.read(&lane);

@@ -1,6 +1,7 @@
 //! Declared faults of our flows: many at once, each accounted for, and the fault matrix of the shipped suite.
 
 use super::project::Project;
+use super::schemas::valid;
 use super::simulator::recording;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -77,7 +78,7 @@ fn cells(arguments: &[&str], change: impl Fn(&Project)) -> Vec<Value> {
     let project = Project::shipped();
     change(&project);
     let outcome = project.run(&[&["faults", "--format", "json"], arguments].concat());
-    let found: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{}", outcome.stderr));
+    let found = valid("faults", &outcome.stdout);
     let cells = found["cells"].as_array().expect("cells").clone();
     assert_eq!(outcome.code, i32::from(!of(&cells, "wrong").is_empty()), "{}", outcome.stderr);
     cells

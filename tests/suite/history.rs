@@ -58,6 +58,8 @@ fn live_runs_and_recordings_add_a_point_each_and_replays_add_none() {
     assert!(project.read("reports/index.html").contains("href=\"./history.html\""));
 
     project.write("cached.jsonl", &project.read("history.jsonl").replace(&format!("{}", kept[1]["id"]), "\"other\""));
+    let series = super::schemas::printed(&project, &["history"]);
+    assert!(series[0]["lines"].as_array().is_some_and(|lines| !lines.is_empty()), "{series}");
     let merged = project.run(&["history", "merge", "cached.jsonl", "history.jsonl"]);
     assert!(merged.stdout.contains("3 points, 1 of them new"), "{}{}", merged.stdout, merged.stderr);
     assert_eq!(points(&project, "history.jsonl").len(), 3);

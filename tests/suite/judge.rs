@@ -1,6 +1,7 @@
 //! `ragcheck judge`: the shipped recordings replay, misses are explained, people are set beside the judge.
 
 use super::project::{Outcome, Project};
+use super::schemas::printed;
 use super::simulator::Simulator;
 use std::collections::BTreeMap;
 
@@ -63,6 +64,11 @@ fn human_ratings_of_the_run_are_set_beside_the_judge() {
     assert!(outcome.stdout.contains("Beside human ratings of whole trials"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("; 3 rated)"), "{}", outcome.stdout);
     assert!(!outcome.stdout.contains("proxy"), "{}", outcome.stdout);
+    let judged = printed(&project, &["judge", "reports/latest"]);
+    assert!(
+        judged["items"].as_array().is_some_and(|items| items.iter().any(|item| item["beside"].is_object())),
+        "{judged}"
+    );
 }
 
 #[test]

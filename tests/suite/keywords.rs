@@ -2,6 +2,7 @@
 //! into.
 
 use super::project::Project;
+use super::schemas::printed;
 use jiff::{SignedDuration, Timestamp};
 use ragcheck::internals::knowledge::{ExternalRecord, KeywordIndex};
 use serde_json::Value;
@@ -52,6 +53,8 @@ fn keywords_are_listed_shown_and_exported_with_everything_that_they_came_from() 
     {
         assert!(shown.stdout.contains(words), "{words}: {}", shown.stdout);
     }
+    assert_eq!(printed(&project, &["keywords", "list", "kept.sqlite"]).as_array().map(Vec::len), Some(4));
+    assert_eq!(printed(&project, &["keywords", "show", "old levy", "kept.sqlite"])["keyword"], "old levy");
     let export = project.run(&["keywords", "export", "kept.sqlite"]);
     export.expect_code(0);
     assert_eq!(keywords(&export.stdout), ["grid tariffs", "old levy", "spring price", "used levy"]);
@@ -74,7 +77,7 @@ fn pruning_removes_what_meets_every_condition_and_needs_one() {
     assert_eq!(some.stdout, "1 keyword pruned, and 0 answers that nothing leads to any more\n", "{}", some.stderr);
     let left = |project: &Project| keywords(&project.run(&["keywords", "export", "kept.sqlite"]).stdout);
     assert_eq!(left(&project), ["grid tariffs", "spring price", "used levy"]);
-    project.run(&["keywords", "prune", "kept.sqlite", "--fewer-uses-than", "1"]).expect_code(0);
+    assert_eq!(printed(&project, &["keywords", "prune", "kept.sqlite", "--fewer-uses-than", "1"])["keywords"], 2);
     assert_eq!(left(&project), ["used levy"]);
     project.run(&["keywords", "prune", "kept.sqlite", "--idle", "soon"]).expect_code(2);
 }

@@ -104,6 +104,23 @@ fn a_coding_agent_checks_runs_shows_and_compares_and_gets_the_exit_code_with_its
 }
 
 #[test]
+fn calls_under_way_are_answered_although_the_input_closes_behind_them() {
+    let project = Project::starter();
+    let mut server = Server::start(&project, &[]);
+    for id in ["one", "two"] {
+        let call = json!({"name": "check", "arguments": {}});
+        server.say(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call}));
+    }
+    drop(server.input.take());
+    let mut answered = [server.heard(), server.heard()];
+    answered.sort_by_key(|one| one["id"].to_string());
+    for (answer, id) in answered.iter().zip(["one", "two"]) {
+        assert_eq!((answer["id"].as_str(), &answer["result"]["structuredContent"]["exit_code"]), (Some(id), &json!(0)));
+    }
+    server.end();
+}
+
+#[test]
 fn a_mistake_in_a_call_is_explained_and_no_argument_leads_out_of_the_project() {
     let project = Project::starter();
     let mut server = Server::start(&project, &[]);

@@ -2,6 +2,7 @@
 //! and the report shows how each requirement is shown.
 
 use super::project::Project;
+use super::schemas::printed;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,9 +10,7 @@ use std::path::Path;
 const NOT_EXAMINED: &str = "not examined: ragcheck mutate";
 
 fn mutants(project: &Project, run: &str) -> Value {
-    let outcome = project.run(&["mutate", run, "--format", "json"]);
-    outcome.expect_code(0);
-    serde_json::from_str(&outcome.stdout).unwrap_or_else(|why| panic!("{why}: {}", outcome.stdout))
+    printed(project, &["mutate", run])
 }
 
 fn silent(found: &Value, case: &str) -> Vec<(String, String)> {

@@ -57,6 +57,9 @@ fn a_folder_of_several_recorders_is_imported_by_content_and_what_is_passed_over_
         "{}",
         outcome.stdout
     );
+    let again = project.run(&["cassette", "import", "theirs", "--scenario", "others", "--output", "json"]);
+    let imported = super::schemas::valid("cassette", &again.stdout);
+    assert_eq!(imported["files"].as_array().map(Vec::len), Some(4), "{imported}");
     for words in [
         "theirs/page.har: entry 2 not imported: the body of the response is not in the file",
         "left out: 1 exchange: the body of the response is not in the file",

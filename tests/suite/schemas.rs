@@ -9,7 +9,7 @@ use std::path::Path;
 
 #[test]
 fn the_committed_schemas_are_those_of_the_types() {
-    for document in schema::DOCUMENTS {
+    for document in schema::DOCUMENTS.into_iter().chain(schema::PRINTED) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("schema/{document}.json"));
         let now = schema::text(document).expect("a schema");
         if std::env::var_os("UPDATE").is_some() {
@@ -98,6 +98,20 @@ fn a_scenario_that_loads_is_valid_against_its_schema_and_a_misspelt_flow_is_not(
     }
     scenario["flow"] = "tool-rga".into();
     assert!(schemas.validate(&scenario, index).is_err());
+}
+
+/// What a command prints as JSON, which has to be valid against the schema of its name, each member of it described.
+pub fn printed(project: &Project, arguments: &[&str]) -> Value {
+    valid(arguments[0], &project.run(&[arguments, &["--format", "json"]].concat()).stdout)
+}
+
+/// That JSON of a document is valid against its schema, and all of it is described there.
+pub fn valid(document: &str, text: &str) -> Value {
+    let value = serde_json::from_str(text).unwrap_or_else(|why| panic!("{document}: {why}: {text}"));
+    if let Some(why) = violations(document, &value, true) {
+        panic!("{document}: {why}");
+    }
+    value
 }
 
 /// The violations of a document's schema by a value; with `strict`, members that the schema does not name are
@@ -207,7 +221,7 @@ fn a_file_with_a_bent_member_is_not_valid_against_its_schema() {
 fn every_member_of_the_data_of_a_run_is_described_without_words_of_the_code() {
     let code = regex::Regex::new("`([A-Z][a-z]+[A-Z]?[a-z]*|[A-Z]+_[A-Z_]+|[a-z_]+::.*|[A-Z][A-Za-z]+::.*)`")
         .expect("a pattern");
-    for document in ["run", "plan", "events", "trace", "exit-code"] {
+    for document in ["run", "plan", "events", "trace", "exit-code"].into_iter().chain(schema::PRINTED) {
         let schema: Value = serde_json::from_str(&schema::text(document).expect("a schema")).expect("JSON");
         let kinds = schema["$defs"].as_object().into_iter().flatten().map(|(_, kind)| kind);
         let mut members = 0;
@@ -234,23 +248,31 @@ fn every_member_of_the_data_of_a_run_is_described_without_words_of_the_code() {
 fn what_commands_print_as_json_is_valid_against_their_schemas() {
     let project = Project::starter();
     project.edit("scenarios/questions.yaml", "80 euros", "90 euros");
-    project.run(&["run", "--variant", "strict"]).expect_code(1);
-    for (document, arguments) in [
-        ("check", &["check", "--format", "json"][..]),
-        ("list", &["list", "--format", "json"]),
-        ("explain", &["explain", "--format", "json"]),
-        ("show", &["show", "questions/deposit/tool-rag.strict.1", "--format", "json"]),
-    ] {
-        let said = project.run(arguments);
-        said.expect_code(0);
-        let value: Value = serde_json::from_str(&said.stdout).expect(document);
-        if let Some(why) = violations(document, &value, true) {
-            panic!("{document}: {why}");
-        }
-        assert!(document == "check" || !value.to_string().is_empty() && value != json!([]), "{document}: {value}");
-        assert!(
-            document != "show" || value["judged"]["failed"][0]["expected"].to_string().contains("90 euros"),
-            "{value}"
-        );
-    }
+    project.run(&["run"]).expect_code(1);
+    printed(&project, &["check"]);
+    assert_eq!(printed(&project, &["list"])[0]["recorded"], true);
+    assert!(!printed(&project, &["explain"])["metrics"].to_string().is_empty());
+    let shown = printed(&project, &["show", "questions/deposit/tool-rag.strict.1"]);
+    assert!(shown["judged"]["failed"][0]["expected"].to_string().contains("90 euros"), "{shown}");
+    assert_eq!(printed(&project, &["runs"])[0]["exit_code"], 1);
+    assert_eq!(printed(&project, &["compare", "reports/latest"])["variants"].as_array().map(Vec::len), Some(2));
+    let sides = ["compare", "reports/latest@strict", "reports/latest@short"];
+    assert!(printed(&project, &sides)["rows"].is_array());
+    // What is made, found and counted.
+    let made = printed(&project, &["init", "made"]);
+    assert!(made["written"].to_string().contains("ragcheck.yaml"), "{made}");
+    let base = ["knowledge", "stats", "bikes"];
+    let stats = printed(&project, &base);
+    let (all, documents) = (&stats["passages"], stats["files"].as_array().expect("files"));
+    let passages: u64 = documents.iter().filter_map(|one| one["passages"].as_u64()).sum();
+    assert!(passages > 0 && all.as_u64() == Some(passages), "{stats}");
+    let found = printed(&project, &["knowledge", "search", "bikes", "deposit"]);
+    assert!(found[0]["text"].to_string().contains("deposit"), "{found}");
+    assert_eq!(&printed(&project, &["knowledge", "index", "bikes"])["passages"], all);
+    assert_eq!(printed(&project, &["knowledge", "diff", "bikes"]), json!([]));
+    let due = printed(&project, &["cassette", "refresh", "--missed", "--dry-run"]);
+    assert!(due["checked"].as_u64() > Some(0) && due["lanes"] == json!([]), "{due}");
+    project.write("notes.md", "key: sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD\n");
+    assert_eq!(printed(&project, &["cassette", "scan", "notes.md"])["secrets"][0]["line"], 1);
+    assert_eq!(printed(&project, &["cassette", "rekey"])["rekeyed"], json!([]));
 }

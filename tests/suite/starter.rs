@@ -191,6 +191,11 @@ fn the_demo_tells_a_flake_from_a_real_break_and_opens_its_report() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     assert_eq!(fs::read_to_string(opened).expect("the browser was started").trim_end(), report);
+    let listed = super::schemas::valid("demo", &demo(temporary.path(), &["--no-open", "--format", "json"]).stdout);
+    let passed = |case: usize| listed["cases"][case]["passed"].as_u64();
+    let mut counts: Vec<_> = (0..4).map(passed).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [Some(0), Some(2), Some(3), Some(3)], "{listed}");
     // What is printed to go on with works, and the project is sound.
     let project = shown.stdout.lines().find_map(|line| line.strip_prefix("project: ")).expect("the project's folder");
     ragcheck(Path::new(project), &["show", "questions/group-booking/tool-rag.strict.1"]).expect_code(0);

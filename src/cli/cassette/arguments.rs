@@ -1,6 +1,6 @@
 //! Arguments of `ragcheck cassette`.
 
-use crate::cli::arguments::{Bounds, ReportFile, Select, report_file};
+use crate::cli::arguments::{Bounds, Printed, ReportFile, Select, report_file};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -55,6 +55,9 @@ pub(crate) struct Scan {
     /// A file of `KEY=VALUE` lines whose values are looked for, beside those of the environment.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -79,12 +82,18 @@ pub(crate) struct Refresh {
     pub report: Vec<ReportFile>,
     #[command(flatten)]
     pub bounds: Bounds,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Rekey {
     /// Cassettes, and folders with all that are below them; by default the project's.
     pub paths: Vec<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -102,6 +111,9 @@ pub(crate) struct Import {
     /// A file of `KEY=VALUE` lines whose values are redacted, beside those of the environment.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub output: Printed,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -114,4 +126,7 @@ pub(crate) struct Diff {
     /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment.
     #[arg(long, value_name = "FILE")]
     pub env_file: Option<PathBuf>,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Printed::Human)]
+    pub format: Printed,
 }

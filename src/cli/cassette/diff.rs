@@ -8,6 +8,7 @@ use crate::cli::select::{load, selection, variables};
 use crate::suite::recordings::{self, ServiceDiff};
 use crate::trace::text::{plural, quote};
 use crate::trial::Opened;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// Maximum number of differences printed per service.
@@ -26,33 +27,35 @@ pub(super) fn run(given: &Diff) -> Result<Exit, Problem> {
     if incomplete > 0 {
         output::remark(&format!("{} skipped: their stored requests are incomplete", plural(incomplete, "exchange")));
     }
-    Ok(services.iter().fold(Exit::Passed, |exit, service| exit.worse(print(service))))
+    output::data(given.format, &services, |services| services.iter().map(text).collect())?;
+    Ok(services.iter().fold(Exit::Passed, |exit, service| exit.worse(decided(service))))
 }
 
-fn print(found: &ServiceDiff) -> Exit {
+fn text(found: &ServiceDiff) -> String {
     let ServiceDiff { service, provider, profile, sent, answered, .. } = found;
     let how = if found.streams { format!("{profile}, streamed") } else { profile.clone() };
-    output::result(&format!(
+    let mut text = format!(
         "{service}, {provider} ({how}): {sent} of {} sent, {answered} answered\n",
         plural(found.recorded, "recorded request")
-    ));
+    );
     for (why, count) in &found.failures {
-        output::result(&format!("  {} failed: {why}\n", plural(*count, "request")));
+        let _ = writeln!(text, "  {} failed: {why}", plural(*count, "request"));
     }
     for change in found.changes.iter().take(SHOWN) {
-        output::result(&format!("  {}\n", words(change, found.compared)));
+        let _ = writeln!(text, "  {}", words(change, found.compared));
     }
     if found.changes.len() > SHOWN {
-        output::result(&format!("  and {} more\n", found.changes.len() - SHOWN));
+        let _ = writeln!(text, "  and {} more", found.changes.len() - SHOWN);
     }
+    if *answered > 0 && !found.changes.iter().any(Change::counts) {
+        text.push_str("  same shape\n");
+    }
+    text
+}
+
+fn decided(found: &ServiceDiff) -> Exit {
     let failed = if found.failures.is_empty() { Exit::Passed } else { Exit::Incomplete };
-    if found.changes.iter().any(Change::counts) {
-        return failed.worse(Exit::Failed);
-    }
-    if *answered > 0 {
-        output::result("  same shape\n");
-    }
-    failed
+    if found.changes.iter().any(Change::counts) { failed.worse(Exit::Failed) } else { failed }
 }
 
 fn words(change: &Change, answers: usize) -> String {

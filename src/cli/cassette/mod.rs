@@ -10,9 +10,27 @@ mod scan;
 use super::exit::Exit;
 use super::output::Problem;
 use crate::scenario;
-use crate::suite::recordings::{self, CassetteFile};
+use crate::suite::recordings::{self, CassetteFile, ServiceDiff};
 use arguments::{Cassette, CassetteCommand};
+use schemars::JsonSchema;
 use std::path::PathBuf;
+
+/// What a verb of `cassette` prints. A `refresh` that records prints the result of the run.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it names them for the schema")]
+pub(super) enum Printable {
+    /// Of `scan`.
+    Scanned(scan::Scanned),
+    /// Of `refresh`.
+    Due(refresh::Due),
+    /// Of `rekey`.
+    Rekeyed(rekey::RekeyedFiles),
+    /// Of `import`.
+    Imported(import::Imported),
+    /// Of `diff`: each service.
+    Diff(Vec<ServiceDiff>),
+}
 
 /// Runs `ragcheck cassette`.
 ///

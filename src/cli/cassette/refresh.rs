@@ -1,17 +1,20 @@
 //! `ragcheck cassette refresh`: re-records trials that need it, after showing the estimated cost.
 
 use super::arguments::Refresh;
-use crate::cli::arguments::Detail;
+use crate::cli::arguments::{Detail, Printed};
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::cli::run;
 use crate::cli::select::{bounded, load, selection};
 use crate::plan::Selection;
 use crate::settings::price::dollars;
-use crate::suite::recordings::{self, RefreshCost};
+use crate::suite::recordings::{self, RefreshCost, Spending};
 use crate::suite::{Mode, RunOptions};
 use crate::trace::text::plural;
 use crate::trial::{Opened, external};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write as _};
 use std::sync::Arc;
 
@@ -31,13 +34,16 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     }
     let found = recordings::refresh(&opened, &plan, given.missed, options.ages.filter(|_| given.stale))
         .map_err(|why| format!("the replay stopped: {why}"))?;
-    if found.trials.is_empty() {
-        output::result(&format!("nothing to record again: {} checked\n", plural(plan.trials.len(), "lane")));
-        return Ok(Exit::Passed);
-    }
-    let announced = announcement(&found, &found.cost(&opened, &plan), project.prices.is_empty());
-    if given.dry_run {
-        output::result(&format!("{announced}\n"));
+    let cost = found.cost(&opened, &plan);
+    let announced = announcement(&found, &cost, project.prices.is_empty());
+    if found.trials.is_empty() || given.dry_run {
+        let lanes = found.trials.iter().map(|index| plan.trials[*index].id.clone()).collect();
+        let RefreshCost { spending, estimated, unknown } = cost;
+        let due = Due { checked: plan.trials.len(), lanes, reasons: found.reasons, spending, estimated, unknown };
+        output::data(given.format, &due, |due| match due.lanes.len() {
+            0 => format!("nothing to record again: {} checked\n", plural(due.checked, "lane")),
+            _ => format!("{announced}\n"),
+        })?;
         return Ok(Exit::Passed);
     }
     output::remark(&announced);
@@ -49,9 +55,27 @@ pub(super) fn run(given: &Refresh) -> Result<Exit, Problem> {
     drop(opened);
     let options =
         RunOptions { mode: Mode::Record, selection: Selection { trials: Some(trials), ..selected }, ..options };
-    let (done, exit) = run::carry_out(&suite, &options, Detail::Brief, None)?;
+    let detail = if given.format == Printed::Json { Detail::Json } else { Detail::Brief };
+    let (done, exit) = run::carry_out(&suite, &options, detail, None)?;
     run::write_reports(&given.report, &done.evaluated)?;
     Ok(exit)
+}
+
+/// Lanes to record again, as `--dry-run` prints them, or none.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::cli) struct Due {
+    /// Number of lanes that were checked.
+    pub checked: usize,
+    /// Trials whose lanes are to be recorded again.
+    pub lanes: Vec<String>,
+    /// Why, with the number of lanes.
+    pub reasons: BTreeMap<&'static str, usize>,
+    /// What it takes, as recorded before.
+    pub spending: Spending,
+    /// Lanes without a sound recording, counted as the mean of the others.
+    pub estimated: usize,
+    /// Lanes that are not counted: nothing of their scenario was recorded before.
+    pub unknown: usize,
 }
 
 /// Announces the number of lanes with reasons, the number of calls, and the estimated cost.

@@ -7,6 +7,8 @@ use crate::cli::exit::Exit;
 use crate::cli::output::{self, Problem};
 use crate::suite::recordings::{self, rekey};
 use crate::trace::text::plural;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Runs `ragcheck cassette rekey`.
 ///
@@ -15,28 +17,49 @@ use crate::trace::text::plural;
 pub(super) fn run(given: &Rekey) -> Result<Exit, Problem> {
     let _alone = recordings::lock("cassette rekey")?;
     let files = cassettes(&given.paths)?;
-    let (mut changed, mut refused) = (0, 0);
+    let mut done = RekeyedFiles { cassettes: files.len(), rekeyed: Vec::new(), refused: Vec::new() };
     for file in &files {
         match rekey(&file.path, &file.blobs) {
             Ok((rekeyed, exchanges)) => {
-                if let Some(what) = words(&rekeyed, exchanges) {
-                    changed += 1;
-                    output::result(&format!("{}: {what}\n", file.shown));
-                }
+                let what = words(&rekeyed, exchanges);
+                done.rekeyed.extend(what.map(|what| OneFile { file: file.shown.clone(), what }));
             }
             Err(why) => {
-                refused += 1;
                 output::remark(&format!("{}: left as it was: {why}", file.shown));
+                done.refused.push(OneFile { file: file.shown.clone(), what: why.to_string() });
             }
         }
     }
-    let (all, refused_words) = (plural(files.len(), "cassette"), plural(refused, "cassette"));
-    output::result(&format!("{changed} of {all} rekeyed\n"));
-    if refused > 0 {
-        output::remark(&format!("{refused_words} refused: record again with `ragcheck run --mode record`"));
+    output::data(given.format, &done, |done| {
+        let lines: String = done.rekeyed.iter().map(|OneFile { file, what }| format!("{file}: {what}\n")).collect();
+        format!("{lines}{} of {} rekeyed\n", done.rekeyed.len(), plural(done.cassettes, "cassette"))
+    })?;
+    if !done.refused.is_empty() {
+        let refused = plural(done.refused.len(), "cassette");
+        output::remark(&format!("{refused} refused: record again with `ragcheck run --mode record`"));
         return Ok(Exit::Incomplete);
     }
     Ok(Exit::Passed)
+}
+
+/// What a computation of keys changed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::cli) struct RekeyedFiles {
+    /// Number of cassettes.
+    pub cassettes: usize,
+    /// Those that changed, and how.
+    pub rekeyed: Vec<OneFile>,
+    /// Those that are as they were, and why.
+    pub refused: Vec<OneFile>,
+}
+
+/// A cassette, and what is said of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::cli) struct OneFile {
+    /// The cassette.
+    pub file: String,
+    /// What changed, or why nothing did.
+    pub what: String,
 }
 
 /// Summary of the changes; `None` if nothing changed.

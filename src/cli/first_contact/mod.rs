@@ -11,8 +11,9 @@ mod runtime;
 mod services;
 mod shown;
 
-use super::arguments::{Detail, Init};
+use super::arguments::{Detail, Init, Printed};
 use super::exit::Exit;
+use super::init::Initialised;
 use super::output::{self, Problem};
 use super::run::carry_out;
 use super::score::print;
@@ -27,6 +28,8 @@ use crate::transport::{Passed, Transport};
 use crate::trial::{Contact, NoContact};
 use meet::{FIRST, Met, SECOND, meet, plain, turn};
 use project::{Findings, OURS, origin};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use services::{Echo, SIMULATOR, Services};
 pub(super) use services::{clients_of, usual_providers};
@@ -86,13 +89,71 @@ pub(super) fn run(given: &Init, agent: &str) -> Result<Exit, Problem> {
     let runtime = runtime.map_err(|why| format!("no runtime could be started: {why}"))?;
     let way = Way::of(agent, given.path.as_deref(), &asked_in)?;
     let findings = runtime.block_on(find_out(&way, given, question))?;
-    output::result(&summary(&findings));
-    let written = write(&findings)?;
-    output::result(&format!("\n{written}\n"));
+    let human = given.format == Printed::Human;
+    let tell = |text: &str| {
+        if human {
+            output::result(text)
+        }
+    };
+    tell(&summary(&findings));
+    let (written, kept) = write(&findings)?;
+    let kept_too = if kept.is_empty() { String::new() } else { format!("; kept your {}", kept.join(", ")) };
+    tell(&format!("\nwrote {}{kept_too}\n", plural(written.len(), "file")));
     // The simulator goes on until the end.
-    let exit = record(&findings)?;
+    let (folder, exit) = record(&findings, human)?;
     drop(runtime);
+    if !human {
+        let agent = Some(MetAgent::of(&findings, &folder, exit));
+        let folder = given.folder.display().to_string();
+        output::data(given.format, &Initialised { folder, written, there: Vec::new(), kept, agent }, |_| {
+            String::new()
+        })?;
+    }
     Ok(exit)
+}
+
+/// An agent that `init --agent` met.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct MetAgent {
+    /// Address to which a question is posted; absent for an agent that reads lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// Kind of its reply.
+    pub reply: String,
+    /// The services that it asks.
+    pub providers: Vec<MetProvider>,
+    /// Tools that it offers its model.
+    pub tools: Vec<String>,
+    /// Values that it generates anew in each conversation, with their places.
+    pub generated: Vec<String>,
+    /// Folder of the run that replayed the recorded question, or of the recording if that did not pass.
+    pub run: String,
+    /// Exit code of that run.
+    pub exit_code: u8,
+}
+
+/// Who answers for one service of the agent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct MetProvider {
+    /// The provider.
+    pub name: String,
+    /// Why it was chosen.
+    pub why: String,
+}
+
+impl MetAgent {
+    fn of(findings: &Findings, run: &Path, exit: Exit) -> Self {
+        let provider = |choice: &services::Choice| MetProvider { name: choice.name.clone(), why: choice.why.clone() };
+        Self {
+            http: findings.http.clone(),
+            reply: findings.met.shape.kind.to_string(),
+            providers: findings.chosen.all().map(provider).collect(),
+            tools: findings.tools.iter().map(|tool| tool.name.clone()).collect(),
+            generated: findings.vars.iter().map(ToString::to_string).collect(),
+            run: run.display().to_string(),
+            exit_code: exit.code(),
+        }
+    }
 }
 
 /// How the agent is started, or where it runs.
@@ -328,10 +389,9 @@ fn summary(findings: &Findings) -> String {
     format!("{}\n", lines.join("\n"))
 }
 
-/// Writes all files; those of git that exist stay.
-fn write(findings: &Findings) -> Result<String, Problem> {
-    let mut count = 0;
-    let mut kept = Vec::new();
+/// Writes all files; those of git that exist stay. Returns both.
+fn write(findings: &Findings) -> Result<(Vec<String>, Vec<String>), Problem> {
+    let (mut written, mut kept) = (Vec::new(), Vec::new());
     let scenario = (SCENARIO.to_owned(), project::scenario(findings, None));
     for (path, text) in project::files(findings).into_iter().chain([scenario]) {
         if Path::new(&path).symlink_metadata().is_ok() {
@@ -339,18 +399,19 @@ fn write(findings: &Findings) -> Result<String, Problem> {
             continue;
         }
         save(&path, &text)?;
-        count += 1;
+        written.push(path);
     }
-    let kept = if kept.is_empty() { String::new() } else { format!("; kept your {}", kept.join(", ")) };
-    Ok(format!("wrote {}{kept}", plural(count, "file")))
+    Ok((written, kept))
 }
 
 fn save(path: &str, text: &str) -> Result<(), Problem> {
     output::write(Path::new(path), &secrets::clean(text))
 }
 
-/// Records the question, writes the expectations that the recording meets, and replays it.
-fn record(findings: &Findings) -> Result<Exit, Problem> {
+/// Records the question, writes the expectations that the recording meets, and replays it. Returns the run's folder;
+/// prints its result to a `human` alone.
+fn record(findings: &Findings, human: bool) -> Result<(PathBuf, Exit), Problem> {
+    let detail = if human { Detail::Brief } else { Detail::Nothing };
     let here = std::env::current_dir().map_err(|why| why.to_string())?;
     let suite = Suite::load(&here, &[], None)?;
     let options = RunOptions {
@@ -362,22 +423,24 @@ fn record(findings: &Findings) -> Result<Exit, Problem> {
     let recorded = suite.run(&options)?;
     let exit = Exit::of_code(recorded.evaluated.evaluation.exit_code);
     if exit != Exit::Passed {
-        print(&recorded.evaluated, Detail::Brief, &recorded.folder, None);
+        print(&recorded.evaluated, detail, &recorded.folder, None);
         output::remark(&format!(
             "the recording did not pass: change {SCENARIO} as it says, then `ragcheck run --mode record`{}",
             simulator(findings)
         ));
-        return Ok(exit);
+        return Ok((recorded.folder, exit));
     }
     let trace = evaluation::read_traces(&recorded.folder)?.next().transpose()?;
     let shown = trace.map(|trace| shown(&trace, findings)).unwrap_or_default();
     save_again(SCENARIO, &project::scenario(findings, Some(&shown)))?;
     save_again(CRITERIA, &project::criteria(findings, Some(&shown)))?;
     let suite = Suite::load(&here, &[], None)?;
-    let (_, exit) = carry_out(&suite, &RunOptions::default(), Detail::Brief, None)?;
-    output::result(&asserted(&shown));
-    output::result(&next(findings));
-    Ok(exit)
+    let (done, exit) = carry_out(&suite, &RunOptions::default(), detail, None)?;
+    if human {
+        output::result(&asserted(&shown));
+        output::result(&next(findings));
+    }
+    Ok((done.folder, exit))
 }
 
 /// Replaces a file that was written a moment ago.

@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 use tools::{Call, Tool};
 
 /// Versions of the protocol that are spoken, newest first.
@@ -70,9 +70,11 @@ struct Server {
     spent: PathBuf,
     /// Calls in flight, by their ids as JSON.
     calls: Mutex<BTreeMap<String, AbortHandle>>,
+    /// Their tasks.
+    tasks: Mutex<JoinSet<()>>,
 }
 
-/// Serves an agent until it closes its output.
+/// Serves an agent until it closes its output, and answers the calls under way before it ends.
 ///
 /// # Errors
 /// If no runtime can be started.
@@ -86,6 +88,7 @@ pub(super) fn run(given: &McpServer, granted: Vec<OsString>) -> Result<Exit, Pro
         left: given.max_cost.map(Mutex::new),
         recording: tokio::sync::Mutex::default(),
         calls: Mutex::default(),
+        tasks: Mutex::default(),
     });
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|why| format!("no runtime could be started: {why}"))?;
@@ -99,7 +102,8 @@ pub(super) fn run(given: &McpServer, granted: Vec<OsString>) -> Result<Exit, Pro
                 Err(why) => say(&error(&Value::Null, NO_JSON, &format!("a line is no JSON: {why}"))),
             }
         }
-        lock(&server.calls).values().for_each(AbortHandle::abort);
+        let mut tasks = std::mem::take(&mut *lock(&server.tasks));
+        while tasks.join_next().await.is_some() {}
     });
     Ok(Exit::Passed)
 }
@@ -110,19 +114,20 @@ fn say(message: &Value) {
 
 impl Server {
     /// Takes one message of the agent.
-    #[expect(clippy::disallowed_methods, reason = "calls run while further messages are read")]
     fn hear(self: &Arc<Self>, heard: Value) {
         match message(&heard) {
             Message::Request if method(&heard) == Some("tools/call") => {
                 let (server, key) = (Arc::clone(self), heard["id"].to_string());
                 // The task takes itself out, for which it needs what is held here.
                 let mut calls = lock(&self.calls);
-                let task = tokio::spawn(async move {
+                let mut tasks = lock(&self.tasks);
+                while tasks.try_join_next().is_some() {}
+                let task = tasks.spawn(async move {
                     let answer = server.call(&heard).await;
                     lock(&server.calls).remove(&heard["id"].to_string());
                     say(&answer);
                 });
-                calls.insert(key, task.abort_handle());
+                calls.insert(key, task);
             }
             Message::Request => say(&self.answer(&heard)),
             Message::Notification if method(&heard) == Some("notifications/cancelled") => {

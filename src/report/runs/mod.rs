@@ -12,13 +12,14 @@ pub(crate) use terminal::terminal;
 use super::figures::{counted, first_names, verdict_of};
 use crate::gate::Verdict;
 use crate::trace::text::quote;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Maximum number of names listed.
 const NAMED: usize = 3;
 
 /// One run folder, as far as it can be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct RunRow {
     /// Folder name below the reports folder.
     pub name: String,

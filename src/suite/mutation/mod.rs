@@ -16,13 +16,14 @@ use crate::trace::{
 };
 use defects::{DEFECTS, Defect};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
 /// The mutants of a run, as plain data.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Mutants {
     /// Format version.
     pub version: u32,
@@ -41,7 +42,7 @@ pub(crate) struct Mutants {
 }
 
 /// One defect over the run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DefectRow {
     /// Its name.
     pub defect: &'static str,
@@ -49,18 +50,20 @@ pub(crate) struct DefectRow {
     pub about: &'static str,
     /// Trials that have it.
     pub trials: usize,
-    /// Trials whose expectations notice it, and the expectations with the number of trials, most first.
+    /// Trials whose expectations notice it.
     pub by_expectations: usize,
+    /// Those expectations with the number of trials, most first.
     pub expectations: Vec<(String, usize)>,
-    /// Further trials that only a criterion or gate notices, and those whose verdict falls.
+    /// Further trials that only a criterion or gate notices.
     pub by_criteria: usize,
+    /// Criteria and gates whose verdict falls.
     pub criteria: Vec<String>,
     /// Trials in which nothing notices it.
     pub unnoticed: usize,
 }
 
 /// A case that asserts nothing about something.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Silent {
     /// `scenario/case`.
     pub case: String,
@@ -73,7 +76,7 @@ pub(crate) struct Silent {
 }
 
 /// One requirement.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Requirement {
     /// Its id.
     pub id: String,

@@ -10,6 +10,8 @@ use crate::trial::Opened;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +30,7 @@ pub(crate) enum DiffError {
 }
 
 /// Result for one service.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ServiceDiff {
     /// Service: `model` or `search`.
     pub service: String,

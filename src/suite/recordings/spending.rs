@@ -10,10 +10,12 @@ use crate::settings::{ModelSettings, SearchSettings};
 use crate::trace::EXTERNAL;
 use crate::transport::Service;
 use crate::trial::{Opened, model_of, provider_of, tokens};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls and money.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Spending {
     /// Requests to the model.
     pub model_calls: u64,

@@ -121,7 +121,10 @@ fn an_address_at_which_nothing_listens_is_said_with_what_has_to_be_started() {
 #[test]
 fn a_path_that_redirects_to_itself_with_a_slash_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
-    init(folder.path(), "slashed", &[]).expect_code(0);
+    let made = init(folder.path(), "slashed", &["--format", "json"]);
+    made.expect_code(0);
+    let made = crate::schemas::valid("init", &made.stdout);
+    assert!(made["agent"]["http"].as_str().is_some_and(|url| url.ends_with("/chat/")), "{made}");
     let scenario = read(folder.path(), "scenarios/agent.yaml");
     assert!(scenario.contains("  http: 'http://127.0.0.1:{{port}}/chat/'\n"), "{scenario}");
 }

@@ -256,6 +256,10 @@ fn what_tests_recorded_replays_to_the_same_bytes_with_the_provider_stopped_and_n
     assert!(!replayed.stdout.contains(KEY), "in a replay the keys are placeholders: {}", replayed.stdout);
     assert_eq!(bench.project.traces(), traces);
     assert!(bench.project.report("reports/latest") == report, "the replay writes other bytes");
+    // The runner prints, too, but not between the JSON.
+    let printed = bench.exec(&["--scenario", "desk.yaml", "--format", "json"], &steps);
+    assert_eq!(crate::schemas::valid("run", &printed.stdout)["trials"].as_array().map(Vec::len), Some(2));
+    assert!(printed.stderr.contains("0 \"replay\""), "{}", printed.stderr);
     let ids: Vec<_> = traces.iter().map(|trace| trace["trial"].as_str().expect("an id")).collect();
     assert_eq!(ids, ["desk/warranty/external.base.1", "desk/tests-test-desk-py-test-frost-eu/external.base.1"]);
     assert_eq!(traces[0]["evidence"]["recorded_from"], "simulator");

@@ -60,6 +60,8 @@ pub(crate) struct Runner<'r> {
     pub doing: Doing,
     /// Program and arguments.
     pub command: &'r [OsString],
+    /// Whether it prints to the error output alone.
+    pub stdout_is_ours: bool,
     /// Receives progress.
     pub tell: &'r (dyn Fn(&str) + Sync),
 }
@@ -157,6 +159,9 @@ impl Runner<'_> {
         let mut command = Command::new(words.next().map(OsString::as_os_str).unwrap_or_default());
         let environment = environment::of(control.base_urls(None), doing);
         command.args(words).envs(environment).env(ADDRESS, control.address()).kill_on_drop(true);
+        if self.stdout_is_ours {
+            command.stdout(std::io::stderr());
+        }
         // Before it starts: its first request may be quick.
         control.cases().state().runs = true;
         let mut child = command.spawn().map_err(|error| {
