@@ -1,5 +1,11 @@
 //! Arguments of the command line.
 
+mod results;
+mod run;
+
+pub(super) use results::{Explain, Judge, Merge, Mutate, Promote, Report, Rows, Score, Show};
+pub(super) use run::{Bounds, ReportFile, Run, Select, report_file};
+
 use super::amount::money;
 use super::cassette::arguments::Cassette;
 use super::exec_arguments::Exec;
@@ -7,10 +13,7 @@ use super::exit;
 use super::faults::Faults;
 use super::index_arguments::{Keywords, Knowledge};
 use super::review::Review;
-use super::runs_arguments::{Compare, Comparing, History, Runs};
-use crate::plan::{OnNew, Partition};
-use crate::suite::Mode;
-use clap::builder::PossibleValuesParser;
+use super::runs_arguments::{Compare, History, Runs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -176,40 +179,6 @@ pub(super) struct McpServer {
     pub max_cost: Option<f64>,
 }
 
-/// Which trials.
-#[derive(Debug, Clone, Args)]
-pub(super) struct Select {
-    /// Scenario files or folders; by default the project's.
-    pub paths: Vec<PathBuf>,
-    /// Only cases or trials that match this glob: `refund-*`, `refunds/*`, `*/tool-rag.base.1`; may be repeated.
-    #[arg(short = 'k', long, visible_alias = "filter", value_name = "GLOB")]
-    pub only: Vec<String>,
-    /// Not the cases or trials that match this glob; may be repeated.
-    #[arg(long, value_name = "GLOB")]
-    pub exclude: Vec<String>,
-    /// Only cases with this tag; may be repeated.
-    #[arg(long, value_name = "TAG")]
-    pub tag: Vec<String>,
-    /// Only this flow.
-    #[arg(long)]
-    pub flow: Option<String>,
-    /// Only this variant.
-    #[arg(long)]
-    pub variant: Option<String>,
-    /// Repetitions of each case, in place of the scenario's.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub repeat: Option<u32>,
-    /// Only N of the cases, drawn by --seed.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub filter_sample: Option<u32>,
-    /// Criteria file; by default the project's.
-    #[arg(long, value_name = "FILE")]
-    pub criteria: Option<PathBuf>,
-    /// Seed of the run.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
-}
-
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Printed {
@@ -251,181 +220,6 @@ impl Verbose {
     }
 }
 
-/// What a run may take, and where it goes.
-#[derive(Debug, Clone, Args)]
-pub(super) struct Bounds {
-    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
-    #[arg(long, value_name = "FILE")]
-    pub env_file: Option<PathBuf>,
-    /// Threads in replay (by default one a core; at least 4 trials of external agents), trials at the same time
-    /// otherwise (by default 4).
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: Option<u16>,
-    /// Most requests that a live or recording run may send; trials that it does not reach end as stopped, and their
-    /// recordings stay as they were.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_calls: Option<u64>,
-    /// Most US dollars that a live or recording run may spend, by the prices in ragcheck.yaml; trials that are still
-    /// running when they are spent end as stopped.
-    #[arg(long, value_name = "USD", value_parser = money)]
-    pub max_cost: Option<f64>,
-    /// Time limit of a live or recording run, `10m` for example; trials that it does not reach end as stopped.
-    #[arg(long, value_name = "D", value_parser = crate::settings::parse_duration)]
-    pub timeout: Option<Duration>,
-    /// Warn of recordings older than this, `90d` for example; by default as `recordings: {warn_after: …}` says.
-    #[arg(long, value_name = "AGE", value_parser = crate::settings::parse_age)]
-    pub warn_recordings_after: Option<Duration>,
-    /// Where run folders go; by default the project's.
-    #[arg(long, value_name = "DIR")]
-    pub report_dir: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Run {
-    #[command(flatten)]
-    pub select: Select,
-    /// Where answers come from.
-    #[arg(long, value_enum, default_value_t = Mode::Replay)]
-    pub mode: Mode,
-    /// In a live or recording run, answer these services from the recordings, where the request is the recorded one:
-    /// `search`, `knowledge`, `tools` (HTTP services of an external agent), or a service by name. The model is asked.
-    #[arg(long, value_name = "SERVICE", value_delimiter = ',')]
-    pub hold: Vec<String>,
-    /// What happens with a request to a held service that is not recorded.
-    #[arg(long, value_enum, default_value_t = OnNew::Live, requires = "hold")]
-    pub on_new: OnNew,
-    /// In a live or recording run, answer everything before this turn of each case from the recordings, by position, even
-    /// where the request differs; then go on as the other options say.
-    #[arg(long, value_name = "TURN", value_parser = clap::value_parser!(u32).range(2..))]
-    pub from: Option<u32>,
-    #[command(flatten)]
-    pub bounds: Bounds,
-    /// Run again what did not pass in the newest whole run, or in the run named, and take the other trials over from it.
-    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "latest")]
-    pub failed: Option<PathBuf>,
-    /// Go on with the newest unfinished live or recording run: alone, with everything as it was typed; beside other
-    /// options, with the newest of just that plan. Finished trials are not run again.
-    #[arg(long)]
-    pub resume: bool,
-    /// Run complete passes over the selected cases until every required gate has passed, has failed or can no longer
-    /// pass; --repeat, or else the cases' own `repeat`, bounds the passes. A replay follows its recordings.
-    #[arg(long, conflicts_with = "failed")]
-    pub until_decided: bool,
-    /// Most trials that a run until decided may take.
-    #[arg(long, value_name = "N", requires = "until_decided", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_trials: Option<u64>,
-    /// Run one of several partitions of the selected trials, `hash:3/8`, by a hash of their ids; `ragcheck merge` makes one run of
-    /// all. --max-calls, --max-cost and the rates of providers are divided among them.
-    #[arg(long, value_name = "hash:N/M", conflicts_with_all = ["failed", "until_decided", "watch", "baseline"])]
-    pub partition: Option<Partition>,
-    /// Go on: replay again what a changed file touches (a scenario, prompt, document, recording, the criteria), and print what
-    /// that changed. Ctrl-C ends it.
-    #[arg(long, conflicts_with_all = ["failed", "resume", "until_decided", "baseline", "report", "folder_file", "base_commit"])]
-    pub watch: bool,
-    /// Label of a live or recording run in the history: `release=1.4.0`; may be repeated.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub label: Vec<String>,
-    /// Do not add this run to the project's history.
-    #[arg(long)]
-    pub no_history: bool,
-    /// A file of faults, `faults: [{fault: reset, service: model, call: 2}]`: they strike every case, in addition to those
-    /// that it declares.
-    #[arg(long, value_name = "FILE")]
-    pub faults: Option<PathBuf>,
-    /// Compare with a run folder, `RUN@variant` or a saved baseline at the end.
-    #[arg(long, value_name = "RUN|FILE")]
-    pub baseline: Option<String>,
-    #[command(flatten)]
-    pub comparing: Comparing,
-    /// Name in the verdict the recordings that are not as they were at this commit, on a pull request that of its base. Asks git.
-    #[arg(long, value_name = "COMMIT")]
-    pub base_commit: Option<String>,
-    /// Write the report to files besides: `junit=out.xml,markdown=summary.md`, by the formats of `ragcheck report`; may be
-    /// repeated. `csv` is the table of criteria. Without `FORMAT=`, the ending decides: .html, .xml (JUnit), .md, .csv, .json.
-    #[arg(short = 'o', long, value_name = "FORMAT=FILE", value_delimiter = ',', value_parser = report_file)]
-    pub report: Vec<ReportFile>,
-    /// Write the path of the run folder to a file, for scripts.
-    #[arg(long, value_name = "FILE", require_equals = true)]
-    pub folder_file: Option<PathBuf>,
-    /// With --max-cost, write to a file what was spent, in US dollars, also if the run fails.
-    #[arg(long, value_name = "FILE", require_equals = true, requires = "max_cost")]
-    pub spent_file: Option<PathBuf>,
-    #[command(flatten)]
-    pub verbose: Verbose,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub format: Printed,
-}
-
-/// A report to be written to a file.
-#[derive(Debug, Clone)]
-pub(super) struct ReportFile {
-    /// The format, as `ragcheck report --to` names it.
-    pub format: String,
-    /// Where it goes.
-    pub file: PathBuf,
-}
-
-/// Why a typed report cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ReportFileError {
-    #[error(
-        "write FORMAT=FILE, `junit=out.xml`, or a file that ends in .html, .xml, .md, .csv or .json; formats are {}",
-        crate::report::names().join(", ")
-    )]
-    Shape,
-    #[error("no report format is called `{0}`: there are {names}", names = crate::report::names().join(", "))]
-    Format(String),
-}
-
-/// Formats by the ending of a file.
-const ENDINGS: [(&str, &str); 5] =
-    [("html", "html"), ("xml", "junit"), ("md", "markdown"), ("csv", "csv"), ("json", "json")];
-
-/// Reads `junit=out.xml`, or `out.xml`, whose ending names the format.
-pub(super) fn report_file(text: &str) -> Result<ReportFile, ReportFileError> {
-    let ending = std::path::Path::new(text).extension().and_then(|ending| ending.to_str());
-    let of_ending = || ENDINGS.iter().find(|(known, _)| Some(*known) == ending).map(|(_, format)| (*format, text));
-    let (format, file) = text.split_once('=').or_else(of_ending).ok_or(ReportFileError::Shape)?;
-    if file.is_empty() {
-        return Err(ReportFileError::Shape);
-    }
-    if !crate::report::names().contains(&format) {
-        return Err(ReportFileError::Format(format.to_owned()));
-    }
-    Ok(ReportFile { format: format.to_owned(), file: file.into() })
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Judge {
-    /// The run folder.
-    pub run: PathBuf,
-    /// The rubric; by default `scenarios/rubric.yaml`.
-    #[arg(long, value_name = "FILE")]
-    pub rubric: Option<PathBuf>,
-    /// Where grades come from; `record` asks only for answers that have no recording yet.
-    #[arg(long, value_enum, default_value_t = Mode::Replay)]
-    pub mode: Mode,
-    /// Grade every answer, not only those for which knowledge base and external search both returned results.
-    #[arg(long)]
-    pub all: bool,
-    /// Most requests that may be sent; an answer takes two.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_calls: Option<u64>,
-    /// Most US dollars that may be spent, by the prices in ragcheck.yaml; what is recorded by then is kept.
-    #[arg(long, value_name = "USD", value_parser = money)]
-    pub max_cost: Option<f64>,
-    /// How many answers are graded at the same time, live or recording.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
-    pub jobs: u16,
-    /// A file of `KEY=VALUE` lines with the providers' keys; it wins over the environment. No file is read by default.
-    #[arg(long, value_name = "FILE")]
-    pub env_file: Option<PathBuf>,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub format: Printed,
-}
-
 #[derive(Debug, Clone, Args)]
 pub(super) struct Check {
     /// Scenario files or folders; by default the project's.
@@ -452,139 +246,6 @@ pub(super) struct List {
     #[arg(long)]
     pub estimate: bool,
     /// How the result is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub format: Printed,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Merge {
-    /// The run folders of all partitions, in any order.
-    #[arg(required = true, value_name = "RUN")]
-    pub runs: Vec<PathBuf>,
-    /// Where the run folder goes; by default the project's.
-    #[arg(long, value_name = "DIR")]
-    pub report_dir: Option<PathBuf>,
-    #[command(flatten)]
-    pub verbose: Verbose,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub format: Printed,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Score {
-    /// The run folder; by default the project's newest run.
-    #[arg(conflicts_with = "import")]
-    pub run: Option<PathBuf>,
-    /// Import another agent's conversations as a new run, from a file that may be compressed with gzip. Its format is
-    /// recognised; `--import FORMAT FILE` names it: `messages`, chat messages; `trace`, published traces (`ragcheck schema
-    /// trace`); `otlp`, OpenTelemetry spans and LangSmith's runs; `evals`, rows of OpenAI Evals.
-    #[arg(long, num_args = 1..=2, value_names = ["FORMAT", "FILE"])]
-    pub import: Option<Vec<PathBuf>>,
-    /// Criteria file for imported conversations; by default every query must get an answer and every task must pass.
-    #[arg(long, value_name = "FILE", requires = "import")]
-    pub criteria: Option<PathBuf>,
-    /// Scenario of the agent that talked: its roles and gates apply, and a task named like a case must meet what that case
-    /// expects.
-    #[arg(long, value_name = "FILE", requires = "import")]
-    pub scenario: Option<PathBuf>,
-    /// Where the run folder of imported conversations goes; by default the project's.
-    #[arg(long, value_name = "DIR", requires = "import")]
-    pub report_dir: Option<PathBuf>,
-    #[command(flatten)]
-    pub verbose: Verbose,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub format: Printed,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Mutate {
-    /// The run folder; by default the project's newest run. The result goes there, and into its report.
-    pub run: Option<PathBuf>,
-    /// Name every case that asserts nothing about something.
-    #[arg(long)]
-    pub all: bool,
-    /// How the result is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub format: Printed,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Promote {
-    /// The file with the trace, in any format that `score --import` reads.
-    #[arg(value_name = "TRACE")]
-    pub file: PathBuf,
-    /// Name of the new case.
-    #[arg(long, value_name = "NAME")]
-    pub case: String,
-    /// Scenario that takes the case; by default the project's only one.
-    #[arg(long, value_name = "FILE")]
-    pub scenario: Option<PathBuf>,
-    /// Which trace, if the file has several: its number in the order of the import, its case, or the beginning of its id.
-    #[arg(long, value_name = "TRACE")]
-    pub trace: Option<String>,
-    /// A recording of the same conversation by another tool, which becomes the lane of the case: HAR, VCR.py, Ruby VCR,
-    /// go-vcr or httprr.
-    #[arg(long, value_name = "FILE")]
-    pub recording: Option<PathBuf>,
-    /// Format of the file; by default it is recognised.
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<String>,
-    /// How the case is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub output: Printed,
-}
-
-/// What a row of a table is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Rows {
-    /// A criterion.
-    Criteria,
-    /// A trial.
-    Trials,
-    /// A unit that fails a criterion, with the reason.
-    Violations,
-    /// A call of a model, a tool, a search or a declared service.
-    Calls,
-    /// A figure of time.
-    Latency,
-    /// A requirement, with how it is shown.
-    Requirements,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Report {
-    /// The run folder; by default the project's newest run.
-    pub run: Option<PathBuf>,
-    /// The format.
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(crate::report::names()))]
-    pub to: String,
-    /// With `--to csv` and `--to parquet`, what a row is.
-    #[arg(long, value_enum, default_value_t = Rows::Criteria)]
-    pub rows: Rows,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Show {
-    /// A run folder and a trial behind it, or a trial of the newest run: `scenario/case/flow.variant.n`.
-    pub trial: String,
-    /// Print the whole text of every passage that its searches found, too.
-    #[arg(long, conflicts_with = "format")]
-    pub passages: bool,
-    /// How the trial is printed.
-    #[arg(long, value_enum, default_value_t = Printed::Human)]
-    pub format: Printed,
-}
-
-#[derive(Debug, Clone, Args)]
-pub(super) struct Explain {
-    /// A criterion (`SC-002`) or a metric (`first_attempt_rate`); without one, all of them.
-    pub name: Option<String>,
-    /// Criteria file; by default the project's.
-    #[arg(long, value_name = "FILE")]
-    pub criteria: Option<PathBuf>,
-    /// How it is printed.
     #[arg(long, value_enum, default_value_t = Printed::Human)]
     pub format: Printed,
 }

@@ -1,26 +1,17 @@
 //! Aggregates examined trials, in any order, into the run's evaluation.
 
-use super::conclusion::{
-    NOT_RUN, asked_of_others, conclude, conclude_selection, group, not_decided, of_others, of_scenarios, of_selection,
-};
+mod finish;
+
 use super::counting::Counting;
 use super::criterion::CriterionSums;
 use super::design::Design;
 use super::error::EvaluationError;
-use super::examine::{Examined, Examiner, blank};
-use super::format::count;
-use super::grades::item_grades;
-use super::held::{HeldRun, HeldSum};
+use super::examine::{Examined, Examiner};
+use super::held::HeldSum;
 use super::latency::{Kind, Latencies};
-use super::notes::{changed, changed_since, older, redrawn_trials};
-use super::part::part;
-use super::repeats::repeats;
 use super::sources::Sources;
 use super::tally::{LeftOut, Tally};
-use super::{
-    CriterionResult, Evaluation, KindCount, RUN_VERSION, Redrawn, Restarts, Spending, Stopped, TrialResult,
-    TrialResults, Verdict, coverage,
-};
+use super::{Evaluation, Restarts, TrialResults, Verdict};
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
@@ -275,131 +266,6 @@ impl<'p> Evaluator<'p> {
             && required.all(|criterion| criterion.is_settled(plan, metrics[criterion.metric].as_ref(), self.closed))
     }
 
-    /// Closes the passes that were needed; returns the number of their trials and the report on stopping.
-    fn stop(&mut self) -> Option<(usize, Stopped)> {
-        let plan = self.examiner.plan;
-        let max = plan.stopping?.max_passes;
-        while self.closed < max && !self.is_settled() {
-            self.end_of_pass(self.closed + 1);
-        }
-        let needed = plan.trials.each().take_while(|trial| trial.repetition <= self.closed).count();
-        let trials = (needed as u64, plan.trials.number() as u64);
-        Some((needed, Stopped::new((self.closed, max), trials)))
-    }
-
-    /// Returns the evaluation once every trace has been added. A planned trial without one is in ERROR, unless a run
-    /// until decided did not need it.
-    pub fn finish(mut self) -> Evaluation {
-        let plan = self.examiner.plan;
-        let (needed, stopped) = match self.stop() {
-            Some((needed, stopped)) => (needed, Some(stopped)),
-            None => (plan.trials.number(), None),
-        };
-        self.trials.truncate(needed);
-        let mut errors = Vec::new();
-        for place in 0..needed {
-            let verdict = self.trials.verdict(place);
-            if verdict.is_some_and(|verdict| verdict != Verdict::Error) && !self.errors.contains_key(&place) {
-                continue;
-            }
-            if let Some(planned) = plan.trials.at(place) {
-                if verdict.is_none() {
-                    self.trials.put(place, TrialResult { error: NOT_RUN.into(), ..blank(plan, &planned) });
-                }
-                errors.push((planned.id, self.errors.remove(&place)));
-                if stopped.is_none() {
-                    self.count_error(place);
-                }
-            }
-        }
-        let trials = std::mem::take(&mut self.trials);
-        let in_error = errors.len() as u64;
-        // A stable sort keeps the turns of a trial in order.
-        self.turn_times.sort_by_key(|(place, ..)| *place);
-        let metrics = &self.examiner.metrics;
-        let (criteria, closed) = (self.criteria.iter_mut(), self.closed);
-        let mut results: Vec<_> =
-            criteria.map(|criterion| criterion.result(plan, metrics[criterion.metric].as_ref(), closed)).collect();
-        // In a run of selected cases, rates over all cases are shown and decide nothing.
-        let selected = plan.part.as_ref().is_some_and(|part| part.cases) && plan.stopping.is_none();
-        let some = plan.part.as_ref().is_some_and(|part| part.scenarios) && plan.stopping.is_none();
-        // A criterion that applies to none of the selected trials decides nothing.
-        let unasked: Vec<String> = match &plan.part {
-            Some(_) => results.iter_mut().filter_map(of_others).collect(),
-            None => Vec::new(),
-        };
-        let (exit_code, mut conclusion) = if selected {
-            let shown = results.iter().any(|result| result.required && result.n > 0);
-            let missed: Vec<String> = results.iter_mut().filter_map(of_selection).collect();
-            let failed = trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count() as u64;
-            conclude_selection(results.iter(), &missed, shown, (failed, in_error, needed as u64))
-        } else {
-            let open: Vec<String> = results.iter_mut().filter(|_| some).filter_map(of_scenarios).collect();
-            // A self-test that holds is no gate that the agent passed.
-            let counts = |(row, sums): &(&CriterionResult, &CriterionSums<'_>)| {
-                !sums.written.self_test || row.verdict != Verdict::Pass
-            };
-            let counted = results.iter().zip(&self.criteria).filter(counts).map(|(row, _)| row);
-            let found = conclude(counted, in_error, needed as u64, plan.criteria.undecided);
-            (found.0, found.1 + &not_decided(&open))
-        };
-        conclusion.push_str(&asked_of_others(&unasked));
-        let redrawn = Redrawn::of(&trials);
-        conclusion.push_str(&redrawn.words());
-        let part = part(plan, needed, errors.iter().map(|(_, error)| error.as_ref()));
-        if !part.is_empty() {
-            conclusion = format!("PART ({part}): {conclusion}");
-        }
-        if let Some(changed) = &plan.changed_recordings {
-            conclusion = format!("{conclusion}; {}", changed_since(changed));
-        }
-        let gates = results.split_off(plan.criteria.criteria.len());
-        let mut self_tests = Vec::new();
-        let mut apart = |rows: Vec<CriterionResult>, written: &[CriterionSums<'_>]| -> Vec<CriterionResult> {
-            let (own, others): (Vec<_>, Vec<_>) =
-                rows.into_iter().zip(written).partition(|(_, sums)| sums.written.self_test);
-            self_tests.extend(own.into_iter().map(|(row, _)| without_bound(row)));
-            others.into_iter().map(|(row, _)| row).collect()
-        };
-        let (asked, of_scenarios) = self.criteria.split_at(results.len());
-        let (criteria, gates) = (apart(results, asked), apart(gates, of_scenarios));
-        let held = std::mem::take(&mut self.held).finish();
-        Evaluation {
-            version: RUN_VERSION,
-            exit_code,
-            conclusion,
-            evidence: self.sources.entries().into_iter().chain(held.iter().flat_map(HeldRun::lines)).collect(),
-            held,
-            sources: self.sources.list(),
-            notes: self
-                .notes
-                .iter()
-                .map(|(note, n)| format!("{note} ({})", count(*n, "trial", "trials")))
-                .chain(changed(plan, &self.changed))
-                .chain(redrawn_trials(&trials))
-                .chain(self.restarts.words())
-                .chain(older(plan))
-                .collect(),
-            criteria,
-            gates,
-            self_tests,
-            stopped,
-            part,
-            redrawn,
-            restarts: self.restarts,
-            errors: group(errors, plan),
-            turn_kinds: kinds(&self.turn_times),
-            turn_times_us: self.turn_times.iter().map(|(_, _, time)| *time).collect(),
-            latency: self.latencies.finish(),
-            transitions: coverage::transitions(&self.examiner.machines, &self.taken),
-            requirements: coverage::requirements(plan, &trials),
-            repeats: repeats(&trials),
-            spending: Spending::of(plan, &trials),
-            grades: item_grades(&self.examiner.grades),
-            trials,
-        }
-    }
-
     /// Counts a trial in ERROR for every criterion that would have included it.
     fn count_error(&mut self, place: usize) {
         let plan = self.examiner.plan;
@@ -424,21 +290,6 @@ impl<'p> Evaluator<'p> {
             }
         }
     }
-}
-
-/// A self-test as counts: its units are no sample of anything.
-fn without_bound(row: CriterionResult) -> CriterionResult {
-    let sentence = if row.verdict == Verdict::Pass { row.observed_text.clone() } else { row.sentence };
-    CriterionResult { lower: None, upper: None, interval: None, bound_text: String::new(), sentence, ..row }
-}
-
-/// Run-length encoding of the kinds of evidence of turn times.
-fn kinds(times: &[(u32, Kind, u64)]) -> Vec<KindCount> {
-    let rows = times.chunk_by(|(_, one, _), (_, next, _)| one == next);
-    let count = |row: &[(u32, Kind, u64)]| {
-        row.first().map(|(_, kind, _)| KindCount { kind: kind.name(), turns: row.len() as u64 })
-    };
-    rows.filter_map(count).collect()
 }
 
 /// Sets the stopping rule of every criterion, if the plan has a stopping design.

@@ -1,7 +1,7 @@
 //! Events of a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
 use super::words;
-use super::{IndexResult, Logged, ToolResult};
+use super::{Attempt, IndexResult, Logged, ModelCalled, ToolResult, TurnEnded};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -119,115 +119,6 @@ pub struct Moved {
     pub to: String,
 }
 
-/// One completion of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ModelCalled {
-    /// Ordinal of the completion within the trial, from 0.
-    pub call: u32,
-    /// The service, if it is another one than the scenario's `model`: its name in `services`. Older readers ignore it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub service: Option<String>,
-    /// State of the flow.
-    pub state: String,
-    /// From the first attempt to the last answer, waits included, in microseconds.
-    pub took_us: u64,
-    /// From the first attempt to the first word or call of the answer, in microseconds; only known of streams.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_token_us: Option<u64>,
-    /// Every message sent to the model, in order: `role:digest`, where digest is the first 12 hex digits of SHA-256
-    /// over the content.
-    pub shown: Vec<String>,
-    /// Allowed or required calls: `auto`, `none`, `required`, `required TOOL` where one tool is offered, `named
-    /// TOOL`.
-    pub tool_choice: String,
-    /// The HTTP attempts, in order.
-    pub attempts: Vec<Attempt>,
-    /// The outcome.
-    pub reply: Reply,
-}
-
-/// Outcome of a model call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Reply {
-    /// A completion.
-    Completion(Completion),
-    /// No completion, after the last attempt.
-    Failure {
-        /// Kind, `rate_limit` for example.
-        kind: String,
-        /// The provider's message, redacted.
-        message: String,
-    },
-}
-
-impl Reply {
-    /// Whether it names the tools called in it.
-    pub fn lists_calls(&self) -> bool {
-        matches!(self, Self::Completion(completion) if !completion.calls.is_empty())
-    }
-}
-
-/// A completion of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Completion {
-    /// The model that answered.
-    pub model: String,
-    /// Free text, empty when there is none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub text: String,
-    /// A refusal in the provider's own field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refusal: Option<String>,
-    /// Names of the tools called, in order; the calls themselves are events `tool_called`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<String>,
-    /// Why it stopped: `stop`, `tool_calls`, `length`, `content_filter` or the provider's word.
-    pub finish: String,
-    /// Input tokens, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
-    /// Input tokens from the provider's cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cached_tokens: Option<u64>,
-    /// Output tokens, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
-}
-
-/// One HTTP attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Attempt {
-    /// The service called, if the event does not imply it: `embeddings`. Older readers ignore it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub service: Option<String>,
-    /// HTTP status, when there was an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// Why it failed: `rate_limit`, `server_error`, `connection`, `timeout`, …; `None` when it did not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<String>,
-    /// Duration of this attempt, in microseconds.
-    pub took_us: u64,
-    /// Wait before the next attempt, in microseconds; `None` if there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait_us: Option<u64>,
-    /// Whether the simulator declared this failure as part of the case, so that it is not an outage.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub declared_fault: bool,
-    /// In a run with held services: `recorded` if the recording answered this request, `forced` if it answered another
-    /// one in its place, `new` if the service answered because the request is not recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<String>,
-}
-
-impl Attempt {
-    /// Whether a recording answered it in a run with held services.
-    pub(crate) fn is_held(&self) -> bool {
-        self.held.as_deref().is_some_and(|held| held != "new")
-    }
-}
-
 /// One call of a tool and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCalled {
@@ -262,6 +153,11 @@ pub struct FlowSearch {
     pub attempts: Vec<Attempt>,
 }
 
+impl FlowSearch {
+    /// Its name in reports, beside the names of tools.
+    pub const NAME: &'static str = "search";
+}
+
 /// One request to a declared service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Requested {
@@ -288,11 +184,6 @@ impl Requested {
         let failed = self.failed.as_ref().map_or_else(String::new, |why| format!(", FAILED: {why}"));
         format!("{} {}: {status}{failed}", self.method, self.path)
     }
-}
-
-impl FlowSearch {
-    /// Its name in reports, beside the names of tools.
-    pub const NAME: &'static str = "search";
 }
 
 /// Outcome of a tool call.
@@ -384,104 +275,4 @@ pub struct Retried {
     pub cause: String,
     /// Whether this retry returned a valid result.
     pub recovered: bool,
-}
-
-/// The end of a turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TurnEnded {
-    /// From the user's message to the answer, in microseconds.
-    pub took_us: u64,
-    /// Result for the user.
-    pub outcome: TurnOutcome,
-    /// The whole history after this turn, which later turns must send: `role:digest` for each message.
-    pub history: Vec<String>,
-    /// Body of a chat service's reply for this turn, if the case has expectations on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reply: Option<Value>,
-}
-
-/// Result of a turn for the user.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TurnOutcome {
-    /// An answer, through the response tool.
-    Answered(Answer),
-    /// An error.
-    Failed {
-        /// `mandatory_call_missing`, `response_missing`, `model_calls_exhausted`, `model_unavailable`, `timeout`, …
-        kind: String,
-        /// Message to the user.
-        message: String,
-    },
-}
-
-/// An accepted answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
-    /// The text.
-    pub text: String,
-    /// Its sources, in order.
-    pub sources: Vec<SourceRef>,
-    /// The model's confidence, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<f64>,
-    /// Whether it claims to use the knowledge base.
-    pub used_internal_kb: bool,
-    /// Whether it claims to use the external service.
-    pub used_external_kb: bool,
-    /// Whether it is a declared refusal: it uses the flow's wording for finding no answer in the sources.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub refused: bool,
-    /// Undetermined members (`sources`, `used_internal_kb`, `used_external_kb`): their values have no meaning.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unseen: Vec<String>,
-    /// For an external agent: whether its sources use the names of the passages in its traffic.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub traceable: bool,
-}
-
-/// In [`Answer::unseen`]: the sources of the answer.
-pub(crate) const SOURCES: &str = "sources";
-/// In [`Answer::unseen`]: whether it used the knowledge base.
-pub(crate) const USED_INTERNAL_KB: &str = "used_internal_kb";
-/// In [`Answer::unseen`]: whether it used the external service.
-pub(crate) const USED_EXTERNAL_KB: &str = "used_external_kb";
-
-impl Answer {
-    /// An answer of which only the text is known.
-    pub(crate) fn text_alone(text: String) -> Self {
-        let unseen = [SOURCES, USED_INTERNAL_KB, USED_EXTERNAL_KB].map(str::to_owned).to_vec();
-        Self { text, unseen, ..Self::default() }
-    }
-
-    /// Whether that member is undetermined.
-    pub fn hides(&self, member: &str) -> bool {
-        self.unseen.iter().any(|name| name == member)
-    }
-}
-
-/// One source of an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SourceRef {
-    /// `internal` or `external`.
-    pub kind: String,
-    /// Chunk id, learned entry id, or URL.
-    pub id: String,
-    /// Title, where given.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub title: String,
-    /// The number by which the text cites it, unless that is its place in the list of sources.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub number: Option<u32>,
-}
-
-impl Answer {
-    /// The source that `[number]` in the text refers to.
-    pub fn source_of(&self, number: usize) -> Option<&SourceRef> {
-        let numbered = |source: &&SourceRef| source.number.is_some_and(|own| own as usize == number);
-        if self.sources.iter().any(|source| source.number.is_some()) {
-            return self.sources.iter().find(numbered);
-        }
-        number.checked_sub(1).and_then(|place| self.sources.get(place))
-    }
 }

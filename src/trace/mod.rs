@@ -17,6 +17,7 @@
 //! without a role, and report that none of them was called.
 
 mod agreement;
+mod answer;
 pub(crate) mod citations;
 pub(crate) mod columns;
 mod event;
@@ -25,6 +26,7 @@ mod grade;
 mod managed;
 pub(crate) mod markers;
 mod member;
+mod model_call;
 mod own_files;
 mod passages;
 mod result;
@@ -37,12 +39,14 @@ mod trajectory;
 mod vocabulary;
 
 pub(crate) use agreement::{AGREEMENT, Agreement, MeasuredAgreement};
+pub use answer::*;
 pub use event::*;
 pub use folder::*;
 pub(crate) use grade::*;
 pub(crate) use managed::*;
 pub use member::Member;
 pub(crate) use member::not_in_traffic_but;
+pub(crate) use model_call::*;
 pub(crate) use own_files::{EARLIER, claim, set_aside};
 pub(crate) use passages::{NamedPassage, PASSAGES, PassageText, PassageWriter, Passages, PassagesError, Searched};
 pub(crate) use result::*;
