@@ -5,7 +5,10 @@
 //! then calls unused has no caller in the program.
 #![allow(missing_docs, reason = "documented where they are declared")]
 
-pub use crate::catalogues;
+/// See [`crate::catalogues`].
+pub fn catalogues() -> crate::settings::catalogue::Catalogues {
+    crate::catalogues()
+}
 
 pub mod cassette {
     pub use crate::cassette::{

@@ -21,6 +21,17 @@
 //! It replays recordings ([`Mode::Replay`], the default): no network, no keys, the same bytes each time. The run
 //! folder that it writes is read again by [`score`], which needs nothing else.
 //!
+//! | to | use |
+//! |---|---|
+//! | run a suite | [`Suite::load`], [`Suite::run`] with [`RunOptions`] |
+//! | read results | [`score`], [`EvaluatedRun::evaluation`] |
+//! | read and write traces | [`read_traces`], [`write_trace`], [`Trace`] |
+//! | test an agent of your own | a scenario with `flow: external`: the agent runs as it is, in any language |
+//! | add a flow, backend, metric, dialect or format | a file and a line of a table in this crate: "To add a …" in `ARCHITECTURE.md` |
+//!
+//! The last row is no API. A table that is compiled in lets tests compare it with its folder, and the schemas, help and
+//! pages of documentation follow it.
+//!
 //! Three layers: *input* (`scenario`, `plan`) makes trials; *execution* (`transport` to `trial`) turns a trial into a
 //! trace; *verdict* (`metric` to `report`) reads traces. Execution and verdict never import each other; `suite` joins
 //! them. `ARCHITECTURE.md` has the table, `tests/suite/imports.rs` guards it.
@@ -60,13 +71,11 @@ pub use cli::{look_at_stdout, main as command_line};
 pub use gate::{Evaluation, Verdict};
 pub use plan::{Hold, OnNew, Partition, Selection};
 pub use suite::evaluation::{EvaluatedRun, score};
-pub use suite::{
-    FinishedRun, GradedRun, GradingOptions, ImportedRun, Mode, Progress, RunOptions, Suite, SuiteError, grade, import,
-};
+pub use suite::{FinishedRun, Mode, Progress, RunOptions, Suite, SuiteError};
 pub use trace::{Event, Lane, Trace, What, read_traces, write_trace};
 
 /// The tables that scenarios are loaded with: what flows and metrics declare about themselves.
-pub fn catalogues() -> settings::catalogue::Catalogues {
+pub(crate) fn catalogues() -> settings::catalogue::Catalogues {
     settings::catalogue::Catalogues {
         flows: flow::entries(),
         metrics: metric::catalogue::entries(),

@@ -15,7 +15,7 @@ pub struct Counts {
 
 /// Successes and units of a criterion in one repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RepetitionCounts {
+pub(crate) struct RepetitionCounts {
     /// Repetition, from 1.
     pub repetition: u32,
     /// Number of successes, as the metric counts them.

@@ -4,7 +4,7 @@ use super::summary::BASELINE_VERSION;
 
 /// Reason why two runs cannot be compared.
 #[derive(Debug, thiserror::Error)]
-pub enum CompareError {
+pub(crate) enum CompareError {
     /// A run lacks the requested variant.
     #[error("{run} has no variant `{variant}`; it has {known}")]
     NoVariant {

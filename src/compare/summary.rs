@@ -19,7 +19,7 @@ pub(crate) const CASES: &str = "cases";
 
 /// Figures of one run, or of one variant of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Format version.
     pub version: u32,
     /// Its name: the run folder's name, followed by `@variant` if one was chosen.
@@ -43,7 +43,7 @@ pub struct Summary {
 
 /// Where a run until decided stopped before its last pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoppedEarly {
+pub(crate) struct StoppedEarly {
     /// Number of passes made.
     pub passes: u32,
     /// Largest number of passes.
@@ -52,7 +52,7 @@ pub struct StoppedEarly {
 
 /// One criterion, or gate of a scenario, as it was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub(crate) struct Measured {
     /// Its name in [`CaseFigures::units`]: the criterion's id, `scenario/id` for a scenario's own gate.
     pub key: String,
     /// The requirement in a sentence.
@@ -82,7 +82,7 @@ pub struct Measured {
 
 /// Settings of one variant of a scenario, from the plan and its traces.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// The scenario.
     pub scenario: String,
     /// The variant.
@@ -123,7 +123,7 @@ pub struct Setting {
 /// Figures of one case under one variant, summed over repetitions; control arms count only for metrics that measure
 /// them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct CaseFigures {
+pub(crate) struct CaseFigures {
     /// The scenario.
     pub scenario: String,
     /// The case.
@@ -175,7 +175,7 @@ impl CaseFigures {
 
 /// One trial that could be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TrialOutcome {
+pub(crate) struct TrialOutcome {
     /// `scenario/case/flow.variant.n`.
     pub id: String,
     /// Repetition, from 1.
@@ -230,7 +230,7 @@ impl Summary {
     ///
     /// # Errors
     /// If no case ran under that variant.
-    pub fn of_variant(mut self, variant: &str) -> Result<Self, CompareError> {
+    pub(crate) fn of_variant(mut self, variant: &str) -> Result<Self, CompareError> {
         let known: BTreeSet<String> = self.cases.iter().map(|case| case.variant.clone()).collect();
         if !known.contains(variant) {
             let known: Vec<String> = known.into_iter().collect();
@@ -247,7 +247,7 @@ impl Summary {
     ///
     /// # Errors
     /// When a figure cannot be written as JSON.
-    pub fn to_text(&self) -> Result<String, serde_json::Error> {
+    pub(crate) fn to_text(&self) -> Result<String, serde_json::Error> {
         let mut out = format!("{{\n\"version\": {},\n\"label\": {}", self.version, serde_json::to_string(&self.label)?);
         let criteria = self.criteria.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
         let settings = self.settings.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
@@ -272,7 +272,7 @@ impl Summary {
     ///
     /// # Errors
     /// If it is not a baseline, an older build wrote it without repetitions, or a newer build wrote it.
-    pub fn parse(text: &str) -> Result<Self, CompareError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, CompareError> {
         let version = serde_json::from_str::<serde_json::Value>(text).ok().and_then(|value| value["version"].as_u64());
         if version == Some(1) {
             return Err(CompareError::OldBaseline);
@@ -288,7 +288,7 @@ impl Summary {
     }
 
     /// All modes of its trials: one, or none when nothing could be run.
-    pub fn modes(&self) -> BTreeSet<&str> {
+    pub(crate) fn modes(&self) -> BTreeSet<&str> {
         self.settings.iter().flat_map(|setting| setting.modes.iter().map(String::as_str)).collect()
     }
 
@@ -298,12 +298,12 @@ impl Summary {
     }
 
     /// Planned trials that could not be run.
-    pub fn errors(&self) -> u64 {
+    pub(crate) fn errors(&self) -> u64 {
         self.cases.iter().map(|case| case.errors).sum()
     }
 
     /// Trials that could be run.
-    pub fn trials(&self) -> u64 {
+    pub(crate) fn trials(&self) -> u64 {
         self.cases.iter().map(|case| case.trials).sum()
     }
 }

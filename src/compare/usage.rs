@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Summed usage of trials, without control arms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
+pub(crate) struct Usage {
     /// Queries, those without an answer too.
     pub turns: u64,
     /// Queries that were answered.

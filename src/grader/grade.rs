@@ -22,7 +22,7 @@ pub(crate) const FOLDER: &str = "judge";
 
 /// Grades of one content, with their evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Graded {
+pub(crate) struct Graded {
     /// One grade per item, in the rubric's order.
     pub items: Vec<ItemGrade>,
     /// Origin of the grades: `simulator`, or provider and model.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// One item's grade.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ItemGrade {
+pub(crate) struct ItemGrade {
     /// Name of the item.
     pub item: String,
     /// Its grade.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Answers to grade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// Answers for which both the knowledge base and the external search returned something (SC-004).
     BothSources,
     /// All answers.
@@ -20,7 +20,7 @@ pub enum Scope {
 
 /// What the judge sees of one turn. Equal contents get equal grades, so each is graded once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Content {
+pub(crate) struct Content {
     /// The user's earlier questions in the conversation.
     pub earlier: Vec<String>,
     /// The question.
@@ -33,7 +33,7 @@ pub struct Content {
 
 impl Content {
     /// SHA-256, in hex, over `around` (rubric and model) and all parts, each with its length.
-    pub fn hash(&self, around: &str) -> String {
+    pub(crate) fn hash(&self, around: &str) -> String {
         let mut hash = Sha256::new();
         let mut add = |kind: u8, text: &str| {
             hash.update([kind]);
@@ -51,7 +51,7 @@ impl Content {
 
 /// One answered turn of one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GradingTask {
+pub(crate) struct GradingTask {
     /// The trial.
     pub trial: String,
     /// Ordinals of the conversation and of the turn in it, from 0.

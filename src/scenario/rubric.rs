@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// A rubric file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Rubric {
+pub(crate) struct Rubric {
     /// Its name.
     pub rubric: String,
     /// Its purpose.
@@ -31,7 +31,7 @@ pub struct Rubric {
 /// How much of each retrieved passage the grader receives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum RubricEvidence {
+pub(crate) enum RubricEvidence {
     /// The beginning, as stored in the trace: at most 160 characters.
     #[default]
     Excerpts,
@@ -49,7 +49,7 @@ impl RubricEvidence {
 /// One yes-or-no question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RubricItem {
+pub(crate) struct RubricItem {
     /// Its name: lower-case letters, digits and hyphens.
     pub id: String,
     /// The question.

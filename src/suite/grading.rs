@@ -27,7 +27,7 @@ const RUBRIC: &str = "scenarios/rubric.yaml";
 
 /// Options of grading.
 #[derive(Debug, Clone)]
-pub struct GradingOptions {
+pub(crate) struct GradingOptions {
     /// Project folder.
     pub root: PathBuf,
     /// Path of the rubric; `scenarios/rubric.yaml` of the project by default.
@@ -49,7 +49,7 @@ pub struct GradingOptions {
 }
 
 /// A graded run folder.
-pub struct GradedRun {
+pub(crate) struct GradedRun {
     /// The rubric.
     pub rubric: Rubric,
     /// Answers in the order of the traces.
@@ -64,7 +64,7 @@ pub struct GradedRun {
 
 /// Why grading is not possible.
 #[derive(Debug, thiserror::Error)]
-pub enum GradingError {
+pub(crate) enum GradingError {
     /// Limits do not apply to replays.
     #[error("--max-calls and --max-cost bound live and recording grading; a replay sends nothing")]
     BoundedReplay,
@@ -104,7 +104,7 @@ pub enum GradingError {
 
 impl GradingError {
     /// Whether the disk is full.
-    pub fn is_full_disk(&self) -> bool {
+    pub(crate) fn is_full_disk(&self) -> bool {
         matches!(self, Self::Write { error, .. } if files::is_full_disk(error))
     }
 }
@@ -116,7 +116,7 @@ type Outcomes = BTreeMap<String, Result<Graded, TrialError>>;
 ///
 /// # Errors
 /// If the run, the project or the rubric cannot be used; errors of single answers are in [`GradedRun::outcomes`].
-pub fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, GradingError> {
+pub(crate) fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun, GradingError> {
     if options.mode == Mode::Replay && (options.max_calls.is_some() || options.max_cost.is_some()) {
         return Err(GradingError::BoundedReplay);
     }

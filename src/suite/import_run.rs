@@ -49,7 +49,7 @@ pub(crate) enum ImportFileError {
 }
 
 /// Result of an import.
-pub struct ImportedRun {
+pub(crate) struct ImportedRun {
     /// The run folder.
     pub folder: PathBuf,
     /// What it shows.

@@ -179,12 +179,12 @@ pub struct EvaluatedRun {
 
 impl EvaluatedRun {
     /// Plan of the run.
-    pub fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// Input of the reports.
-    pub fn view(&self) -> View<'_> {
+    pub(crate) fn view(&self) -> View<'_> {
         let Self { plan, evaluation, timelines, comparison, decided, compared, variants_compared, .. } = self;
         let (comparison, decided) = (comparison.as_ref(), decided.as_ref());
         let (compared, variants_compared) = (*compared, *variants_compared);
@@ -195,7 +195,7 @@ impl EvaluatedRun {
     ///
     /// # Errors
     /// If it cannot be rendered.
-    pub fn linked(&self, folder: &Path, file: &str) -> io::Result<Vec<u8>> {
+    pub(crate) fn linked(&self, folder: &Path, file: &str) -> io::Result<Vec<u8>> {
         let there = |name: &str| name == file || folder.join(name).exists();
         let (compared, variants_compared) = (there(trace::COMPARISON_HTML), there(trace::VARIANTS_HTML));
         let mut out = Vec::new();
@@ -204,17 +204,17 @@ impl EvaluatedRun {
     }
 
     /// Sets the comparison for reports that show changes.
-    pub fn compare_with(&mut self, comparison: Comparison) {
+    pub(crate) fn compare_with(&mut self, comparison: Comparison) {
         self.comparison = Some(comparison);
     }
 
     /// Sets the exit code, if more than the criteria decided it.
-    pub fn ends_with(&mut self, decided: DecidedExit) {
+    pub(crate) fn ends_with(&mut self, decided: DecidedExit) {
         self.decided = Some(decided);
     }
 
     /// Takes the figures of every case, labelled `label`; `None` if they were not kept or were taken before.
-    pub fn summary(&mut self, label: &str) -> Option<Summary> {
+    pub(crate) fn summary(&mut self, label: &str) -> Option<Summary> {
         self.cases.take().map(|cases| Summary { label: label.to_owned(), ..cases })
     }
 

@@ -70,7 +70,7 @@ pub enum MappingError {
 
 /// Why a conversation cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConversationError {
+pub(crate) enum ConversationError {
     /// It is not a conversation.
     #[error("it is {0}, not a list of messages or an object with `messages`")]
     NoConversation(Kind),
@@ -131,7 +131,7 @@ impl ConversationError {
 /// Why a member of a published trace cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{path}` {why}")]
-pub struct TraceMistake {
+pub(crate) struct TraceMistake {
     /// Its path: `conversations[0].turns[1].calls[0].id`.
     pub path: String,
     /// Why.
@@ -151,7 +151,7 @@ impl TraceMistake {
 
 /// Why a message cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum MessageError {
+pub(crate) enum MessageError {
     /// It is not an object.
     #[error("it is {0}, not an object")]
     NoObject(Kind),

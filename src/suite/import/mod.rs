@@ -17,13 +17,13 @@ mod evals;
 mod json;
 mod mapping;
 mod planning;
-pub mod published;
+pub(crate) mod published;
 mod recognise;
 mod record;
 mod shape;
 mod spans;
 
-pub use error::{ConversationError, Kind, MappingError, MessageError, TraceMistake, WrongMember};
+pub(crate) use error::MappingError;
 
 use crate::plan::Plan;
 use crate::scenario::{Criteria, Scenario};
@@ -238,6 +238,7 @@ pub enum ImportError {
 ///
 /// # Errors
 /// If the file as a whole cannot be used; see [`ImportError`].
+#[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
 pub fn messages(name: &str, text: &[u8], criteria: Option<Criteria>) -> Result<Imported, ImportError> {
     Format::Messages.read(name, text, criteria, None)
 }

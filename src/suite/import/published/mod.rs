@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// happened.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PublishedTrace {
+pub(crate) struct PublishedTrace {
     /// Its id in the program that wrote it. A second trace with the same id and content is dropped as a copy.
     pub id: Option<String>,
     /// The case that it ran: traces of one case are its repetitions. Without it, traces with equal messages are.
@@ -46,7 +46,7 @@ pub struct PublishedTrace {
 /// One conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Conversation {
+pub(crate) struct Conversation {
     /// Its name in the case; by default `main`.
     pub name: Option<String>,
     /// The tenant whose knowledge base it may search, for agents with tenants.
@@ -58,7 +58,7 @@ pub struct Conversation {
 /// One turn: the user's message and all that followed.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Turn {
+pub(crate) struct Turn {
     /// The user's message.
     pub message: String,
     /// Completions of the model, in order.
@@ -107,7 +107,7 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
 /// One completion of the model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct GivenCompletion {
+pub(crate) struct GivenCompletion {
     /// The model that answered.
     pub model: Option<String>,
     /// Free text.
@@ -135,7 +135,7 @@ pub struct GivenCompletion {
 /// One call of a tool.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
+pub(crate) struct Call {
     /// Its id: searches and index writes name it.
     pub id: Option<String>,
     /// The completion that asked for it: its place in `completions`, from 0.
@@ -158,7 +158,7 @@ pub struct Call {
 /// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// It ran.
     Ok,
     /// The arguments were rejected; the tool did not run.
@@ -172,7 +172,7 @@ pub enum Outcome {
 /// Where a search or a source belongs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub(crate) enum Origin {
     /// The agent's knowledge.
     #[default]
     Internal,
@@ -183,7 +183,7 @@ pub enum Origin {
 /// One search, of a knowledge base or of an external service.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct GivenSearch {
+pub(crate) struct GivenSearch {
     /// The id of the call that made it; absent if no call did.
     pub call: Option<String>,
     /// What was searched; by default the knowledge.
@@ -221,7 +221,7 @@ pub struct GivenSearch {
 /// One passage that a search found.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GivenPassage {
+pub(crate) struct GivenPassage {
     /// Its id, by which answers cite it: `document#n` for a part of a document.
     pub id: String,
     /// Title of its document.
@@ -237,7 +237,7 @@ pub struct GivenPassage {
 /// One write to the keyword index.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct IndexWrite {
+pub(crate) struct IndexWrite {
     /// The id of the call that made it.
     pub call: String,
     /// The `id` of the external search whose answer is stored.
@@ -254,7 +254,7 @@ pub struct IndexWrite {
 /// Something that a turn went on without.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Degradation {
+pub(crate) struct Degradation {
     /// What was unavailable, a tool's name for example.
     pub without: String,
     /// Why.
@@ -265,7 +265,7 @@ pub struct Degradation {
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GivenAnswer {
+pub(crate) struct GivenAnswer {
     /// The text.
     pub text: String,
     /// Its sources, in order.
@@ -283,7 +283,7 @@ pub struct GivenAnswer {
 /// One source of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GivenSource {
+pub(crate) struct GivenSource {
     /// Id of a passage or of an external answer, or address of a page.
     pub id: String,
     /// Whether it is the agent's knowledge or external; by default the knowledge.
@@ -299,7 +299,7 @@ pub struct GivenSource {
 /// An error.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GivenError {
+pub(crate) struct GivenError {
     /// Its kind, one word.
     pub kind: String,
     /// Its message.
