@@ -11,7 +11,6 @@ use super::select::{current_folder, from_here, variables};
 use crate::report::DecidedExit;
 use crate::scenario;
 use crate::settings::Provider;
-use crate::suite::Mode;
 use crate::suite::exec::{ExecOptions, ExecRun, Named, exec};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -37,7 +36,7 @@ pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
         max_calls: given.max_calls,
         variables: variables(given.env_file.as_deref())?,
         reports: given.report_dir.clone(),
-        records: records(given),
+        again: again(given),
         stdout_is_ours: given.format == Printed::Json,
         tell: &|what| output::remark(what),
     };
@@ -100,9 +99,11 @@ fn text(all: &BTreeMap<String, Provider>, model: Option<String>, search: Option<
     text
 }
 
-/// The command that records the cases again.
-fn records(given: &Exec) -> String {
-    let scenario = given.scenario.as_ref().map_or_else(String::new, |file| format!(" --scenario {}", file.display()));
-    let command: Vec<_> = given.command.iter().map(|word| word.to_string_lossy()).collect();
-    format!("ragcheck exec{scenario} --mode {} -- {}", Mode::Record.as_str(), command.join(" "))
+/// The command that replays the cases.
+fn again(given: &Exec) -> String {
+    let mut words = vec!["ragcheck".to_owned(), "exec".to_owned()];
+    words.extend(given.scenario.iter().flat_map(|file| ["--scenario".to_owned(), file.display().to_string()]));
+    words.push("--".to_owned());
+    words.extend(given.command.iter().map(|word| word.to_string_lossy().into_owned()));
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }

@@ -142,7 +142,7 @@ pub struct Part {
     pub scenarios: bool,
 }
 
-/// Arguments of `ragcheck run` that select its trials and criteria.
+/// Arguments of `ragcheck run` that select its trials and criteria, or the command of `ragcheck exec`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Typed {
     /// Scenario files and folders, relative to the project.
@@ -152,6 +152,15 @@ pub struct Typed {
     /// to the project), `seed`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, Vec<String>>,
+    /// The command that ran the cases, `ragcheck exec -- pytest` for example, if it was not `ragcheck run`. No other command
+    /// runs them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exec: Option<String>,
+}
+
+/// The command of `ragcheck exec` with that mode.
+pub(crate) fn in_mode(exec: &str, mode: &str) -> String {
+    exec.replacen(" -- ", &format!(" --mode {mode} -- "), 1)
 }
 
 /// Design of a run until decided: complete passes, each one repetition of every selected case, with a test of the

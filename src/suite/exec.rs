@@ -39,8 +39,8 @@ pub(crate) struct ExecOptions<'e> {
     pub(crate) variables: Variables,
     /// Parent of the run folder; the project's reports folder by default.
     pub(crate) reports: Option<PathBuf>,
-    /// The command that records the cases again, for messages.
-    pub(crate) records: String,
+    /// The command that replays the cases, for messages.
+    pub(crate) again: String,
     /// Whether the runner prints to the error output alone.
     pub(crate) stdout_is_ours: bool,
     /// Receives progress.
@@ -79,7 +79,7 @@ pub(crate) fn exec(folder: &Path, options: &ExecOptions<'_>) -> Result<ExecRun, 
     let mut opened = Opened::new(Arc::clone(&loaded), &base)?;
     opened.variables.clone_from(&options.variables);
     opened.budget = Arc::new(Budget::new(options.max_calls));
-    opened.records = Some(options.records.clone());
+    opened.records = Some(plan::in_mode(&options.again, Mode::Record.as_str()));
     let opened = Arc::new(opened);
     if record {
         recordings::writable(&opened, &base)?;
@@ -104,6 +104,7 @@ pub(crate) fn exec(folder: &Path, options: &ExecOptions<'_>) -> Result<ExecRun, 
     }
     let mut plan = planned(&base, &mut trials);
     plan.mode = Some(if options.mode == Mode::Live { trace::Mode::Live } else { trace::Mode::Replay });
+    plan.typed = Some(plan::Typed { exec: Some(options.again.clone()), ..plan::Typed::default() });
     let left_out = not_begun(&base, &plan);
     if loaded.partial || !left_out.is_empty() {
         let cases = !left_out.is_empty();

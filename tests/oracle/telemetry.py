@@ -4,6 +4,7 @@ usage: telemetry.py FILE. Needs the standard library alone. A line holds the que
 completions (model, input and output tokens) and the runs of tools (name, arguments, result or null, passages).
 """
 
+import email
 import json
 import sys
 
@@ -141,9 +142,22 @@ def runs(lines):
         yield {"trace": run["trace_id"].replace("-", ""), "start": run["start_time"], "run": run}
 
 
+def multipart_runs(data):
+    """Runs whose members are parts of their own."""
+    head = b"Content-Type: multipart/form-data; boundary=" + data[2:data.index(b"\r\n")] + b"\r\n\r\n"
+    posted = {}
+    for part in email.message_from_bytes(head + data).get_payload():
+        _, run, *member = part.get_param("name", header="content-disposition").split(".")
+        told = json.loads(part.get_payload(decode=True))
+        posted.setdefault(run, {}).update({member[0]: told} if member else told)
+    return [json.dumps({"post": list(posted.values())})]
+
+
 def main():
     data = open(sys.argv[1], "rb").read()
     final = None
+    if data[:2] == b"--":
+        data = "\n".join(multipart_runs(data)).encode()
     if data[:1] != b"{":
         spans, reader = protobuf_spans(data), langfuse
     elif b'"resourceSpans"' in data:

@@ -8,8 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Captures, with the number of traces in each.
-const CAPTURES: [(&str, usize); 4] =
-    [("langfuse.otlp", 3), ("langsmith.jsonl", 3), ("langsmith-langgraph.jsonl", 1), ("ai-sdk.json", 3)];
+const CAPTURES: [(&str, usize); 5] = [
+    ("langfuse.otlp", 3),
+    ("langsmith.jsonl", 3),
+    ("langsmith-langgraph.jsonl", 1),
+    ("langsmith-multipart.bin", 1),
+    ("ai-sdk.json", 3),
+];
 
 fn capture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/telemetry").join(name)
@@ -94,6 +99,29 @@ fn a_failed_tool_fails_in_every_capture_and_a_graph_is_one_turn() {
         let turns: Vec<usize> = traces.iter().map(|trace| events(trace, "turn_started").count()).collect();
         assert_eq!(turns, vec![1; number], "{name}");
     }
+}
+
+#[test]
+fn multipart_bodies_of_several_requests_are_one_import_and_what_is_no_run_is_listed() {
+    let whole = fs::read_to_string(capture("langsmith-multipart.bin")).expect("a capture");
+    let boundary = whole.lines().next().expect("a boundary").to_owned();
+    let second = whole.replace(&boundary, "--other").replace("01a210d6-", "02b210d6-");
+    let project = Project::starter();
+    let head = "Content-Disposition: form-data; name=";
+    let strange = format!(
+        "--third\r\n{head}\"attachment.1.picture\"\r\n\r\n\u{1}\r\n--third\r\n{head}\"post.x\"\r\n\r\n{{\r\n--third--\r\n"
+    );
+    project.write("posted.bin", &format!("{whole}{second}\r\n{strange}"));
+    let outcome = project.run(&["score", "--import", "posted.bin"]);
+    for words in [
+        "2 traces: 2 complete",
+        "2 parts of the file not read: the part `attachment.1.picture` is of no run; the part `post.x` is not JSON",
+    ] {
+        assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
+    }
+    project.write("cut.bin", &whole[..whole.len() - 60]);
+    let outcome = project.run(&["score", "--import", "cut.bin"]);
+    assert!(outcome.stderr.contains("the last part is cut off"), "{}", outcome.stderr);
 }
 
 /// A conversation with a call, its grade, and the shapes in which it is written.

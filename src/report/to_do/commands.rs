@@ -2,7 +2,7 @@
 
 use super::{State, ToDo, figures};
 use crate::gate::{ErrorGroup, Verdict};
-use crate::plan::{Plan, PlannedScenario, Typed};
+use crate::plan::{self, Plan, PlannedScenario, Typed};
 use crate::report::View;
 use crate::settings::price::dollars;
 use crate::trace::text::shell_word;
@@ -59,7 +59,10 @@ pub(super) fn of_group(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
     let slow = group.kind == Kind::NoUsableReply.label();
     if (state == State::Down || slow) && view.plan.mode.is_some() {
         let mode = if view.plan.mode == Some(Mode::Live) { "live" } else { "record" };
-        let again = again(view.plan, &[("mode", mode)], " --failed");
+        let again = match exec(view.plan) {
+            Some(exec) => plan::in_mode(exec, mode),
+            None => again(view.plan, &[("mode", mode)], " --failed"),
+        };
         let failed = view.evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Pass);
         let failed: Vec<String> = failed.map(|trial| trial.id.into_owned()).collect();
         return vec![Help { purpose: RESUME, command: again, cost: takes(view, group, failed.iter()) }];
@@ -164,6 +167,11 @@ fn typed(plan: &Plan) -> impl Iterator<Item = (&str, &[String])> {
     options.map(|(option, values)| (option.as_str(), &values[..]))
 }
 
+/// The command of `ragcheck exec`, if it made the run.
+fn exec(plan: &Plan) -> Option<&str> {
+    plan.typed.as_ref()?.exec.as_deref()
+}
+
 /// `ragcheck run` as typed, with `more` options and the words `last`.
 fn again(plan: &Plan, more: &[(&str, &str)], last: &str) -> String {
     let paths = plan.typed.as_ref().map_or(&[][..], |typed| &typed.paths);
@@ -204,6 +212,9 @@ const IN_REPLAY: [&str; 6] =
 /// Command that runs the case of a trial alone, with the other options that were typed; the trial alone, if trials were
 /// selected by patterns. `--exclude` is left out: alone, its patterns can match nothing, which is an error.
 fn of_case(plan: &Plan, trial: &str) -> Option<String> {
+    if let Some(exec) = exec(plan) {
+        return Some(exec.to_owned());
+    }
     let (case, _) = trial.rsplit_once('/')?;
     let (name, _) = case.split_once('/')?;
     let scenario = plan.scenarios.iter().find(|scenario| scenario.name == name)?;
@@ -224,6 +235,7 @@ fn whole(plan: &Plan) -> Option<String> {
     };
     let cases = plan.part.as_ref().is_some_and(|part| part.cases);
     match &plan.typed {
+        Some(Typed { exec: Some(exec), .. }) => Some(exec.clone()),
         None if plan.part.is_some() => None,
         Some(typed) if cases && !by_name(typed) => None,
         None => Some(command("ragcheck run", &plan.scenarios, &[], std::iter::empty())),

@@ -172,7 +172,7 @@ impl Suite {
         let others = [("repeat", repeat), ("seed", seed), ("criteria", criteria)];
         let all = chosen.options().into_iter().chain(others).filter(|(_, values)| !values.is_empty());
         let options = all.map(|(option, values)| (option.to_owned(), values)).collect();
-        let typed = plan::Typed { paths: loaded.paths.clone(), options };
+        let typed = plan::Typed { paths: loaded.paths.clone(), options, exec: None };
         Some(typed).filter(|typed| *typed != plan::Typed::default())
     }
 

@@ -9,6 +9,7 @@ mod json;
 mod langsmith;
 mod meaning;
 mod messages;
+mod multipart;
 mod protobuf;
 mod published;
 mod story;
@@ -105,6 +106,11 @@ impl From<&str> for SpanError {
 /// If the input as a whole holds no spans.
 pub(crate) fn read(bytes: &[u8]) -> Result<Batch, SpansError> {
     let mut batch = Batch::default();
+    if multipart::fits(bytes) {
+        let runs = multipart::runs(bytes, &mut batch);
+        langsmith::add(runs, &mut batch);
+        return Ok(batch);
+    }
     let begins = bytes.trim_ascii_start().first().copied();
     if matches!(bytes.first(), Some(b'{' | b'[')) || !protobuf::fits(bytes) && is_text(bytes, begins) {
         json::read(&text(bytes, &mut batch.unread), &mut batch)?;

@@ -280,6 +280,9 @@ fn a_case_must_meet_what_the_scenario_expects_of_its_name() {
     let outcome = bench.replayed(&wrong);
     outcome.expect_code(1);
     assert!(outcome.stdout.contains("1 FAIL") && outcome.stdout.contains("60 months"), "{}", outcome.stdout);
+    let words = said(&outcome);
+    let again = "run it again: ragcheck exec --scenario desk.yaml -- ";
+    assert!(words.contains(again) && !words.contains("ragcheck run"), "no other command runs these cases: {words}");
     let raised = json!([begin("warranty"), ask("", WARRANTY), {"do": "end", "case": "warranty", "body": {"error": "KeyError: 7"}}]);
     let outcome = bench.replayed(&raised);
     outcome.expect_code(1);
@@ -296,6 +299,22 @@ fn a_changed_request_is_an_explained_miss_in_the_test_and_in_the_verdict() {
     assert!(words.contains("did ask : 400") && words.contains("did end warranty: 200 {\"error\":\""), "{words}");
     assert!(words.contains("guarantee") && words.contains("cassette miss"), "{words}");
     assert!(words.contains("ragcheck exec --scenario desk.yaml --mode record -- "), "how to record it again: {words}");
+}
+
+#[test]
+fn after_an_outage_the_command_that_is_printed_starts_the_test_runner_again() {
+    let bench = Bench::set();
+    let url = bench.project.read("ragcheck.yaml");
+    let url = url.split("base_url: ").nth(1).and_then(|rest| rest.split(',').next()).expect("an address");
+    bench.project.edit("ragcheck.yaml", url, "http://127.0.0.1:1/v1");
+    let outcome = bench.exec(&["--scenario", "desk.yaml", "--mode", "record"], &warranty());
+    outcome.expect_code(3);
+    let words = said(&outcome);
+    assert!(
+        words.contains("DOWN") && words.contains("ragcheck exec --scenario desk.yaml --mode record -- "),
+        "{words}"
+    );
+    assert!(!words.contains("--failed"), "{words}");
 }
 
 #[test]
