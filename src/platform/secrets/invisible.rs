@@ -222,11 +222,11 @@ mod tests {
 
     #[test]
     fn a_text_with_invisible_characters_and_no_key_is_left_as_it_is() {
-        let redactor = Redactor::new([("SERVICE_KEY".to_owned(), "abc".to_owned())]);
-        for text in ["grün\u{200b}er 100%", "ab\u{200b}cde", "family \u{1f468}\u{200d}\u{1f469}", "\u{feff}x"] {
+        let redactor = Redactor::new([("SERVICE_KEY".to_owned(), "a1bc".to_owned())]);
+        for text in ["grün\u{200b}er 100%", "a1\u{200b}bcde", "family \u{1f468}\u{200d}\u{1f469}", "\u{feff}x"] {
             assert_eq!(redactor.redact(text), text);
         }
         // A short key between them counts as a separate word too.
-        assert_eq!(redactor.redact("x \u{200b}abc\u{200b}, y"), "x \u{200b}[redacted:SERVICE_KEY]\u{200b}, y");
+        assert_eq!(redactor.redact("x \u{200b}a1bc\u{200b}, y"), "x \u{200b}[redacted:SERVICE_KEY]\u{200b}, y");
     }
 }

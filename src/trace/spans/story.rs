@@ -222,7 +222,10 @@ impl Story {
             && !other.is_repeated
             && earlier.tool == last.tool
             && (earlier.arguments == last.arguments || earlier.arguments.is_none() || last.arguments.is_none())
-            && self.completions_before(one.at_ns) == self.completions_before(other.at_ns)
+            && !self
+                .completions()
+                .map(middle)
+                .any(|middle| one.at_ns.min(other.at_ns) < middle && middle <= one.at_ns.max(other.at_ns))
     }
 
     /// What ranks the results of the search before it is a part of that search.
@@ -315,9 +318,12 @@ impl Story {
         self.dones.iter().filter(|done| !done.is_repeated && matches!(done.deed, Deed::Completed(_)))
     }
 
-    /// Number of completions before a time: those whose middle is, because clocks of SDKs differ by a millisecond.
-    pub(crate) fn completions_before(&self, at_ns: u64) -> usize {
-        self.completions().filter(|done| done.at_ns.saturating_add(done.took_us.saturating_mul(500)) <= at_ns).count()
+    /// The middles of the completions, in order: a completion is before a time if its middle is, because clocks of SDKs
+    /// differ by a millisecond.
+    pub(crate) fn completions_in_order(&self) -> Vec<u64> {
+        let mut middles: Vec<u64> = self.completions().map(middle).collect();
+        middles.sort_unstable();
+        middles
     }
 
     /// What was done, a line each, without ids and times. What was done between two completions is in the order of its
@@ -341,13 +347,13 @@ impl Story {
             // A key that is cut could no longer be recognised.
             quote(&secrets::declared().redact(&format!("{line}{failed}")), LONGEST_LINE)
         };
-        let mut completions = 0;
+        let (mut completions, ordered) = (0, self.completions_in_order());
         let keyed = |place: usize| match &self.dones[place] {
             Done { deed: Deed::Completed(_), .. } => {
                 completions += 1;
                 (completions - 1, true, line(place))
             }
-            done => (self.completions_before(done.at_ns), false, line(place)),
+            done => (ordered.partition_point(|middle| *middle <= done.at_ns), false, line(place)),
         };
         let mut lines: Vec<(usize, bool, String)> = (0..self.dones.len()).filter(told).map(keyed).collect();
         lines.sort();
@@ -359,6 +365,10 @@ impl Story {
         // A circle of parents would go on for ever.
         std::iter::successors(self.dones[place].within, |outer| self.dones[*outer].within).take(MOST_ANCESTORS)
     }
+}
+
+fn middle(done: &Done) -> u64 {
+    done.at_ns.saturating_add(done.took_us.saturating_mul(500))
 }
 
 fn run(outer: &mut Ran, inner: Ran) {

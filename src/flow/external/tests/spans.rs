@@ -80,6 +80,22 @@ fn what_no_model_asked_for_stands_before_the_model_call_that_follows_it() {
 }
 
 #[test]
+fn thousands_of_runs_of_a_turn_are_added_in_their_order() {
+    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+    let exchanges = vec![
+        model(&mut conversation, json!({"role": "assistant", "content": "cause"})),
+        model(&mut conversation, json!({"role": "assistant", "content": "because"})),
+    ];
+    let one = |n: u64| run(n, "keep", &json!({"id": format!("c{n}"), "arguments": {"n": n}, "result": n}));
+    let spans = [completion(100)].into_iter().chain((200..3_200).map(one)).chain([completion(4_000)]);
+    let (events, notes) = told_with_spans(exchanges, spans.collect());
+    assert_eq!((events.len(), notes.as_slice()), (3_002, &[][..]));
+    let told: Vec<u64> = calls(&events).iter().filter_map(|call| call.arguments["n"].as_u64()).collect();
+    assert_eq!(told, (200..3_200).collect::<Vec<_>>());
+    assert!(matches!((&events[0], &events[3_001]), (What::ModelCalled(_), What::ModelCalled(_))));
+}
+
+#[test]
 fn a_call_that_both_show_counts_once_and_traffic_decides() {
     let asked = |results: Option<&Value>| {
         let mut conversation = vec![json!({"role": "user", "content": "why?"})];

@@ -38,8 +38,8 @@ pub(super) struct Joins<'s> {
     ids: BTreeSet<&'s str>,
     /// The first search within each deed.
     searches: BTreeMap<usize, &'s Found>,
-    /// Events that spans report, by place.
-    claims: BTreeMap<usize, Claim>,
+    /// By event, what spans report of it: a turn may have tens of thousands of them.
+    claims: Vec<Option<Claim>>,
 }
 
 impl<'s> Joins<'s> {
@@ -54,7 +54,7 @@ impl<'s> Joins<'s> {
                 story.around(place).for_each(|outer| _ = searches.entry(outer).or_insert(found));
             }
         }
-        Self { ids: story.dones.iter().filter_map(id).collect(), searches, claims: BTreeMap::new() }
+        Self { ids: story.dones.iter().filter_map(id).collect(), searches, claims: Vec::new() }
     }
 
     /// The first search within a run.
@@ -64,29 +64,40 @@ impl<'s> Joins<'s> {
 
     /// A run reports the event; `searches` says whether a search within it does, too.
     pub(super) fn ran(&mut self, place: usize, done: &Done, searches: bool) {
-        let claim = self.claims.entry(place).or_insert(Claim { began: done.at_ns, ..Claim::default() });
+        let claim = self.claim(place, done);
         claim.ended = done.at_ns.saturating_add(done.took_us.saturating_mul(1_000));
         (claim.by_run, claim.by_search) = (true, claim.by_search || searches);
     }
 
     /// A search reports the event.
     pub(super) fn searched(&mut self, place: usize, done: &Done) {
-        let claim = self.claims.entry(place).or_insert(Claim { began: done.at_ns, ..Claim::default() });
-        claim.by_search = true;
+        self.claim(place, done).by_search = true;
+    }
+
+    fn claim(&mut self, place: usize, done: &Done) -> &mut Claim {
+        self.claims.resize(self.claims.len().max(place + 1), None);
+        self.claims[place].get_or_insert(Claim { began: done.at_ns, ..Claim::default() })
+    }
+
+    fn at(&self, place: usize) -> Option<&Claim> {
+        self.claims.get(place)?.as_ref()
     }
 
     /// Place of the first event in a range that begins at that time or later by its span.
     pub(super) fn first_since(&self, range: std::ops::Range<usize>, at_ns: u64) -> Option<usize> {
-        self.claims.range(range).find_map(|(place, claim)| (claim.began >= at_ns).then_some(*place))
+        let mut places = range;
+        places.find(|place| self.at(*place).is_some_and(|claim| claim.began >= at_ns))
     }
 
-    /// Follows events that move: `now` gives the new place of each.
-    pub(super) fn moved(&mut self, now: impl Fn(usize) -> usize) {
-        self.claims = self.claims.iter().map(|(place, claim)| (now(*place), *claim)).collect();
+    /// Follows the last `added` of `all` events, which move before the event at `place`.
+    pub(super) fn moved(&mut self, place: usize, added: usize, all: usize) {
+        self.claims.resize(all, None);
+        let moved = self.claims.split_off(all - added);
+        self.claims.splice(place..place, moved);
     }
 
     fn is_ran(&self, place: usize) -> bool {
-        self.claims.get(&place).is_some_and(|claim| claim.by_run)
+        self.at(place).is_some_and(|claim| claim.by_run)
     }
 }
 
@@ -163,14 +174,16 @@ impl TraceBuilder<'_> {
         };
         let free = |fits: &dyn Fn(&What) -> bool| {
             let mut events = self.events.iter().enumerate();
-            events.position(|(place, (_, what))| !joins.claims.contains_key(&place) && fits(what))
+            events.position(|(place, (_, what))| joins.at(place).is_none() && fits(what))
         };
         let beside = || {
-            let during = |(place, claim): (&usize, &Claim)| {
-                let within = claim.began <= done.at_ns && done.at_ns <= claim.ended;
-                (claim.by_run && !claim.by_search && within && by_query(&self.events[*place].1)).then_some(*place)
+            let during = |place: &usize| {
+                joins.at(*place).is_some_and(|claim| {
+                    let within = claim.began <= done.at_ns && done.at_ns <= claim.ended;
+                    claim.by_run && !claim.by_search && within && by_query(&self.events[*place].1)
+                })
             };
-            joins.claims.iter().find_map(during)
+            (0..joins.claims.len()).find(during)
         };
         free(&by_query).or_else(beside).or_else(|| free(&by_documents)).map(Joined::Event)
     }

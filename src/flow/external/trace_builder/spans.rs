@@ -56,7 +56,8 @@ impl TraceBuilder<'_> {
             notes
                 .push(format!("its spans tell {told} completions of the model and its traffic {seen}: traffic counts"));
         }
-        let before = |at_ns: u64| (told == seen).then(|| story.completions_before(at_ns));
+        let ordered = story.completions_in_order();
+        let before = |at_ns: u64| (told == seen).then(|| ordered.partition_point(|middle| *middle <= at_ns));
         let adds = |place: &usize| match &story.dones[*place] {
             done if done.is_repeated => false,
             // A search within a run of a tool is the result of that run.
@@ -67,6 +68,8 @@ impl TraceBuilder<'_> {
         };
         let items = story.in_order((0..story.dones.len()).filter(adds).collect());
         let mut joins = Joins::of(story);
+        let calls = self.events.iter().enumerate().filter(|(_, (_, what))| model(what).is_some());
+        let mut calls: Vec<usize> = calls.map(|(place, _)| place).collect();
         // The ordinal of the completion before a time.
         let completions = i64::from(self.completions);
         let asked = |at_ns| Some(completions - 1 - i64::try_from(seen.saturating_sub(before(at_ns)?)).ok()?);
@@ -77,7 +80,7 @@ impl TraceBuilder<'_> {
                 Deed::Found(found) => notes.extend(self.add_search(done, found, asked(done.at_ns), &mut joins)),
                 _ => {}
             }
-            self.move_to(first, before(done.at_ns), None, &mut joins);
+            self.move_to(first, before(done.at_ns), None, (&mut joins, &mut calls));
         }
         for (at, entry) in &story.logged {
             let first = self.events.len();
@@ -86,18 +89,23 @@ impl TraceBuilder<'_> {
             let ends = if matches!(entry, Logged::Thought { .. }) { 0 } else { RESOLUTION };
             let begins = if ends == 0 { at.saturating_sub(RESOLUTION) } else { *at };
             self.push(What::Logged(entry));
-            self.move_to(first, before(*at), Some(begins + ends), &mut joins);
+            self.move_to(first, before(*at), Some(begins + ends), (&mut joins, &mut calls));
         }
         notes
     }
 
     /// Moves the events from `first` on before the model call with that ordinal in the turn, and before the first run
-    /// that began at `begun` or later.
-    fn move_to(&mut self, first: usize, before: Option<usize>, begun: Option<u64>, joins: &mut Joins) {
+    /// that began at `begun` or later. `calls` are the places of the model calls.
+    fn move_to(
+        &mut self,
+        first: usize,
+        before: Option<usize>,
+        begun: Option<u64>,
+        (joins, calls): (&mut Joins, &mut Vec<usize>),
+    ) {
         if first == self.events.len() {
             return;
         }
-        let calls: Vec<usize> = (0..first).filter(|at| matches!(self.events[*at].1, What::ModelCalled(_))).collect();
         let place = match before {
             Some(before) => calls.get(before),
             None => calls.last(),
@@ -111,11 +119,8 @@ impl TraceBuilder<'_> {
             *own = (*own).min(at);
         }
         let added = moved.len();
-        joins.moved(|known| match known {
-            known if known >= first => place + known - first,
-            known if known >= place => known + added,
-            known => known,
-        });
+        joins.moved(place, added, first + added);
+        calls.iter_mut().filter(|call| **call >= place).for_each(|call| *call += added);
         self.events.splice(place..place, moved);
     }
 
