@@ -10,7 +10,7 @@ use ragcheck::internals::cassette::{self, Cassette, Pool, Redactor, Request};
 use ragcheck::internals::gate::{Evaluator, TrialResult};
 use ragcheck::internals::plan::{Plan, PlannedTrial};
 use ragcheck::internals::provider::wire::openai_chat;
-use ragcheck::internals::report::{Format, Html, TimelineBuilder, View};
+use ragcheck::internals::report::{Format, Html, Pages, TimelineBuilder, View};
 use ragcheck::internals::trace::Trace;
 use serde_json::{Value, json};
 use std::hint::black_box;
@@ -138,8 +138,7 @@ fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
         timelines: &timelines,
         comparison: None,
         decided: None,
-        compared: false,
-        variants_compared: false,
+        pages: Pages::default(),
     };
     criterion.bench_function("report/html of 1000 trials", |bencher| {
         bencher.iter(|| {

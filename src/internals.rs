@@ -78,7 +78,7 @@ pub mod provider {
 }
 
 pub mod report {
-    pub use crate::report::{Beside, Format, Html, TimelineBuilder, View};
+    pub use crate::report::{Beside, Format, Html, Pages, TimelineBuilder, View};
 }
 
 pub mod scenario {

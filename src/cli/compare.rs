@@ -173,7 +173,8 @@ fn each_pair(given: &Compare, named: &str) -> Result<Exit, Problem> {
     if let Some(folder) = &side.folder {
         let trials = found.cases.iter().flat_map(|case| &case.variants).map(|one| &one.trial);
         let texts = side.of_traces(trials, comparison::exchanges)?;
-        let files = variants::files(&found, &texts).map_err(|why| format!("the comparison cannot be made: {why}"))?;
+        let files = variants::files(&found, &texts, evaluation::pages_beside(folder))
+            .map_err(|why| format!("the comparison cannot be made: {why}"))?;
         write(files, folder, side.linked.as_deref())?;
     }
     output::data(given.format, &found, |found| {
@@ -238,6 +239,7 @@ pub(super) fn conclude(
         comparison: &found,
         folders: (a.folder.as_deref(), b.folder.as_deref()),
         conversations: (&ours, &theirs),
+        pages: b.folder.as_deref().map(evaluation::pages_beside).unwrap_or_default(),
     };
     if let Some(folder) = &b.folder {
         let files = comparison::files(&shown).map_err(|why| format!("the comparison cannot be made: {why}"))?;

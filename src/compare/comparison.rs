@@ -184,6 +184,11 @@ impl Comparison {
         sentences::names(&self.a.label, &self.b.label)
     }
 
+    /// What someone who must choose learns from the required rows.
+    pub(crate) fn decision(&self) -> sentences::Decision {
+        sentences::decision(&self.rows)
+    }
+
     /// Which side is better, in which criteria and by how much, in one line.
     pub fn verdict(&self) -> String {
         sentences::verdict(&self.rows, self.names())

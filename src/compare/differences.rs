@@ -4,6 +4,7 @@ use super::collect::NO_GATE;
 use super::pairing::Pair;
 use super::sentences::{count, named};
 use super::summary::{CaseFigures, Measured, Setting, Summary};
+use crate::scenario::target_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
@@ -83,7 +84,7 @@ pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Differe
     for one in &a.criteria {
         let words = |measured: &Measured| {
             let judged = if measured.judged.is_empty() { String::new() } else { format!(", {}", measured.judged) };
-            format!("{}{judged}", measured.target)
+            format!("{}{judged}", target_text(&measured.target))
         };
         let of_both = one.key.split_once('/').is_none_or(|(scenario, _)| b.has(scenario));
         let other = match b.criteria.iter().find(|other| other.key == one.key) {

@@ -38,6 +38,7 @@ pub(crate) use counts::{Counts, Fraction, Passes, RepetitionCounts, Span};
 pub(crate) use differences::{Difference, PromptChange};
 pub(crate) use error::CompareError;
 pub(crate) use flips::{Flip, PairedCase};
+pub(crate) use sentences::Decision;
 pub(crate) use summary::{CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary};
 pub(crate) use variants::{Beside, Cell, Figure, InCase, Unit, Variant, Variants, compare_pair, compare_variants};
 

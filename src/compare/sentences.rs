@@ -9,6 +9,8 @@ use crate::stats::percent::{Rounding, percent, points, points_interval, rounded}
 use crate::stats::power::fewest_cases;
 use std::collections::BTreeSet;
 
+/// Largest difference, as a share, that may go unseen where two sides are said not to differ.
+const UNSEEN: f64 = 0.1;
 /// Largest number of cases that a note names.
 const NAMED: usize = 5;
 
@@ -95,19 +97,24 @@ fn interval(row: &ComparedCriterion) -> String {
     format!(" {}{level}", points_interval(low, high))
 }
 
-/// Reason why no gated row could be shown to be worse; `None` if one could, or nothing was compared.
-pub(super) fn too_few(rows: &[ComparedCriterion]) -> Option<String> {
+/// Cases compared, those needed, and the required criteria, if no gated row could show a difference; `None` if one could, or
+/// nothing was compared.
+fn shortage(rows: &[ComparedCriterion]) -> Option<(String, u64, String)> {
     let gated = || rows.iter().filter(|row| row.gated && row.cases > 0);
     let most = gated().map(|row| row.cases).max()?;
     if gated().any(|row| row.cases >= fewest(row)) {
         return None;
     }
-    let needed = gated().map(fewest).max()?;
     let required = count(gated().map(|row| row.family).max()?, "required criterion", "required criteria");
+    Some((count(most, "case", "cases"), gated().map(fewest).max()?, required))
+}
+
+/// Reason why no gated row could be shown to be worse; `None` if one could, or nothing was compared.
+pub(super) fn too_few(rows: &[ComparedCriterion]) -> Option<String> {
+    let (cases, needed, required) = shortage(rows)?;
     Some(format!(
-        "no regression can be shown: {} compared, and with {required} at least {needed} are needed (all of them worse); \
+        "no regression can be shown: {cases} compared, and with {required} at least {needed} are needed (all of them worse); \
          compare {needed} cases or more, or require fewer criteria",
-        count(most, "case", "cases")
     ))
 }
 
@@ -131,12 +138,12 @@ fn seen(row: &ComparedCriterion) -> String {
         }
         None if row.cases < fewest(row) => {
             let cases = count(row.cases, "case", "cases");
-            let beside = if row.family > 1 {
-                format!(" beside {}", count(row.family - 1, "other criterion", "other criteria"))
-            } else {
-                String::new()
-            };
-            format!("{cases} can show no difference{beside}: at least {} would have to differ", fewest(row))
+            let are = if row.cases == 1 { "is" } else { "are" };
+            let of = if row.family > 1 { format!(" in one of {} criteria", row.family) } else { String::new() };
+            format!(
+                "{cases} {are} too few to show a difference{of}: {} or more are needed that all change alike",
+                fewest(row)
+            )
         }
         None if row.scale == Scale::Time => "no case shows how much times vary".into(),
         None => "so few cases can hardly show a difference".into(),
@@ -297,7 +304,43 @@ pub(super) fn nothing_compared(rows: &[ComparedCriterion]) -> bool {
     !rows.iter().any(|row| row.gated && row.finding != Finding::NotCompared)
 }
 
-/// Which side is better, in which criteria and by how much: the one verdict that every page and command prints.
+/// What someone who must choose between A and B learns from the required rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// B is worse in one of them: do not ship it.
+    Worse,
+    /// B is better in one of them and worse in none: ship it.
+    Better,
+    /// A difference can be neither shown nor excluded.
+    Undecided,
+    /// Nothing differs beyond the margin.
+    NoDifference,
+    /// Nothing that is required was compared.
+    NotCompared,
+}
+
+/// The decision that the required rows support.
+pub(super) fn decision(rows: &[ComparedCriterion]) -> Decision {
+    let any = |finding: Finding| rows.iter().any(|row| row.gated && row.finding == finding);
+    // That no case changed excludes only a difference that would have been seen.
+    let open = |row: &ComparedCriterion| {
+        row.finding == Finding::NoDiscordance && row.visible.is_none_or(|visible| visible > UNSEEN)
+    };
+    if nothing_compared(rows) {
+        Decision::NotCompared
+    } else if any(Finding::Worse) {
+        Decision::Worse
+    } else if any(Finding::Better) {
+        Decision::Better
+    } else if shortage(rows).is_some() || any(Finding::Undecided) || rows.iter().any(|row| row.gated && open(row)) {
+        Decision::Undecided
+    } else {
+        Decision::NoDifference
+    }
+}
+
+/// Which side is better, in which criteria and by how much, and whether B can be shipped: the one verdict that every page and
+/// command prints.
 pub(super) fn verdict(rows: &[ComparedCriterion], [a, b]: [&str; 2]) -> String {
     let of =
         |gated: bool, finding: Finding| rows.iter().filter(move |row| row.gated == gated && row.finding == finding);
@@ -306,20 +349,36 @@ pub(super) fn verdict(rows: &[ComparedCriterion], [a, b]: [&str; 2]) -> String {
         format!("{}{change}{}", row.key, interval(row))
     };
     let keys = |rows: &mut dyn Iterator<Item = &ComparedCriterion>| rows.map(by).collect::<Vec<_>>().join(", ");
-    let (worse, better) = (of(true, Finding::Worse).next().is_some(), of(true, Finding::Better).next().is_some());
-    let mut said = Vec::new();
-    if nothing_compared(rows) {
-        said.push("nothing that is required was compared, so nothing is known of a regression".to_owned());
-    } else if worse {
-        said.push(format!("{b} is worse than {a} in {}", keys(&mut of(true, Finding::Worse))));
-        if better {
-            said.push(format!("better in {}", keys(&mut of(true, Finding::Better))));
+    let (worse, better) = (keys(&mut of(true, Finding::Worse)), keys(&mut of(true, Finding::Better)));
+    let mut said = vec![match decision(rows) {
+        Decision::NotCompared => "undecided: nothing that is required was compared".to_owned(),
+        Decision::Worse if better.is_empty() => format!("{b} is worse than {a} in {worse}: do not ship {b}"),
+        Decision::Worse => {
+            format!("{b} is worse than {a} in {worse} and better in {better}: do not ship {b} with that loss")
         }
-    } else if better {
-        said.push(format!("{b} is better than {a} in {}, and no loss is proven", keys(&mut of(true, Finding::Better))));
-    } else {
-        said.push(format!("no loss of {b} against {a} is proven in what is required"));
-    }
+        Decision::Better => {
+            format!("{b} is better than {a} in {better}, and worse in nothing that is required: ship {b}")
+        }
+        Decision::Undecided => match shortage(rows) {
+            Some((cases, needed, required)) => {
+                let are = if cases.starts_with("1 ") { "is" } else { "are" };
+                format!(
+                    "undecided between {a} and {b}: {cases} {are} too few to show a difference in {required}, at least \
+                     {needed} are needed"
+                )
+            }
+            None if of(true, Finding::Undecided).next().is_none() => {
+                format!(
+                    "undecided between {a} and {b}: no case differs in what is required, and these are too few to exclude a \
+                     difference of 10 points"
+                )
+            }
+            None => format!("undecided between {a} and {b}: no required criterion is clearly better or worse"),
+        },
+        Decision::NoDifference => {
+            format!("{a} and {b} do not differ by 10 points or more in what is required: either can be shipped")
+        }
+    }];
     for (finding, words) in [(Finding::NotWorse, "not worse beyond the margin"), (Finding::Undecided, "inconclusive")] {
         let found: Vec<&str> = of(true, finding).map(|row| row.key.as_str()).collect();
         if !found.is_empty() {
@@ -362,28 +421,50 @@ pub(super) fn conclusion(found: &Comparison) -> String {
     let over = format!("over {}", count(found.cases, "case", "cases"));
     // The smallest detectable difference: of all cases where nothing is found, otherwise of the first row left open.
     let shown = |row: &ComparedCriterion| row.gated && matches!(row.finding, Finding::Worse | Finding::Better);
-    let reach = if found.rows.iter().any(shown) {
+    let reach = if shortage(&found.rows).is_some() {
+        None
+    } else if found.rows.iter().any(shown) {
         let open = found.rows.iter().find(|row| row.gated && row.finding == Finding::Undecided);
         open.map(|row| format!("; in {} {}", row.key, seen(row)))
     } else {
         found.rows.iter().find(|row| row.key == CASES).map(|row| format!("; {}", seen(row)))
     };
     let (changed, reach) = (changed(&found.flips, &found.changes, names), reach.unwrap_or_default());
-    format!("{verdict} ({over}): {changed}{reach}{}", spent(&found.taken))
+    format!("{verdict} ({over}): {changed}{reach}{}", spent(&found.taken, names))
 }
 
-/// Tokens, cost and times of B against A: `; input tokens +9.1 %, cost not known, turn p95 of x 1.60 s to 1.70 s (+6.3 %)`.
-fn spent(taken: &[Figure]) -> String {
+/// Tokens, cost and times of B against A: `; b takes 9.1 % more input tokens than a, cost not known, turn p95 of x 1.60 s in a,
+/// 1.70 s in b (6.3 % slower)`.
+fn spent(taken: &[Figure], [a, b]: [&str; 2]) -> String {
     let of = |row: &Figure| Some((row.cells.first()?.value?, row.cells.get(1)?.value?));
-    let share = |(a, b): (f64, f64)| match b - a {
+    let share = |(a, b): (f64, f64), more: &str, less: &str| match b - a {
         // Sums of the same prices in another order differ in their last bits.
-        gap if gap.abs() <= 1e-12 * a.abs().max(b.abs()) => "the same".to_owned(),
-        _ if a > 0.0 => format!("{} %", points(b / a - 1.0)),
-        _ => "more than none".to_owned(),
+        gap if gap.abs() <= 1e-12 * a.abs().max(b.abs()) => None,
+        gap if a > 0.0 => Some(format!(
+            "{} % {}",
+            points((gap / a).abs()).trim_start_matches('+'),
+            if gap > 0.0 { more } else { less }
+        )),
+        _ => Some(more.to_owned()),
     };
-    let mut said = Vec::new();
+    let (mut said, mut tokens) = (Vec::new(), Vec::new());
     for row in taken.iter().filter(|row| row.unit != Unit::Seconds) {
-        said.push(format!("{} {}", row.key, of(row).map_or_else(|| "not known on both sides".to_owned(), share)));
+        let dollars = row.unit == Unit::Dollars;
+        match of(row) {
+            None => said.push(format!("{} not known on both sides", row.key)),
+            Some(both) if dollars => {
+                said.push(
+                    share(both, "higher", "lower").map_or("the same cost".into(), |gap| format!("{} {gap}", row.key)),
+                );
+            }
+            Some(both) => match share(both, "more", "fewer") {
+                None => said.push(format!("the same {}", row.key)),
+                Some(gap) => tokens.push(format!("{gap} {}", row.key)),
+            },
+        }
+    }
+    if !tokens.is_empty() {
+        said.insert(0, format!("{b} takes {} than {a}", tokens.join(" and ")));
     }
     if !taken.is_empty() && !taken.iter().any(|row| row.unit == Unit::Dollars) {
         said.push("cost not known".to_owned());
@@ -391,11 +472,11 @@ fn spent(taken: &[Figure]) -> String {
     let times = taken.iter().filter(|row| row.unit == Unit::Seconds);
     let times: Vec<_> = times.filter_map(|row| Some((row, of(row).filter(|(a, _)| *a > 0.0)?))).collect();
     let most = |(_, (a, b)): &&(&Figure, (f64, f64))| (b / a).ln().abs();
-    if let Some((row, (a, b))) = times.iter().max_by(|one, other| most(one).total_cmp(&most(other))) {
+    if let Some((row, (before, after))) = times.iter().max_by(|one, other| most(one).total_cmp(&most(other))) {
         let more = if times.len() > 1 { format!(", the most of {}", times.len()) } else { String::new() };
-        said.push(match share((*a, *b)).as_str() {
-            "the same" => "turn p95 the same".to_owned(),
-            share => format!("{} {a:.2} s to {b:.2} s ({share}{more})", row.key),
+        said.push(match share((*before, *after), "slower", "faster") {
+            None => "turn p95 the same".to_owned(),
+            Some(gap) => format!("{} {before:.2} s in {a}, {after:.2} s in {b} ({gap}{more})", row.key),
         });
     } else if !taken.is_empty() {
         said.push("turn p95 not known".to_owned());
@@ -412,6 +493,39 @@ mod tests {
         let names: Vec<String> = (1..8).map(|n| format!("c{n}")).collect();
         assert_eq!(named(&names), "c1, c2, c3, c4, c5 and 2 more");
         assert_eq!(named(&names[..2]), "c1, c2");
+    }
+
+    #[test]
+    fn tokens_cost_and_times_name_the_side_that_takes_more() {
+        let figure = |key: &str, unit, a: f64, b: f64| Figure {
+            key: key.to_owned(),
+            about: String::new(),
+            unit,
+            cells: [a, b].map(|value| crate::compare::Cell { value: Some(value), ..Default::default() }).into(),
+        };
+        let taken = [
+            figure("input tokens", Unit::Number, 2_329.0, 2_206.0),
+            figure("output tokens", Unit::Number, 100.0, 110.0),
+            figure("turn p95", Unit::Seconds, 1.6, 1.7),
+        ];
+        let said = "; plain takes 5.3 % fewer input tokens and 10.0 % more output tokens than guarded, cost not known, turn p95 1.60 s \
+                    in guarded, 1.70 s in plain (6.3 % slower)";
+        assert_eq!(spent(&taken, ["guarded", "plain"]), said);
+        let same = [figure("input tokens", Unit::Number, 5.0, 5.0), figure("cost", Unit::Dollars, 2.0, 1.0)];
+        assert_eq!(spent(&same, ["a", "b"]), "; the same input tokens, cost 50.0 % lower, turn p95 not known");
+    }
+
+    #[test]
+    fn that_no_case_changed_decides_only_where_a_difference_of_ten_points_would_have_been_seen() {
+        let side = |label: &str, cases: usize| {
+            let names: Vec<String> = (0..cases).map(|index| format!("c{index}")).collect();
+            let rows: Vec<_> = names.iter().map(|name| (name.as_str(), 1, 1)).collect();
+            crate::compare::sample::summary(label, &rows)
+        };
+        for (cases, decided) in [(1, Decision::Undecided), (6, Decision::Undecided), (300, Decision::NoDifference)] {
+            let found = crate::compare::compare(&side("a", cases), &side("b", cases), 0.02).expect("comparable");
+            assert_eq!(found.decision(), decided, "{cases} cases: {}", found.conclusion);
+        }
     }
 
     #[test]

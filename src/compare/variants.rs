@@ -335,7 +335,7 @@ fn conclusion(names: &[String], pairs: &[Comparison], cases: u64) -> String {
     if let [pair] = pairs {
         return pair.conclusion.clone();
     }
-    let mut found = Vec::new();
+    let (mut found, mut lost) = (Vec::new(), BTreeSet::new());
     for gated in [true, false] {
         let of = names.iter().enumerate().flat_map(|(place, a)| names[place + 1..].iter().map(move |b| (a, b)));
         for ((a, b), pair) in of.zip(pairs) {
@@ -343,6 +343,9 @@ fn conclusion(names: &[String], pairs: &[Comparison], cases: u64) -> String {
                 let rows = pair.rows.iter().filter(|row| row.gated == gated && row.finding == finding);
                 let keys: Vec<&str> = rows.map(|row| row.key.as_str()).collect();
                 if !keys.is_empty() {
+                    if gated {
+                        lost.insert(if finding == Finding::Worse { b.as_str() } else { a.as_str() });
+                    }
                     let bracket = if gated { "" } else { " (not required)" };
                     found.push(format!("{b} is {word} than {a} in {}{bracket}", keys.join(", ")));
                 }
@@ -356,9 +359,11 @@ fn conclusion(names: &[String], pairs: &[Comparison], cases: u64) -> String {
         sentences::count(cases, "case", "cases")
     );
     if found.is_empty() {
-        return format!("{over}: no difference is shown, which is not equality");
+        return format!("{over}: undecided: no variant is clearly better or worse than another");
     }
-    format!("{over}: {}; no other difference is shown", found.join("; "))
+    let lost = lost.into_iter().collect::<Vec<_>>().join(", ");
+    let lost = if lost.is_empty() { "undecided in what is required".to_owned() } else { format!("do not ship {lost}") };
+    format!("{over}: {}; no other difference is shown: {lost}", found.join("; "))
 }
 
 #[cfg(test)]

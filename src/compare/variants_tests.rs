@@ -35,7 +35,7 @@ fn every_pair_is_compared_once_and_corrected_over_all_pairs() {
     assert_eq!(
         found.conclusion,
         "3 variants, 3 pairs, over 10 cases: c is worse than a in cases; c is worse than b in cases; no other \
-         difference is shown"
+         difference is shown: do not ship c"
     );
 }
 
@@ -48,6 +48,7 @@ fn named_variants_keep_their_order_and_a_pair_alone_is_decided_as_among_all_pair
     assert_eq!(found.pairs, [compare_pair(&run, "c", "a", 0.02).expect("comparable")]);
     assert_eq!(found.conclusion, found.pairs[0].conclusion, "one sentence");
     assert!(found.conclusion.starts_with("a is better than c in cases +100.0 points"), "{}", found.conclusion);
+    assert!(found.conclusion.contains("worse in nothing that is required: ship a"), "{}", found.conclusion);
     let all = compare_variants(&run, &[], 0.02).expect("comparable");
     let alone = compare_pair(&run, "a", "c", 0.02).expect("comparable");
     assert_eq!(alone, all.pairs[1], "one comparison has one sentence, whichever command makes it");

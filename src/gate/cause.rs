@@ -134,6 +134,18 @@ pub(crate) fn expectation(what: &str) -> Option<String> {
     Some(EXPECTED.iter().find_map(of).unwrap_or_else(|| format!("expected {key} {value}")))
 }
 
+/// A note of a failed expectation in words, with its turn and what was seen: `turn 1: expected "90 euros", which is not in the
+/// answer; the answer says: The deposit is 80.`.
+pub(crate) fn note_in_words(note: &str) -> String {
+    let (turn, rest) = match note.split_once(": ") {
+        Some((turn, rest)) if turn.contains("turn ") => (format!("{turn}: "), rest),
+        _ => (String::new(), note),
+    };
+    let (what, seen) = split(rest);
+    let Some(words) = expectation(what) else { return note.to_owned() };
+    if seen.is_empty() { format!("{turn}{words}") } else { format!("{turn}{words}; {seen}") }
+}
+
 /// The expectation of a note and what was seen instead: the latter begins with one of a few fixed words.
 fn split(note: &str) -> (&str, &str) {
     let seen = ["the answer ", "it ", "its ", "not measured", "seen", "there w", "nothing ", "no call", "neither "];
@@ -168,6 +180,20 @@ pub(crate) fn reason(note: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_note_of_an_expectation_is_said_in_words_and_any_other_stays() {
+        for (note, words) in [
+            (
+                "turn 1: answer.contains: 90 euros: the answer says: The deposit is 80.",
+                "turn 1: expected \"90 euros\", which is not in the answer; the answer says: The deposit is 80.",
+            ),
+            ("answer.refusal: true", "expected a refusal"),
+            ("slower than 5 s: 10.89 s", "slower than 5 s: 10.89 s"),
+        ] {
+            assert_eq!(note_in_words(note), words);
+        }
+    }
 
     #[test]
     fn what_differs_from_unit_to_unit_is_no_reason() {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// The exit code for the verdicts and the reason in one sentence. `in_error` of `planned` trials are in ERROR.
 ///
-/// Incomplete (3) takes precedence over failed (1), and failed over INCONCLUSIVE (4).
+/// Incomplete (3) takes precedence over failed (1), and failed over INCONCLUSIVE (4). The sentence says all that applies.
 pub(super) fn conclude<'a>(
     results: impl Iterator<Item = &'a CriterionResult>,
     in_error: u64,
@@ -54,6 +54,7 @@ pub(super) fn conclude<'a>(
     };
     say(&failed, "failed");
     say(&empty, "NOT_MEASURED");
+    let fail = usize::from(!failed.is_empty()) + usize::from(!empty.is_empty());
     say(&below, "INCONCLUSIVE, below target");
     say(&met, "INCONCLUSIVE, met but not shown");
     say(&lost, "INCONCLUSIVE, and cannot pass any more");
@@ -64,7 +65,8 @@ pub(super) fn conclude<'a>(
             text.push_str("; cannot be judged: ");
             text.push_str(&listed(&broken));
         }
-        parts.insert(0, text);
+        // Behind what fails, before what is undecided.
+        parts.insert(fail, text);
         return (3, parts.join("; "));
     }
     if planned == 0 || asked == 0 {
@@ -155,8 +157,11 @@ pub(super) fn conclude_selection<'a>(
     let missed =
         if missed.is_empty() { String::new() } else { format!("; FAIL over the selection: {}", listed(missed)) };
     let trials = count(planned, "selected trial", "selected trials");
+    let of_trials = (failed > 0).then(|| format!("{failed} of {trials} failed"));
+    let of_criteria = (!broken.is_empty()).then(|| format!("failed: {}", listed(&broken)));
     if in_error > 0 {
-        return (3, format!("incomplete: {in_error} of {trials} in ERROR"));
+        let incomplete = format!("incomplete: {in_error} of {trials} in ERROR");
+        return (3, of_trials.into_iter().chain([incomplete]).collect::<Vec<_>>().join("; "));
     }
     if planned == 0 || !shown {
         return (1, format!("nothing was shown: {trials}, and nothing that is required counts them"));
@@ -164,8 +169,6 @@ pub(super) fn conclude_selection<'a>(
     if failed == 0 && broken.is_empty() {
         return (0, format!("{trials} passed{missed}; criteria that speak of all cases are shown, and decide nothing"));
     }
-    let of_trials = (failed > 0).then(|| format!("{failed} of {trials} failed"));
-    let of_criteria = (!broken.is_empty()).then(|| format!("failed: {}", listed(&broken)));
     (1, [of_trials, of_criteria].into_iter().flatten().collect::<Vec<_>>().join("; ") + &missed)
 }
 

@@ -43,7 +43,7 @@ fn a_rate_per_unit_says_its_units_its_conversations_and_its_bound() {
         [(208, 1), (110, 2), (27, 3), (32, 4)].iter().flat_map(|(number, turns)| vec![*turns; *number]).collect();
     let result = judged(&sizes, &confidence(), |place| sizes[place]);
     assert_eq!((result.n, result.clusters, result.per.as_str()), (637, 377, "unit"));
-    let head = "637 of 637 queries in 377 conversations: 100.0 %, at least 97.9 %; >= 95% holds";
+    let head = "637 of 637 queries in 377 conversations: 100.0 %, at least 97.9 %; ≥ 95 % holds";
     assert!(result.sentence.starts_with(head), "{}", result.sentence);
     let lost = judged(&[1, 1, 12], &confidence(), |place| [1, 1, 0][place]);
     assert!(lost.sentence.starts_with("2 of 14 queries in 3 conversations: 14.3 %, "), "{}", lost.sentence);

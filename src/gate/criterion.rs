@@ -11,7 +11,7 @@ use super::{CriterionResult, Sequential, VariantCounts, Verdict};
 use crate::metric::{Metric, Observation};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::criteria::Estimand;
-use crate::scenario::{Criterion, GateKind, Target};
+use crate::scenario::{Criterion, GateKind, Target, target_text};
 use crate::stats::stopping::Decision;
 use crate::stats::{Clusters, Sample};
 use std::collections::BTreeMap;
@@ -259,7 +259,7 @@ impl CriterionSums<'_> {
         (metric, sample_seen): (&dyn Metric, &Sample),
     ) -> String {
         let seen = &result.seen_text;
-        let target = &self.written.target;
+        let target = target_text(&self.written.target);
         let alone = match self.written.kind {
             GateKind::Point if result.required => " by the observed figure alone",
             GateKind::Point => " by the observed figure alone (advisory)",

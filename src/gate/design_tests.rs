@@ -208,7 +208,7 @@ fn a_run_stops_at_the_end_of_the_pass_that_settles_its_last_gate_and_says_what_i
     assert_eq!((stopped_there.criteria[0].n, stopped_there.criteria[1].n), (60, 80));
     assert_eq!(
         stopped_there.criteria[0].sentence,
-        "60/60 = 100.0 %, true rate at least 95.1 %; >= 95% holds, decided after pass 6 of 12 (59 units without a failure)"
+        "60/60 = 100.0 %, true rate at least 95.1 %; ≥ 95 % holds, decided after pass 6 of 12 (59 units without a failure)"
     );
     assert_eq!(stopped_there.trials.len(), 80);
     let again = super::evaluate(&plan, (0..80).map(|place| Ok(good(&plan, place)))).expect("judged");

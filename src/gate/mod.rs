@@ -52,7 +52,7 @@ mod tests;
 #[cfg(test)]
 mod undecided_tests;
 
-pub(crate) use cause::{Cause, expectation, reason};
+pub(crate) use cause::{Cause, expectation, note_in_words, reason};
 pub(crate) use counting::most_units;
 pub(crate) use counts::{
     CaseCounts, CurvePoint, Interval, KindCount, RequirementCoverage, RequirementState, RetryCounts, StageTime,

@@ -67,7 +67,7 @@ pub fn load(path: &Path) -> Result<Vec<Point>, HistoryError> {
 /// Warning about a line that was edited after it was written.
 pub(crate) const EDITED: &str = "EDITED BY HAND";
 /// Warning about a line that an older build wrote, or whose digest was removed.
-pub(crate) const NO_DIGEST: &str = "no digest";
+pub(crate) const NO_DIGEST: &str = "without a digest: an edit would not show";
 
 /// Returns the lines of a file (from 1) that may have been changed, with the reason.
 ///

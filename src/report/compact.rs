@@ -7,7 +7,7 @@
 //! [`EVENTS`] events.
 
 use super::Beside;
-use crate::gate::TrialResult;
+use crate::gate::{TrialResult, note_in_words};
 use crate::metric::provenance::{Provenance, provenance};
 use crate::trace::text::clip;
 use crate::trace::{
@@ -121,7 +121,15 @@ impl Encoder {
         let checks: Vec<_> = result
             .checks
             .iter()
-            .map(|check| (self.text(&check.what), u8::from(check.passed), self.text(&check.seen)))
+            .map(|check| {
+                let words = (!check.passed).then(|| note_in_words(&check.what)).filter(|words| *words != check.what);
+                (
+                    self.text(&check.what),
+                    u8::from(check.passed),
+                    self.text(&check.seen),
+                    words.map(|words| self.text(&words).owned()),
+                )
+            })
             .collect();
         let departures = self.texts(&result.departures);
         let error = match &trace.end {

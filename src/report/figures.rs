@@ -6,7 +6,7 @@ use crate::gate::{CriterionResult, Edge, Evaluation, ItemGrades, Latency, Quanti
 use crate::gate::{Unshown, Verdict};
 use crate::history::Unit;
 use crate::metric::catalogue;
-use crate::scenario::{Target, parse_target, resolve_metric};
+use crate::scenario::{Target, parse_target, resolve_metric, target_text};
 use crate::settings::price::dollars;
 use crate::stats::percent::{interval, percent};
 use crate::stats::rate::wilson;
@@ -141,6 +141,31 @@ pub(super) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
+/// Target as people read it: `≥ 95 %`.
+pub(super) fn goal(row: &CriterionResult) -> String {
+    target_text(&row.target)
+}
+
+/// Meaning of an exit code in words; `fails` is whether a required gate fails.
+pub(super) fn exit_meaning(exit_code: u8, fails: bool) -> &'static str {
+    match exit_code {
+        0 => "passed",
+        1 => "failed",
+        3 if fails => "trials could not be run, and a required gate fails (alone, exit code 1)",
+        3 => "trials could not be run, so the run shows nothing yet",
+        4 => "nothing fails, but a required gate is undecided",
+        _ => "not judged",
+    }
+}
+
+/// Whether a required criterion or gate fails, or was not measured without being declared so.
+pub(super) fn fails(evaluation: &Evaluation) -> bool {
+    let failed = |row: &CriterionResult| {
+        row.verdict == Verdict::Fail || row.verdict == Verdict::NotMeasured && !row.not_measured_ok
+    };
+    evaluation.rows().any(|row| row.required && failed(row))
+}
+
 /// Target of a result; `None` if a chart cannot show it.
 pub(super) fn target(row: &CriterionResult) -> Option<Target> {
     parse_target(&row.target).ok()
@@ -209,6 +234,16 @@ pub(super) fn first_names<'n>(names: impl ExactSizeIterator<Item = &'n String>, 
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
+}
+
+/// Replaces the spaces between a number and its unit, and around `=`, so that no line breaks there: `591/602 = 98.2 %`, `6.77 s`.
+pub(super) fn together(text: &str) -> String {
+    let mut text =
+        text.replace(" %", "\u{a0}%").replace(" = ", "\u{a0}=\u{a0}").replace("≥ ", "≥\u{a0}").replace("≤ ", "≤\u{a0}");
+    for end in [" s,", " s)", " s;", " s "] {
+        text = text.replace(end, &end.replacen(' ', "\u{a0}", 1));
+    }
+    text.strip_suffix(" s").map(|start| format!("{start}\u{a0}s")).unwrap_or(text)
 }
 
 /// A value of a line of the history.
@@ -290,8 +325,8 @@ pub(super) fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult>
     words.map(|(number, verdict)| format!("{} {}", count(number), verdict.as_str())).collect::<Vec<_>>().join(", ")
 }
 
-/// The counts of a run in one sentence: `552 trials: 548 PASS, 4 FAIL; 22 criteria: 20 PASS, 2 FAIL (1 for information); 41 scenario
-/// gates: 41 PASS`.
+/// The counts of a run in one sentence: `552 trials: 548 PASS, 4 FAIL; 20 required criteria: 19 PASS, 1 FAIL; 2 more for
+/// information: 1 PASS, 1 NOT_MEASURED (SC-004); 41 required scenario gates: 41 PASS`.
 pub(super) fn sums(evaluation: &Evaluation) -> String {
     let trials: Vec<String> =
         tally(evaluation).into_iter().map(|(verdict, n)| format!("{} {}", count(n), verdict.as_str())).collect();
@@ -300,13 +335,21 @@ pub(super) fn sums(evaluation: &Evaluation) -> String {
     for (rows, one, many) in
         [(&evaluation.criteria, "criterion", "criteria"), (&evaluation.gates, "scenario gate", "scenario gates")]
     {
-        if rows.is_empty() {
-            continue;
+        let noun = |rows: &[&CriterionResult]| if rows.len() == 1 { one } else { many };
+        let (required, others): (Vec<&CriterionResult>, Vec<&CriterionResult>) =
+            rows.iter().partition(|row| row.required);
+        if !required.is_empty() {
+            let counts = verdict_counts(required.iter().copied());
+            said.push(format!("{} required {}: {counts}", count(required.len() as u64), noun(&required)));
         }
-        let optional = rows.iter().filter(|row| !row.required).count() as u64;
-        let optional = if optional > 0 { format!(" ({} for information)", count(optional)) } else { String::new() };
-        let noun = if rows.len() == 1 { one } else { many };
-        said.push(format!("{} {noun}: {}{optional}", count(rows.len() as u64), verdict_counts(rows.iter())));
+        if !others.is_empty() {
+            let more = if required.is_empty() { noun(&others) } else { "more" };
+            let open: Vec<String> =
+                others.iter().filter(|row| row.verdict != Verdict::Pass).map(|row| name(row)).collect();
+            let open = if open.is_empty() { open.join("") } else { format!(" ({})", first_names(open.iter(), 4)) };
+            let counts = verdict_counts(others.iter().copied());
+            said.push(format!("{} {more} for information: {counts}{open}", count(others.len() as u64)));
+        }
     }
     said.join("; ")
 }

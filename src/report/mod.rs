@@ -73,10 +73,19 @@ pub struct View<'a> {
     pub comparison: Option<&'a Comparison>,
     /// Exit code of the run, if more than its criteria decided it.
     pub decided: Option<&'a DecidedExit>,
-    /// Whether there is a comparison beside the report, to link to.
-    pub compared: bool,
-    /// Whether there is a comparison of its variants.
-    pub variants_compared: bool,
+    /// Pages beside the report, to link to.
+    pub pages: Pages,
+}
+
+/// Pages beside those of a run folder, which they link to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Pages {
+    /// A comparison with another run.
+    pub comparison: bool,
+    /// A comparison of the run's variants.
+    pub variants: bool,
+    /// The history, one folder up.
+    pub history: bool,
 }
 
 impl View<'_> {

@@ -165,7 +165,10 @@ pub(crate) fn what_to_do(view: &View<'_>, known: Known<'_>, width: usize, colour
                     (None, Some(again)) if help.is_resume() => again.to_owned(),
                     (None, _) => help.command.clone(),
                 };
-                let _ = writeln!(out, "  {}: {}", help.title(), line(&command));
+                let _ = writeln!(out, "  {}: {}", help.purpose, line(&command));
+                if !help.cost.is_empty() {
+                    wrap(&mut out, &help.cost, width.clamp(60, 160), "    ");
+                }
             }
         }
     }
@@ -321,7 +324,7 @@ mod tests {
         let text = terminal(&run.view(), 80, false);
         // Those that pass are on one line.
         for row in run.evaluation.criteria.iter().filter(|row| row.verdict != Verdict::Pass) {
-            assert!(text.contains(&row.target), "{}: {}", row.id, row.target);
+            assert!(text.contains(&figures::goal(row)), "{}: {}", row.id, row.target);
         }
         let long = |line: &&str| line.chars().count() > 80 && !line.contains("ragcheck ");
         assert_eq!(text.lines().find(long), None, "{text}");

@@ -84,7 +84,7 @@ fn lines(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
             "{}, {}, target {}, n {}",
             figures::observed(row),
             figures::bound(row),
-            row.target,
+            figures::goal(row),
             figures::units(row)
         );
         let figures = line(&figures);
@@ -113,7 +113,7 @@ fn table(rows: &[&CriterionResult], width: usize, paint: &Paint) -> String {
             clip(&what(row, usual.as_ref()), 120).into_owned(),
             line(&figures::observed_in_brief(row)),
             line(&figures::bound(row)),
-            line(&row.target),
+            line(&figures::goal(row)),
         ];
         cells.extend(numbers.then(|| figures::units(row)));
         cells.push(word(row));

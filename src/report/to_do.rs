@@ -5,7 +5,7 @@
 
 mod commands;
 
-use self::commands::Help;
+pub(super) use self::commands::Help;
 use super::{View, figures};
 use crate::compare::{Comparison, Finding, Flip};
 use crate::gate::{CriterionResult, ErrorGroup, TrialRow, Verdict, expectation};
@@ -99,6 +99,8 @@ pub(super) struct ToDo {
     pub(super) state: State,
     /// `scenario/case`, the criterion, or the kind of error.
     pub(super) name: String,
+    /// What the criterion requires, or the cases that could not be run: `recovery/late and 2 more cases`.
+    pub(super) about: String,
     /// Number of its trials that failed or could not be run; 0 for a criterion.
     pub(super) trials: u64,
     /// What is wrong, in one sentence.
@@ -140,12 +142,24 @@ fn untried(view: &View<'_>, group: &ErrorGroup, places: &BTreeMap<String, (Strin
     ToDo {
         state: State::of_error(&group.kind),
         name: group.kind.clone(),
+        about: cases_of(group),
         trials: group.trials.len() as u64,
         why: group.message.strip_prefix(&prefix).unwrap_or(&group.message).to_owned(),
         detail: group.detail.iter().filter(|line| commands::told_in(line).is_none()).cloned().collect(),
         place: case.and_then(|case| places.get(case).cloned()),
         trial: first,
         commands: commands::of_group(view, group),
+    }
+}
+
+/// The cases of a group: the first, and how many more.
+fn cases_of(group: &ErrorGroup) -> String {
+    let cases: BTreeSet<&str> =
+        group.trials.iter().filter_map(|trial| trial.rsplit_once('/')).map(|(case, _)| case).collect();
+    match (group.trials.first().and_then(|trial| trial.rsplit_once('/')), cases.len()) {
+        (None, _) => String::new(),
+        (Some((first, _)), 1) => first.to_owned(),
+        (Some((first, _)), cases) => format!("{first} and {}", figures::counted(cases as u64 - 1, "more case")),
     }
 }
 
@@ -159,6 +173,7 @@ fn cases(view: &View<'_>, places: &BTreeMap<String, (String, u32)>) -> Vec<ToDo>
             ToDo {
                 state: view.comparison.map_or(State::Fails, |found| state(found, name)),
                 name: name.clone(),
+                about: String::new(),
                 trials: 0,
                 why: view
                     .comparison
@@ -223,6 +238,7 @@ fn criteria(view: &View<'_>, with_cases: bool) -> Vec<ToDo> {
     let blank = |state, name: &str, why: String| ToDo {
         state,
         name: name.to_owned(),
+        about: String::new(),
         trials: 0,
         why,
         detail: Vec::new(),
@@ -245,7 +261,7 @@ fn criteria(view: &View<'_>, with_cases: bool) -> Vec<ToDo> {
         if !found.iter().any(|known| known.name == name) {
             let first = row.violations.first();
             let trial = first.map(|violation| violation.trial.clone()).filter(|_| state == State::CriterionFails);
-            found.push(ToDo { trial, ..blank(state, &name, why) });
+            found.push(ToDo { trial, about: row.about.clone(), ..blank(state, &name, why) });
         }
     }
     found
@@ -262,7 +278,7 @@ pub(super) fn missed(row: &CriterionResult) -> u64 {
 /// A failed criterion in words: `162 of 797 turns took longer than 5 s (p95 6.77 s); most in refunds/late (34)`.
 fn failed(row: &CriterionResult) -> String {
     let (bad, n) = (figures::count(missed(row)), figures::count(row.n));
-    let figure = format!("observed {}, target {}", figures::observed(row), row.target);
+    let figure = format!("observed {}, target {}", figures::observed(row), figures::goal(row));
     let what = match (figures::target(row), row.causes.first()) {
         (Some(Target::AtMostTime(limit)), _) => {
             let limit = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
@@ -294,7 +310,7 @@ fn measured(row: &CriterionResult) -> String {
     format!(
         "{}: observed {seen}, bound {bound}, target {}, n {}",
         figures::verdict(row),
-        row.target,
+        figures::goal(row),
         figures::units(row)
     )
 }
@@ -365,6 +381,16 @@ pub(super) fn lines(found: &[ToDo], most: usize) -> Vec<Line<'_>> {
     lines
 }
 
+/// What an item is about, for reports that show its trial elsewhere: the cases that could not be run and why, or the criterion
+/// with what it requires.
+pub(super) fn subject(one: &ToDo) -> String {
+    match (one.about.as_str(), one.state.is_untried()) {
+        ("", _) => one.name.clone(),
+        (cases, true) => format!("{cases}: {}", one.name),
+        (about, false) => format!("{}, {about}", one.name),
+    }
+}
+
 /// How many of `trials` there are besides the first.
 fn further(trials: u64) -> String {
     if trials > 1 { format!(" and {} more", figures::count(trials - 1)) } else { String::new() }
@@ -373,7 +399,7 @@ fn further(trials: u64) -> String {
 /// Name and number of trials.
 fn named(one: &ToDo) -> String {
     let trials = if one.trials > 0 { format!(" ({})", figures::counted(one.trials, "trial")) } else { String::new() };
-    format!("{}{trials}", one.name)
+    if one.trials > 0 { format!("{}{trials}", one.name) } else { subject(one) }
 }
 
 /// Name, number of trials, and reason.

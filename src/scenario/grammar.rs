@@ -155,6 +155,21 @@ pub(crate) fn parse_target(text: &str) -> Result<Target, GrammarError> {
     }
 }
 
+/// A target as people read it: `≥ 95 %` for `>= 95%`, `≤ 5 s` for `<= 5s`.
+pub(crate) fn target_text(written: &str) -> String {
+    let (sign, rest) = match written.trim() {
+        text if text.starts_with(">=") => ("≥ ", &text[2..]),
+        text if text.starts_with("<=") => ("≤ ", &text[2..]),
+        text if text.starts_with('=') => ("= ", &text[1..]),
+        text => ("", text),
+    };
+    let rest = rest.trim();
+    let unit = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.').trim_start();
+    let number = rest[..rest.len() - unit.len()].trim_end();
+    let gap = if number.is_empty() || unit.is_empty() { "" } else { " " };
+    format!("{sign}{number}{gap}{unit}")
+}
+
 /// Parses the floor of an invariant, which has the direction of its target (`>= 95%`, or `<= 5%` where lower is
 /// better), as the required share of good units.
 pub(crate) fn parse_floor(text: &str, target: Target) -> Result<f64, GrammarError> {
@@ -224,6 +239,12 @@ mod tests {
             #[expect(clippy::float_cmp, reason = "the question is whether the very same number comes back")]
             if percent / 100.0 == self.0 { write!(formatter, "{percent}%") } else { write!(formatter, "{}", self.0) }
         }
+    }
+
+    #[test]
+    fn a_target_is_written_like_every_other_figure() {
+        let shown = [">= 95%", "<=5s", "= 100 %", ">= 0.95", "<= 1500ms", "odd"].map(target_text);
+        assert_eq!(shown, ["≥ 95 %", "≤ 5 s", "= 100 %", "≥ 0.95", "≤ 1500 ms", "odd"]);
     }
 
     #[test]

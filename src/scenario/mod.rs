@@ -50,7 +50,7 @@ pub(crate) use check_criteria::ReadCriterion;
 pub(crate) use diagnostic::Place;
 pub(crate) use diagnostic::{Diagnostic, Severity};
 pub(crate) use files::find_root;
-pub(crate) use grammar::{Target, parse_target};
+pub(crate) use grammar::{Target, parse_target, target_text};
 pub(crate) use knowledge::KnowledgeNames;
 #[cfg(test)]
 pub(crate) use load::CasePlace;

@@ -65,7 +65,7 @@ fn said((name, low, files, typed): Passed, more: &[&str]) -> String {
     let outcome = Outcome::of(&mut command);
     // The command to run again repeats what was typed.
     let lines =
-        outcome.stdout.lines().filter(|line| !line.starts_with("run again: ") && !line.starts_with("  resume ("));
+        outcome.stdout.lines().filter(|line| !line.starts_with("run again: ") && !line.starts_with("  resume: "));
     lines.collect::<Vec<_>>().join("\n") + &outcome.stderr
 }
 

@@ -56,7 +56,7 @@ fn run(project: &Project, more: &[&str]) -> Outcome {
 fn printed(outcome: &Outcome) -> Vec<String> {
     let command = |line: &'_ str| {
         let (purpose, command) = line.split_once(": ragcheck ")?;
-        (purpose == "run again" || purpose.starts_with("  resume (")).then(|| command.to_owned())
+        (purpose == "run again" || purpose == "  resume").then(|| command.to_owned())
     };
     let line = outcome.stdout.lines().find_map(command);
     let line = line.unwrap_or_else(|| panic!("{}{}", outcome.stdout, outcome.stderr));

@@ -35,7 +35,7 @@ fn live_runs_and_recordings_add_a_point_each_and_replays_add_none() {
 
     let shown = project.run(&["history"]);
     shown.expect_code(0);
-    for words in ["RECORDED, model any", "LIVE, model any", "release=1.4.0", "FIRST >= 60%", "turn p95"] {
+    for words in ["RECORDED, model any", "LIVE, model any", "release=1.4.0", "FIRST ≥ 60 %", "turn p95"] {
         assert!(shown.stdout.contains(words), "{words} is missing:\n{}", shown.stdout);
     }
     let page = project.read("reports/history.html");
@@ -56,6 +56,14 @@ fn live_runs_and_recordings_add_a_point_each_and_replays_add_none() {
     project.run(&["history"]).expect_code(0);
     assert_eq!(links(&project.read("reports/history.html")), 1);
     assert!(project.read("reports/index.html").contains("href=\"./history.html\""));
+    // Report and comparison lead to it, and it leads to the list of runs.
+    let newest = project.newest();
+    project.run(&["score", &newest]);
+    project.run(&["compare", &newest, &newest]).expect_code(0);
+    for page in ["index.html", "comparison.html"] {
+        assert!(project.read(&format!("{newest}/{page}")).contains("href=\"../history.html\""), "{page}");
+    }
+    assert!(project.read("reports/history.html").contains("href=\"./index.html\""));
 
     project.write("cached.jsonl", &project.read("history.jsonl").replace(&format!("{}", kept[1]["id"]), "\"other\""));
     let series = super::schemas::printed(&project, &["history"]);
@@ -92,7 +100,7 @@ fn a_point_that_was_edited_or_lost_its_digest_is_marked_on_the_page_and_an_impos
     };
     let seal = point.find(",\"digest\"").expect("a digest");
     marked(&point.replacen("\"trials\":", "\"trials\":1", 1), ", EDITED BY HAND", "EDITED BY HAND, in line 1");
-    marked(&format!("{}}}\n", &point[..seal]), ", no digest", "has no digest in line 1");
+    marked(&format!("{}}}\n", &point[..seal]), ", without a digest: an edit would not show", "has no digest in line 1");
     let n = point.find("\"successes\":").expect("a rate");
     project.write("history.jsonl", &format!("{}\"successes\":99{}", &point[..n], &point[n + "\"successes\":".len()..]));
     let outcome = project.run(&["history"]);

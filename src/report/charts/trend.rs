@@ -82,11 +82,13 @@ pub(in crate::report) fn trend(series: &Series, line: &Line, beside: &Beside) ->
     }
     svg.push_str(&joined);
     svg.push_str("</svg>");
-    if let Some(at) = beside.target.map(y) {
+    if let Some(target) = beside.target {
+        let at = y(target);
         let _ = write!(svg, "<line class=\"target\" x2=\"100%\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>");
         // Below the line if there is no room above it.
         let words = if at < TOP + 12.0 { at + 13.0 } else { at - 4.0 };
-        let _ = write!(svg, "<text class=\"on\" x=\"4\" y=\"{words:.1}\">target</text>");
+        let _ =
+            write!(svg, "<text class=\"on\" x=\"4\" y=\"{words:.1}\">target {}</text>", line_value(line.unit, target));
     }
     means(&mut svg, line, &x, &y);
     for (point, seen) in &line.values {

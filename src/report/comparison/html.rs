@@ -5,7 +5,9 @@ use super::divergence::align;
 use super::taken::taken;
 use super::terminal::{difference, p};
 use super::{SAME, Shown, differs, headline};
-use crate::compare::{Comparison, Finding, PairedCase, Passes, Scale};
+use crate::compare::{Comparison, Decision, Finding, PairedCase, Passes, Scale};
+use crate::gate::note_in_words;
+use crate::report::Pages;
 use crate::report::charts;
 use crate::report::figures::count;
 use crate::report::page;
@@ -33,6 +35,7 @@ struct ComparisonPage {
     conclusion: String,
     /// Link to the report of A; empty if it is not beside this folder.
     report_a: String,
+    pages: Pages,
     sides: Vec<Side>,
     warnings: Vec<String>,
     same: Option<&'static str>,
@@ -139,14 +142,7 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
     let flips: Vec<Flip> = all().filter_map(|one| flip(one, names, shown.conversations)).collect();
     let worse = found.flips.iter().filter(|flip| flip.worse).count();
     let less = found.changes.iter().filter(|flip| flip.worse).count();
-    let better = found.rows.iter().any(|row| row.gated && row.finding == Finding::Better);
-    let (outcome, word) = match (found.regression, better) {
-        (true, _) => ("fail", "Worse"),
-        (false, true) => ("pass", "Better"),
-        (false, false) if !found.withheld.is_empty() => ("unmeasured", "Withheld"),
-        (false, false) if found.nothing_compared() => ("unmeasured", "Not compared"),
-        (false, false) => ("unmeasured", "No loss proven"),
-    };
+    let (outcome, word) = decided(found);
     let headline = headline(found);
     // What comes before it are the warnings.
     let verdict = found.verdict();
@@ -155,8 +151,9 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
         outcome,
         word,
         conclusion: conclusion.trim_start().to_owned(),
-        headline,
+        headline: headline.strip_prefix("undecided ").map_or(headline.clone(), str::to_owned),
         report_a: report_a(shown.folders),
+        pages: shown.pages,
         sides: names.into_iter().zip([&found.a, &found.b]).map(|(name, one)| side(name, one)).collect(),
         warnings: found.warnings.clone(),
         same: same.then_some(SAME),
@@ -173,6 +170,18 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
         oftener: found.changes.len() - less,
         more: all().count() - flips.len(),
         flips,
+    }
+}
+
+/// Colour and word of the decision between the sides.
+pub(in crate::report) fn decided(found: &Comparison) -> (&'static str, &'static str) {
+    match found.decision() {
+        Decision::Worse => ("fail", "Worse"),
+        Decision::Better => ("pass", "Better"),
+        _ if !found.withheld.is_empty() => ("unmeasured", "Withheld"),
+        Decision::NotCompared => ("unmeasured", "Not compared"),
+        Decision::Undecided => ("undecided", "Undecided"),
+        Decision::NoDifference => ("unmeasured", "No difference"),
     }
 }
 
@@ -324,7 +333,7 @@ fn flip(
         word: if flip.worse { "worse" } else { "better" },
         class: if flip.worse { "fail" } else { "pass" },
         counts: format!("{}/{} passed, then {}/{}", flip.a.passed, flip.a.trials, flip.b.passed, flip.b.trials),
-        why: flip.why.clone(),
+        why: note_in_words(&flip.why),
         equal: crate::trace::text::plural(same.len(), "event"),
         same: same.join("\n"),
         sides,
@@ -342,7 +351,12 @@ mod tests {
             BTreeMap::from([(trial.clone(), "user: <img src=x onerror=alert(1)>".to_owned())]),
             BTreeMap::from([(trial, "user: hello {{ 7 * 7 }}\u{1b}".to_owned())]),
         );
-        let shown = Shown { comparison: &found, folders: (None, None), conversations: (&ours, &theirs) };
+        let shown = Shown {
+            comparison: &found,
+            folders: (None, None),
+            conversations: (&ours, &theirs),
+            pages: Pages::default(),
+        };
         String::from_utf8(html(&shown).expect("a page")).expect("UTF-8")
     }
 

@@ -15,7 +15,7 @@ pub(in crate::report) use beside::{Stretch, marked};
 pub(crate) use csv::columns;
 pub(in crate::report) use csv::csv;
 pub(in crate::report) use html::{
-    Prompt as ShownPrompt, ShownRow, prompts as shown_prompts, rows as shown_rows, shows,
+    Prompt as ShownPrompt, ShownRow, decided, prompts as shown_prompts, rows as shown_rows, shows,
 };
 pub(in crate::report) use taken::taken;
 pub(crate) use terminal::terminal;
@@ -23,6 +23,7 @@ pub(in crate::report) use terminal::{heads, table};
 
 use crate::compare::{Comparison, Difference};
 use crate::platform::secrets;
+use crate::report::Pages;
 use crate::trace::{COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON, seal};
 use std::collections::BTreeMap;
 use std::io;
@@ -37,6 +38,8 @@ pub(crate) struct Shown<'a> {
     pub folders: (Option<&'a Path>, Option<&'a Path>),
     /// Conversations of A and of B as text, by trial.
     pub conversations: (&'a BTreeMap<String, String>, &'a BTreeMap<String, String>),
+    /// Pages beside the comparison, to link to.
+    pub pages: Pages,
 }
 
 /// Files of a comparison: name and bytes.
@@ -98,7 +101,8 @@ mod tests {
         let mut found = worse();
         found.warnings = vec!["b was stopped early".into()];
         let none = BTreeMap::new();
-        let shown = Shown { comparison: &found, folders: (None, None), conversations: (&none, &none) };
+        let shown =
+            Shown { comparison: &found, folders: (None, None), conversations: (&none, &none), pages: Pages::default() };
         let page = String::from_utf8(files(&shown).expect("files")[1].1.clone()).expect("UTF-8");
         for text in [terminal(&shown, 110, false), page] {
             let named = text.find("sim-1 in a").unwrap_or_else(|| panic!("{text}"));
@@ -114,7 +118,12 @@ mod tests {
             let mut b = summary("b", &[("c0", 1, 1)]);
             b.part = part.to_owned();
             let found = compare(&summary("a", &[("c0", 1, 1)]), &b, 0.02).expect("comparable");
-            let shown = Shown { comparison: &found, folders: (None, None), conversations: (&none, &none) };
+            let shown = Shown {
+                comparison: &found,
+                folders: (None, None),
+                conversations: (&none, &none),
+                pages: Pages::default(),
+            };
             let written = files(&shown).expect("files").into_iter().map(|(_, bytes)| bytes);
             let written: Vec<String> = written.map(|bytes| String::from_utf8(bytes).expect("UTF-8")).collect();
             [written, vec![terminal(&shown, 160, false)]].concat()
@@ -135,7 +144,10 @@ mod tests {
         assert!(said.starts_with("b is worse than a in cases -80.0 points ["), "{said}");
         assert!(found.conclusion.starts_with(&said), "the page says what the terminal says: {}", found.conclusion);
         let same = compare(&summary("a", &[("c0", 1, 1)]), &summary("b", &[("c0", 1, 1)]), 0.02).expect("comparable");
-        assert_eq!(headline(&same), "no loss of b against a is proven in what is required");
+        assert_eq!(
+            headline(&same),
+            "undecided between a and b: 1 case is too few to show a difference in 1 required criterion, at least 5 are needed"
+        );
         let mut explored = worse();
         explored.rows.iter_mut().for_each(|row| row.gated = false);
         assert!(
@@ -151,7 +163,8 @@ mod tests {
         assert_eq!(found.paired.len(), 10);
         assert!(found.paired[..8].iter().all(|one| one.b.passed < one.a.passed), "{:?}", found.paired);
         let none = BTreeMap::new();
-        let shown = Shown { comparison: &found, folders: (None, None), conversations: (&none, &none) };
+        let shown =
+            Shown { comparison: &found, folders: (None, None), conversations: (&none, &none), pages: Pages::default() };
         let page = String::from_utf8(files(&shown).expect("files")[1].1.clone()).expect("UTF-8");
         assert_eq!(page.matches("<tr class=\"paired").count(), 10, "{page}");
         assert!(page.contains("class=\"forest fail\""), "{page}");
@@ -162,8 +175,13 @@ mod tests {
         let conversations: BTreeMap<_, _> = [("s/c2/tool-rag.base.1".to_owned(), "user: q\n".to_owned())].into();
         let made = || {
             let found = worse();
-            files(&Shown { comparison: &found, folders: (None, None), conversations: (&conversations, &conversations) })
-                .expect("files")
+            files(&Shown {
+                comparison: &found,
+                folders: (None, None),
+                conversations: (&conversations, &conversations),
+                pages: Pages::default(),
+            })
+            .expect("files")
         };
         assert_eq!(made(), made());
     }

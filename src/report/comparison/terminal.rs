@@ -4,6 +4,7 @@
 use super::taken::taken_line;
 use super::{SAME, Shown, differs};
 use crate::compare::{ComparedCriterion, Finding, Flip, Scale};
+use crate::gate::note_in_words;
 use crate::report::figures::{count, counted};
 use crate::report::terminal_lines::wrap;
 use crate::stats::percent::{percent, points, points_interval};
@@ -190,7 +191,7 @@ fn flip(out: &mut String, flip: &Flip, folders: (Option<&Path>, Option<&Path>), 
         format!("{} and {}", flip.variant_a, flip.variant_b)
     };
     let counts = format!("{}/{} passed, then {}/{}", flip.a.passed, flip.a.trials, flip.b.passed, flip.b.trials);
-    let why = if flip.why.is_empty() { String::new() } else { format!("; {}", flip.why) };
+    let why = if flip.why.is_empty() { String::new() } else { format!("; {}", note_in_words(&flip.why)) };
     wrap(out, &format!("{word} {} ({variants}): {counts}{why}", flip.case), width, "  ");
     for (folder, trial) in [(folders.0, &flip.trial_a), (folders.1, &flip.trial_b)] {
         if let Some((folder, trial)) = folder.zip(trial.as_ref()) {
@@ -203,13 +204,18 @@ fn flip(out: &mut String, flip: &Flip, folders: (Option<&Path>, Option<&Path>), 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Pages;
     use std::collections::BTreeMap;
 
     fn text(width: usize, colour: bool) -> String {
         let found = super::super::tests::worse();
         let none = BTreeMap::new();
         let folders = (Some(Path::new("reports/a")), Some(Path::new("reports/b")));
-        terminal(&Shown { comparison: &found, folders, conversations: (&none, &none) }, width, colour)
+        terminal(
+            &Shown { comparison: &found, folders, conversations: (&none, &none), pages: Pages::default() },
+            width,
+            colour,
+        )
     }
 
     #[test]

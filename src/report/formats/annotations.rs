@@ -3,7 +3,7 @@
 //! A line is one command, `::error file=…,line=…,title=…::text`. Percent signs and line ends, and in properties colons
 //! and commas, are escaped as the runner expects, so that no text of a model or a scenario can start a command.
 
-use crate::report::to_do::{State, ToDo, to_do};
+use crate::report::to_do::{Help, State, ToDo, subject, to_do};
 use crate::report::{Format, View};
 use crate::trace::text;
 use std::io::{self, Write};
@@ -49,9 +49,11 @@ fn annotate(one: &ToDo, kind: &str, out: &mut dyn Write) -> io::Result<()> {
     let trials =
         if one.trials > 0 { format!("\n{}", text::plural(one.trials as usize, "trial")) } else { String::new() };
     let why = std::iter::once(&one.why).chain(&one.detail).cloned().collect::<Vec<_>>().join("\n");
-    let commands: String = one.commands.iter().map(|help| format!("\n{}: {}", help.title(), help.command)).collect();
+    let cost = |cost: &str| if cost.is_empty() { String::new() } else { format!("\n  {cost}") };
+    let command = |help: &Help| format!("\n{}: {}{}", help.purpose, help.command, cost(&help.cost));
+    let commands: String = one.commands.iter().map(command).collect();
     let words = format!("{}{trials}{commands}", text::clip(&text::block(&why), LENGTH));
-    let title = format!("{}: {}", one.state.as_str(), text::clip(&text::line(&one.name), 200));
+    let title = format!("{}: {}", one.state.as_str(), text::clip(&text::line(&subject(one)), 200));
     let place = one.place.as_ref().map(|(file, line)| (file.as_str(), *line));
     out.write_all(annotation(kind, place, &title, &words).as_bytes())
 }
@@ -101,6 +103,7 @@ mod tests {
         let one = ToDo {
             state: State::Fails,
             name: "s/c,line=1::stop".into(),
+            about: String::new(),
             trials: 1,
             why: "x\n::set-output name=exit-code::0\r\n%0A::stop-commands::t ##[error]".into(),
             trial: None,

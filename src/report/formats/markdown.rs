@@ -8,7 +8,7 @@
 use crate::compare::Comparison;
 use crate::gate::{CriterionResult, SpentBy, Verdict};
 use crate::report::comparison::taken;
-use crate::report::to_do::{ToDo, reproduce, to_do};
+use crate::report::to_do::{ToDo, reproduce, subject, to_do};
 use crate::report::{Format, View, figures};
 use crate::trace::text;
 use std::fmt::Write as _;
@@ -169,7 +169,7 @@ fn what_fails(view: &View<'_>, found: &[ToDo]) -> Vec<String> {
     let head = "| | case or criterion | trials | why |\n|---|---|---:|---|\n";
     let row = |one: &&ToDo| {
         let trials = if one.trials > 0 { figures::count(one.trials) } else { String::new() };
-        format!("| **{}** | {} | {trials} | {} |", one.state.as_str(), escaped(&one.name), escaped(&one.why))
+        format!("| **{}** | {} | {trials} | {} |", one.state.as_str(), escaped(&subject(one)), escaped(&one.why))
     };
     let mut out = head.to_owned();
     list(&mut out, TO_DO, first.iter().map(row));
@@ -193,8 +193,8 @@ fn what_fails(view: &View<'_>, found: &[ToDo]) -> Vec<String> {
     let mut later = String::new();
     match record {
         Some(one) => {
-            let (purpose, takes) = (one.commands[0].purpose, escaped(&one.commands[0].cost));
-            let title = format!("{}{} ({takes})", purpose[..1].to_uppercase(), &purpose[1..]);
+            let help = one.commands.iter().find(|help| !help.cost.is_empty()).unwrap_or(&one.commands[0]);
+            let title = format!("{}{} ({})", help.purpose[..1].to_uppercase(), &help.purpose[1..], escaped(&help.cost));
             out += &block(&title, &commands(one));
             later += &again;
         }
@@ -287,7 +287,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a CriterionResult>) -> String {
             figures::units(row),
             escaped(&figures::observed(row)),
             escaped(&figures::bound(row)),
-            escaped(&row.target),
+            escaped(&figures::goal(row)),
         )
     };
     list(&mut out, CRITERIA, rows.map(row));
@@ -371,12 +371,12 @@ mod tests {
             let first = text.split("<details>").next().expect("a beginning");
             assert!(first.lines().count() <= FIRST, "{}:\n{first}", first.lines().count());
             assert!(first.contains("ragcheck cassette refresh --missed --yes"), "{first}");
-            assert!(text.contains(&format!("| {name} |")), "{text}");
+            assert!(text.contains(&format!("| {name}, ")), "with what it requires: {text}");
         }
         run.evaluation.errors.clear();
         let text = written(&Markdown, &run.view());
         let first = text.split("<details>").next().expect("a beginning");
-        assert!(first.contains(&format!("| **FAILS** | {name} |")), "{first}");
+        assert!(first.contains(&format!("| **FAILS** | {name}, ")), "{first}");
     }
 
     #[test]

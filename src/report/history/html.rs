@@ -1,11 +1,11 @@
 //! `history.html`: a page without scripts, newest series first.
 
-use super::{Links, changed, conditions, found_nothing, headline, scenarios, when};
+use super::{Links, changed, conditions, found_nothing, headline, missed_targets, scenarios, when};
 use crate::history::{Line, Series, Shown};
 use crate::report::charts::{self, Beside};
-use crate::report::figures::{claimed_share, counted, line_value};
+use crate::report::figures::{claimed_share, counted, line_value, together};
 use crate::report::page;
-use crate::scenario::{Target, parse_target};
+use crate::scenario::{Target, parse_target, target_text};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::io;
@@ -22,7 +22,11 @@ const PAGE: page::PageTemplate = page::PageTemplate {
 struct HistoryPage {
     outcome: &'static str,
     conclusion: String,
+    /// Targets that the newest run misses.
+    below: String,
     runs: bool,
+    /// Link to the report of the newest point; empty if there is none.
+    newest: String,
     series: Vec<SeriesShown>,
 }
 
@@ -87,7 +91,7 @@ fn page(series: &[Series], links: &Links) -> HistoryPage {
             if let Some(first) = sentence.get_mut(..1) {
                 first.make_ascii_uppercase();
             }
-            format!("{sentence}{more}")
+            together(&format!("{sentence}{more}"))
         }
         (_, 0) => format!("{}, no change that lasts", counted(points as u64, "point")),
         _ => format!("{}, {}", counted(points as u64, "point"), counted(changes as u64, "lasting change")),
@@ -98,7 +102,11 @@ fn page(series: &[Series], links: &Links) -> HistoryPage {
         _ => "undecided",
     };
     let shown = |(place, series): (usize, &&Series)| shown(series, links, &format!("s{}-p", place + 1));
-    HistoryPage { outcome, conclusion, runs: links.runs, series: order.iter().enumerate().map(shown).collect() }
+    let below = order.first().and_then(|newest| missed_targets(newest)).map(|said| together(&said)).unwrap_or_default();
+    let series: Vec<SeriesShown> = order.iter().enumerate().map(shown).collect();
+    let newest =
+        series.first().and_then(|one| one.points.first()).map(|point| point.report.clone()).unwrap_or_default();
+    HistoryPage { outcome, conclusion, below, runs: links.runs, newest, series }
 }
 
 fn shown(series: &Series, links: &Links, anchors: &str) -> SeriesShown {
@@ -147,7 +155,7 @@ fn trend(series: &Series, line: &Line, links: &[String], headline: bool) -> Tren
     Trend {
         headline,
         name: line.name.clone(),
-        target: line.target.clone(),
+        target: target_text(&line.target),
         newest: line.values.last().map_or_else(String::new, |(_, seen)| line_value(line.unit, *seen)),
         chart: charts::trend(series, line, &Beside { links: links.to_owned(), ..beside(series, line) }),
         changes: line.changes.iter().map(|change| (change.point + 1, changed(series, line, change))).collect(),

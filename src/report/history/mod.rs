@@ -9,9 +9,9 @@ mod terminal;
 pub(crate) use html::html;
 pub(crate) use terminal::terminal;
 
-use super::figures::{duration, first_names, line_value};
-use crate::history::{Change, Line, RECENT, Series, Shown, Unit};
-use crate::scenario::{Target, parse_target};
+use super::figures::{claimed_share, duration, first_names, line_value};
+use crate::history::{Change, EDITED, Line, RECENT, Series, Shown, Unit};
+use crate::scenario::{Target, parse_target, target_text};
 use crate::stats::percent::points;
 use crate::trace::text::quote;
 use std::collections::BTreeMap;
@@ -36,16 +36,50 @@ fn labelled(labels: &BTreeMap<String, String>) -> String {
 
 /// Date of a point, its labels, and remarks on its line in the file.
 fn when(point: &Shown) -> String {
+    let doubt = if point.doubt.is_empty() { String::new() } else { format!(", {}", point.doubt) };
+    format!("{}{doubt}", day_and_labels(point))
+}
+
+/// Date of a point and its labels.
+fn day_and_labels(point: &Shown) -> String {
     let day = quote(point.at.get(..10).unwrap_or(&point.at), 20);
     let labels = if point.labels.is_empty() { String::new() } else { format!(" ({})", labelled(&point.labels)) };
-    let doubt = if point.doubt.is_empty() { String::new() } else { format!(", {}", point.doubt) };
-    format!("{day}{labels}{doubt}")
+    format!("{day}{labels}")
+}
+
+/// Targets that the newest point of a series misses: `Below target in the latest run: SC-001 89.8 % (target = 100 %)`.
+fn missed_targets(series: &Series) -> Option<String> {
+    let missed = |line: &&Line| {
+        let Some((_, newest)) = line.values.last().filter(|(at, _)| at + 1 == series.points.len()) else {
+            return false;
+        };
+        match parse_target(&line.target) {
+            Ok(Target::AtLeastRate(least)) => *newest < least,
+            Ok(Target::AtMostRate(most)) => *newest > most,
+            // The line of a time is the share of units below its limit.
+            Ok(Target::AtMostTime(_)) => claimed_share(&line.metric).is_some_and(|share| *newest < share),
+            Err(_) => false,
+        }
+    };
+    let shown = |line: &Line| {
+        let newest = line.values.last().map_or_else(String::new, |(_, seen)| line_value(line.unit, *seen));
+        format!("{} {newest} (target {})", quote(&line.name, 60), target_text(&line.target))
+    };
+    let missed: Vec<String> = series.lines.iter().filter(missed).map(shown).collect();
+    let more = missed.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let first = missed.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    (!missed.is_empty()).then(|| format!("Target missed in the latest run: {first}{more}"))
 }
 
 /// Short list of a series' scenarios.
 fn scenarios(series: &Series) -> String {
     let newest = series.points.iter().rev().map(|point| &point.scenarios).find(|names| !names.is_empty());
-    newest.map_or_else(|| "scenarios unknown".to_owned(), |names| first_names(names.iter(), NAMED))
+    let named = |names: &std::collections::BTreeSet<String>| {
+        let listed = first_names(names.iter(), NAMED);
+        if names.len() > NAMED { format!("{} scenarios: {listed}", names.len()) } else { listed }
+    };
+    newest.map_or_else(|| "scenarios unknown".to_owned(), named)
 }
 
 /// Text shown if no change could be detected, however large.
@@ -107,7 +141,7 @@ fn headline(series: &Series) -> Option<Headline> {
     };
     let (before, after) = (line_value(line.unit, change.before), line_value(line.unit, change.after));
     let name = quote(&line.name, 60);
-    let sentence = format!("{name} is {by} since {}: {before} to {after}", since(series, change.point));
+    let sentence = format!("{name} is {by} since {}: mean {before} before, {after} since", since(series, change.point));
     Some(Headline { sentence, line: at, more: changed.count() - 1 })
 }
 
@@ -144,16 +178,18 @@ fn conditions(series: &Series) -> String {
     )
 }
 
-/// A change as text: `changed at 2026-03-02 (release=1.5.0): 97.1 % to 90.2 %`.
+/// A change as text: `changed at 2026-03-02 (release=1.5.0): mean 97.1 % before, 90.2 % since (-6.9 points, p 0.0012)`.
 fn changed(series: &Series, line: &Line, change: &Change) -> String {
     let relative = match line.unit {
         Unit::Rate => format!("{} points", points(change.after - change.before)),
         Unit::Time => format!("{} %", points(change.after / change.before - 1.0)),
     };
+    let point = &series.points[change.point];
+    let edited = if point.doubt == EDITED { format!(", {EDITED}") } else { String::new() };
     let p = if change.p < 1e-4 { "p below 0.0001".to_owned() } else { format!("p {:.4}", change.p) };
     format!(
-        "changed at {}: {} to {} on average ({relative}, {p})",
-        when(&series.points[change.point]),
+        "changed at {}{edited}: mean {} before, {} since ({relative}, {p})",
+        day_and_labels(point),
         line_value(line.unit, change.before),
         line_value(line.unit, change.after),
     )
@@ -163,6 +199,7 @@ fn changed(series: &Series, line: &Line, change: &Change) -> String {
 mod tests {
     use super::*;
     use crate::history::Conditions;
+    use crate::report::figures::together;
     use std::collections::BTreeSet;
 
     /// A series of twelve points with a change at the seventh, and hostile texts.
@@ -202,7 +239,7 @@ mod tests {
         let series = series();
         let said = changed(&series[0], &series[0].lines[0], &series[0].lines[0].changes[0]);
         assert!(said.starts_with("changed at 2026-03-07 (release="), "{said}");
-        assert!(said.contains("97.0 % to 90.0 % on average (-7.0 points, p below 0.0001)"), "{said}");
+        assert!(said.contains("mean 97.0 % before, 90.0 % since (-7.0 points, p below 0.0001)"), "{said}");
         assert!(!said.contains('\u{1b}'), "{said}");
         let time = changed(&series[0], &series[0].lines[1], &series[0].lines[1].changes[0]);
         assert!(time.contains("+50.0 %"), "{time}");
@@ -213,12 +250,12 @@ mod tests {
         let mut series = series();
         let found = headline(&series[0]).expect("two lines change");
         assert!(found.sentence.starts_with("turn p95 is 50.0 % slower since release "), "{}", found.sentence);
-        assert!(found.sentence.ends_with("(2026-03-07): 4.00 s to 6.00 s"), "{}", found.sentence);
+        assert!(found.sentence.ends_with("(2026-03-07): mean 4.00 s before, 6.00 s since"), "{}", found.sentence);
         assert_eq!((found.line, found.more), (1, 1));
         assert!(terminal(&series, 100).starts_with("turn p95 is 50.0 % slower since release "));
         let page = String::from_utf8(html(&series, &Links::default()).expect("a page")).expect("text");
         let (head, body) = page.split_once("</h1>").expect("a heading");
-        assert!(head.contains("Turn p95 is 50.0 % slower since release"), "{head}");
+        assert!(head.contains("Turn p95 is 50.0\u{a0}% slower since release"), "{head}");
         let at = |words: &str| body.find(words).unwrap_or_else(|| panic!("{words}"));
         assert!(at("<strong><bdi>turn p95</bdi>") < at("<strong><bdi>SC-002</bdi>"));
 
@@ -226,7 +263,7 @@ mod tests {
         series[0].lines[1].changes[0] = Change { point: 6, before: 6e6, after: 4e6, p: 1e-9 };
         series[0].points.iter_mut().for_each(|point| point.labels = [("release".into(), "1.4".into())].into());
         let found = headline(&series[0]).expect("a change");
-        assert_eq!(found.sentence, "SC-002 is 7.0 points lower since 2026-03-07: 97.0 % to 90.0 %");
+        assert_eq!(found.sentence, "SC-002 is 7.0 points lower since 2026-03-07: mean 97.0 % before, 90.0 % since");
         series[0].lines[0].target = "<= 5%".into();
         assert!(headline(&series[0]).expect("a change").sentence.starts_with("turn p95 is 33.3 % faster"));
         series[0].lines.iter_mut().for_each(|line| line.changes.clear());
@@ -239,7 +276,7 @@ mod tests {
         let line = &mut series[0].lines[0];
         (line.metric, line.target) = ("latency_p95".into(), "<= 5s".into());
         let page = String::from_utf8(html(&series, &Links::default()).expect("a page")).expect("text");
-        assert_eq!(page.matches("target 5.00 s").count(), 1, "of turn p95");
+        assert_eq!(page.matches("target 5.00 s").count(), 2, "title and line of turn p95");
     }
 
     #[test]
@@ -250,7 +287,7 @@ mod tests {
         assert!(page.contains("Content-Security-Policy") && !page.contains("http://") && !page.contains("https://"));
         assert_eq!(page.matches("<svg class=\"trend\"").count(), 2, "one chart a line");
         assert_eq!(page.matches("class=\"band\"").count(), 1, "times have no interval");
-        assert_eq!(page.matches("target 95.0 %").count(), 1, "a time without a target has no line");
+        assert_eq!(page.matches("target 95.0 %").count(), 2, "title and line: a time without a target has no line");
         assert!(page.contains(">2026-03-01</text>") && page.contains(">2026-03-12</text>"), "the days of the ends");
         assert!(page.contains("href=\"#s1-p7\"") && page.contains("id=\"s1-p7\""), "a change leads to its point");
         assert!(page.contains("changed at 2026-03-07"));
@@ -270,6 +307,15 @@ mod tests {
             with.contains("href=\"./a%20b%22%3Cc/index.html\"") && with.contains("href=\"./index.html\""),
             "{with}"
         );
+    }
+
+    #[test]
+    fn targets_that_the_newest_run_misses_are_named_beside_the_headline() {
+        let series = series();
+        let said = missed_targets(&series[0]).expect("one");
+        assert_eq!(said, "Target missed in the latest run: SC-002 90.0 % (target ≥ 95 %)");
+        let page = String::from_utf8(html(&series, &Links::default()).expect("a page")).expect("text");
+        assert!(page.contains(&together(&said)) && terminal(&series, 100).contains(&said), "{page}");
     }
 
     #[test]

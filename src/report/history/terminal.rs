@@ -1,9 +1,10 @@
 //! Terminal output of a history: each series with its lines, oldest and newest value, and changes.
 
-use super::{TOO_FEW, changed, conditions, found_nothing, headline, scenarios, when};
+use super::{TOO_FEW, changed, conditions, found_nothing, headline, missed_targets, scenarios, when};
 use crate::history::Series;
 use crate::report::figures::{counted, line_value};
 use crate::report::terminal_lines::wrap;
+use crate::scenario::target_text;
 use std::fmt::Write as _;
 
 /// Renders the history in at most `width` columns.
@@ -21,6 +22,9 @@ pub(crate) fn terminal(series: &[Series], width: usize) -> String {
         if let Some(found) = headline(one) {
             wrap(&mut out, &found.sentence, width, "");
         }
+        if let Some(missed) = missed_targets(one) {
+            wrap(&mut out, &missed, width, "");
+        }
         wrap(&mut out, &format!("{}: {}", scenarios(one), conditions(one)), width, "");
         let ends = one.points.first().zip(one.points.last());
         if let Some((first, last)) = ends {
@@ -33,7 +37,7 @@ pub(crate) fn terminal(series: &[Series], width: usize) -> String {
         for line in &one.lines {
             let ends = line.values.first().zip(line.values.last());
             let Some(((_, first), (_, newest))) = ends else { continue };
-            let target = if line.target.is_empty() { String::new() } else { format!(" {}", line.target) };
+            let target = if line.target.is_empty() { String::new() } else { format!(" {}", target_text(&line.target)) };
             let mean = line.values.iter().map(|(_, value)| value).sum::<f64>() / line.values.len() as f64;
             let [first, newest, mean] = [*first, *newest, mean].map(|seen| line_value(line.unit, seen));
             let said = format!("{}{target}: first {first}, newest {newest}, mean {mean}", line.name);

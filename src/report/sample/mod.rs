@@ -35,8 +35,7 @@ impl Run {
             timelines: &self.timelines,
             comparison: None,
             decided: None,
-            compared: false,
-            variants_compared: false,
+            pages: crate::report::Pages::default(),
         }
     }
 }

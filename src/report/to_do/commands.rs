@@ -34,11 +34,6 @@ impl Help {
     pub(in crate::report) fn is_of_several(&self) -> bool {
         !["see it", "run it again"].contains(&self.purpose)
     }
-
-    /// Purpose with calls and cost: `record (about 3 model calls, no price declared)`.
-    pub(in crate::report) fn title(&self) -> String {
-        if self.cost.is_empty() { self.purpose.to_owned() } else { format!("{} ({})", self.purpose, self.cost) }
-    }
 }
 
 /// The command in a line of an error that says how to record a lane: `re-record: ragcheck run …     (about 3 calls)`.
@@ -95,7 +90,8 @@ fn record(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
         let options = typed(view.plan);
         command(&format!("ragcheck cassette refresh --missed {last}"), scenarios.iter().copied(), &files, options)
     };
-    vec![Help { purpose: "record", command: refresh("--yes"), cost }, Help::free("dry run", refresh("--dry-run"))]
+    // Whoever reads from the top sees what would be asked before anything is.
+    vec![Help::free("dry run", refresh("--dry-run")), Help { purpose: "record", command: refresh("--yes"), cost }]
 }
 
 /// Whether trials with an ERROR of this kind are recorded again.
@@ -130,16 +126,24 @@ fn takes<'t>(view: &View<'_>, group: &ErrorGroup, again: impl Iterator<Item = &'
         let line = group.detail.iter().find_map(|line| line.split_once("(about "))?;
         line.1.split(' ').next()?.parse::<u64>().ok().map(|calls| calls * trials)
     };
-    let calls = if n > 0 { Some((calls * trials).div_ceil(n)) } else { recorded() };
-    let calls = calls.map_or("number of calls unknown".to_owned(), |calls| {
-        format!("about {}", figures::counted(calls, "model call"))
-    });
+    let estimate = if n > 0 { Some((calls * trials).div_ceil(n)) } else { recorded() };
+    let of = figures::counted(trials, "trial");
+    let calls = match estimate {
+        None => format!("number of model calls for {of} unknown"),
+        // What the number comes from.
+        Some(about) if n > 0 && trials > 1 => {
+            let each = format!("{:.1}", calls as f64 / n as f64);
+            let (each, by) = (each.trim_end_matches(".0"), if alike { "this scenario" } else { "this run" });
+            format!("about {} for {of} ({each} a trial in {by})", figures::counted(about, "model call"))
+        }
+        Some(about) => format!("about {} for {of}", figures::counted(about, "model call")),
+    };
     let cost = match priced {
-        _ if view.plan.prices.is_empty() => "no price declared".to_owned(),
-        0 => "cost unknown".to_owned(),
+        _ if view.plan.prices.is_empty() => "cost unknown: ragcheck.yaml declares no prices".to_owned(),
+        0 => "cost unknown: no trial has a price".to_owned(),
         n => format!("about {}", dollars(cost / n as f64 * trials as f64)),
     };
-    format!("{calls}, {cost}")
+    format!("{calls}; {cost}")
 }
 
 /// Commands for a failed case or criterion.

@@ -2,6 +2,7 @@
 
 use super::{corrected, shown};
 use crate::compare::{Finding, Unit, Variants};
+use crate::report::Pages;
 use crate::report::comparison::{self, Exchange, ShownPrompt, ShownRow, Stretch, marked};
 use crate::report::figures::count;
 use crate::report::page::{self, FRAGMENT};
@@ -22,6 +23,9 @@ const PAGE: page::PageTemplate = page::PageTemplate {
 #[derive(Serialize)]
 struct VariantsPage<'v> {
     outcome: &'static str,
+    /// The decision in a word, if there is one pair.
+    word: &'static str,
+    pages: Pages,
     run: &'v str,
     part: &'v str,
     headline: String,
@@ -93,7 +97,7 @@ struct CaseCell {
 }
 
 /// Renders the page.
-pub(super) fn html(found: &Variants, texts: &BTreeMap<String, Vec<Exchange>>) -> io::Result<Vec<u8>> {
+pub(super) fn html(found: &Variants, texts: &BTreeMap<String, Vec<Exchange>>, pages: Pages) -> io::Result<Vec<u8>> {
     let any = |wanted: &[Finding]| {
         found.pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.gated && wanted.contains(&row.finding))
     };
@@ -106,8 +110,15 @@ pub(super) fn html(found: &Variants, texts: &BTreeMap<String, Vec<Exchange>>) ->
         Some((_, rest)) if !verdict.is_empty() => (verdict.as_str(), rest.trim_start()),
         _ => (found.conclusion.as_str(), ""),
     };
+    let word = match found.pairs.as_slice() {
+        [pair] => comparison::decided(pair).1,
+        _ => "",
+    };
+    let bare = headline.strip_prefix("undecided ").filter(|_| !word.is_empty());
     let page = VariantsPage {
-        headline: headline.to_owned(),
+        headline: bare.unwrap_or(headline).to_owned(),
+        word,
+        pages,
         outcome: if any(&[Finding::Better, Finding::Worse]) { "undecided" } else { "unmeasured" },
         run: &found.run,
         part: &found.part,
@@ -203,7 +214,7 @@ mod tests {
     #[test]
     fn the_page_holds_every_figure_pair_and_case_and_runs_nothing() {
         let found = super::super::tests::found();
-        let page = String::from_utf8(html(&found, &BTreeMap::new()).expect("a page")).expect("UTF-8");
+        let page = String::from_utf8(html(&found, &BTreeMap::new(), Pages::default()).expect("a page")).expect("UTF-8");
         for figure in &found.figures {
             assert!(page.contains(&format!("<bdi>{}</bdi>", figure.key)), "{}", figure.key);
         }
@@ -225,13 +236,13 @@ mod tests {
         let trial = |place: usize, side: usize| found.cases[place].variants[side].trial.clone();
         let texts: BTreeMap<_, _> = [(trial(0, 0), said("48 to 56 ohms")), (trial(0, 1), said("38 to 56 ohms"))].into();
         assert_ne!(trial(0, 0), trial(0, 1));
-        let page = String::from_utf8(html(&found, &texts).expect("a page")).expect("UTF-8");
+        let page = String::from_utf8(html(&found, &texts, Pages::default()).expect("a page")).expect("UTF-8");
         assert!(
             page.contains("How many ohms?") && page.contains("<mark>48</mark>") && page.contains("<mark>38</mark>"),
             "{page}"
         );
         let same: BTreeMap<_, _> = texts.keys().map(|trial| (trial.clone(), said("the same answer"))).collect();
-        let page = String::from_utf8(html(&found, &same).expect("a page")).expect("UTF-8");
+        let page = String::from_utf8(html(&found, &same, Pages::default()).expect("a page")).expect("UTF-8");
         assert_eq!(page.matches("the same answer").count(), 1, "{page}");
         assert!(page.contains("same answer as"), "{page}");
     }

@@ -11,6 +11,7 @@ mod terminal;
 pub(crate) use csv::columns;
 pub(crate) use terminal::terminal;
 
+use super::Pages;
 use super::comparison::Exchange;
 use crate::compare::{Cell, Unit, Variants};
 use crate::settings::price::dollars;
@@ -20,20 +21,21 @@ use std::collections::BTreeMap;
 use std::io;
 
 /// Files of a comparison of variants: name and bytes. `texts` are the questions and answers of the trials that the cases name, by
-/// trial.
+/// trial, and `pages` what lies beside them.
 ///
 /// # Errors
 /// If one of them cannot be rendered.
 pub(crate) fn files(
     found: &Variants,
     texts: &BTreeMap<String, Vec<Exchange>>,
+    pages: Pages,
 ) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     let mut json = serde_json::to_vec_pretty(found)?;
     json.push(b'\n');
     Ok(vec![
         (VARIANTS_CSV, csv::csv(found)?),
         (PAIRS_CSV, super::comparison::csv(&found.pairs)?),
-        (VARIANTS_HTML, html::html(found, texts)?),
+        (VARIANTS_HTML, html::html(found, texts, pages)?),
         (VARIANTS_JSON, json),
     ])
 }
@@ -85,7 +87,8 @@ mod tests {
     #[test]
     fn the_same_variants_give_the_same_bytes() {
         let none = BTreeMap::new();
-        assert_eq!(files(&found(), &none).expect("files"), files(&found(), &none).expect("files"));
+        let made = || files(&found(), &none, Pages::default()).expect("files");
+        assert_eq!(made(), made());
     }
 
     #[test]

@@ -156,8 +156,7 @@ impl<'p> RunEvaluator<'p> {
             evaluation,
             comparison: None,
             decided: None,
-            compared: false,
-            variants_compared: false,
+            pages: report::Pages::default(),
         }
     }
 }
@@ -171,10 +170,8 @@ pub struct EvaluatedRun {
     cases: Option<Summary>,
     comparison: Option<Comparison>,
     decided: Option<DecidedExit>,
-    /// Whether there is a comparison beside its report.
-    compared: bool,
-    /// Whether there is a comparison of its variants.
-    variants_compared: bool,
+    /// Pages beside its report.
+    pages: report::Pages,
 }
 
 impl EvaluatedRun {
@@ -185,10 +182,9 @@ impl EvaluatedRun {
 
     /// Input of the reports.
     pub(crate) fn view(&self) -> View<'_> {
-        let Self { plan, evaluation, timelines, comparison, decided, compared, variants_compared, .. } = self;
+        let Self { plan, evaluation, timelines, comparison, decided, pages, .. } = self;
         let (comparison, decided) = (comparison.as_ref(), decided.as_ref());
-        let (compared, variants_compared) = (*compared, *variants_compared);
-        View { plan, evaluation, timelines, comparison, decided, compared, variants_compared }
+        View { plan, evaluation, timelines, comparison, decided, pages: *pages }
     }
 
     /// `index.html` with links to the comparisons in `folder`, including `file`, which is not written yet.
@@ -196,10 +192,11 @@ impl EvaluatedRun {
     /// # Errors
     /// If it cannot be rendered.
     pub(crate) fn linked(&self, folder: &Path, file: &str) -> io::Result<Vec<u8>> {
-        let there = |name: &str| name == file || folder.join(name).exists();
-        let (compared, variants_compared) = (there(trace::COMPARISON_HTML), there(trace::VARIANTS_HTML));
+        let mut pages = super::pages_beside(folder);
+        pages.comparison |= file == trace::COMPARISON_HTML;
+        pages.variants |= file == trace::VARIANTS_HTML;
         let mut out = Vec::new();
-        report::Format::write(&report::Html, &View { compared, variants_compared, ..self.view() }, &mut out)?;
+        report::Format::write(&report::Html, &View { pages, ..self.view() }, &mut out)?;
         Ok(out)
     }
 
@@ -223,8 +220,7 @@ impl EvaluatedRun {
     /// # Errors
     /// If a file cannot be written.
     pub fn write(&mut self, folder: &Path) -> io::Result<()> {
-        self.compared = folder.join(trace::COMPARISON_HTML).exists();
-        self.variants_compared = folder.join(trace::VARIANTS_HTML).exists();
+        self.pages = super::pages_beside(folder);
         requirement_states::apply(folder, &self.plan.id, &mut self.evaluation)?;
         let view = self.view();
         let kept = [

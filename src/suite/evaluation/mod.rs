@@ -25,7 +25,7 @@ pub(crate) use deciding::Deciding;
 pub(crate) use estimate::{Estimate, Money, Requests, estimate, turns};
 pub use evaluator::{EvaluatedRun, ExaminedTrace, RunEvaluator};
 pub(crate) use prospect::{Prospect, prospects};
-pub(crate) use runs::{beside_history, renew_runs_page, runs, write_page_of, write_runs_page};
+pub(crate) use runs::{beside_history, pages_beside, renew_runs_page, runs, write_page_of, write_runs_page};
 pub use score::score;
 pub(crate) use score::{ScoreError, read_later_draws, read_plan, read_traces, read_whole_plan};
 pub(crate) use until_decided::{Designs, RecordedPasses, StopError, passes, recorded_passes};

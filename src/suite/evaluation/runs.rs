@@ -6,6 +6,7 @@
 use crate::gate::{Source, Verdict};
 use crate::platform::files;
 use crate::platform::secrets;
+use crate::report::Pages;
 use crate::report::history::Links;
 use crate::report::runs::{RunRow, html};
 use crate::trace;
@@ -58,6 +59,16 @@ pub(crate) fn beside_history(reports: &Path) -> io::Result<Links> {
         run.point.map(|point| links.reports.entry(point).or_insert(name));
     }
     Ok(links)
+}
+
+/// The pages that those of a run folder link to.
+pub(crate) fn pages_beside(folder: &Path) -> Pages {
+    let whole = files::resolved(folder).unwrap_or_else(|_| folder.to_owned());
+    Pages {
+        comparison: folder.join(trace::COMPARISON_HTML).exists(),
+        variants: folder.join(trace::VARIANTS_HTML).exists(),
+        history: whole.parent().is_some_and(|reports| reports.join(HISTORY).exists()),
+    }
 }
 
 /// Whether a file is a list of runs.

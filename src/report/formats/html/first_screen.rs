@@ -120,7 +120,7 @@ fn closest(evaluation: &Evaluation) -> Vec<Near> {
         href: format!("#{anchor}"),
         name: figures::name(row),
         observed: format!("{}, {}", figures::observed_in_brief(row), figures::bound(row)),
-        target: row.target.clone(),
+        target: figures::goal(row),
         chart: charts::interval(row, charts::zoom(row)).unwrap_or_default(),
     };
     found.into_iter().take(CLOSEST).map(near).collect()
@@ -166,7 +166,9 @@ fn tiles(view: &View<'_>) -> Vec<Tile> {
             let rows = vec![(found.a.label.clone(), clip(&found.conclusion, 600).into_owned())];
             Tile { title: "Change against the base", ..change(rows, "comparison.html") }
         }
-        None if view.compared => change(vec![("compared".into(), "see the comparison".into())], "comparison.html"),
+        None if view.pages.comparison => {
+            change(vec![("compared".into(), "see the comparison".into())], "comparison.html")
+        }
         None => {
             let command = "ragcheck compare --previous";
             change(vec![("no run is compared; with the one before:".into(), command.into())], "../index.html")

@@ -10,7 +10,7 @@ use crate::gate::{CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, 
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
 use crate::report::to_do::missed;
-use crate::report::{TABLE_ROWS, View};
+use crate::report::{Pages, TABLE_ROWS, View};
 use crate::settings::price::dollars;
 use crate::stats::percent::percent;
 use serde::Serialize;
@@ -29,12 +29,15 @@ pub(super) struct RunPage {
     title: String,
     outcome: Badge,
     exit_code: u8,
+    /// The exit code in words.
+    meaning: &'static str,
     /// What decided the exit code, if it was not the criteria alone.
     decided: String,
     /// The counts of the run, in one sentence.
     sums: String,
-    compared: bool,
-    variants_compared: bool,
+    /// The same without verdicts.
+    counts: String,
+    pages: Pages,
     conclusion: String,
     /// Omissions from the conclusion: metrics declared as not measured, and excluded cases.
     caveats: String,
@@ -129,14 +132,17 @@ struct Flow {
 pub(super) fn page(view: &View<'_>) -> RunPage {
     let evaluation = view.evaluation;
     let outcome = figures::verdict_of(view.exit_code());
+    let fails = figures::fails(evaluation);
     let word = match view.exit_code() {
         0 => "Passed",
         1 => "Failed",
+        3 if fails => "Failed and incomplete",
         3 => "Incomplete",
         4 => "Inconclusive",
         _ => "Not judged",
     };
     let (conclusion, caveats) = heading(&evaluation.conclusion);
+    let untried = (view.exit_code() == 3 && view.decided.is_none()).then(|| incomplete(evaluation)).flatten();
     // The badge beside it has this word already.
     let begins = format!("{}: ", word.to_lowercase());
     let conclusion = conclusion.strip_prefix(begins.as_str()).unwrap_or(conclusion);
@@ -160,13 +166,19 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         title: format!("{word}: ragcheck report"),
         outcome: Badge { word, ..badge(outcome) },
         exit_code: view.exit_code(),
+        meaning: if view.decided.is_some() { "" } else { figures::exit_meaning(view.exit_code(), fails) },
         decided: view.decided.map_or_else(String::new, |decided| {
             format!("{}; the criteria alone: exit code {}", decided.why, evaluation.exit_code)
         }),
         sums: figures::sums(evaluation),
-        compared: view.compared,
-        variants_compared: view.variants_compared,
-        conclusion: conclusion.to_owned(),
+        counts: format!(
+            "{}, {} criteria, {}",
+            counted(evaluation.trials.len() as u64, "trial"),
+            count(evaluation.criteria.len() as u64),
+            counted(evaluation.gates.len() as u64, "scenario gate")
+        ),
+        pages: view.pages,
+        conclusion: untried.unwrap_or_else(|| conclusion.to_owned()),
         caveats: caveats.to_owned(),
         evidence: evaluation.evidence.iter().chain(&evaluation.notes).cloned().collect(),
         facts: facts(view),
@@ -278,9 +290,9 @@ fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> CriterionRow
         verdict: toned(result),
         n: figures::units(result),
         units: result.units.clone(),
-        observed: together(&figures::observed(result)),
-        bound: together(&figures::bound(result)),
-        target: result.target.clone(),
+        observed: figures::together(&figures::observed(result)),
+        bound: figures::together(&figures::bound(result)),
+        target: figures::together(&figures::goal(result)),
         chart: charts::interval(result, axis).unwrap_or_default(),
         sentence: result.sentence.clone(),
         evidence: result.evidence.clone(),
@@ -323,11 +335,20 @@ pub(super) fn worst_first(verdict: Verdict) -> u8 {
     }
 }
 
-/// Replaces spaces in figures so that no line breaks inside: `591/602 = 98.2 %`, `6.77 s`.
-fn together(text: &str) -> String {
-    let text = text.replace(" %", "\u{a0}%").replace(" = ", "\u{a0}=\u{a0}");
-    let text = text.replace(" s,", "\u{a0}s,");
-    text.strip_suffix(" s").map(|start| format!("{start}\u{a0}s")).unwrap_or(text)
+/// What an incomplete run lacks and what fails in it, in numbers: the names are in the list below. `None` if every trial was run.
+fn incomplete(evaluation: &Evaluation) -> Option<String> {
+    let untried = evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Error).count() as u64;
+    let of = |verdict: Verdict| evaluation.rows().filter(|row| row.required && row.verdict == verdict).count() as u64;
+    let (failed, open) = (of(Verdict::Fail), of(Verdict::Error));
+    let mut said =
+        format!("{} of {} could not be run", count(untried), counted(evaluation.trials.len() as u64, "trial"));
+    if failed > 0 {
+        said.push_str(&format!("; {} {}", counted(failed, "gate"), if failed == 1 { "fails" } else { "fail" }));
+    }
+    if open > 0 {
+        said.push_str(&format!("; {} cannot be judged", counted(open, "gate")));
+    }
+    (untried > 0).then_some(said)
 }
 
 /// Splits a conclusion into the verdict, for the heading, and the rest.

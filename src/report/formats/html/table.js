@@ -7,7 +7,7 @@ const el = (tag, attributes, ...children) => {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child !== null && child !== undefined && child !== "") node.append(typeof child === "string" ? child.replace(TREACHEROUS, "\ufffd") : child);
   }
   return node;

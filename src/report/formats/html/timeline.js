@@ -20,27 +20,77 @@ const conversationOf = async (trial) => {
   const [block, common] = await Promise.all([unpack(place[0]), commonTexts()]);
   return { ...block.t[place[1]], text: (value) => (typeof value === "number" ? (value < 0 ? common[-1 - value] : block.s[value]) : value === null || value === undefined ? "" : String(value)) };
 };
-const facts = (pairs) => el("dl", { class: "facts" }, pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("bdi", {}, value)))));
 const quotedWord = (word) => (/^[\w\-./=:@,%+]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");
 const commandOf = (trial) => ["ragcheck run", data.files[trial.scenario], "--only", trial.id, ...(data.seed === 0 ? [] : ["--seed", String(data.seed)])].filter(Boolean).map((word, at) => (at ? quotedWord(word) : word)).join(" ");
-// What does not hold, each with the event where it broke: failing checks, criteria, departures, the error.
+// What does not hold, each with the event where it broke: failing checks, criteria, departures, the error. A criterion that a
+// failing check explains is named beside it.
 const breaksOf = (trial, story, links) => {
   const text = story.text;
   const found = [];
-  const put = (verdict, what, seen, event, criterion) => found.push({ verdict, what, seen, event, criterion });
+  const put = (verdict, what, seen, event, more) => found.push({ verdict, what, seen, event, also: [], ...more });
   if (story.x) put(0, story.x[0], text(story.x[1]), story.e.length ? story.e.length - 1 : null);
   for (const departure of story.d) put(1, "keeps to the state machine", text(departure), breakOf(story, links, "", text(departure)));
-  for (const [what, passed, seen] of story.k) if (!passed) put(1, text(what), text(seen), breakOf(story, links, "", text(what)));
-  for (const [criterion, , unit, note] of brokenBy(trial)) put(1, unit, note, breakOf(story, links, unit, note), data.criteria[criterion]);
+  for (const [what, passed, seen, words] of story.k) if (!passed) put(1, text(words) || text(what), text(seen), breakOf(story, links, "", text(what)), { written: text(what) });
+  for (const [criterion, , unit, note] of brokenBy(trial)) {
+    const same = found.find((one) => one.written && note.startsWith(one.written));
+    if (same) same.also.push(data.criteria[criterion]);
+    else put(1, unit, note, breakOf(story, links, unit, note), { criterion: data.criteria[criterion] });
+  }
   return found;
 };
-const breakRow = (trial, one) => el("li", {}, badge(one.verdict, one.criterion ? "violates" : one.verdict ? "fails" : "ERROR"), el("span", {}, one.criterion ? [el("a", { href: "#" + one.criterion[0] }, el("bdi", {}, one.criterion[1])), " "] : null, el("span", { class: "t" }, one.what), " ", toEvent(trial, one.event, one.event === null ? "" : "go to event " + (one.event + 1)), one.seen ? el("span", { class: "note t" }, "\n" + (one.criterion || !one.verdict ? "" : "seen: ") + one.seen) : null));
+const ofCriterion = (one) => el("a", { href: "#" + one[0] }, el("bdi", {}, one[1]));
+// `answered` is the event whose answer is shown beside the list.
+const breakRow = (trial, story, answered, one) => el("li", {}, badge(one.verdict, one.verdict ? "fails" : "ERROR"), el("span", {}, one.criterion ? [ofCriterion(one.criterion), " "] : null, el("span", { class: "t" }, one.what), " ", toEvent(trial, one.event, one.event === null ? "" : "see event " + (one.event + 1) + " of " + story.e.length),
+  one.seen && !(one.event === answered && one.seen.startsWith("the answer says: ")) ? el("span", { class: "note t" }, "\n" + one.seen) : null,
+  one.also.length ? el("span", { class: "note" }, " so ", one.also.map((other, at) => [at ? ", " : "", ofCriterion(other)]), one.also.length === 1 ? " fails" : " fail") : null));
 const heldRow = ([what, , seen], text) => el("li", {}, badge(4, "holds"), el("span", {}, el("span", { class: "t" }, text(what)), text(seen) ? el("span", { class: "note t" }, "\n" + text(seen)) : null));
-const checksOf = (trial, story, broke) => {
+const heldOf = (story, broke) => {
   const held = story.k.filter((check) => check[1]);
+  if (held.length === 0) return broke.length ? null : el("p", { class: "empty" }, story.x ? "Nothing was checked: the trial could not be run to its end." : "This trial expects nothing by itself.");
   const all = el("ul", { class: "checks" }, held.map((check) => heldRow(check, story.text)));
-  if (broke.length === 0 && held.length === 0) return [el("p", { class: "empty" }, story.x ? "Nothing was checked: the trial could not be run to its end." : "This trial expects nothing by itself.")];
-  return [broke.length ? el("ul", { class: "checks" }, broke.map((one) => breakRow(trial, one))) : null, held.length === 0 ? null : broke.length ? el("details", {}, el("summary", {}, count(held.length) + (held.length === 1 ? " check holds" : " checks hold")), all) : all].filter(Boolean);
+  return el("details", {}, el("summary", {}, count(held.length) + (held.length === 1 ? " check holds" : " checks hold")), all);
+};
+// What the agent did in a turn, one link for each step.
+const STEPS = 12;
+const stepsOf = (trial, story, turn) => {
+  const text = story.text;
+  const tool = (fields) => {
+    const [[, name], , outcome, about, hits] = fields;
+    if (outcome === "search") return "searched for “" + text(about[0]).slice(0, 90) + "” (" + hits.length + (hits.length === 1 ? " hit)" : " hits)");
+    if (outcome === "external") return "asked the external search";
+    if (outcome === "indexed") return "learned keywords";
+    if (outcome === "responded") return "answered through " + text(name);
+    return (GOOD_CALLS.has(outcome) ? "called " : "failed in ") + text(name);
+  };
+  const words = {
+    t: tool,
+    f: (fields) => (text(fields[2]) === "free_text" ? "answered in plain text and was reminded" : "got feedback: " + text(fields[2])),
+    m: (fields) => (fields[1] ? null : "got no completion"),
+    d: (fields) => "went on without " + text(fields[0]),
+  };
+  const steps = turn.events.map((number) => [number, words[story.e[number][3]]?.(story.e[number][4])]).filter((step) => step[1]);
+  const shown = steps.slice(0, STEPS).map(([number, what], at) => [at ? ", then " : "", el("a", { href: eventHref(trial, number) }, el("bdi", {}, what))]);
+  return steps.length ? [shown, steps.length > STEPS ? " and " + (steps.length - STEPS) + " more steps" : ""] : null;
+};
+// The conversation below has the whole text.
+const cut = (words) => (words.length > 600 ? words.slice(0, 600) + "…" : words);
+const lastOf = (story, turn, kind) => turn.events.filter((number) => story.e[number][3] === kind).pop();
+// The turn that broke first, or the last one: what was asked, what the agent did, and what it answered.
+const glanceOf = (trial, story, links, broke) => {
+  const text = story.text;
+  const numbers = broke.map((one) => one.event).filter((number) => number !== null);
+  const turn = links.turns.find((one) => one.events.includes(Math.min(...numbers))) || links.turns[links.turns.length - 1];
+  if (!turn) return { answered: null, rows: null };
+  const [asked, answered] = [lastOf(story, turn, "u"), lastOf(story, turn, "e")];
+  const end = answered === undefined ? null : story.e[answered][4];
+  const row = (name, ...what) => el("div", {}, el("dt", {}, name), el("dd", { class: "t", dir: "auto" }, what));
+  const steps = stepsOf(trial, story, turn);
+  return { answered: answered ?? null, rows: el("dl", { class: "glance" }, [
+    links.turns.length > 1 ? row("Turn", turn.label) : null,
+    asked === undefined ? null : row("Asked", cut(text(story.e[asked][4][0]))),
+    steps ? row("Did", steps) : null,
+    end === null ? row("Answered", "nothing: the turn did not end") : end[1] ? row("Answered", cut(text(end[2]))) : row("Error", text(end[2]) + ": " + text(end[3])),
+  ].filter(Boolean)) };
 };
 const turnsOf = (trial, story, links, broke) => links.turns.map((one) => {
   const broken = broke.some((what) => one.events.includes(what.event));
@@ -55,17 +105,22 @@ const turnsOf = (trial, story, links, broke) => links.turns.map((one) => {
       return eventRow(when - one.start, kind, fields, { trial, story, links, text: story.text, number, conversation, grades, broke: at });
     })));
 });
-const storyOf = (trial, story, links, broke) => {
+const storyOf = (trial, story, links, broke, tools) => {
   const text = story.text;
   const [mode, from, when, model, knowledge] = story.v;
   const tenants = [...new Set(story.e.filter((one) => one[3] === "c" && one[4][2] !== null).map((one) => text(one[4][2])))];
-  const parts = [facts([["Evidence", mode + ", " + text(from)], ["Recorded", when ? when.slice(0, 16).replace("T", " ") + " UTC" : "not recorded"], ["Model", text(model)], ...(tenants.length ? [["Tenant", tenants.join(", ")]] : []), ["Turns", count(trial.turns)], ["Model calls", count(trial.model)], ["Tool calls", count(trial.tool)], ["Length", duration(trial.took)], ["Tokens", trial.tokens === null ? "unknown" : count(trial.input || 0) + " in, " + count(trial.output || 0) + " out"]])];
+  const number = (n, one) => count(n) + " " + one + (n === 1 ? "" : "s");
+  const facts = [number(trial.turns, "turn"), number(trial.model, "model call"), number(trial.tool, "tool call"), duration(trial.took), trial.tokens === null ? "tokens unknown" : count(trial.input || 0) + " tokens in, " + count(trial.output || 0) + " out", mode + ", " + text(from), when ? "recorded " + when.slice(0, 16).replace("T", " ") + " UTC" : "not recorded", "model " + text(model), ...(tenants.length ? ["tenant " + tenants.join(", ")] : [])];
+  const glance = glanceOf(trial, story, links, broke);
+  // An error with details has an article of its own.
+  const listed = broke.filter((one) => one.verdict || !story.x || !story.x[2].length);
+  const parts = broke.length ? [el("h2", {}, trial.verdict === 0 ? "Why it could not be judged" : "What broke"), listed.length === 0 ? null : el("ul", { class: "checks" }, listed.map((one) => breakRow(trial, story, glance.answered, one)))] : [];
   if (story.x && story.x[2].length) parts.push(el("article", { class: "cause" }, el("h3", {}, badge(0), " ", story.x[0]), el("p", { class: "t" }, text(story.x[1])), el("pre", { tabindex: "0" }, story.x[2].map(text).join("\n"))));
-  parts.push(el("h2", {}, broke.length ? "What broke" : "Checks"), ...checksOf(trial, story, broke), el("h2", { class: "conversation" }, "Conversation"), ...turnsOf(trial, story, links, broke));
+  parts.push(glance.rows, tools, heldOf(story, broke), el("p", { class: "soft" }, el("bdi", {}, facts.join(" · "))), el("h2", { class: "conversation" }, "Conversation"), ...turnsOf(trial, story, links, broke));
   if (story.e.length === 0) parts.push(el("p", { class: "empty" }, "Nothing happened before the trial ended."));
   if (story.c) parts.push(el("p", { class: "soft" }, count(story.c) + " further events are in traces.jsonl."));
   parts.push(el("p", { class: "soft" }, "Events are numbered as ragcheck show numbers them. Trial seed " + story.n + ", knowledge " + knowledge + ". Keys: j and k go to the next and the previous trial, b to where it broke, / to the search."));
-  return parts;
+  return parts.filter(Boolean);
 };
 // The trial for an issue or a review: what broke, and what was said.
 const markdownOf = (trial, story, broke) => {
@@ -127,8 +182,8 @@ const showTrial = async (id, event) => {
   const steps = el("div", { class: "steps" }, step("Previous", at > 0 ? current[at - 1] : null), step("Next", at >= 0 ? current[at + 1] : null));
   const about = data.abouts[trial.scenario + "/" + trial.case];
   const tools = el("div", { class: "tools" }, copied("Copy link", () => location.href));
-  const head = [el("div", { class: "bar-top" }, back, steps), el("h1", {}, badge(trial.verdict), " ", el("bdi", {}, trial.scenario + "/" + trial.case)), el("p", { class: "soft" }, el("bdi", {}, trial.lane), about ? el("bdi", {}, " · " + about) : null), tools];
-  page.replaceChildren(...head, el("p", { class: "soft" }, "Unpacking…"));
+  const head = [el("div", { class: "bar-top" }, back, steps), el("h1", {}, badge(trial.verdict), " ", el("bdi", {}, trial.scenario + "/" + trial.case)), el("p", { class: "soft" }, el("bdi", {}, trial.lane), about ? el("bdi", {}, " · " + about) : null)];
+  page.replaceChildren(...head, tools, el("p", { class: "soft" }, "Unpacking…"));
   window.scrollTo(0, 0);
   page.focus({ preventScroll: true });
   let body;
@@ -142,12 +197,12 @@ const showTrial = async (id, event) => {
       firstBreak = numbers.length ? eventHref(trial, Math.min(...numbers)) : null;
       if (firstBreak) tools.prepend(el("a", { class: "jump main", href: firstBreak }, "Jump to where it broke"));
       tools.append(copied("Copy as Markdown", () => markdownOf(trial, story, broke)));
-      body = storyOf(trial, story, links, broke);
+      body = storyOf(trial, story, links, broke, tools);
     } else {
-      body = [el("p", { class: "empty" }, "This conversation did not fit into the file. It is in traces.jsonl; ragcheck show prints it.")];
+      body = [tools, el("p", { class: "empty" }, "This conversation did not fit into the file. It is in traces.jsonl; ragcheck show prints it.")];
     }
   } catch (error) {
-    body = [el("p", { class: "empty" }, "This conversation could not be unpacked here (" + error + "). A current browser can; it is in traces.jsonl too.")];
+    body = [tools, el("p", { class: "empty" }, "This conversation could not be unpacked here (" + error + "). A current browser can; it is in traces.jsonl too.")];
   }
   tools.append(copied("Copy re-run command", () => commandOf(trial)), copied("Copy show command", () => "ragcheck show " + quotedWord(trial.id)));
   if (shownId !== id) return;
@@ -202,5 +257,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 window.addEventListener("hashchange", route);
+// On a narrow screen what is wrong comes first; how to mend it opens.
+if (matchMedia("(max-width: 600px)").matches) for (const how of document.querySelectorAll(".how")) how.open = false;
 startTable();
 route();

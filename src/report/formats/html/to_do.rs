@@ -1,9 +1,9 @@
 //! "What to do", the first section of the page: see [`crate::report::to_do`].
 
 use super::model::{Badge, anchored, badge};
-use crate::gate::{Verdict, Violation};
+use crate::gate::{CriterionResult, Verdict, Violation};
 use crate::report::View;
-use crate::report::figures::counted;
+use crate::report::figures::{self, counted};
 use crate::report::page::FRAGMENT;
 use crate::report::to_do::{State, ToDo, to_do};
 use crate::trace::text::clip;
@@ -18,10 +18,10 @@ const LINES: usize = 6;
 /// One item of the list.
 #[derive(Serialize)]
 pub(super) struct Item {
-    /// Anchor of an item that is shown before the fold; empty for the others.
-    anchor: String,
     badge: Badge,
     name: String,
+    /// What the criterion requires, or why the cases could not be run.
+    about: String,
     /// Link of the name: the first trial, or the row of the criterion.
     href: String,
     trials: String,
@@ -40,6 +40,8 @@ pub(super) struct List {
     first: Vec<Item>,
     more: Vec<Item>,
     undecided: Vec<Item>,
+    /// Required criteria that wait for trials that could not be run: anchor, name and what they require.
+    waiting: Vec<(String, String, String)>,
 }
 
 /// A link to a trial.
@@ -79,11 +81,11 @@ pub(super) fn list(view: &View<'_>) -> Option<List> {
     for (place, one) in items.iter().enumerate() {
         if shown.contains(&place) { &mut first } else { &mut more }.push(item(view, one));
     }
-    for (place, one) in first.iter_mut().enumerate() {
-        one.anchor = format!("to-do-{}", place + 1);
-    }
     let undecided: Vec<Item> = undecided.into_iter().map(|one| item(view, one)).collect();
-    (!found.is_empty()).then_some(List { first, more, undecided })
+    let waits = |(_, row): &(String, &CriterionResult)| row.required && row.verdict == Verdict::Error;
+    let waiting = anchored(view.evaluation).filter(waits);
+    let waiting = waiting.map(|(anchor, row)| (anchor, figures::name(row), row.about.clone())).collect();
+    (!found.is_empty()).then_some(List { first, more, undecided, waiting })
 }
 
 fn item(view: &View<'_>, one: &ToDo) -> Item {
@@ -95,12 +97,15 @@ fn item(view: &View<'_>, one: &ToDo) -> Item {
         (None, Some(trial)) => link(trial).href,
         (None, None) => String::new(),
     };
+    // The cases come before the kind of error, and a criterion before what it requires.
+    let (name, about) = (one.name.clone(), one.about.clone());
+    let (name, about) = if one.state.is_untried() && !about.is_empty() { (about, name) } else { (name, about) };
     let lines: Vec<&str> = one.detail.iter().flat_map(|text| text.lines()).collect();
     let (detail, more) = lines.split_at(lines.len().min(LINES));
     Item {
-        anchor: String::new(),
         badge: word,
-        name: one.name.clone(),
+        name,
+        about,
         href,
         trials: if one.trials > 0 { counted(one.trials, "trial") } else { String::new() },
         why: clip(&one.why, 600).into_owned(),
