@@ -24,6 +24,7 @@ fn introduction(document: &str) -> (&'static str, &'static str) {
         "list" => ("list --format json", "Every member of what `ragcheck list --format json` prints."),
         "show" => ("show --format json", "Every member of what `ragcheck show TRIAL --format json` prints."),
         "explain" => ("explain --format json", "Every member of what `ragcheck explain NAME --format json` prints."),
+        "payloads" => ("Files of payloads", "Every key of the file of `ragcheck faults --poison`."),
         _ => ("Behaviour files", "Every key of a behaviour file, which says what `ragcheck simulate` answers."),
     }
 }
