@@ -210,7 +210,7 @@ fn a_result_that_cannot_be_printed_is_an_exit_code_of_every_subcommand_and_no_pa
     let project = Project::shipped();
     project.run(&["run", "scenarios/knowledge.yaml"]);
     let printing: [&[&str]; 14] = [
-        &["check"],
+        &["check", "scenarios/knowledge.yaml"],
         &["list"],
         &["list", "--format", "json"],
         &["score"],

@@ -12,7 +12,7 @@ fn a_refused_knowledge_base_fails_sc_001_and_names_case_and_lane() {
       SC-007: a case whose purpose is to fail
 ";
     project.edit("scenarios/recovery.yaml", excluded, "");
-    let outcome = project.run(&["run"]);
+    let outcome = project.run(&["run", "scenarios/recovery.yaml"]);
     outcome.expect_code(1);
     let listed = outcome.stdout.split("FAIL SC-001").nth(1).expect("SC-001 fails");
     assert!(listed.contains("recovery/search-forgotten-twice/tool-rag.base.1"), "{}", outcome.stdout);
@@ -28,7 +28,7 @@ fn a_refused_knowledge_base_fails_sc_001_and_names_case_and_lane() {
 fn an_expectation_that_does_not_hold_fails_its_scenario_and_says_what_was_expected() {
     let project = Project::shipped();
     project.edit("scenarios/knowledge.yaml", "contains: [38 to 46 ohms]", "contains: [39 to 46 ohms]");
-    let outcome = project.run(&["run"]);
+    let outcome = project.run(&["run", "scenarios/knowledge.yaml"]);
     outcome.expect_code(1);
     assert!(outcome.stdout.contains("FAIL knowledge: cases"), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("39 to 46 ohms"), "{}", outcome.stdout);

@@ -47,7 +47,7 @@ fn one_changed_word_of_the_system_prompt_is_one_message_with_the_word_and_the_nu
         "repeat: 3\n",
         "repeat: 3\nvariants:\n  base: {prompts: {system: {file: prompts/system.md}}}\n",
     );
-    let outcome = project.run(&["run"]);
+    let outcome = project.run(&["run", SCENARIO]);
     outcome.expect_code(3);
     let messages = errors(&outcome);
     assert_eq!(messages.len(), 1, "{}", outcome.stdout);
