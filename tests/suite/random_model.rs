@@ -1,10 +1,9 @@
 //! A model that answers at random, with any offered tool or any text, fails gates of every flow, and keeps the self-tests.
 
 use super::project::{Outcome, Project};
-use super::simulator::Simulator;
+use super::scripted_model::serve;
+use super::simulator::{Simulator, recording};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 
 const WORDS: [&str; 12] = [
     "canopy",
@@ -74,51 +73,36 @@ impl Dice {
     }
 }
 
-fn answer(mut stream: TcpStream, dice: &mut Dice) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    loop {
-        let mut length = 0;
-        let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 {
-            return Ok(());
-        }
-        while line.trim() != "" {
-            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap_or(0);
-            }
-            line.clear();
-            reader.read_line(&mut line)?;
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
-        let said = dice.completion(&serde_json::from_slice(&body).unwrap_or_default()).to_string();
-        let head =
-            format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", said.len());
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(said.as_bytes())?;
-    }
+/// The shipped project with a model that answers at random; search service and managed retrieval stay the simulator's.
+pub fn project() -> (Project, Simulator) {
+    let (project, simulator) = recording();
+    let model = serve(|number| {
+        let mut dice = Dice(7 + number);
+        move |request: &Value| dice.completion(request)
+    });
+    let served = format!("base_url: http://{}/v1", simulator.address);
+    project.edit("ragcheck.yaml", &served, &format!("base_url: http://{model}/v1"));
+    (project, simulator)
 }
 
-/// Serves the random model on loopback as long as the test runs; returns its address.
-fn random_model(seed: u64) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address").to_string();
-    std::thread::spawn(move || {
-        for (number, stream) in (0..).zip(listener.incoming().flatten()) {
-            std::thread::spawn(move || answer(stream, &mut Dice(seed + number)));
-        }
-    });
-    address
+/// Fails unless gates and criteria of the agent fail in the newest run, besides the one that its cases pass, and no self-test does.
+pub fn expect_failed_gates(project: &Project, flow: &str, outcome: &Outcome) {
+    let run = project.latest("run.json");
+    let rows = |member: &str| run[member].as_array().cloned().unwrap_or_default();
+    let of_agent: Vec<Value> = [rows("criteria"), rows("gates")].concat();
+    let failed: Vec<&str> = of_agent
+        .iter()
+        .filter(|row| row["verdict"] == "FAIL" && row["required"] == true && row["metric"] != "case_pass_rate")
+        .filter_map(|row| row["id"].as_str())
+        .collect();
+    assert!(failed.len() >= 2, "{flow}: only {failed:?} fail\n{}{}", outcome.stdout, outcome.stderr);
+    let broken: Vec<Value> = rows("self_tests").into_iter().filter(|row| row["verdict"] == "FAIL").collect();
+    assert!(broken.is_empty(), "{flow}: {broken:?}");
 }
 
 #[test]
 fn a_model_that_answers_at_random_fails_gates_of_every_flow_and_keeps_the_self_tests() {
-    let project = Project::shipped();
-    project.edit("fixtures/simulator/fernlight.yaml", "pace: real", "pace: declared");
-    let simulator = Simulator::start(&project, "fixtures/simulator/fernlight.yaml");
-    // The model is another one; search service and managed retrieval stay the simulator's.
-    let served = format!("base_url: http://{}/v1", simulator.address);
-    project.edit("ragcheck.yaml", &served, &format!("base_url: http://{}/v1", random_model(7)));
+    let (project, simulator) = project();
     let of_flow = [
         ("react", "scenarios/react.yaml"),
         ("two-stage", "scenarios/two-stage.yaml"),
@@ -132,16 +116,6 @@ fn a_model_that_answers_at_random_fails_gates_of_every_flow_and_keeps_the_self_t
         let host = &simulator.address;
         command.env("RAGCHECK_TRUST", format!("NUCLIA_TOKEN={host} NUCLIA_ACCOUNT={host}"));
         let outcome = Outcome::of(&mut command);
-        let run = project.latest("run.json");
-        let rows = |member: &str| run[member].as_array().cloned().unwrap_or_default();
-        let of_agent: Vec<Value> = [rows("criteria"), rows("gates")].concat();
-        let failed: Vec<&str> = of_agent
-            .iter()
-            .filter(|row| row["verdict"] == "FAIL" && row["required"] == true && row["metric"] != "case_pass_rate")
-            .filter_map(|row| row["id"].as_str())
-            .collect();
-        assert!(failed.len() >= 2, "{flow}: only {failed:?} fail\n{}{}", outcome.stdout, outcome.stderr);
-        let broken: Vec<Value> = rows("self_tests").into_iter().filter(|row| row["verdict"] == "FAIL").collect();
-        assert!(broken.is_empty(), "{flow}: {broken:?}");
+        expect_failed_gates(&project, flow, &outcome);
     }
 }

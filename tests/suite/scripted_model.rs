@@ -18,21 +18,34 @@ pub struct Script {
 
 impl Script {
     pub fn start(answer: Answer) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address").to_string();
         let (obeys, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
         let (does, count) = (Arc::clone(&obeys), Arc::clone(&asked));
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let (does, count) = (Arc::clone(&does), Arc::clone(&count));
-                std::thread::spawn(move || serve(stream, answer, &does, &count));
+        let address = serve(move |_| {
+            let (does, count) = (Arc::clone(&does), Arc::clone(&count));
+            move |request: &Value| {
+                count.fetch_add(1, Ordering::SeqCst);
+                completion(request, answer(request, does.load(Ordering::SeqCst)))
             }
         });
         Self { address, obeys, asked }
     }
 }
 
-fn serve(mut stream: TcpStream, answer: Answer, obeys: &AtomicBool, asked: &AtomicU32) -> std::io::Result<()> {
+/// Serves Chat Completions on loopback as long as the test runs; `model` makes what answers the requests of one connection, by
+/// its number. Returns the address.
+pub fn serve<M: FnMut(&Value) -> Value + Send + 'static>(model: impl Fn(u64) -> M + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    std::thread::spawn(move || {
+        for (number, stream) in (0..).zip(listener.incoming().map_while(Result::ok)) {
+            let model = model(number);
+            std::thread::spawn(move || answer(stream, model));
+        }
+    });
+    address
+}
+
+fn answer(mut stream: TcpStream, mut model: impl FnMut(&Value) -> Value) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     loop {
         let (mut length, mut line) = (0, String::new());
@@ -48,9 +61,7 @@ fn serve(mut stream: TcpStream, answer: Answer, obeys: &AtomicBool, asked: &Atom
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        asked.fetch_add(1, Ordering::SeqCst);
-        let request = serde_json::from_slice(&body).unwrap_or_default();
-        let said = completion(&request, answer(&request, obeys.load(Ordering::SeqCst))).to_string();
+        let said = model(&serde_json::from_slice(&body).unwrap_or_default()).to_string();
         let length = said.len();
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
         stream.write_all(head.as_bytes())?;

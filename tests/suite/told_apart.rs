@@ -189,16 +189,31 @@ fn two_prompts_that_differ_in_a_rule_are_told_apart_by_its_gate_and_two_that_dec
     }
 }
 
-#[test]
-#[ignore = "400 live runs of 72 trials: .ci/slow"]
-fn in_95_of_100_seeds_prompts_are_told_apart_by_their_rule_alone_and_equal_ones_are_not() {
-    for rule in &RULES {
-        let found = of_seeds(rule, 100);
-        let count = |holds: &dyn Fn(&Found) -> bool| found.iter().filter(|one| holds(one)).count();
-        let told = count(&|one| one.is_told_apart(rule));
-        let only = count(&|one| one.is_only_the_rule(rule));
-        let same = count(&|one| one.same.is_empty());
-        println!("{}: {told} told apart by {}, {only} by no other gate, {same} equal ones not", rule.flow, rule.gate);
-        assert!(told.min(only).min(same) >= 95, "{}: {told}, {only}, {same} of 100: {found:?}", rule.flow);
-    }
+/// Runs a hundred seeds, and fails unless 95 tell the prompts apart by their rule alone, and find no difference between equal ones.
+fn expect_95_of_100(rule: &Rule) {
+    let found = of_seeds(rule, 100);
+    let count = |holds: &dyn Fn(&Found) -> bool| found.iter().filter(|one| holds(one)).count();
+    let told = count(&|one| one.is_told_apart(rule));
+    let only = count(&|one| one.is_only_the_rule(rule));
+    let same = count(&|one| one.same.is_empty());
+    println!("{}: {told} told apart by {}, {only} by no other gate, {same} equal ones not", rule.flow, rule.gate);
+    assert!(told.min(only).min(same) >= 95, "{}: {told}, {only}, {same} of 100: {found:?}", rule.flow);
+}
+
+/// A test for each rule, so that they run beside each other.
+macro_rules! in_95_of_100_seeds {
+    ($($name:ident: $rule:literal),* $(,)?) => {$(
+        #[test]
+        #[ignore = "100 live runs of 72 trials: .ci/slow"]
+        fn $name() {
+            expect_95_of_100(&RULES[$rule]);
+        }
+    )*};
+}
+
+in_95_of_100_seeds! {
+    in_95_of_100_seeds_prompts_of_tool_rag_are_told_apart_by_their_rule_alone_and_equal_ones_are_not: 0,
+    in_95_of_100_seeds_prompts_of_two_stage_are_told_apart_by_their_rule_alone_and_equal_ones_are_not: 1,
+    in_95_of_100_seeds_prompts_of_react_are_told_apart_by_their_rule_alone_and_equal_ones_are_not: 2,
+    in_95_of_100_seeds_prompts_of_managed_rag_are_told_apart_by_their_rule_alone_and_equal_ones_are_not: 3,
 }

@@ -2,11 +2,13 @@
 
 use super::*;
 use crate::ports;
+use crate::project::Outcome;
+use crate::random_model;
 use serde_json::Map;
 use std::collections::BTreeMap;
 
 /// Criteria and gates that traffic does not show: the list of docs/how-to/chat-service.md.
-const NOT_SHOWN: [&str; 16] = [
+const NOT_SHOWN: [&str; 18] = [
     "SC-002",
     "SC-003",
     "SC-006",
@@ -14,6 +16,8 @@ const NOT_SHOWN: [&str; 16] = [
     "SC-006-harm",
     "SC-007",
     "CITATIONS",
+    "FLAGS",
+    "flags",
     "ORDER",
     "KEYWORDS",
     "every-answer-cites",
@@ -163,6 +167,22 @@ fn shown(value: &mut Value, flow: &str) {
     }
 }
 
+/// Serves the flow of a scenario, and runs it live against the service.
+fn run_served(project: &Project, name: &str, scenario: &Value, variant: Option<&str>) -> Outcome {
+    let (flow, own) = (scenario["flow"].as_str().expect("a flow"), format!("own/{name}.yaml"));
+    project.write(&own, &scenario.to_string());
+    let variant_of = variant.map(|variant| ["--variant", variant]);
+    let proxy = ports::free_address();
+    let (model, search) = (format!("http://{proxy}/model/v1"), format!("http://{proxy}/search"));
+    let mut more = vec!["--scenario", &own, "--test-target", "--model-url", &model, "--search-url", &search];
+    more.extend(variant_of.iter().flatten());
+    let service = Service::start(project, flow, &more);
+    let theirs = format!("theirs/{name}.yaml");
+    project.write(&theirs, &served_as(scenario, variant, flow, &service, &proxy).to_string());
+    let agent = format!("http://{}", service.address);
+    project.run(&["--agent", &agent, "run", &theirs, "--mode", "live", "--no-history"])
+}
+
 /// Runs one variant of a scenario in process and against the service.
 fn both(name: &str, variant: Option<&str>) -> [Verdicts; 2] {
     let project = Project::shipped();
@@ -181,15 +201,7 @@ fn both(name: &str, variant: Option<&str>) -> [Verdicts; 2] {
     let first = Verdicts { of_tool_rag: flow == "tool-rag", ..verdicts(&project) };
     assert!(!first.cases.is_empty(), "{}{}", in_process.stdout, in_process.stderr);
 
-    let proxy = ports::free_address();
-    let (model, search) = (format!("http://{proxy}/model/v1"), format!("http://{proxy}/search"));
-    let mut more = vec!["--scenario", &own, "--test-target", "--model-url", &model, "--search-url", &search];
-    more.extend(variant_of.iter().flatten());
-    let service = Service::start(&project, &flow, &more);
-    let theirs = format!("theirs/{name}.yaml");
-    project.write(&theirs, &served_as(&scenario, variant, &flow, &service, &proxy).to_string());
-    let agent = format!("http://{}", service.address);
-    let outcome = project.run(&["--agent", &agent, "run", &theirs, "--mode", "live", "--no-history"]);
+    let outcome = run_served(&project, name, &scenario, variant);
     let second = verdicts(&project);
     assert!(second.cases.len() == first.cases.len(), "{name}: {}{}", outcome.stdout, outcome.stderr);
     [first, second]
@@ -228,6 +240,17 @@ fn compared(name: &str, variant: Option<&str>, least: usize) -> Vec<String> {
 fn both_flows_served_are_judged_as_in_process_where_their_traffic_shows_it() {
     let differences = [compared("knowledge", None, 3), compared("two-stage", None, 3)].concat();
     assert!(differences.is_empty(), "{differences:#?}");
+}
+
+#[test]
+fn a_model_that_answers_at_random_fails_gates_of_both_flows_that_are_served() {
+    let (project, _simulator) = random_model::project();
+    for (name, flow) in [("knowledge", "tool-rag"), ("two-stage", "two-stage")] {
+        let mut scenario: Value =
+            serde_saphyr::from_str(&project.read(&format!("scenarios/{name}.yaml"))).expect("YAML");
+        common(&mut scenario);
+        random_model::expect_failed_gates(&project, flow, &run_served(&project, name, &scenario, None));
+    }
 }
 
 #[test]
