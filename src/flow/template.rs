@@ -9,7 +9,7 @@
 //!
 //! There are no loops, calls or variables, so a text grows only by the values of its placeholders. A text is parsed
 //! once, with the names that it may use: an unknown name is an error anywhere in the text. The result is the same as
-//! that of Jinja. A template is displayed so that parsing it gives the same template.
+//! that of Jinja. A plan stores the text of a template as it is written, so that parsing it again gives the same template.
 
 use crate::platform::placeholders::{COMMENT, CONDITION, Piece, Placeholder, VALUE, pieces};
 
@@ -204,6 +204,7 @@ fn is_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::VariantSettings;
     use proptest::prelude::*;
 
     const KNOWN: [&str; 3] = ["tool", "external", "empty"];
@@ -301,6 +302,16 @@ mod tests {
                 let jinja = minijinja::Environment::new().render_named_str("prompt", &source, context);
                 let jinja = jinja.map_err(|why| TestCaseError::fail(format!("{source:?}: {why}")))?;
                 prop_assert_eq!(template.fill(&values), jinja.trim(), "{:?}", source);
+            }
+        }
+
+        #[test]
+        fn a_template_that_a_plan_stores_reads_back_as_it_was(source in source()) {
+            if let Ok(template) = Template::parse(&source, &KNOWN) {
+                let prompts = [("synthesis".to_owned(), source.clone())].into();
+                let stored = serde_json::to_string_pretty(&VariantSettings { prompts, ..VariantSettings::default() });
+                let read: VariantSettings = serde_json::from_str(&stored.expect("JSON")).expect("settings");
+                prop_assert_eq!(Template::parse(&read.prompts["synthesis"], &KNOWN), Ok(template), "{:?}", source);
             }
         }
 

@@ -8,17 +8,17 @@
 //!
 //! An answer with a number and nothing to cite is out of range, and not a unit of the second metric. A refusal is known
 //! by what it says, in the language of the conversation: the agent marks it as one (`refused` in the trace), or it says
-//! that it cannot answer (`refusal_words`), cites nothing, and states no fact that the user did not: a number, a date, a
+//! that it cannot answer (`trace::refusal`), cites nothing, and states no fact that the user did not: a number, a date, a
 //! code, and outside of that sentence a name or quoted words. "I found nothing, but it is 42 metres" is an answer.
 
 use super::catalogue::Registered;
 use super::grounding;
-use super::refusal_words::says_that_it_cannot_answer;
 use super::trajectory::own_words;
 use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView};
 use crate::settings::catalogue::Units;
 use crate::trace::Answer;
 use crate::trace::citations::numbers_of;
+use crate::trace::refusal::{SENTENCE_ENDS, says_that_it_cannot_answer};
 
 /// Catalogue entries of the metrics in this file.
 pub(super) const ENTRIES: &[Registered] = &[
@@ -46,10 +46,9 @@ pub(super) enum InlineCitations {
 /// Whether an answer without a number, whose own words are `text`, refuses to answer `asked`, and states nothing else. What was not found may be named
 /// in the sentence that says so, in a language whose names are not known; a number is never part of a refusal.
 fn is_refusal(answer: &Answer, text: &str, asked: &str) -> bool {
-    const ENDS: [char; 6] = ['.', '!', '?', ';', '\n', '。'];
     let is_named = |place: &std::ops::Range<usize>| {
-        let from = text[..place.start].rfind(ENDS).unwrap_or_default();
-        let to = text[place.end..].find(ENDS).map_or(text.len(), |at| place.end + at);
+        let from = text[..place.start].rfind(SENTENCE_ENDS).unwrap_or_default();
+        let to = text[place.end..].find(SENTENCE_ENDS).map_or(text.len(), |at| place.end + at);
         !text[place.clone()].contains(char::is_numeric) && says_that_it_cannot_answer(&text[from..to])
     };
     answer.refused || says_that_it_cannot_answer(text) && grounding::unsupported(text, asked).1.iter().all(is_named)

@@ -37,11 +37,11 @@ mod pass_of_k;
 pub(crate) mod provenance;
 mod query_wording;
 mod refusal_rate;
-mod refusal_words;
 mod retry_recovery;
 #[cfg(test)]
 pub(crate) mod sample;
 mod satisfaction;
+mod source_flags;
 pub(crate) mod stages;
 mod state_machine_conformance;
 mod step_efficiency;
@@ -88,6 +88,7 @@ metrics! {
     query_wording,
     citation_validity,
     citation_provenance,
+    source_flags,
     evidence,
     nugget_recall,
     grounding,

@@ -3,18 +3,18 @@
 //!
 //! Nothing was found where at least one search ran and none returned a passage or a citation, or where the case
 //! declares the question unanswerable (`answer.refusal: true`). Refusals are recognised by the phrases in
-//! `refusal_words`; a case that expects a refusal and lists phrases (`answer.contains`, `answer.matches`) is decided
+//! `trace::refusal`; a case that expects a refusal and lists phrases (`answer.contains`, `answer.matches`) is decided
 //! by those.
 
 use super::catalogue::Registered;
 use super::expectation::answers;
-use super::refusal_words::says_that_it_cannot_answer;
 use super::text_match::contains;
 use super::{Member, Metric, Observation, TrialView, TurnView};
 use crate::scenario::expect::AnswerExpectation;
 use crate::settings::catalogue::Units;
 use crate::settings::expression;
 use crate::trace::Answer;
+use crate::trace::refusal::says_that_it_cannot_answer;
 use std::collections::BTreeMap;
 
 /// Catalogue entries of the metrics in this file.

@@ -1,12 +1,9 @@
 //! Text matching as a reader would do it: spelling variants that look the same are equal.
 //!
-//! Both sides are normalised: NFC and full case folding; full-width forms and every kind of space, quotation mark,
-//! hyphen and minus become the plain one; zero-width characters and the marks of Markdown emphasis are dropped,
-//! except underscores and asterisks inside words. A number matches as a number: `45` is in neither `1450`, `45.5` nor
+//! Both sides are [normalised](crate::trace::normalise). A number matches as a number: `45` is in neither `1450`, `45.5` nor
 //! `-45`, and `1,450` equals `1450`. `exact: true` in a scenario turns all of this off.
 
-use std::borrow::Cow;
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+use crate::trace::normalise::normalise;
 
 /// Whether `text` contains `part`, both normalised; an empty part is in no text.
 pub(super) fn contains(text: &str, part: &str) -> bool {
@@ -20,92 +17,6 @@ pub(super) fn contains(text: &str, part: &str) -> bool {
 fn has_tokens(text: &str, part: &str) -> bool {
     let (text, part) = (tokens(text), tokens(part));
     !part.is_empty() && text.windows(part.len()).any(|window| window == part.as_slice())
-}
-
-/// Normalises `text` for comparison and trims it.
-pub(super) fn normalise(text: &str) -> String {
-    if text.is_ascii() {
-        // Fast path for most texts: nothing to compose, and no letter that folds to another alphabet's.
-        return single_spaces(&without_emphasis(text).to_ascii_lowercase());
-    }
-    let plain: String = composed(text).chars().filter_map(plain).collect();
-    let folded: String = without_emphasis(&plain).chars().flat_map(fold).collect();
-    // A dotted capital I folds to an i with a dot above, which looks like an i.
-    single_spaces(&composed(&folded.replace("i\u{307}", "i")))
-}
-
-/// The text in NFC.
-fn composed(text: &str) -> Cow<'_, str> {
-    match is_nfc_quick(text.chars()) {
-        IsNormalized::Yes => Cow::Borrowed(text),
-        IsNormalized::No | IsNormalized::Maybe => Cow::Owned(text.nfc().collect()),
-    }
-}
-
-/// Words with one space between them.
-fn single_spaces(text: &str) -> String {
-    let mut joined = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !joined.is_empty() {
-            joined.push(' ');
-        }
-        joined.push_str(word);
-    }
-    joined
-}
-
-/// Approximates full case folding through the upper case, so that `ß` is `ss` and a final sigma is a sigma.
-fn fold(letter: char) -> impl Iterator<Item = char> {
-    letter.to_uppercase().flat_map(char::to_lowercase)
-}
-
-/// The plain variant of a character; `None` for a zero-width one.
-fn plain(letter: char) -> Option<char> {
-    Some(match letter {
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' => {
-            return None;
-        }
-        '\u{2060}'..='\u{2069}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' => return None,
-        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter),
-        '\u{2018}' | '\u{2019}' | '\u{201b}' | '\u{2bc}' => '\'',
-        '\u{201c}'..='\u{201f}' => '"',
-        '\u{2010}'..='\u{2013}' | '\u{2212}' => '-',
-        other if other.is_whitespace() => ' ',
-        other => other,
-    })
-}
-
-/// Removes the marks of Markdown emphasis and code: `*`, `_`, `~~` and backticks, except those between two letters or
-/// digits, or between two spaces, where they are not emphasis.
-fn without_emphasis(text: &str) -> Cow<'_, str> {
-    if !text.contains(['*', '_', '~', '`']) {
-        return Cow::Borrowed(text);
-    }
-    let letters: Vec<char> = text.chars().collect();
-    let mut kept = String::with_capacity(text.len());
-    let mut at = 0;
-    while at < letters.len() {
-        let mark = letters[at];
-        let run = letters[at..].iter().take_while(|letter| **letter == mark).count();
-        let before = at.checked_sub(1).map(|at| letters[at]);
-        let after = letters.get(at + run).copied();
-        let beside = |neighbour: Option<char>, is: fn(char) -> bool| neighbour.is_some_and(is);
-        let digits = beside(before, |one| one.is_ascii_digit()) && beside(after, |one| one.is_ascii_digit());
-        let word = beside(before, char::is_alphanumeric) && beside(after, char::is_alphanumeric);
-        let apart = before.is_none_or(char::is_whitespace) && after.is_none_or(char::is_whitespace);
-        let emphasis = match mark {
-            '*' => run <= 3 && !digits && !apart,
-            '_' => run <= 3 && !word && !apart,
-            '~' => run == 2 && !apart,
-            '`' => true,
-            _ => false,
-        };
-        if !emphasis {
-            kept.extend(&letters[at..at + run]);
-        }
-        at += run;
-    }
-    Cow::Owned(kept)
 }
 
 /// Unit of comparison in normalised texts: a whole number, or a single other character.
@@ -255,16 +166,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn an_ascii_text_is_normalised_as_any_other(text in "[ -~\t\n]{0,40}") {
-            let long_way = |text: &str| {
-                let plain: String = text.nfc().filter_map(plain).collect();
-                let folded: String = without_emphasis(&plain).chars().flat_map(fold).collect();
-                folded.nfc().collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
-            };
-            prop_assert_eq!(normalise(&text), long_way(&text));
-        }
-
         #[test]
         fn a_part_without_digits_is_found_as_number_by_number(
             text in "[ab1.,-]{0,12}", part in "[ab _*]{1,4}", start in 0..12_usize, length in 1..4_usize,

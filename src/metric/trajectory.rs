@@ -2,19 +2,19 @@
 //!
 //! | metric | units | a unit holds when |
 //! |---|---|---|
-//! | `step_limit(most=5)` | turns with steps | no more steps than the limit ran a call, by the log or by the searches; a refused call never ran |
-//! | `reasoned_calls` | searches that ran | a thought was logged for each before it ran |
+//! | `step_limit(most=5)` | turns with steps | no more steps than the limit ran a call, by the log or by the searches; a refused call never ran; the logged efficiency is that of the grades |
+//! | `reasoned_calls` | searches that ran | a thought was logged for each before it ran and, in a whole log, a status |
 //! | `approach_changes` | failures of a kind seen before in the turn, followed by a step | that step takes another approach |
 //! | `failure_contexts` | logged failures | the context names the state and every message of the last completion |
-//! | `lessons_shown` | reflections with a completion after them in their turn | every such completion was shown the lesson |
+//! | `lessons_shown` | reflections with a completion after them in their turn; in a whole log, failures followed by a step | every such completion was shown the lesson; the failure has a lesson |
 //! | `compaction_savings` | compactions that were done | the context became at least a fifth smaller |
 //! | `compaction_keeps` | compactions that were done, with a completion after them | it was shown every decision, preference and lesson |
 //! | `irrelevant_citation_rate` | sources of answers, and numbers that stand for none | counted: not graded relevant in its turn |
 //! | `degradation_notices` | things that a turn had to continue without | the answer or the error has a notice about it, which names the cause if the model failed |
-//! | `session_budget` | completions | the session's tokens are within its limit, and the log agrees with the model's report; no unit of a trial in which no completion reports any |
+//! | `session_budget` | completions | the session's tokens are within its limit and the sum of its completions, and the log agrees with the model's report; no unit of a trial in which no completion reports any |
 //! | `state_persistence` | changes of state, and turns that go on after a restart | stored before anything else is done; goes on in the state stored last |
 //!
-//! A failure of the model is not a failure of an approach. What a turn continues without is read from its moves and
+//! A log is whole if it ends with an efficiency. A failure of the model is not a failure of an approach. What a turn continues without is read from its moves and
 //! results, not from its notices; a turn whose state cannot be stored has no changes to store. A flow that logs
 //! nothing has no units.
 
@@ -235,17 +235,48 @@ fn steps(turn: &TurnView<'_>, trace: &Trace, most: u32) -> Units {
         return Vec::new();
     }
     let steps = u32::try_from(logged.len().max(searches.len())).unwrap_or(u32::MAX);
-    vec![(String::new(), hold(steps <= most, || format!("{steps} steps")))]
+    let wrong = logs(turn).find_map(|entry| match entry {
+        Logged::Efficiency { useful, actual } => {
+            let graded = useful_grades(turn);
+            let so = *useful <= graded && (*useful == 0) == (graded == 0) && useful <= actual;
+            (!so).then(|| format!("{useful} of {actual} steps are logged as useful, by the grades {graded}"))
+        }
+        _ => None,
+    });
+    let held = wrong.map_or_else(|| hold(steps <= most, || format!("{steps} steps")), |seen| Err(Seen::new(seen)));
+    vec![(String::new(), held)]
+}
+
+/// Searches of a turn that found a source which was graded relevant for the first time.
+fn useful_grades(turn: &TurnView<'_>) -> u32 {
+    let mut known = BTreeSet::new();
+    let graded = logs(turn).filter_map(|entry| match entry {
+        Logged::Graded { relevant, .. } => Some(relevant),
+        _ => None,
+    });
+    let new = graded.filter(|relevant| relevant.iter().fold(false, |new, id| known.insert(id) || new));
+    u32::try_from(new.count()).unwrap_or(u32::MAX)
+}
+
+/// Whether the log of a turn is whole: it ends with what the turn took.
+fn is_whole(turn: &TurnView<'_>) -> bool {
+    logs(turn).any(|entry| matches!(entry, Logged::Efficiency { .. }))
 }
 
 fn reasoned(turn: &TurnView<'_>, trace: &Trace) -> Units {
-    let (mut thought, mut number, mut units) = (false, 0, Vec::new());
+    let (mut thought, mut status, mut number, mut units) = (false, !is_whole(turn), 0, Vec::new());
     for what in &turn.events {
         match what {
             What::Logged(Logged::Thought { text, .. }) => thought = !text.trim().is_empty(),
+            What::Logged(Logged::Status { text, .. }) => status |= !text.trim().is_empty(),
             What::ToolCalled(call) if trace.role(&call.tool) == Role::Knowledge && executed(call) => {
                 number += 1;
-                let held = hold(std::mem::take(&mut thought), || "no thought was logged before it".into());
+                let held = match (std::mem::take(&mut thought), status) {
+                    (true, true) => Ok(()),
+                    (false, _) => Err(Seen::new("no thought was logged before it")),
+                    (true, false) => Err(Seen::new("no status was logged before it")),
+                };
+                status = !is_whole(turn);
                 units.push((format!("search {number}"), held));
             }
             _ => {}
@@ -293,7 +324,26 @@ fn lessons(turn: &TurnView<'_>) -> Units {
             units.push((format!("reflection on step {step}"), held));
         }
     }
+    units.extend(
+        unanalysed(turn).into_iter().map(|step| {
+            (format!("failure in step {step}"), Err(Seen::new("no lesson was logged before the next step")))
+        }),
+    );
     units
+}
+
+/// Steps whose failure was followed by another step without a reflection between them, in a whole log.
+fn unanalysed(turn: &TurnView<'_>) -> Vec<u32> {
+    let (mut due, mut found) = (None, Vec::new());
+    for entry in logs(turn).filter(|_| is_whole(turn)) {
+        match entry {
+            Logged::Failure { step, kind, .. } if kind != "model_unavailable" => due = Some(*step),
+            Logged::Reflection { .. } => due = None,
+            Logged::Thought { .. } => found.extend(due.take()),
+            _ => {}
+        }
+    }
+    found
 }
 
 fn contexts(turn: &TurnView<'_>) -> Units {

@@ -15,6 +15,8 @@ pub(super) struct Session<'a> {
     notes: VecDeque<&'a str>,
     lessons: VecDeque<&'a str>,
     limit: Option<u64>,
+    /// Input and output tokens of the session, as logged last.
+    used: Option<(u64, u64)>,
     stored: Option<&'a str>,
 }
 
@@ -58,6 +60,7 @@ impl<'a> Session<'a> {
         let (mut reported, mut call, mut units) = ((None, None), 0, Vec::new());
         for what in &turn.events {
             match what {
+                What::Logged(Logged::StartedAfresh { .. }) => self.used = None,
                 What::Logged(Logged::Estimated { limit, .. }) => self.limit = Some(*limit),
                 What::ModelCalled(called) => {
                     call = called.call;
@@ -67,11 +70,15 @@ impl<'a> Session<'a> {
                     };
                 }
                 What::Logged(Logged::Used { input, output, session_input, session_output }) => {
+                    let before = self.used.replace((*session_input, *session_output));
+                    let sum = before.map(|(ins, outs)| (ins.saturating_add(*input), outs.saturating_add(*output)));
                     let Some(limit) = self.limit else { continue };
                     let total = session_input.saturating_add(*session_output);
                     let wrong = |said: Option<u64>, logged: u64| said.is_some_and(|said| said != logged);
                     let held = if wrong(reported.0, *input) || wrong(reported.1, *output) {
                         Err(Seen::new(format!("{input} + {output} tokens are logged, and others were reported")))
+                    } else if sum.is_some_and(|sum| sum != (*session_input, *session_output)) {
+                        Err(Seen::new(format!("{session_input} + {session_output} tokens are not the session's sum")))
                     } else {
                         hold(total <= limit, || format!("{total} tokens of {limit}"))
                     };

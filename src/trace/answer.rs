@@ -47,7 +47,7 @@ pub struct Answer {
     pub used_internal_kb: bool,
     /// Whether it claims to use the external service.
     pub used_external_kb: bool,
-    /// Whether it is a declared refusal: it uses the flow's wording for finding no answer in the sources.
+    /// Whether it is a declared refusal: the agent itself marks it as one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
     /// Undetermined members (`sources`, `used_internal_kb`, `used_external_kb`): their values have no meaning.

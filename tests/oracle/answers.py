@@ -125,6 +125,20 @@ def citation_validity(trial):
     return units
 
 
+def source_flags(trial):
+    """Each flag of an answer that is known says whether a source of its kind is there."""
+    units = []
+    for turn in trial.turns.values():
+        answer = turn.answer()
+        if answer and "sources" not in answer.get("unseen", []):
+            kinds = {source["kind"] for source in answer["sources"]}
+            said = {kind: f"used_{kind}_kb" for kind in ("internal", "external")}
+            known = [kind for kind in said if said[kind] not in answer.get("unseen", [])]
+            if known:
+                units.append(all(answer[said[kind]] == (kind in kinds) for kind in known))
+    return units
+
+
 def bare(name):
     return "".join(name.split())
 

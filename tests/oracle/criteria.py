@@ -62,6 +62,7 @@ METRICS = {
     "required_parameters": (pipelines.required_parameters, "conversation", False),
     "state_persistence": (steps.state_persistence, "conversation", False),
     "citation_provenance": (answers.citation_provenance, "conversation", False),
+    "source_flags": (answers.source_flags, "conversation", False),
     "satisfaction": (answers.satisfaction, "conversation", False),
 }
 

@@ -183,6 +183,7 @@ def valid(value, schema):
         "properties": lambda of: not isinstance(value, dict) or all(valid(value[name], one) for name, one in of.items() if name in value),
         "items": lambda of: not isinstance(value, list) or all(valid(one, of) for one in value),
         "minItems": lambda of: not isinstance(value, list) or len(value) >= of,
+        "maxItems": lambda of: not isinstance(value, list) or len(value) <= of,
         "minLength": lambda of: not isinstance(value, str) or len(value) >= of,
         "enum": lambda of: value in of,
         "minimum": lambda of: not number(value) or value >= of,

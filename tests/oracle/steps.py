@@ -1,4 +1,6 @@
 """Metrics of an agent that logs its steps."""
+import re
+
 from expectations import remembered
 from text import numbers
 from trial import given, ran
@@ -211,35 +213,56 @@ def step_limit(trial, most):
             if call and trial.role(call) == "knowledge" and ran(call):
                 steps.add(current)
         if any_step:
-            units.append(len(steps) <= int(most))
+            units.append(len(steps) <= int(most) and efficiency_of_grades(turn))
     return units
+
+
+def efficiency_of_grades(turn):
+    """The logged number of useful steps against those whose grades name a source that none before them named."""
+    known, new = set(), 0
+    for _, note in logged(turn, "graded"):
+        new += bool(set(note["relevant"]) - known)
+        known |= set(note["relevant"])
+    made = [note for _, note in logged(turn, "efficiency")]
+    return all(note["useful"] <= min(new, note["actual"]) and bool(note["useful"]) == bool(new) for note in made)
 
 
 def reasoned_calls(trial):
     units = []
     for turn in trial.turns.values():
-        thought = False
+        thought, status = False, not is_whole(turn)
         for what in turn.events:
             if "model_called" in what:
                 thought = False
+            if "status" in logs(what):
+                status |= bool(logs(what)["status"]["text"].strip())
             if "thought" in logs(what):
                 thought = bool(logs(what)["thought"]["text"].strip())
             call = what.get("tool_called")
             if call and trial.role(call) == "knowledge" and ran(call):
-                units.append(thought)
+                units.append(thought and status)
+                status = not is_whole(turn)
     return units
 
 
 def session_budget(trial):
+    """Within the limit by what completions report; each logged total is the one before and what its completion used."""
     limit = next((note["limit"] for turn in trial.turns.values() for _, note in logged(turn, "estimated") if note.get("limit")), None)
-    units, used = [], {}
+    units, used, totals = [], {}, {}
     for turn in trial.turns.values():
-        for call in turn.of("model_called"):
-            completion = call["reply"].get("completion")
+        session = turn.conversation
+        for what in turn.events:
+            completion = (what.get("model_called") or {}).get("reply", {}).get("completion")
+            if "started_afresh" in logs(what):
+                totals.pop(session, None)
             if completion and "input_tokens" in completion and limit:
-                session = turn.conversation
                 used[session] = used.get(session, 0) + completion["input_tokens"] + completion["output_tokens"]
                 units.append(used[session] <= limit)
+            if "used" in logs(what) and units:
+                note = logs(what)["used"]
+                now = note["session_input"], note["session_output"]
+                units[-1] &= totals.get(session, (now[0] - note["input"], now[1] - note["output"])) == (now[0] - note["input"], now[1] - note["output"])
+                totals[session] = now
     return units
 
 
@@ -248,13 +271,27 @@ def later_completions(turn, at):
 
 
 def lessons_shown(trial):
-    """Reflections with a completion after them in their turn; every such completion was shown the lesson."""
-    return [
-        all(note.get("shown") in call["shown"] for call in later_completions(turn, at))
-        for turn in trial.turns.values()
-        for at, note in logged(turn, "reflection")
-        if later_completions(turn, at)
-    ]
+    """Reflections with a completion after them in their turn; every such completion was shown the lesson. And none is missing."""
+    units = []
+    for turn in trial.turns.values():
+        units += [
+            all(note.get("shown") in call["shown"] for call in later_completions(turn, at))
+            for at, note in logged(turn, "reflection")
+            if later_completions(turn, at)
+        ]
+        units += [False for _ in unanalysed(turn)]
+    return units
+
+
+def is_whole(turn):
+    return bool(logged(turn, "efficiency"))
+
+
+def unanalysed(turn):
+    """Failures of an approach, in a log that ends with an efficiency, after which a thought comes before a reflection."""
+    kinds = [kind for what in turn.events for kind, note in logs(what).items() if kind in ("reflection", "thought") or kind == "failure" and note["kind"] != "model_unavailable"]
+    runs = "".join({"failure": "f", "reflection": "r", "thought": "t"}[kind] for kind in kinds)
+    return re.findall("ft", runs) if is_whole(turn) else []
 
 
 def compaction_savings(trial):

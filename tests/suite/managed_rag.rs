@@ -11,7 +11,7 @@ const SCENARIO: &str = "scenarios/managed-rag.yaml";
 const TOKEN: &str = "simulated-service-account-0451";
 const ACCOUNT: &str = "simulated-account-number-0815";
 /// Every gate of the flow, beside that on its cases.
-const GATES: [&str; 10] = [
+const GATES: [&str; 11] = [
     "supported-facts",
     "markers-in-place",
     "one-number-a-page",
@@ -21,6 +21,7 @@ const GATES: [&str; 10] = [
     "answers-with-the-artifact",
     "nothing-found-is-said",
     "service-asked",
+    "flags",
     "states",
 ];
 

@@ -22,6 +22,9 @@ fn silent(found: &Value, case: &str) -> Vec<(String, String)> {
 #[test]
 fn the_shipped_scenarios_notice_defects_of_what_they_are_for_and_the_report_shows_the_requirements() {
     let project = Project::shipped();
+    // A requirement that names neither evidence nor a test.
+    let named = ", tests: ['flow::template::tests::a_template_that_a_plan_stores_reads_back_as_it_was']";
+    project.edit("ragcheck.yaml", named, "");
     let scenarios =
         ["external", "keywords", "react", "react-prompts", "two-stage"].map(|name| format!("scenarios/{name}.yaml"));
     let arguments: Vec<&str> =

@@ -9,7 +9,7 @@ const SCENARIOS: [&str; 7] =
     ["react", "react-budget", "react-down", "react-limits", "react-prompts", "react-slow", "react-window"];
 
 /// Every criterion of the flow.
-const CRITERIA: [&str; 21] = [
+const CRITERIA: [&str; 22] = [
     "searched",
     "own-words",
     "answers-cite",
@@ -30,13 +30,14 @@ const CRITERIA: [&str; 21] = [
     "degradations-told",
     "budget-kept",
     "state-stored",
+    "flags",
     "states",
 ];
 
 /// A defect: what it is, the case that it is seeded into, what is done to the events, and the criterion that it fails.
 type Defect = (&'static str, &'static str, fn(&mut Vec<Value>), &'static str);
 
-const DEFECTS: [Defect; 13] = [
+const DEFECTS: [Defect; 18] = [
     ("a sixth step", "five-steps", |events| sixth_step(events), "five-steps"),
     (
         "a search without a reason",
@@ -44,8 +45,26 @@ const DEFECTS: [Defect; 13] = [
         |events| events.retain(|event| entry(event, "thought").is_none()),
         "reasoned-searches",
     ),
+    (
+        "a search without a status",
+        "one-step",
+        |events| events.retain(|event| entry(event, "status").is_none()),
+        "reasoned-searches",
+    ),
+    (
+        "an efficiency of no search",
+        "one-step",
+        |events| each(events, "efficiency", |one| one["useful"] = json!(0)),
+        "five-steps",
+    ),
     ("the same approach thrice", "irrelevant-twice", |events| same_approach(events), "approach-changes"),
     ("a lesson not passed on", "irrelevant-results", |events| hide(events, "reflection"), "lessons-reach-retries"),
+    (
+        "a lesson not drawn",
+        "irrelevant-results",
+        |events| events.retain(|event| entry(event, "reflection").is_none()),
+        "lessons-reach-retries",
+    ),
     (
         "an error without its context",
         "wrong-parameters",
@@ -68,6 +87,13 @@ const DEFECTS: [Defect; 13] = [
         |events| each(events, "used", |used| used["session_input"] = json!(99_999_999)),
         "budget-kept",
     ),
+    (
+        "a total that is no sum",
+        "one-step",
+        |events| each(events, "used", |used| used["session_output"] = json!(0)),
+        "budget-kept",
+    ),
+    ("a flag turned", "one-step", |events| flag_turned(events), "flags"),
     (
         "a state not stored",
         "one-step",
@@ -92,7 +118,13 @@ fn each(events: &mut [Value], kind: &str, change: fn(&mut Value)) {
     events.iter_mut().filter_map(|event| event.pointer_mut("/what/logged")?.get_mut(kind)).for_each(change);
 }
 
-/// Adds a step that reasons and searches behind the last one.
+fn flag_turned(events: &mut [Value]) {
+    for answer in events.iter_mut().filter_map(|event| event.pointer_mut("/what/turn_ended/outcome/answered")) {
+        answer["used_external_kb"] = json!(true);
+    }
+}
+
+/// Adds a step that reasons, says so and searches behind the last one.
 fn sixth_step(events: &mut Vec<Value>) {
     let searched = events.iter().rposition(|event| event["what"]["tool_called"]["outcome"]["ok"]["search"].is_object());
     let thought = events.iter().rposition(|event| entry(event, "thought").is_some());
@@ -100,7 +132,8 @@ fn sixth_step(events: &mut Vec<Value>) {
     let (mut search, mut thought) = (events[searched].clone(), events[thought].clone());
     search["what"]["tool_called"]["call"] = json!(1000);
     thought["what"]["logged"]["thought"]["step"] = json!(6);
-    events.splice(searched + 1..=searched, [thought, search]);
+    let status = events.iter().find(|event| entry(event, "status").is_some()).expect("a status").clone();
+    events.splice(searched + 1..=searched, [status, thought, search]);
 }
 
 fn same_approach(events: &mut [Value]) {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 const SCENARIO: &str = "scenarios/two-stage.yaml";
 /// Every gate of the flow, beside that on its cases.
-const GATES: [&str; 9] = [
+const GATES: [&str; 10] = [
     "own-words",
     "supported-facts",
     "forced-retrieval",
@@ -17,6 +17,7 @@ const GATES: [&str; 9] = [
     "nothing-found-is-said",
     "no-call-in-stage-2",
     "tenants-apart",
+    "flags",
     "states",
 ];
 

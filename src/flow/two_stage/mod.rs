@@ -81,7 +81,7 @@ impl Agent for TwoStage {
         turn.instruct(prompts::ANSWER_SYSTEM);
         let completion = turn.ask(Stage::Answer.tool_choice()).await?;
         let refusal = turn.env.settings.prompts.plain(prompts::REFUSAL).unwrap_or_default();
-        match policy::said(&completion, refusal) {
+        match policy::said(&completion, refusal, &turn.query) {
             Said::Answer => Ok(turn.deliver(Event::Answered, completion.text, false)),
             Said::Refusal => Ok(turn.deliver(Event::Refused, completion.text, true)),
             Said::Calls => {

@@ -9,6 +9,7 @@ use crate::flow::turn::Completed;
 use crate::knowledge::{KnowledgeBase, KnowledgeBases};
 use crate::provider::chat::{Finish, ToolChoice};
 use crate::trace::ToolResult;
+use crate::trace::refusal::only_refuses;
 use crate::trace::text::quote;
 use std::sync::Arc;
 
@@ -126,15 +127,15 @@ pub(super) fn after_retrieval(progress: Progress) -> Result<(), Failure> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
     Answer,
-    /// The exact refusal text: the documents do not hold the answer.
+    /// The documents do not hold the answer: the text of the prompt, or other words that say so and nothing else.
     Refusal,
     Calls,
     /// Nothing to deliver, with the reason.
     Nothing(&'static str),
 }
 
-/// Reads the completion of stage 2. A text cut off by the token limit is delivered as it is.
-pub(super) fn said(completion: &Completed, refusal: &str) -> Said {
+/// Reads the completion of stage 2 to what was `asked`. A text cut off by the token limit is delivered as it is.
+pub(super) fn said(completion: &Completed, refusal: &str, asked: &str) -> Said {
     let words = |text: &str| -> String {
         let text = text.replace('\u{2019}', "'").to_lowercase();
         text.split_whitespace().collect::<Vec<_>>().join(" ").trim_matches(['.', '"', '\'', '*']).to_owned()
@@ -144,7 +145,7 @@ pub(super) fn said(completion: &Completed, refusal: &str) -> Said {
         Completed { refused: true, .. } => Said::Nothing("refusal"),
         Completed { finish: Finish::ContentFilter, .. } => Said::Nothing("content_filter"),
         Completed { text, .. } if text.trim().is_empty() => Said::Nothing("empty"),
-        Completed { text, .. } if words(text) == words(refusal) => Said::Refusal,
+        Completed { text, .. } if words(text) == words(refusal) || only_refuses(text, asked) => Said::Refusal,
         _ => Said::Answer,
     }
 }
@@ -186,11 +187,20 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_the_sentence_itself_whatever_its_case_quotes_and_spaces() {
+    fn a_refusal_is_the_sentence_itself_whatever_its_case_quotes_and_spaces_and_what_says_the_same_and_nothing_else() {
         let refusal = "I couldn't find that.";
+        let said = |completion: &Completed, refusal: &str| said(completion, refusal, "How wide is it?");
         for text in ["I couldn't find that.", " i couldn\u{2019}t  find that\n", "\"I couldn't find that.\""] {
             assert_eq!(said(&completion(text), refusal), Said::Refusal, "{text}");
         }
+        for text in
+            ["Dazu habe ich nichts gefunden.", "Je n'ai rien trouvé à ce sujet.", "情報は見つかりませんでした。"]
+        {
+            assert_eq!(said(&completion(text), refusal), Said::Refusal, "{text}");
+            assert_eq!(said(&completion(&format!("{text} 42.")), refusal), Said::Answer, "{text}");
+        }
+        // Words of the prompt in a language that no list knows.
+        assert_eq!(said(&completion("Δεν βρήκα τίποτα."), "Δεν βρήκα τίποτα."), Said::Refusal);
         for text in ["I couldn't find that, but it is 42.", "I couldn't find that. It is 42.", "42 [1]"] {
             assert_eq!(said(&completion(text), refusal), Said::Answer, "{text}");
         }
@@ -198,6 +208,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_delivered_is_told_apart() {
+        let said = |completion: &Completed, refusal: &str| said(completion, refusal, "How wide is it?");
         assert_eq!(said(&completion("  "), "No."), Said::Nothing("empty"));
         assert_eq!(said(&Completed { refused: true, ..completion("") }, "No."), Said::Nothing("refusal"));
         let filtered = Completed { finish: Finish::ContentFilter, ..completion("Well") };

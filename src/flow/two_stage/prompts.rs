@@ -7,7 +7,7 @@ use crate::flow::PromptText;
 pub(super) const RETRIEVAL_SYSTEM: &str = "retrieval_system";
 /// The system prompt of stage 2.
 pub(super) const ANSWER_SYSTEM: &str = "answer_system";
-/// The exact text with which the model refuses when the documents do not hold the answer.
+/// The text with which the model is to refuse when the documents do not hold the answer.
 pub(super) const REFUSAL: &str = "refusal";
 
 /// All prompts.

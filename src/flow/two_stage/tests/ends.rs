@@ -16,6 +16,8 @@ fn ways() -> Vec<(&'static str, Vec<Says>, &'static str)> {
     vec![
         ("north", said("24 months [1]."), "answered"),
         ("north", said(REFUSAL), "refused"),
+        ("north", said("Dazu habe ich in den Dokumenten nichts gefunden."), "refused"),
+        ("north", said("Dazu habe ich nichts gefunden. Es sind 42 Monate."), "answered"),
         ("north", vec![twice, Says::Text("24 months [1].")], "answered"),
         ("north", vec![strange("warranty"), Says::Text("24 months [1].")], "answered"),
         ("north", vec![retrieve("zeppelin"), Says::Text(REFUSAL)], "refused"),

@@ -1,11 +1,12 @@
 //! Detects answers that state that they cannot answer: that they, or what they searched, know, have or found nothing.
 //!
-//! A list of phrases in a dozen languages, matched in the normalised text. A phrase needs a subject and an object
+//! A list of phrases in some twenty languages, matched in the normalised text. A phrase needs a subject and an object
 //! that is missing, so that "there is no doubt" and "you do not have to worry" are not refusals. The list is
 //! incomplete: a case that expects a refusal can give phrases instead (`answer.contains`, `answer.matches`).
 
-use super::text_match::normalise;
-use regex::RegexSet;
+use super::citations::numbers_of;
+use super::normalise::normalise;
+use regex::{Regex, RegexSet};
 use std::sync::LazyLock;
 
 /// Objects that can be missing.
@@ -35,7 +36,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         // French
         r"\bne (?:le |la )?(?:sais|savons|peux|pouvons) pas\b|\bn'ai (?:rien|pas|aucune?)\b|\bn'a (?:rien|pas|ete) trouve|\baucune? (?:information|source|reponse|réponse|donnee|donnée|resultat|résultat)|\brien trouve",
         // Spanish and Portuguese
-        r"\bno (?:lo )?s[eé]\b|\bno (?:he |se |hemos )?(?:encontr|hall)|\bno (?:tengo|hay|puedo|existe) (?:\w+ ){0,2}?(?:informaci|respuesta|respond|datos|fuente)|\bn[aã]o (?:sei|encontr|h[aá]|tenho|posso)\b",
+        r"\bno (?:lo )?s[eé]\b|\bno (?:he |se |hemos )?(?:encontr|hall)|\bno (?:tengo|hay|puedo|existe) (?:\w+ ){0,2}?(?:informaci|respuesta|respond|datos|fuente)|\bn[aã]o (?:sei|h[aá]|tenho|posso)\b|\bn[aã]o (?:\w+ )?encontr",
         // Italian and Dutch
         r"\bnon (?:lo )?(?:so|trov|ho trovato|posso rispondere|ho informazioni|ci sono informazioni)|\bweet (?:\w+ ){0,3}?niet\b|\b(?:niets|geen) (?:\w+ ){0,4}?(?:gevonden|bekend|informatie)\b",
         // Swedish, Norwegian, Danish, Polish
@@ -48,9 +49,40 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     RegexSet::new(english.iter().map(String::as_str).chain(others)).ok()
 });
 
+/// Characters that end a sentence.
+pub(crate) const SENTENCE_ENDS: [char; 6] = ['.', '!', '?', ';', '\n', '。'];
+
+/// Sentences that regret, normalised, and say nothing else.
+static REGRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"^(?:(?:i'm|i am|we are)? ?(?:very |so )?sorry|unfortunately not|(?:es )?tut mir (?:sehr )?leid|leider nein|entschuldigung|(?:je suis )?(?:vraiment )?désolée?|pardon|lo siento(?: mucho)?|mi dispiace|sinto muito|申し訳(?:ありません|ございません)|抱歉|对不起|죄송합니다)$",
+    )
+    .ok()
+});
+
 /// Whether `text` states a refusal.
-pub(super) fn says_that_it_cannot_answer(text: &str) -> bool {
+pub(crate) fn says_that_it_cannot_answer(text: &str) -> bool {
     PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(&normalise(text)))
+}
+
+/// Whether `text` refuses to answer `asked` and does nothing else: each of its sentences says that it cannot answer, or regrets it; it cites
+/// nothing, and has no word with a digit that was not asked about.
+pub(crate) fn only_refuses(text: &str, asked: &str) -> bool {
+    let (normal, asked) = (normalise(text), normalise(asked));
+    let regrets = |sentence: &str| REGRETS.as_ref().is_some_and(|known| known.is_match(sentence));
+    let word = |one: &'_ str| one.trim_matches(|letter: char| !letter.is_alphanumeric()).to_owned();
+    let known =
+        |one: String| !one.contains(char::is_numeric) || asked.split_whitespace().any(|there| word(there) == one);
+    let mut sentences = text.split(SENTENCE_ENDS).filter(|part| part.contains(char::is_alphanumeric));
+    says_that_it_cannot_answer(text)
+        && sentences.all(|sentence| says_that_it_cannot_answer(sentence) || regrets(&sentence_of(sentence)))
+        && numbers_of(text).is_empty()
+        && normal.split_whitespace().map(word).all(known)
+}
+
+/// A sentence without the signs around it, normalised.
+fn sentence_of(sentence: &str) -> String {
+    normalise(sentence.trim_matches(|letter: char| !letter.is_alphanumeric()))
 }
 
 #[cfg(test)]
@@ -111,6 +143,36 @@ mod tests {
             "",
         ] {
             assert!(!says_that_it_cannot_answer(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_only_refuses_is_known_in_the_language_of_the_conversation() {
+        assert!(REGRETS.is_some());
+        for text in [
+            "I found nothing about this in the knowledge base.",
+            "I'm sorry. I could not find the width of the Canopy in the documents.",
+            "Es tut mir leid! Dazu habe ich in den Dokumenten nichts gefunden.",
+            "Die Dokumente enthalten dazu keine Angaben.",
+            "Je n'ai rien trouvé à ce sujet.",
+            "Lo siento. No he encontrado información sobre el E-21.",
+            "Non ho trovato nulla su questo argomento.",
+            "Não encontrei nada sobre isso.",
+            "申し訳ありません。該当する情報は見つかりませんでした。",
+            "Я не нашёл ответа в документах.",
+        ] {
+            assert!(only_refuses(text, "¿Qué significa E-21?"), "{text}");
+        }
+        for text in [
+            "Dazu habe ich nichts gefunden, üblich sind 42 Meter.",
+            "Napoleon was born in Ajaccio. I found nothing about this in the documents.",
+            "Ich habe dazu nichts gefunden. Fragen Sie Reykjavik Instruments.",
+            "The documents do not mention it [1].",
+            "I could not find E-22.",
+            "24 months.",
+            "",
+        ] {
+            assert!(!only_refuses(text, "¿Qué significa E-21?"), "{text}");
         }
     }
 }
