@@ -100,6 +100,9 @@ pub mod suite {
     pub mod import {
         pub use crate::suite::import::{Format, Imported, messages};
     }
+    pub mod mutation {
+        pub use crate::suite::mutation::{Noticed, Sound};
+    }
 }
 
 pub mod trace {

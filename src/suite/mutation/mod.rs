@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The mutants of a run, as plain data.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -88,10 +88,8 @@ pub(crate) struct Requirement {
     pub why: String,
 }
 
-/// By defect the cases that notice it.
-type Noticed = BTreeMap<&'static str, BTreeSet<String>>;
-
 /// A run with its verdicts, and what they are made of.
+#[derive(Debug)]
 struct Scored {
     evaluation: Evaluation,
     /// By trial: the outcomes of its units by metric.
@@ -121,18 +119,156 @@ impl Scored {
     }
 }
 
+/// A run as it is: what is bent, and what its defects are compared with.
+#[derive(Debug)]
+pub struct Sound {
+    file: PathBuf,
+    plan: Plan,
+    passages: Passages,
+    traces: Vec<Trace>,
+    scored: Scored,
+    /// Places of the trials that pass.
+    passing: Vec<usize>,
+}
+
+/// What notices a defect.
+#[derive(Debug, Default)]
+pub struct Noticed {
+    /// Trials that have it.
+    pub trials: usize,
+    /// Trials whose expectations notice it.
+    pub by_expectations: usize,
+    /// These expectations, with the number of trials.
+    pub expectations: BTreeMap<String, usize>,
+    /// Further trials that only a criterion or gate notices.
+    pub by_criteria: usize,
+    /// Criteria and gates whose verdict falls.
+    pub criteria: BTreeSet<String>,
+    /// Cases with a trial that notices it.
+    pub heard: BTreeSet<String>,
+    /// Cases in which nothing notices it, with the place of a trace.
+    pub silent: BTreeMap<String, usize>,
+}
+
+impl Sound {
+    /// Reads a run folder, and scores it as it is.
+    ///
+    /// # Errors
+    /// If the folder does not hold a readable run.
+    pub fn read(folder: &Path) -> Result<Self, ScoreError> {
+        let (file, plan) = (folder.join(trace::TRACES), read_plan(folder)?);
+        let passages = Passages::read(folder, |_| true)?;
+        let traces: Vec<Trace> = read_traces(folder)?.collect::<Result<_, _>>()?;
+        let scored = Scored::of(&plan, &passages, traces.par_iter())
+            .map_err(|error| ScoreError::Evaluation { file: file.clone(), error })?;
+        let verdicts: BTreeMap<String, Verdict> =
+            scored.evaluation.trials.iter().map(|trial| (trial.id.to_string(), trial.verdict)).collect();
+        let passes = |trace: &Trace| trace.lane.arm == Arm::Main && verdicts.get(&trace.trial) == Some(&Verdict::Pass);
+        let passing = (0..traces.len()).filter(|place| passes(&traces[*place])).collect();
+        Ok(Self { file, plan, passages, traces, scored, passing })
+    }
+
+    /// Bends the trials that pass, of which `of` chooses by number and trace, all at once, and scores the run again. `bend` returns false
+    /// for a trace that has nothing of the kind.
+    ///
+    /// # Errors
+    /// If the bent run cannot be evaluated.
+    pub fn bent(
+        &self,
+        of: impl Fn(usize, &Trace) -> bool + Sync,
+        bend: impl Fn(&mut Trace) -> bool + Sync,
+    ) -> Result<Noticed, ScoreError> {
+        let bent: BTreeMap<usize, Trace> = self
+            .passing
+            .par_iter()
+            .enumerate()
+            .filter(|(number, place)| of(*number, &self.traces[**place]))
+            .filter_map(|(_, place)| {
+                let mut trace = self.traces[*place].clone();
+                bend(&mut trace).then_some((*place, trace))
+            })
+            .collect();
+        if bent.is_empty() {
+            return Ok(Noticed::default());
+        }
+        let all: Vec<&Trace> =
+            self.traces.iter().enumerate().map(|(at, trace)| bent.get(&at).unwrap_or(trace)).collect();
+        let mutant = Scored::of(&self.plan, &self.passages, all.into_par_iter())
+            .map_err(|error| ScoreError::Evaluation { file: self.file.clone(), error })?;
+        Ok(self.noticed(&bent, &mutant))
+    }
+
+    fn noticed(&self, bent: &BTreeMap<usize, Trace>, mutant: &Scored) -> Noticed {
+        let rows = self.scored.evaluation.rows().zip(mutant.evaluation.rows());
+        let fallen: Vec<_> = rows
+            .filter(|(before, after)| before.verdict == Verdict::Pass && after.verdict != Verdict::Pass)
+            .map(|(before, _)| before)
+            .collect();
+        let checks: BTreeMap<String, BTreeSet<String>> = mutant
+            .evaluation
+            .trials
+            .iter()
+            .filter(|trial| trial.verdict != Verdict::Pass)
+            .map(|trial| {
+                let failed = trial.checks.iter().filter(|check| !check.passed).map(|check| kind(&check.what));
+                (trial.id.to_string(), failed.collect())
+            })
+            .collect();
+        let mut found = Noticed { trials: bent.len(), ..Noticed::default() };
+        for place in bent.keys() {
+            let trace = &self.traces[*place];
+            let case = format!("{}/{}", trace.scenario, trace.case);
+            let (before, after) = (&self.scored.units[*place], &mutant.units[*place]);
+            if let Some(failed) = checks.get(&trace.trial) {
+                found.by_expectations += 1;
+                for what in failed {
+                    *found.expectations.entry(what.clone()).or_default() += 1;
+                }
+                found.heard.insert(case);
+            } else if fallen.iter().any(|row| before.get(&row.metric) != after.get(&row.metric)) {
+                found.by_criteria += 1;
+                found.heard.insert(case);
+            } else {
+                found.silent.insert(case, *place);
+            }
+        }
+        found.criteria = fallen.iter().filter(|row| row.metric != "case_pass_rate").map(|row| row.id.clone()).collect();
+        let Noticed { silent, heard, .. } = &mut found;
+        silent.retain(|case, _| !heard.contains(case));
+        found
+    }
+}
+
 /// Bends the traces of a run folder by every defect, and scores each mutant of the run.
 ///
 /// # Errors
 /// If the folder does not hold a readable run.
 pub(crate) fn mutants(folder: &Path) -> Result<Mutants, ScoreError> {
-    let plan = read_plan(folder)?;
-    let passages = Passages::read(folder, |_| true)?;
-    let traces: Vec<Trace> = read_traces(folder)?.collect::<Result<_, _>>()?;
-    let file = folder.join(trace::TRACES);
-    let digest = requirement_states::digest(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
-    let found = of_traces(&plan, &passages, &traces).map_err(|error| ScoreError::Evaluation { file, error })?;
-    Ok(Mutants { traces: digest, ..found })
+    let sound = Sound::read(folder)?;
+    let digest = requirement_states::digest(&sound.file)
+        .map_err(|error| ScoreError::Open { file: sound.file.clone(), error })?;
+    let mut found = Mutants {
+        version: requirement_states::VERSION,
+        plan: sound.plan.id.clone(),
+        traces: digest,
+        trials: sound.passing.len(),
+        defects: Vec::new(),
+        silent: Vec::new(),
+        requirements: Vec::new(),
+    };
+    let mut heard = BTreeMap::new();
+    for defect in DEFECTS {
+        let of = |number: usize, trace: &Trace| {
+            number.is_multiple_of(defect.every) && (!defect.of_faults || has_fault(&sound.plan, trace))
+        };
+        let noticed = sound.bent(of, defect.bend)?;
+        if noticed.trials > 0 {
+            heard.insert(defect.name, add(&mut found, defect, noticed, &sound.traces));
+        }
+    }
+    found.requirements = requirements(&sound.plan, &sound.scored.evaluation, &heard);
+    found.silent.sort_by(|one, other| one.case.cmp(&other.case));
+    Ok(found)
 }
 
 /// Writes the mutants of a run into its folder.
@@ -144,50 +280,8 @@ pub(crate) fn write(folder: &Path, found: &Mutants) -> io::Result<()> {
     trace::claim(folder, &[MUTANTS])
 }
 
-fn of_traces(plan: &Plan, passages: &Passages, traces: &[Trace]) -> Result<Mutants, crate::gate::EvaluationError> {
-    let sound = Scored::of(plan, passages, traces.par_iter())?;
-    let verdicts: BTreeMap<String, Verdict> =
-        sound.evaluation.trials.iter().map(|trial| (trial.id.to_string(), trial.verdict)).collect();
-    let passing: Vec<usize> = (0..traces.len())
-        .filter(|place| {
-            let trace = &traces[*place];
-            trace.lane.arm == Arm::Main && verdicts.get(&trace.trial) == Some(&Verdict::Pass)
-        })
-        .collect();
-    let mut found = Mutants {
-        version: requirement_states::VERSION,
-        plan: plan.id.clone(),
-        traces: String::new(),
-        trials: passing.len(),
-        defects: Vec::new(),
-        silent: Vec::new(),
-        requirements: Vec::new(),
-    };
-    let mut noticed = Noticed::new();
-    for defect in DEFECTS {
-        let bent: BTreeMap<usize, Trace> = passing
-            .par_iter()
-            .enumerate()
-            .filter(|(at, place)| at % defect.every == 0 && (!defect.of_faults || has_fault(plan, &traces[**place])))
-            .filter_map(|(_, place)| {
-                let mut trace = traces[*place].clone();
-                (defect.bend)(&mut trace).then_some((*place, trace))
-            })
-            .collect();
-        if !bent.is_empty() {
-            let all: Vec<&Trace> =
-                traces.iter().enumerate().map(|(at, trace)| bent.get(&at).unwrap_or(trace)).collect();
-            let mutant = Scored::of(plan, passages, all.into_par_iter())?;
-            noticed.insert(defect.name, add(&mut found, defect, (traces, &bent), (&sound, &mutant)));
-        }
-    }
-    found.requirements = requirements(plan, &sound.evaluation, &noticed);
-    found.silent.sort_by(|one, other| one.case.cmp(&other.case));
-    Ok(found)
-}
-
 /// The state of each requirement of the plan.
-fn requirements(plan: &Plan, sound: &Evaluation, noticed: &Noticed) -> Vec<Requirement> {
+fn requirements(plan: &Plan, sound: &Evaluation, noticed: &BTreeMap<&str, BTreeSet<String>>) -> Vec<Requirement> {
     let state = |coverage: &RequirementCoverage| {
         let evidence = plan.requirement_evidence.get(&coverage.id).cloned().unwrap_or_default();
         let cases = || coverage.cases.iter().filter(|case| case.passed > 0);
@@ -216,71 +310,26 @@ fn requirements(plan: &Plan, sound: &Evaluation, noticed: &Noticed) -> Vec<Requi
 }
 
 /// Adds what noticed a defect, and the cases in which nothing did; returns the cases that notice it.
-fn add(
-    found: &mut Mutants,
-    defect: &Defect,
-    (traces, bent): (&[Trace], &BTreeMap<usize, Trace>),
-    (sound, mutant): (&Scored, &Scored),
-) -> BTreeSet<String> {
-    let rows = sound.evaluation.rows().zip(mutant.evaluation.rows());
-    let fallen: Vec<_> = rows
-        .filter(|(before, after)| before.verdict == Verdict::Pass && after.verdict != Verdict::Pass)
-        .map(|(before, _)| before)
-        .collect();
-    let checks: BTreeMap<String, Vec<String>> = mutant
-        .evaluation
-        .trials
-        .iter()
-        .filter(|trial| trial.verdict != Verdict::Pass)
-        .map(|trial| {
-            let failed = trial.checks.iter().filter(|check| !check.passed).map(|check| kind(&check.what));
-            (trial.id.to_string(), failed.collect::<BTreeSet<_>>().into_iter().collect())
-        })
-        .collect();
-    let mut expectations: BTreeMap<&str, usize> = BTreeMap::new();
-    let (mut by_expectations, mut by_criteria) = (0, 0);
-    let mut silent: BTreeMap<String, &Trace> = BTreeMap::new();
-    let mut heard: BTreeSet<String> = BTreeSet::new();
-    for place in bent.keys() {
-        let trace = &traces[*place];
-        let case = format!("{}/{}", trace.scenario, trace.case);
-        if let Some(failed) = checks.get(&trace.trial) {
-            by_expectations += 1;
-            for what in failed {
-                *expectations.entry(what).or_default() += 1;
-            }
-            heard.insert(case);
-        } else if fallen.iter().any(|row| sound.units[*place].get(&row.metric) != mutant.units[*place].get(&row.metric))
-        {
-            by_criteria += 1;
-            heard.insert(case);
-        } else {
-            silent.insert(case, trace);
-        }
-    }
-    let mut expectations: Vec<(String, usize)> =
-        expectations.into_iter().map(|(what, times)| (what.to_owned(), times)).collect();
+fn add(found: &mut Mutants, defect: &Defect, noticed: Noticed, traces: &[Trace]) -> BTreeSet<String> {
+    let mut expectations: Vec<(String, usize)> = noticed.expectations.into_iter().collect();
     expectations.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-    let criteria: BTreeSet<String> =
-        fallen.iter().filter(|row| row.metric != "case_pass_rate").map(|row| row.id.clone()).collect();
     found.defects.push(DefectRow {
         defect: defect.name,
         about: defect.about,
-        trials: bent.len(),
-        by_expectations,
+        trials: noticed.trials,
+        by_expectations: noticed.by_expectations,
         expectations,
-        by_criteria,
-        criteria: criteria.into_iter().collect(),
-        unnoticed: bent.len() - by_expectations - by_criteria,
+        by_criteria: noticed.by_criteria,
+        criteria: noticed.criteria.into_iter().collect(),
+        unnoticed: noticed.trials - noticed.by_expectations - noticed.by_criteria,
     });
-    silent.retain(|case, _| !heard.contains(case));
-    found.silent.extend(silent.into_iter().map(|(case, trace)| Silent {
+    found.silent.extend(noticed.silent.into_iter().map(|(case, place)| Silent {
         case,
         defect: defect.name,
         topic: defect.topic,
-        lines: filled(defect.lines, trace),
+        lines: filled(defect.lines, &traces[place]),
     }));
-    heard
+    noticed.heard
 }
 
 /// The expectation without its values: `answer.contains` of `turn 1: answer.contains: 30 days`.
