@@ -73,8 +73,11 @@ fn only_steps_that_ran_a_call_count_by_the_log_and_by_the_searches_and_without_a
         |s: Story| thought(searches(s), 4, "direct").rejected("knowledge_base_search").search_of_completion(3);
     assert_eq!(observe("step_limit(most=4)", refused), ["turn 1: yes"]);
     assert_eq!(observe("step_limit(most=3)", refused), ["turn 1: 4 steps"]);
-    let only_logged = |s: Story| log(thought(s.turn("q"), 6, "direct"), Logged::Efficiency { useful: 1, actual: 6 });
-    assert_eq!(observe("step_limit", only_logged), ["turn 1: yes"], "no call ran");
+    let only_logged =
+        |useful: u32| move |s: Story| log(thought(s.turn("q"), 6, "direct"), Logged::Efficiency { useful, actual: 6 });
+    assert_eq!(observe("step_limit", only_logged(0)), ["turn 1: yes"], "no call ran");
+    let wrong = "turn 1: 1 of 6 steps are logged as useful, by the grades 0";
+    assert_eq!(observe("step_limit", only_logged(1)), [wrong]);
     let by_the_log = |s: Story| (1..=6).fold(s.turn("q"), |s, step| thought(s, step, "direct").search(&["a#1"]));
     assert_eq!(observe("step_limit", by_the_log), ["turn 1: 6 steps"], "several steps of one completion");
     assert!(observe("step_limit", |s| s.turn("q").search(&["a#1"])).is_empty());
