@@ -102,7 +102,7 @@ impl From<RatingsError> for Problem {
     fn from(error: RatingsError) -> Self {
         match error {
             RatingsError::Table(mistakes) => Self::Diagnostics(mistakes),
-            other => Self::Words(other.to_string()),
+            other @ RatingsError::File { .. } => Self::Words(other.to_string()),
         }
     }
 }

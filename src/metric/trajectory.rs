@@ -254,7 +254,11 @@ fn useful_grades(turn: &TurnView<'_>) -> u32 {
         Logged::Graded { relevant, .. } => Some(relevant),
         _ => None,
     });
-    let new = graded.filter(|relevant| relevant.iter().fold(false, |new, id| known.insert(id) || new));
+    let new = graded.filter(|relevant| {
+        let before = known.len();
+        known.extend(relevant.iter());
+        known.len() > before
+    });
     u32::try_from(new.count()).unwrap_or(u32::MAX)
 }
 

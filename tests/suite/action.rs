@@ -83,7 +83,9 @@ fn commit_and_tag(repository: &Path, tags: &[&str]) -> String {
     fs::create_dir_all(repository).expect("a folder");
     git(&["init", "--quiet"]);
     git(&["commit", "--quiet", "--allow-empty", "--message", tags[0]]);
-    tags.iter().for_each(|tag| drop(git(&["tag", "--annotate", "--message", tag, tag])));
+    for tag in tags {
+        git(&["tag", "--annotate", "--message", tag, tag]);
+    }
     git(&["rev-parse", "HEAD"])
 }
 

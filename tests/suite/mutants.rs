@@ -433,7 +433,7 @@ fn rate(set: &str, rows: &[(usize, usize)]) -> f64 {
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     let spread = rates.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (rates.len() - 1) as f64;
     let half = 1.96 * (spread / rates.len() as f64).sqrt();
-    println!(
+    eprintln!(
         "{set}: {} mutants, {trials} trials, {caught} noticed: {:.3}; mean of mutants {mean:.3} ({:.3} to {:.3})",
         rows.len(),
         caught as f64 / trials as f64,

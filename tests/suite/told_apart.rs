@@ -196,7 +196,7 @@ fn expect_95_of_100(rule: &Rule) {
     let told = count(&|one| one.is_told_apart(rule));
     let only = count(&|one| one.is_only_the_rule(rule));
     let same = count(&|one| one.same.is_empty());
-    println!("{}: {told} told apart by {}, {only} by no other gate, {same} equal ones not", rule.flow, rule.gate);
+    eprintln!("{}: {told} told apart by {}, {only} by no other gate, {same} equal ones not", rule.flow, rule.gate);
     assert!(told.min(only).min(same) >= 95, "{}: {told}, {only}, {same} of 100: {found:?}", rule.flow);
 }
 

@@ -92,7 +92,7 @@ pub(super) fn run(given: &Init, agent: &str) -> Result<Exit, Problem> {
     let human = given.format == Printed::Human;
     let tell = |text: &str| {
         if human {
-            output::result(text)
+            output::result(text);
         }
     };
     tell(&summary(&findings));

@@ -86,7 +86,7 @@ impl RatingsTable {
                 columns - 1
             });
             let mut fields = vec![String::new(); columns];
-            fields[self.column(TRIAL).unwrap_or_default()] = trial.to_owned();
+            trial.clone_into(&mut fields[self.column(TRIAL).unwrap_or_default()]);
             fields[self.column(SATISFIED).unwrap_or_default()] = yes_or_no(satisfied);
             fields[drawn] = String::from(if sampled { "random" } else { DISAGREEMENT });
             let end = if text.contains("\r\n") { "\r\n" } else { "\n" };

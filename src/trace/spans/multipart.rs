@@ -41,12 +41,11 @@ pub(super) fn runs(bytes: &[u8], batch: &mut Batch) -> Vec<Value> {
                 rest = body[DASHES.len()..].trim_ascii_start();
                 break;
             }
-            let (part, next) = match memmem::find(body, &delimiter) {
-                Some(end) => (&body[..end], &body[end + delimiter.len()..]),
-                None => {
-                    batch.unread.push("the last part is cut off".to_owned());
-                    (body, &b"--"[..])
-                }
+            let (part, next) = if let Some(end) = memmem::find(body, &delimiter) {
+                (&body[..end], &body[end + delimiter.len()..])
+            } else {
+                batch.unread.push("the last part is cut off".to_owned());
+                (body, &b"--"[..])
             };
             if let Err(why) = add(part, &mut runs, &mut places) {
                 batch.unread.push(why.to_string());

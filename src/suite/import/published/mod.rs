@@ -86,6 +86,7 @@ pub(crate) struct Turn {
     /// The answer; `null` if the user got none.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<GivenAnswer>")]
+    #[expect(clippy::option_option, reason = "an answer that is `null` differs from one that is not given")]
     pub answer: Option<Option<GivenAnswer>>,
     /// The error that ended the turn, in place of an answer.
     pub error: Option<GivenError>,
