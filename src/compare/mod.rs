@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(
             named,
             [
-                ("criterion cases", ">= 10%"),
+                ("criterion cases", "≥ 10 %"),
                 ("case text", "changed in 1 case: s/c01"),
                 ("expectations", "changed in 1 case: s/c02"),
                 ("model", "other")

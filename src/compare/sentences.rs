@@ -9,7 +9,7 @@ use crate::stats::percent::{Rounding, percent, points, points_interval, rounded}
 use crate::stats::power::fewest_cases;
 use std::collections::BTreeSet;
 
-/// Largest difference, as a share, that may go unseen where two sides are said not to differ.
+/// Largest difference, as a share, that the interval may hold where two sides are said not to differ.
 const UNSEEN: f64 = 0.1;
 /// Largest number of cases that a note names.
 const NAMED: usize = 5;
@@ -322,9 +322,10 @@ pub(crate) enum Decision {
 /// The decision that the required rows support.
 pub(super) fn decision(rows: &[ComparedCriterion]) -> Decision {
     let any = |finding: Finding| rows.iter().any(|row| row.gated && row.finding == finding);
-    // That no case changed excludes only a difference that would have been seen.
+    // That no case changed excludes only what lies outside the interval.
     let open = |row: &ComparedCriterion| {
-        row.finding == Finding::NoDiscordance && row.visible.is_none_or(|visible| visible > UNSEEN)
+        row.finding == Finding::NoDiscordance
+            && row.interval.is_none_or(|span| span.low < -UNSEEN || span.high > UNSEEN)
     };
     if nothing_compared(rows) {
         Decision::NotCompared
@@ -509,14 +510,14 @@ mod tests {
             figure("turn p95", Unit::Seconds, 1.6, 1.7),
         ];
         let said = "; plain takes 5.3 % fewer input tokens and 10.0 % more output tokens than guarded, cost not known, turn p95 1.60 s \
-                    in guarded, 1.70 s in plain (6.3 % slower)";
+                    in guarded, 1.70 s in plain (6.2 % slower)";
         assert_eq!(spent(&taken, ["guarded", "plain"]), said);
         let same = [figure("input tokens", Unit::Number, 5.0, 5.0), figure("cost", Unit::Dollars, 2.0, 1.0)];
         assert_eq!(spent(&same, ["a", "b"]), "; the same input tokens, cost 50.0 % lower, turn p95 not known");
     }
 
     #[test]
-    fn that_no_case_changed_decides_only_where_a_difference_of_ten_points_would_have_been_seen() {
+    fn that_no_case_changed_decides_only_where_the_interval_excludes_a_difference_of_ten_points() {
         let side = |label: &str, cases: usize| {
             let names: Vec<String> = (0..cases).map(|index| format!("c{index}")).collect();
             let rows: Vec<_> = names.iter().map(|name| (name.as_str(), 1, 1)).collect();

@@ -146,7 +146,7 @@ mod tests {
         let same = compare(&summary("a", &[("c0", 1, 1)]), &summary("b", &[("c0", 1, 1)]), 0.02).expect("comparable");
         assert_eq!(
             headline(&same),
-            "undecided between a and b: 1 case is too few to show a difference in 1 required criterion, at least 5 are needed"
+            "undecided between a and b: 1 case is too few to show a difference in 1 required criterion, at least 6 are needed"
         );
         let mut explored = worse();
         explored.rows.iter_mut().for_each(|row| row.gated = false);
