@@ -427,6 +427,7 @@ fn each_survivor_of_the_shipped_suite_is_explained_and_no_requirement_is_named_o
 }
 
 /// Prints and returns the mean rate of a set, and the share of its trials; the interval is that of the mean over mutants.
+#[expect(clippy::print_stderr, reason = "figures for the docs")]
 fn rate(set: &str, rows: &[(usize, usize)]) -> f64 {
     let (trials, caught) = rows.iter().fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
     let rates: Vec<f64> = rows.iter().map(|row| row.1 as f64 / row.0 as f64).collect();

@@ -190,6 +190,7 @@ fn two_prompts_that_differ_in_a_rule_are_told_apart_by_its_gate_and_two_that_dec
 }
 
 /// Runs a hundred seeds, and fails unless 95 tell the prompts apart by their rule alone, and find no difference between equal ones.
+#[expect(clippy::print_stderr, reason = "figures for the docs")]
 fn expect_95_of_100(rule: &Rule) {
     let found = of_seeds(rule, 100);
     let count = |holds: &dyn Fn(&Found) -> bool| found.iter().filter(|one| holds(one)).count();
