@@ -78,7 +78,7 @@ fn rated(satisfied: &str, keep: usize, more: &str) -> (i32, serde_json::Value, P
     let rows: Vec<String> = trials.iter().take(keep).map(|trial| format!("{trial},{satisfied}\n")).collect();
     project.write("ratings.csv", &format!("trial,satisfied\n{}", rows.concat()));
     project.edit("ragcheck.yaml", "not_measured_ok: [SC-004]", "ratings: ratings.csv");
-    project.edit("scenarios/success-criteria.yaml", "criteria: []\n", more);
+    project.edit("scenarios/success-criteria.yaml", "criteria:\n", more);
     let outcome = project.run(&scenario);
     let run = project.latest("run.json");
     let rows = run["criteria"].as_array().expect("criteria");
@@ -88,10 +88,10 @@ fn rated(satisfied: &str, keep: usize, more: &str) -> (i32, serde_json::Value, P
 
 #[test]
 fn people_who_are_not_satisfied_fail_sc_004_and_no_other_and_the_run() {
-    let (code, row, project) = rated("no", usize::MAX, "criteria: []\n");
+    let (code, row, project) = rated("no", usize::MAX, "criteria:\n");
     assert_eq!((row["verdict"].as_str(), row["required"].as_bool(), code), (Some("FAIL"), Some(true), 1), "{row}");
     assert!(failed(&project).iter().all(|id| id == "SC-004"), "{:?}", failed(&project));
-    let (code, row, project) = rated("yes", usize::MAX, "criteria: []\n");
+    let (code, row, project) = rated("yes", usize::MAX, "criteria:\n");
     assert!(row["n"].as_u64().is_some_and(|n| n >= 29), "{row}");
     assert_eq!((row["verdict"].as_str(), row["kind"].as_str(), code), (Some("PASS"), Some("confidence"), 0), "{row}");
     assert!(failed(&project).is_empty());
@@ -99,10 +99,10 @@ fn people_who_are_not_satisfied_fail_sc_004_and_no_other_and_the_run() {
 
 #[test]
 fn too_few_satisfied_people_show_nothing_and_a_project_may_say_that_ratings_decide_nothing() {
-    let (_, row, _) = rated("yes", 9, "criteria: []\n");
+    let (_, row, _) = rated("yes", 9, "criteria:\n");
     assert_eq!(row["verdict"], "INCONCLUSIVE", "{row}");
     // Ratings of trials that do not answer from both sources, or that there are not.
-    let (code, row, project) = rated("no", 0, "criteria: []\n");
+    let (code, row, project) = rated("no", 0, "criteria:\n");
     assert_eq!((row["verdict"].as_str(), row["n"].as_u64()), (Some("NOT_MEASURED"), Some(0)), "{code} {row}");
     project.write("ratings.csv", "trial,satisfied\nexternal/nothing/tool-rag.base.1,no\n");
     project.run(&["run", "scenarios/external.yaml", "--no-history"]);

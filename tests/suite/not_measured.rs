@@ -54,7 +54,7 @@ fn a_proxy_never_passes_even_when_it_is_required() {
     let project = Project::shipped();
     // What the file writes itself stands in the place of what the flow declares.
     let required = "criteria:\n  - {id: SC-004, metric: satisfaction, target: '>= 10%', kind: point, required: true}\n";
-    project.edit("scenarios/success-criteria.yaml", "criteria: []\n", required);
+    project.edit("scenarios/success-criteria.yaml", "criteria:\n", required);
     project.edit("ragcheck.yaml", "not_measured_ok: [SC-004]", "not_measured_ok: []");
     let outcome = project.run(&["run"]);
     outcome.expect_code(1);
