@@ -143,6 +143,10 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
     };
     let (conclusion, caveats) = heading(&evaluation.conclusion);
     let untried = (view.exit_code() == 3 && view.decided.is_none()).then(|| incomplete(evaluation)).flatten();
+    let untried = untried.map(|words| match evaluation.part.as_str() {
+        "" => words,
+        part => format!("PART ({part}): {words}"),
+    });
     // The badge beside it has this word already.
     let begins = format!("{}: ", word.to_lowercase());
     let conclusion = conclusion.strip_prefix(begins.as_str()).unwrap_or(conclusion);
