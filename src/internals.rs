@@ -5,7 +5,7 @@
 //! then calls unused has no caller in the program.
 #![allow(missing_docs, reason = "documented where they are declared")]
 
-/// See [`crate::catalogues`].
+/// See `crate::catalogues`.
 pub fn catalogues() -> crate::settings::catalogue::Catalogues {
     crate::catalogues()
 }

@@ -84,7 +84,7 @@ pub struct Pages {
     pub comparison: bool,
     /// A comparison of the run's variants.
     pub variants: bool,
-    /// The history, one folder up.
+    /// The history, one folder up: linked from comparisons alone, since a report must not depend on other runs.
     pub history: bool,
 }
 

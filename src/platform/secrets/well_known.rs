@@ -61,10 +61,6 @@ const SIGNED: &str = "x-amz-(?:signature|security-token|credential)|x-goog-(?:si
     |signature|sig|token|access_token|policy|hmac";
 /// A password in a URL, after the name of the user: `postgres://app:…@host`.
 const USER: &str = r"://[A-Za-z0-9._~%+-]*:(?P<password>[^\s:/@\x22'<>\\{}$]{3,})@";
-/// Names of a password as a member, a variable or a setting.
-const PASSWORDS: &str = "password|passwd|passphrase";
-/// A value after such a name: no address, list, or place for a value.
-const WORD: &str = r#"[^\s"'\\,;<>{}\[\]()|&$]{6,}"#;
 /// Passwords of examples and of templates, which are no secrets.
 const NO_PASSWORDS: [&str; 6] = ["password", "pass", "secret", "xxx", "xxxx", "changeme"];
 /// Minimum characters of a cookie with its name: a shorter one identifies nobody.
@@ -94,12 +90,11 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let named = format!("(?i:{NAMES}){BETWEEN}(?:(?i:bearer|basic|token|negotiate)(?:[ \t]|%20)+)?(?P<named>{token})");
     let cookie = format!(r"(?i:{BOUNDARY}(?:{COOKIES})){BETWEEN}(?P<cookie>{COOKIE})");
     let signed = format!("(?:[?&]|&amp;)(?i:{SIGNED})=(?P<signed>{token})");
-    let word = format!("(?i:{PASSWORDS}){BETWEEN}(?P<word>{WORD})");
-    Regex::new(&format!("{named}|{cookie}|{signed}|{word}|{USER}")).ok()
+    Regex::new(&format!("{named}|{cookie}|{signed}|{USER}")).ok()
 });
 /// Words that must occur in a text for [`NAMED`] to match.
 static NAMES_ALONE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(&format!("(?i:{NAMES}|{PASSWORDS}|{COOKIES}|[?&;](?:{SIGNED})=)|{USER}")).ok());
+    LazyLock::new(|| Regex::new(&format!("(?i:{NAMES}|{COOKIES}|[?&;](?:{SIGNED})=)|{USER}")).ok());
 
 /// Whether escaped text certainly has no key of a well-known form.
 pub(super) fn is_surely_clean(json: &str) -> bool {
@@ -141,8 +136,7 @@ fn places(text: &str) -> Vec<(Range<usize>, Option<Kind>)> {
         });
     let by_name = NAMED.iter().flat_map(|named| named.captures_iter(&text)).filter_map(|found: Captures<'_>| {
         let cookie = found.name("cookie").filter(|cookie| cookie.len() >= SHORTEST_COOKIE);
-        let word = found.name("word").filter(|word| !word.as_str().starts_with("redacted:"));
-        let value = found.name("named").or_else(|| found.name("signed")).or(word);
+        let value = found.name("named").or_else(|| found.name("signed"));
         let password = found.name("password");
         if let Some(password) = password.filter(|password| !is_placeholder(password.as_str())) {
             return Some(password.range());

@@ -101,7 +101,7 @@ impl Format {
     /// its tool roles and gates apply, and a task with the name of a case must meet the expectations of that case.
     ///
     /// # Errors
-    /// If the file as a whole cannot be used; see [`ImportError`].
+    /// If the file as a whole cannot be used; see `ImportError`.
     pub fn read(
         self,
         name: &str,
@@ -237,7 +237,7 @@ pub enum ImportError {
 /// Imports lists of messages for tests; see [`Format::read`].
 ///
 /// # Errors
-/// If the file as a whole cannot be used; see [`ImportError`].
+/// If the file as a whole cannot be used; see `ImportError`.
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
 pub fn messages(name: &str, text: &[u8], criteria: Option<Criteria>) -> Result<Imported, ImportError> {
     Format::Messages.read(name, text, criteria, None)
