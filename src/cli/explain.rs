@@ -45,8 +45,7 @@ pub(super) fn run(given: &Explain) -> Result<Exit, Problem> {
             criteria: criteria.into_iter().map(ExplainedCriterion::of).collect(),
             metrics: metrics.into_iter().map(ExplainedMetric::of).collect(),
         };
-        let text = serde_json::to_string_pretty(&explanation).map_err(|why| why.to_string())?;
-        output::json(&(text + "\n"));
+        output::data_as_json(&explanation)?;
         return Ok(Exit::Passed);
     }
     let mut out = String::new();

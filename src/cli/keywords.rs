@@ -1,6 +1,5 @@
 //! `ragcheck keywords`: shows what the index of a served session has learned, and forgets entries by hand.
 
-use super::arguments::Printed;
 use super::exit::Exit;
 use super::index_arguments::{Keywords, KeywordsCommand};
 use super::output::{self, Problem};
@@ -38,7 +37,7 @@ pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
         }
         KeywordsCommand::Export { index } => {
             let entries = reading(index.as_deref())?.list().map_err(|why| why.to_string())?;
-            output::data(Printed::Json, &entries, |_| String::new())?;
+            output::data_as_json(&entries)?;
         }
         KeywordsCommand::Prune { index, idle, fewer_uses_than } => {
             let rule = rule(idle.as_deref(), *fewer_uses_than)?;

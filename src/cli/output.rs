@@ -148,12 +148,18 @@ pub(super) fn json(text: &str) {
 pub(super) fn data<T: Serialize>(format: Printed, data: &T, human: impl FnOnce(&T) -> String) -> Result<(), Problem> {
     match format {
         Printed::Human => result(&human(data)),
-        Printed::Json => {
-            let text =
-                serde_json::to_string_pretty(data).map_err(|why| format!("the result cannot be printed: {why}"))?;
-            json(&format!("{text}\n"));
-        }
+        Printed::Json => data_as_json(data)?,
     }
+    Ok(())
+}
+
+/// Prints data as JSON.
+///
+/// # Errors
+/// If the data cannot be written as JSON.
+pub(super) fn data_as_json<T: Serialize>(data: &T) -> Result<(), Problem> {
+    let text = serde_json::to_string_pretty(data).map_err(|why| format!("the result cannot be printed: {why}"))?;
+    json(&format!("{text}\n"));
     Ok(())
 }
 

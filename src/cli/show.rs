@@ -39,8 +39,7 @@ pub(super) fn run(given: &Show) -> Result<Exit, Problem> {
             later_draws.retain(|again| again.trial == name);
             let judged = judged(&folder, &name);
             if given.format == Printed::Json {
-                let shown = serde_json::to_string_pretty(&ShownTrial { judged, trace: found, later_draws });
-                output::json(&(shown.map_err(|why| why.to_string())? + "\n"));
+                output::data_as_json(&ShownTrial { judged, trace: found, later_draws })?;
                 return Ok(Exit::Passed);
             }
             let mut text = judged.as_ref().map(verdict).unwrap_or_default() + &conversation(&found);

@@ -99,19 +99,25 @@ fn interval(row: &ComparedCriterion) -> String {
 
 /// Cases compared, those needed, and the required criteria, if no gated row could show a difference; `None` if one could, or
 /// nothing was compared.
-fn shortage(rows: &[ComparedCriterion]) -> Option<(String, u64, String)> {
+fn shortage(rows: &[ComparedCriterion]) -> Option<(u64, u64, String)> {
     let gated = || rows.iter().filter(|row| row.gated && row.cases > 0);
     let most = gated().map(|row| row.cases).max()?;
     if gated().any(|row| row.cases >= fewest(row)) {
         return None;
     }
     let required = count(gated().map(|row| row.family).max()?, "required criterion", "required criteria");
-    Some((count(most, "case", "cases"), gated().map(fewest).max()?, required))
+    Some((most, gated().map(fewest).max()?, required))
+}
+
+/// `1 case is`, `6 cases are`.
+fn cases_are(cases: u64) -> String {
+    count(cases, "case is", "cases are")
 }
 
 /// Reason why no gated row could be shown to be worse; `None` if one could, or nothing was compared.
 pub(super) fn too_few(rows: &[ComparedCriterion]) -> Option<String> {
     let (cases, needed, required) = shortage(rows)?;
+    let cases = count(cases, "case", "cases");
     Some(format!(
         "no regression can be shown: {cases} compared, and with {required} at least {needed} are needed (all of them worse); \
          compare {needed} cases or more, or require fewer criteria",
@@ -137,11 +143,10 @@ fn seen(row: &ComparedCriterion) -> String {
             format!("{:.0} % slower or more would have been seen (power 80 %)", (visible * 100.0).ceil())
         }
         None if row.cases < fewest(row) => {
-            let cases = count(row.cases, "case", "cases");
-            let are = if row.cases == 1 { "is" } else { "are" };
             let of = if row.family > 1 { format!(" in one of {} criteria", row.family) } else { String::new() };
             format!(
-                "{cases} {are} too few to show a difference{of}: {} or more are needed that all change alike",
+                "{} too few to show a difference{of}: {} or more are needed that all change alike",
+                cases_are(row.cases),
                 fewest(row)
             )
         }
@@ -362,10 +367,10 @@ pub(super) fn verdict(rows: &[ComparedCriterion], [a, b]: [&str; 2]) -> String {
         }
         Decision::Undecided => match shortage(rows) {
             Some((cases, needed, required)) => {
-                let are = if cases.starts_with("1 ") { "is" } else { "are" };
                 format!(
-                    "undecided between {a} and {b}: {cases} {are} too few to show a difference in {required}, at least \
-                     {needed} are needed"
+                    "undecided between {a} and {b}: {} too few to show a difference in {required}, at least {needed} are \
+                     needed",
+                    cases_are(cases)
                 )
             }
             None if of(true, Finding::Undecided).next().is_none() => {

@@ -67,6 +67,7 @@ pub(crate) use examine::{Examined, Examiner};
 pub(crate) use grades::ItemGrades;
 pub(crate) use held::HeldRun;
 pub(crate) use latency::{Edge, Latency, Quantile};
+pub(crate) use part::of_part;
 pub(crate) use restarts::Restarts;
 pub(crate) use results::TrialResults;
 pub(crate) use row::TrialRow;

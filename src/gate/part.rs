@@ -17,6 +17,11 @@ pub(super) fn part<'e>(plan: &Plan, planned: usize, errors: impl Iterator<Item =
     [selected, missing].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
+/// A conclusion that begins with the part of a run that it speaks of; `part` is empty for a complete run.
+pub(crate) fn of_part(part: &str, conclusion: String) -> String {
+    if part.is_empty() { conclusion } else { format!("PART ({part}): {conclusion}") }
+}
+
 /// Rejects a trace made from another plan, or one that contradicts the plan.
 pub(super) fn belongs(plan: &Plan, planned: &PlannedTrial, trace: &Trace) -> Result<(), EvaluationError> {
     if trace.plan != plan.id {

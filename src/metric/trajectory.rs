@@ -268,7 +268,8 @@ fn is_whole(turn: &TurnView<'_>) -> bool {
 }
 
 fn reasoned(turn: &TurnView<'_>, trace: &Trace) -> Units {
-    let (mut thought, mut status, mut number, mut units) = (false, !is_whole(turn), 0, Vec::new());
+    let unlogged = !is_whole(turn);
+    let (mut thought, mut status, mut number, mut units) = (false, unlogged, 0, Vec::new());
     for what in &turn.events {
         match what {
             What::Logged(Logged::Thought { text, .. }) => thought = !text.trim().is_empty(),
@@ -280,7 +281,7 @@ fn reasoned(turn: &TurnView<'_>, trace: &Trace) -> Units {
                     (false, _) => Err(Seen::new("no thought was logged before it")),
                     (true, false) => Err(Seen::new("no status was logged before it")),
                 };
-                status = !is_whole(turn);
+                status = unlogged;
                 units.push((format!("search {number}"), held));
             }
             _ => {}
@@ -339,7 +340,10 @@ fn lessons(turn: &TurnView<'_>) -> Units {
 /// Steps whose failure was followed by another step without a reflection between them, in a whole log.
 fn unanalysed(turn: &TurnView<'_>) -> Vec<u32> {
     let (mut due, mut found) = (None, Vec::new());
-    for entry in logs(turn).filter(|_| is_whole(turn)) {
+    if !is_whole(turn) {
+        return found;
+    }
+    for entry in logs(turn) {
         match entry {
             Logged::Failure { step, kind, .. } if kind != "model_unavailable" => due = Some(*step),
             Logged::Reflection { .. } => due = None,

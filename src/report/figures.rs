@@ -158,12 +158,12 @@ pub(super) fn exit_meaning(exit_code: u8, fails: bool) -> &'static str {
     }
 }
 
-/// Whether a required criterion or gate fails, or was not measured without being declared so.
-pub(super) fn fails(evaluation: &Evaluation) -> bool {
+/// Number of required criteria and gates that fail, or were not measured without being declared so.
+pub(super) fn failing(evaluation: &Evaluation) -> u64 {
     let failed = |row: &CriterionResult| {
         row.verdict == Verdict::Fail || row.verdict == Verdict::NotMeasured && !row.not_measured_ok
     };
-    evaluation.rows().any(|row| row.required && failed(row))
+    evaluation.rows().filter(|row| row.required && failed(row)).count() as u64
 }
 
 /// Target of a result; `None` if a chart cannot show it.
@@ -346,7 +346,7 @@ pub(super) fn sums(evaluation: &Evaluation) -> String {
             let more = if required.is_empty() { noun(&others) } else { "more" };
             let open: Vec<String> =
                 others.iter().filter(|row| row.verdict != Verdict::Pass).map(|row| name(row)).collect();
-            let open = if open.is_empty() { open.join("") } else { format!(" ({})", first_names(open.iter(), 4)) };
+            let open = if open.is_empty() { String::new() } else { format!(" ({})", first_names(open.iter(), 4)) };
             let counts = verdict_counts(others.iter().copied());
             said.push(format!("{} {more} for information: {counts}{open}", count(others.len() as u64)));
         }

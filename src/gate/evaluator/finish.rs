@@ -12,7 +12,7 @@ use crate::gate::grades::item_grades;
 use crate::gate::held::HeldRun;
 use crate::gate::latency::Kind;
 use crate::gate::notes::{changed, changed_since, older, redrawn_trials};
-use crate::gate::part::part;
+use crate::gate::part::{of_part, part};
 use crate::gate::repeats::repeats;
 use crate::gate::{
     CriterionResult, Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, Verdict,
@@ -91,9 +91,7 @@ impl Evaluator<'_> {
         let redrawn = Redrawn::of(&trials);
         conclusion.push_str(&redrawn.words());
         let part = part(plan, needed, errors.iter().map(|(_, error)| error.as_ref()));
-        if !part.is_empty() {
-            conclusion = format!("PART ({part}): {conclusion}");
-        }
+        conclusion = of_part(&part, conclusion);
         if let Some(changed) = &plan.changed_recordings {
             conclusion = format!("{conclusion}; {}", changed_since(changed));
         }

@@ -151,7 +151,7 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
         outcome,
         word,
         conclusion: conclusion.trim_start().to_owned(),
-        headline: headline.strip_prefix("undecided ").map_or(headline.clone(), str::to_owned),
+        headline: without_word(&headline).to_owned(),
         report_a: report_a(shown.folders),
         pages: shown.pages,
         sides: names.into_iter().zip([&found.a, &found.b]).map(|(name, one)| side(name, one)).collect(),
@@ -171,6 +171,11 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
         more: all().count() - flips.len(),
         flips,
     }
+}
+
+/// A headline without the word that the badge beside it has already.
+pub(in crate::report) fn without_word(headline: &str) -> &str {
+    headline.strip_prefix("undecided ").unwrap_or(headline)
 }
 
 /// Colour and word of the decision between the sides.

@@ -114,9 +114,8 @@ pub(super) fn html(found: &Variants, texts: &BTreeMap<String, Vec<Exchange>>, pa
         [pair] => comparison::decided(pair).1,
         _ => "",
     };
-    let bare = headline.strip_prefix("undecided ").filter(|_| !word.is_empty());
     let page = VariantsPage {
-        headline: bare.unwrap_or(headline).to_owned(),
+        headline: if word.is_empty() { headline } else { comparison::without_word(headline) }.to_owned(),
         word,
         pages,
         outcome: if any(&[Finding::Better, Finding::Worse]) { "undecided" } else { "unmeasured" },

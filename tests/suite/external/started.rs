@@ -222,6 +222,12 @@ pub(super) fn plain(stage: &Stage, case: &str) {
     stage.project.write("agent.yaml", &format!("{head}cases:\n{case}"));
 }
 
+/// The same with one case, whose answer has to match.
+fn warranty(stage: &Stage, pattern: &str) {
+    let ask = "How long does the warranty of the Canopy last?";
+    plain(stage, &format!("  - {{case: warranty, ask: {ask}, expect: {{answer: {{matches: ['{pattern}']}}}}}}\n"));
+}
+
 pub(super) fn run(stage: &Stage, more: &[&str]) -> Outcome {
     stage.project.run(&[&["run", "agent.yaml"], more].concat())
 }
@@ -251,10 +257,7 @@ fn a_started_agent_is_recorded_and_replayed_side_by_side_and_no_process_is_left(
 #[test]
 fn an_agent_that_reads_lines_is_tested_and_what_it_prints_besides_is_no_reply() {
     let mut stage = stage("lines", "");
-    plain(
-        &stage,
-        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
-    );
+    warranty(&stage, "[a-z]{3}");
     let recorded = run(&stage, &["--mode", "record"]);
     assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
     stage.simulator = None;
@@ -265,10 +268,7 @@ fn an_agent_that_reads_lines_is_tested_and_what_it_prints_besides_is_no_reply() 
 #[test]
 fn an_agent_that_prints_words_in_place_of_json_is_an_error_that_shows_them() {
     let stage = stage("lines plainly", "");
-    plain(
-        &stage,
-        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['.']}}}\n",
-    );
+    warranty(&stage, ".");
     stage.project.edit("agent.yaml", "cases:", "limits: {turn: 3s}\ncases:");
     let outcome = run(&stage, &["--mode", "live"]);
     outcome.expect_code(3);
@@ -284,10 +284,7 @@ fn an_agent_that_prints_words_in_place_of_json_is_an_error_that_shows_them() {
 #[test]
 fn a_line_that_is_no_json_is_an_error_at_once_that_quotes_it_and_no_outage() {
     let stage = stage("lines surrogate", "");
-    plain(
-        &stage,
-        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['.']}}}\n",
-    );
+    warranty(&stage, ".");
     // Waiting for this limit would take longer than the test may.
     stage.project.edit("agent.yaml", "cases:", "limits: {turn: 3600s}\ncases:");
     let outcome = run(&stage, &["--mode", "live"]);
@@ -302,10 +299,7 @@ fn a_line_that_is_no_json_is_an_error_at_once_that_quotes_it_and_no_outage() {
 #[test]
 fn an_agent_that_asks_its_model_less_than_recorded_is_an_error_with_the_command_that_records_it() {
     let mut stage = stage("lines checks twice", "");
-    plain(
-        &stage,
-        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
-    );
+    warranty(&stage, "[a-z]{3}");
     let recorded = run(&stage, &["--mode", "record"]);
     assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
     stage.simulator = None;
@@ -328,10 +322,7 @@ fn an_agent_that_asks_its_model_less_than_recorded_is_an_error_with_the_command_
 #[test]
 fn a_miss_by_a_date_alone_proposes_vars_in_a_plain_run_and_one_by_words_does_not() {
     let mut stage = stage("lines dated 2026-11-23", "");
-    plain(
-        &stage,
-        "  - {case: warranty, ask: How long does the warranty of the Canopy last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
-    );
+    warranty(&stage, "[a-z]{3}");
     let recorded = run(&stage, &["--mode", "record"]);
     assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
     stage.simulator = None;

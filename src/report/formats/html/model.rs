@@ -6,7 +6,7 @@ use super::latency::{Latency, latency};
 use super::requirements::{Requirement, covered, requirement};
 use super::spending::{Spending, spending};
 use super::to_do::{Link, List, list, violation};
-use crate::gate::{CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, Verdict};
+use crate::gate::{CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, Verdict, of_part};
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
 use crate::report::to_do::missed;
@@ -132,21 +132,18 @@ struct Flow {
 pub(super) fn page(view: &View<'_>) -> RunPage {
     let evaluation = view.evaluation;
     let outcome = figures::verdict_of(view.exit_code());
-    let fails = figures::fails(evaluation);
+    let failed = figures::failing(evaluation);
     let word = match view.exit_code() {
         0 => "Passed",
         1 => "Failed",
-        3 if fails => "Failed and incomplete",
+        3 if failed > 0 => "Failed and incomplete",
         3 => "Incomplete",
         4 => "Inconclusive",
         _ => "Not judged",
     };
     let (conclusion, caveats) = heading(&evaluation.conclusion);
-    let untried = (view.exit_code() == 3 && view.decided.is_none()).then(|| incomplete(evaluation)).flatten();
-    let untried = untried.map(|words| match evaluation.part.as_str() {
-        "" => words,
-        part => format!("PART ({part}): {words}"),
-    });
+    let untried = (view.exit_code() == 3 && view.decided.is_none()).then(|| incomplete(evaluation, failed)).flatten();
+    let untried = untried.map(|words| of_part(&evaluation.part, words));
     // The badge beside it has this word already.
     let begins = format!("{}: ", word.to_lowercase());
     let conclusion = conclusion.strip_prefix(begins.as_str()).unwrap_or(conclusion);
@@ -170,7 +167,7 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         title: format!("{word}: ragcheck report"),
         outcome: Badge { word, ..badge(outcome) },
         exit_code: view.exit_code(),
-        meaning: if view.decided.is_some() { "" } else { figures::exit_meaning(view.exit_code(), fails) },
+        meaning: if view.decided.is_some() { "" } else { figures::exit_meaning(view.exit_code(), failed > 0) },
         decided: view.decided.map_or_else(String::new, |decided| {
             format!("{}; the criteria alone: exit code {}", decided.why, evaluation.exit_code)
         }),
@@ -340,10 +337,9 @@ pub(super) fn worst_first(verdict: Verdict) -> u8 {
 }
 
 /// What an incomplete run lacks and what fails in it, in numbers: the names are in the list below. `None` if every trial was run.
-fn incomplete(evaluation: &Evaluation) -> Option<String> {
+fn incomplete(evaluation: &Evaluation, failed: u64) -> Option<String> {
     let untried = evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Error).count() as u64;
-    let of = |verdict: Verdict| evaluation.rows().filter(|row| row.required && row.verdict == verdict).count() as u64;
-    let (failed, open) = (of(Verdict::Fail), of(Verdict::Error));
+    let open = evaluation.rows().filter(|row| row.required && row.verdict == Verdict::Error).count() as u64;
     let mut said =
         format!("{} of {} could not be run", count(untried), counted(evaluation.trials.len() as u64, "trial"));
     if failed > 0 {
