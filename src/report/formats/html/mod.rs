@@ -218,6 +218,20 @@ mod tests {
     }
 
     #[test]
+    fn a_trial_takes_at_most_its_share_of_four_megabytes_beside_its_conversation() {
+        let bytes = |copies: usize| {
+            let run = sample::run(copies);
+            let conversations = run.timelines.blocks().iter().map(|block| block.gzip.len()).sum::<usize>() * 4 / 3;
+            (run.evaluation.trials.len(), written(&Html, &run.view()).len() - conversations)
+        };
+        let ((few, small), (many, large)) = (bytes(50), bytes(200));
+        assert!(large > small && many > few + 800, "{few} trials, {many} trials");
+        let each = (large - small) / (many - few);
+        assert!(each <= 260, "{each} bytes a trial");
+    }
+
+    #[test]
+    #[ignore = "a page of 10,000 trials: .ci/slow"]
     fn ten_thousand_trials_stay_below_four_megabytes() {
         let run = sample::run(1_667);
         assert!(run.evaluation.trials.len() >= 10_000);
