@@ -54,6 +54,7 @@ mod misses;
 mod mistakes;
 mod model_ends;
 mod mutants;
+mod mutants_blind;
 mod mutate;
 mod mutations;
 mod no_network;
