@@ -1,6 +1,7 @@
 //! A Chromium without a window, driven through a pipe in its DevTools protocol. Everything waits for a condition, a minute
 //! at most.
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -152,6 +153,21 @@ impl Chromium {
         let asked = self.told.iter().filter(|message| message["method"] == "Network.requestWillBeSent");
         let addresses = asked.filter_map(|message| message["params"]["request"]["url"].as_str());
         addresses.filter(|address| !address.starts_with("file://") && *address != "about:blank").collect()
+    }
+
+    /// Lays the page out as on A4 paper, within its margins.
+    pub fn print_layout(&mut self) {
+        self.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+        let size = json!({"width": 710, "height": 1030, "deviceScaleFactor": 1, "mobile": false});
+        self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// The number of sheets that the page prints on.
+    pub fn sheets(&mut self) -> usize {
+        let printed = self.call("Page.printToPDF", json!({}));
+        let printed = printed["data"].as_str().and_then(|text| STANDARD.decode(text).ok()).expect("a PDF");
+        let printed = String::from_utf8_lossy(&printed);
+        printed.split("/Type /Page").skip(1).filter(|rest| !rest.starts_with('s')).count()
     }
 
     /// Elements that reach beyond the window, but for those in a part that scrolls by itself.

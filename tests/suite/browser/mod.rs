@@ -148,6 +148,35 @@ fn needs_chromium_what_is_said_of_a_trial_leads_to_the_event_where_it_broke() {
 }
 
 #[test]
+#[ignore = "needs Chromium"]
+fn needs_chromium_the_shipped_report_prints_on_a_dozen_sheets_and_leads_to_pages_beside_it_alone() {
+    let (project, _) = whole();
+    let mut browser = Chromium::start();
+    let page = address(project, "index.html", "");
+    browser.open(&page, WIDE, false);
+    let sheets = browser.sheets();
+    assert!((3..=12).contains(&sheets), "{sheets} sheets");
+    // The criteria, which decide, are printed with their figures; nothing is cut at the edge of the paper.
+    browser.value("document.querySelectorAll('details').forEach((one) => { one.open = false; })");
+    browser.print_layout();
+    assert_eq!(browser.off_screen(), json!([]));
+    let shown = "document.querySelector('#criteria details.fold tbody').checkVisibility({contentVisibilityAuto: true})";
+    assert_eq!(browser.value(shown), json!(true));
+
+    let beside = "[...document.querySelectorAll('.beside')].map((one) => one.getAttribute('href'))";
+    browser.open(&page, WIDE, false);
+    assert_eq!(browser.value(beside), json!(["../index.html", "../history.html"]));
+    for file in ["../index.html", "../history.html"] {
+        browser.open(&address(project, file, ""), WIDE, false);
+        assert!(browser.text("document.title").starts_with("ragcheck "), "{file}");
+    }
+    project.write("elsewhere/index.html", &project.read("reports/latest/index.html"));
+    browser.open(&format!("file://{}", project.path("elsewhere/index.html").display()), WIDE, false);
+    assert_eq!(browser.value(beside), json!([]), "a copy leads nowhere");
+    silent(&browser);
+}
+
+#[test]
 #[ignore = "needs Chromium; long: .ci/slow"]
 fn needs_a_browser_the_keyboard_alone_searches_opens_walks_and_jumps() {
     let (project, _) = whole();
