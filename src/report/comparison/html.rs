@@ -151,7 +151,7 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
         outcome,
         word,
         conclusion: conclusion.trim_start().to_owned(),
-        headline: without_word(&headline).to_owned(),
+        headline: page::without_word(&headline, UNDECIDED),
         report_a: report_a(shown.folders),
         pages: shown.pages,
         sides: names.into_iter().zip([&found.a, &found.b]).map(|(name, one)| side(name, one)).collect(),
@@ -173,10 +173,8 @@ fn page(shown: &Shown<'_>) -> ComparisonPage {
     }
 }
 
-/// A headline without the word that the badge beside it has already.
-pub(in crate::report) fn without_word(headline: &str) -> &str {
-    headline.strip_prefix("undecided ").unwrap_or(headline)
-}
+/// What the sentence of a comparison begins with if it decides nothing: the badge says why.
+pub(in crate::report) const UNDECIDED: &str = "undecided";
 
 /// Colour and word of the decision between the sides.
 pub(in crate::report) fn decided(found: &Comparison) -> (&'static str, &'static str) {

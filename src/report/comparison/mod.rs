@@ -15,7 +15,7 @@ pub(in crate::report) use beside::{Stretch, marked};
 pub(crate) use csv::columns;
 pub(in crate::report) use csv::csv;
 pub(in crate::report) use html::{
-    Prompt as ShownPrompt, ShownRow, decided, prompts as shown_prompts, rows as shown_rows, shows, without_word,
+    Prompt as ShownPrompt, ShownRow, UNDECIDED, decided, prompts as shown_prompts, rows as shown_rows, shows,
 };
 pub(in crate::report) use taken::taken;
 pub(crate) use terminal::terminal;

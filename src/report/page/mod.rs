@@ -29,6 +29,18 @@ pub(super) fn below(folder: &str, file: &str) -> String {
     format!("./{}/{file}", utf8_percent_encode(folder, PLAIN))
 }
 
+/// A sentence without the verdict that it begins with, for a heading whose badge says it already: `failed: A` is `A`.
+pub(super) fn without_word(sentence: &str, word: &str) -> String {
+    let (part, said) = match sentence.find(": ") {
+        Some(end) if sentence.starts_with("PART") => sentence.split_at(end + 2),
+        _ => ("", sentence),
+    };
+    let begins = said.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    let rest = begins.then(|| &said[word.len()..]);
+    let rest = rest.and_then(|rest| rest.strip_prefix(": ").or_else(|| rest.strip_prefix(' ')));
+    format!("{part}{}", rest.unwrap_or(said))
+}
+
 /// The parts that differ between pages.
 pub(super) struct PageTemplate {
     /// File name, for messages.
@@ -66,4 +78,23 @@ fn fill(page: &PageTemplate, data: impl Serialize) -> Result<String, minijinja::
         script_hash => hash(page.script),
         style,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_does_not_say_the_word_of_its_badge_again() {
+        for (sentence, word, left) in [
+            ("failed: A; B", "Failed", "A; B"),
+            ("PART (2 of 9 trials): failed: A", "Failed", "PART (2 of 9 trials): A"),
+            ("undecided between a and b", "undecided", "between a and b"),
+            ("failed to say", "Passed", "failed to say"),
+            ("failedness", "Failed", "failedness"),
+            ("été", "ét\u{e9}s", "été"),
+        ] {
+            assert_eq!(without_word(sentence, word), left);
+        }
+    }
 }

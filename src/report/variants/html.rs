@@ -115,7 +115,11 @@ pub(super) fn html(found: &Variants, texts: &BTreeMap<String, Vec<Exchange>>, pa
         _ => "",
     };
     let page = VariantsPage {
-        headline: if word.is_empty() { headline } else { comparison::without_word(headline) }.to_owned(),
+        headline: if word.is_empty() {
+            headline.to_owned()
+        } else {
+            page::without_word(headline, comparison::UNDECIDED)
+        },
         word,
         pages,
         outcome: if any(&[Finding::Better, Finding::Worse]) { "undecided" } else { "unmeasured" },

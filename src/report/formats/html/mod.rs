@@ -7,6 +7,7 @@
 
 mod first_screen;
 mod grid;
+mod heading;
 mod latency;
 mod model;
 mod requirements;

@@ -2,11 +2,12 @@
 
 use super::first_screen::{FirstScreen, first_screen};
 use super::grid::{Grid, grids};
+use super::heading::heading;
 use super::latency::{Latency, latency};
 use super::requirements::{Requirement, covered, requirement};
 use super::spending::{Spending, spending};
 use super::to_do::{Link, List, list, violation};
-use crate::gate::{CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, Verdict, of_part};
+use crate::gate::{CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, Verdict};
 use crate::report::charts;
 use crate::report::figures::{self, count, counted};
 use crate::report::to_do::missed;
@@ -133,20 +134,7 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
     let evaluation = view.evaluation;
     let outcome = figures::verdict_of(view.exit_code());
     let failed = figures::failing(evaluation);
-    let word = match view.exit_code() {
-        0 => "Passed",
-        1 => "Failed",
-        3 if failed > 0 => "Failed and incomplete",
-        3 => "Incomplete",
-        4 => "Inconclusive",
-        _ => "Not judged",
-    };
-    let (conclusion, caveats) = heading(&evaluation.conclusion);
-    let untried = (view.exit_code() == 3 && view.decided.is_none()).then(|| incomplete(evaluation, failed)).flatten();
-    let untried = untried.map(|words| of_part(&evaluation.part, words));
-    // The badge beside it has this word already.
-    let begins = format!("{}: ", word.to_lowercase());
-    let conclusion = conclusion.strip_prefix(begins.as_str()).unwrap_or(conclusion);
+    let heading = heading(view);
     let rows = |rows: &[CriterionResult], prefix: &str| -> Vec<CriterionRow> {
         let axis = charts::domain(rows);
         let mut rows: Vec<_> = rows.iter().enumerate().collect();
@@ -164,8 +152,8 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
     let requirements: Vec<_> =
         evaluation.requirements.iter().map(|row| requirement(row, &evaluation.criteria)).collect();
     RunPage {
-        title: format!("{word}: ragcheck report"),
-        outcome: Badge { word, ..badge(outcome) },
+        title: format!("{}: ragcheck report", heading.word),
+        outcome: Badge { word: heading.word, ..badge(outcome) },
         exit_code: view.exit_code(),
         meaning: if view.decided.is_some() { "" } else { figures::exit_meaning(view.exit_code(), failed > 0) },
         decided: view.decided.map_or_else(String::new, |decided| {
@@ -179,8 +167,8 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
             counted(evaluation.gates.len() as u64, "scenario gate")
         ),
         pages: view.pages,
-        conclusion: untried.unwrap_or_else(|| conclusion.to_owned()),
-        caveats: caveats.to_owned(),
+        conclusion: heading.conclusion,
+        caveats: heading.caveats,
         evidence: evaluation.evidence.iter().chain(&evaluation.notes).cloned().collect(),
         facts: facts(view),
         tally: figures::tally(evaluation).into_iter().map(|(verdict, n)| (badge(verdict), count(n))).collect(),
@@ -334,28 +322,6 @@ pub(super) fn worst_first(verdict: Verdict) -> u8 {
         Verdict::NotMeasured => 3,
         Verdict::Pass => 4,
     }
-}
-
-/// What an incomplete run lacks and what fails in it, in numbers: the names are in the list below. `None` if every trial was run.
-fn incomplete(evaluation: &Evaluation, failed: u64) -> Option<String> {
-    let untried = evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Error).count() as u64;
-    let open = evaluation.rows().filter(|row| row.required && row.verdict == Verdict::Error).count() as u64;
-    let mut said =
-        format!("{} of {} could not be run", count(untried), counted(evaluation.trials.len() as u64, "trial"));
-    if failed > 0 {
-        said.push_str(&format!("; {} {}", counted(failed, "gate"), if failed == 1 { "fails" } else { "fail" }));
-    }
-    if open > 0 {
-        said.push_str(&format!("; {} cannot be judged", counted(open, "gate")));
-    }
-    (untried > 0).then_some(said)
-}
-
-/// Splits a conclusion into the verdict, for the heading, and the rest.
-fn heading(conclusion: &str) -> (&str, &str) {
-    let starts = ["; NOT_MEASURED as declared: ", "; cases left out of: ", "; not asked of the selected trials: "];
-    let cut = starts.iter().filter_map(|words| conclusion.find(words)).min().unwrap_or(conclusion.len());
-    (&conclusion[..cut], conclusion[cut..].trim_start_matches("; "))
 }
 
 fn transitions(evaluation: &Evaluation) -> Vec<Flow> {
