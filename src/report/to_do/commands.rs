@@ -60,7 +60,7 @@ pub(super) fn of_group(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
         };
         let failed = view.evaluation.trials.iter().filter(|trial| trial.verdict != Verdict::Pass);
         let failed: Vec<String> = failed.map(|trial| trial.id.into_owned()).collect();
-        return vec![Help { purpose: RESUME, command: again, cost: takes(view, group, failed.iter()) }];
+        return vec![Help { purpose: RESUME, command: again, cost: takes(view, &[group], failed.iter()) }];
     }
     Vec::new()
 }
@@ -71,7 +71,7 @@ fn record(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
     // `ragcheck exec` records with its own test runner, and a run until decided has passes that only it plans.
     if view.plan.stopping.is_some() || told.is_some_and(|told| !told.starts_with("ragcheck run ")) {
         let help = |told: &str| {
-            let cost = takes(view, group, group.trials.iter());
+            let cost = takes(view, &[group], group.trials.iter());
             Help { purpose: "record", command: told.to_owned(), cost }
         };
         return told.map(help).into_iter().collect();
@@ -83,7 +83,8 @@ fn record(view: &View<'_>, group: &ErrorGroup) -> Vec<Help> {
     let of_these =
         |trial: &&String| concerned.iter().any(|place| in_scenario(trial, &view.plan.scenarios[*place].name));
     let missing = view.evaluation.errors.iter().filter(|group| is_recorded_again(&group.kind));
-    let cost = takes(view, group, missing.flat_map(|group| &group.trials).filter(of_these));
+    let missing: Vec<_> = missing.filter(|group| group.trials.iter().any(|trial| of_these(&trial))).collect();
+    let cost = takes(view, &missing, missing.iter().flat_map(|group| &group.trials).filter(of_these));
     let scenarios: Vec<&PlannedScenario> = concerned.iter().map(|place| &view.plan.scenarios[*place]).collect();
     let files: Vec<String> = scenarios.iter().map(|scenario| scenario.file.clone()).collect();
     let refresh = |last: &str| {
@@ -104,9 +105,15 @@ fn in_scenario(trial: &str, name: &str) -> bool {
     trial.split('/').next() == Some(name)
 }
 
-/// Model calls and cost of running trials again, by the means of this run's trials of the same scenarios; without any, as many
-/// calls as the recording of the group has.
-fn takes<'t>(view: &View<'_>, group: &ErrorGroup, again: impl Iterator<Item = &'t String>) -> String {
+/// Number of calls in the recording that a group's first trial missed.
+fn recorded_calls(group: &ErrorGroup) -> Option<u64> {
+    let (_, about) = group.detail.iter().find_map(|line| line.split_once("(about "))?;
+    about.split(' ').next()?.parse().ok()
+}
+
+/// Model calls and cost of running trials again, by the means of this run's trials of the same scenarios; without any, by
+/// the recordings that `missed`.
+fn takes<'t>(view: &View<'_>, missed: &[&ErrorGroup], again: impl Iterator<Item = &'t String>) -> String {
     let (mut trials, mut concerned) = (0_u64, BTreeSet::new());
     for trial in again {
         trials += 1;
@@ -122,21 +129,24 @@ fn takes<'t>(view: &View<'_>, group: &ErrorGroup, again: impl Iterator<Item = &'
             (priced, cost) = (priced + 1, cost + dollars);
         }
     }
+    // Without a trial to go by, each recording that misses says how many calls it holds.
     let recorded = || {
-        let line = group.detail.iter().find_map(|line| line.split_once("(about "))?;
-        line.1.split(' ').next()?.parse::<u64>().ok().map(|calls| calls * trials)
+        let known = missed.iter().filter_map(|group| Some((recorded_calls(group)?, group.trials.len() as u64)));
+        let (held, of) = known.fold((0, 0), |(held, of), (calls, trials)| (held + calls * trials, of + trials));
+        (of > 0).then(|| (held * trials).div_ceil(of))
     };
     let estimate = if n > 0 { Some((calls * trials).div_ceil(n)) } else { recorded() };
     let of = figures::counted(trials, "trial");
     let calls = match estimate {
-        None => format!("number of model calls for {of} unknown"),
+        None => format!("number of model calls for {of} unknown: no trial of this run and no recording tells it"),
         // What the number comes from.
         Some(about) if n > 0 && trials > 1 => {
             let each = format!("{:.1}", calls as f64 / n as f64);
             let (each, by) = (each.trim_end_matches(".0"), if alike { "this scenario" } else { "this run" });
             format!("about {} for {of} ({each} a trial in {by})", figures::counted(about, "model call"))
         }
-        Some(about) => format!("about {} for {of}", figures::counted(about, "model call")),
+        Some(about) if n > 0 => format!("about {} for {of}", figures::counted(about, "model call")),
+        Some(about) => format!("about {} for {of}, by the recordings that miss", figures::counted(about, "call")),
     };
     let cost = match priced {
         _ if view.plan.prices.is_empty() => "cost unknown: ragcheck.yaml declares no prices".to_owned(),
@@ -266,4 +276,34 @@ fn command<'a>(
     }
     words.extend(agents.iter().map(|server| format!("--agent {server}")));
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample;
+
+    #[test]
+    fn if_every_trial_misses_the_recordings_tell_how_many_calls_it_takes() {
+        let mut run = sample::run(1);
+        run.evaluation.trials = Default::default();
+        let group = |kind: Kind, trials: &[&str], detail: &str| ErrorGroup {
+            kind: kind.label().to_owned(),
+            message: String::new(),
+            detail: vec![detail.to_owned()],
+            trials: trials.iter().map(|&trial| trial.to_owned()).collect(),
+        };
+        let changed = group(Kind::CassetteMiss, &["s/a/1", "s/a/2"], "re-record: ragcheck run     (about 4 calls)");
+        let longer = group(Kind::CassetteMiss, &["s/b/1"], "re-record: ragcheck run     (about 9 calls)");
+        let never = group(Kind::LaneMissing, &["s/c/1"], "this lane has no recording");
+        let said = |groups: &[&ErrorGroup]| {
+            let said = takes(&run.view(), groups, groups.iter().flat_map(|group| &group.trials));
+            said.split_once("; cost").expect("a cost").0.to_owned()
+        };
+        let by = "by the recordings that miss";
+        assert_eq!(said(&[&changed, &longer]), format!("about 17 calls for 3 trials, {by}"));
+        assert_eq!(said(&[&changed, &longer, &never]), format!("about 23 calls for 4 trials, {by}"));
+        let unknown = "number of model calls for 1 trial unknown: no trial of this run and no recording tells it";
+        assert_eq!(said(&[&never]), unknown);
+    }
 }

@@ -5,7 +5,7 @@ use crate::gate::{CriterionResult, Verdict, Violation};
 use crate::report::View;
 use crate::report::figures::{self, counted};
 use crate::report::page::FRAGMENT;
-use crate::report::to_do::{State, ToDo, to_do};
+use crate::report::to_do::{Help, State, ToDo, to_do};
 use crate::trace::text::clip;
 use percent_encoding::utf8_percent_encode;
 use serde::Serialize;
@@ -30,6 +30,8 @@ pub(super) struct Item {
     /// Detail beyond the first lines.
     more: String,
     commands: Vec<(&'static str, String, String)>,
+    /// Whether the commands of an item above help here, too.
+    helped: bool,
     /// Link to the table with the trials that fail for the main reason; empty without one.
     find: String,
 }
@@ -79,7 +81,15 @@ pub(super) fn list(view: &View<'_>) -> Option<List> {
     }
     let (mut first, mut more) = (Vec::new(), Vec::new());
     for (place, one) in items.iter().enumerate() {
-        if shown.contains(&place) { &mut first } else { &mut more }.push(item(view, one));
+        let mut item = item(view, one);
+        // A command that helps several items comes once, where it is read first.
+        item.helped = !one.commands.is_empty()
+            && one.commands.iter().all(Help::is_of_several)
+            && items[..place].iter().any(|above| above.commands == one.commands);
+        if item.helped {
+            item.commands.clear();
+        }
+        if shown.contains(&place) { &mut first } else { &mut more }.push(item);
     }
     let undecided: Vec<Item> = undecided.into_iter().map(|one| item(view, one)).collect();
     let waits = |(_, row): &(String, &CriterionResult)| row.required && row.verdict == Verdict::Error;
@@ -112,6 +122,7 @@ fn item(view: &View<'_>, one: &ToDo) -> Item {
         detail: clip(&detail.join("\n"), 2_000).into_owned(),
         more: clip(&more.join("\n"), 4_000).into_owned(),
         commands: one.commands.iter().map(|help| (help.purpose, help.command.clone(), help.cost.clone())).collect(),
+        helped: false,
         find: match cause {
             Some(cause) => format!("#trials?cause={}", utf8_percent_encode(&cause.reason, FRAGMENT)),
             None if one.state.is_untried() => "#trials=ERROR".to_owned(),
@@ -146,6 +157,20 @@ mod tests {
             let shown = list.first.iter().chain(&list.undecided).any(|item| item.badge.word == one.state.as_str());
             assert!(shown, "{one:?}");
         }
+    }
+
+    #[test]
+    fn a_command_that_records_several_causes_comes_once_and_the_others_say_so() {
+        let mut run = sample::run(2);
+        let mut again = run.evaluation.errors[0].clone();
+        again.kind = "cassette miss".to_owned();
+        again.message = "another difference".to_owned();
+        run.evaluation.errors[0].kind = "cassette miss".to_owned();
+        run.evaluation.errors.insert(1, again);
+        let list = list(&run.view()).expect("it fails");
+        let missing: Vec<_> = list.first.iter().filter(|item| item.badge.word == "NOT RECORDED").collect();
+        let said: Vec<_> = missing.iter().map(|item| (item.commands.len(), item.helped)).collect();
+        assert_eq!(said, [(2, false), (0, true)]);
     }
 
     #[test]
