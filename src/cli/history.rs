@@ -7,7 +7,6 @@ use super::runs_arguments::{History, HistoryCommand};
 use super::select::reports_folder;
 use crate::history::{self, Gather, HISTORY, Series};
 use crate::platform::files;
-use crate::platform::secrets;
 use crate::report;
 use crate::scenario;
 use crate::suite::DEFAULT_JOBS;
@@ -20,9 +19,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// File name of the history page in a reports folder.
-const PAGE: &str = "history.html";
 
 /// Runs `ragcheck history`.
 ///
@@ -106,7 +102,7 @@ impl fmt::Display for Printable {
 }
 
 fn show(given: &History, series: &[Series]) -> Result<(), Problem> {
-    let page = given.html.clone().unwrap_or_else(|| reports_folder().join(PAGE));
+    let page = given.html.clone().unwrap_or_else(|| reports_folder().join(evaluation::HISTORY_HTML));
     write_page(&page, series).map_err(|why| format!("{} cannot be written: {why}", page.display()))?;
     let terminal = |series: &&[Series]| {
         format!("{}page: {}\n", report::history::terminal(series, output::width()), page.display())
@@ -114,20 +110,9 @@ fn show(given: &History, series: &[Series]) -> Result<(), Problem> {
     output::data(given.format, &series, terminal)
 }
 
-/// Writes the page of the history in `file` into a reports folder, and the list of runs, which links to it.
-///
-/// # Errors
-/// If the history cannot be read, or a page cannot be written.
-pub(super) fn refresh_page(file: &Path, reports: &Path) -> io::Result<()> {
-    let points = history::load(file).map_err(io::Error::other)?;
-    write_page(&reports.join(PAGE), &history::series(&points))?;
-    evaluation::write_runs_page(reports)
-}
-
 fn write_page(page: &Path, series: &[Series]) -> io::Result<()> {
     let folder = page.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let bytes = report::history::html(series, &evaluation::beside_history(folder)?)?;
-    files::replace(page, secrets::clean_text_bytes(&bytes))
+    evaluation::write_history_page(page, series, &evaluation::beside_history(folder)?)
 }
 
 /// Path of the project's history.

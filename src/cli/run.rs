@@ -12,7 +12,6 @@ use super::score::print;
 use super::select::{bounded, load, newest_run, reports_folder, selection};
 use super::watch::watch;
 use crate::gate::Verdict;
-use crate::history::HISTORY;
 use crate::plan::{Hold, Plan};
 use crate::platform::files;
 use crate::platform::secrets;
@@ -266,13 +265,7 @@ pub(super) fn carry_out(
         output::remark(&remark);
     }
     match &done.history {
-        HistoryPoint::NotAsked => {}
-        HistoryPoint::Added => {
-            let reports = done.folder.parent().unwrap_or(Path::new("."));
-            if let Err(why) = history::refresh_page(&suite.loaded().root.join(HISTORY), reports) {
-                output::remark(&format!("warning: the page of the history is as it was: {why}"));
-            }
-        }
+        HistoryPoint::NotAsked | HistoryPoint::Added => {}
         HistoryPoint::NoPoint(why) => output::remark(&format!("note: the run was not added to the history: {why}")),
         HistoryPoint::Failed(why) => output::remark(&format!(
             "warning: the run was not added to the history: {why}; fix it, then `ragcheck history add reports/latest`"

@@ -84,7 +84,7 @@ pub struct Pages {
     pub comparison: bool,
     /// A comparison of the run's variants.
     pub variants: bool,
-    /// The history, one folder up: linked from comparisons alone, since a report must not depend on other runs.
+    /// The history, one folder up. Reports link to it unasked, since they must not depend on other runs: every run writes it.
     pub history: bool,
 }
 

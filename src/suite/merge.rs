@@ -154,7 +154,7 @@ pub(crate) fn merge(folders: &[PathBuf], reports: &Path, root: &Path) -> Result<
     environment::write(writing.path(), &first.mode, None, root, None).map_err(unwritten)?;
     let newest = plan.part.as_ref().is_none_or(|part| !part.cases);
     let (folder, aside) = writing.finish(newest).map_err(unwritten)?;
-    evaluation::write_runs_page(reports).map_err(unwritten)?;
+    evaluation::write_runs_page(reports, root).map_err(unwritten)?;
     let graded = runs.iter().any(|run| run.folder.join(trace::GRADES).exists());
     let graded =
         graded.then(|| "grades of the partitions are not merged: `ragcheck judge` grades the whole run".to_owned());

@@ -24,6 +24,8 @@ struct HistoryPage {
     conclusion: String,
     /// Targets that the newest run misses.
     below: String,
+    /// Why there are no points; empty if they could be read.
+    unread: String,
     runs: bool,
     /// Link to the report of the newest point; empty if there is none.
     newest: String,
@@ -83,6 +85,7 @@ fn page(series: &[Series], links: &Links) -> HistoryPage {
     let mut order: Vec<&Series> = series.iter().collect();
     order.sort_by_key(|series| std::cmp::Reverse(series.points.last().map(|point| &point.at)));
     let conclusion = match (points, changes) {
+        (0, _) if !links.unread.is_empty() => "The history cannot be read".to_owned(),
         (0, _) => "There is no point yet".to_owned(),
         _ if let Some(found) = order.first().and_then(|newest| headline(newest)) => {
             let more = counted(found.more as u64, "further line");
@@ -106,7 +109,7 @@ fn page(series: &[Series], links: &Links) -> HistoryPage {
     let series: Vec<SeriesShown> = order.iter().enumerate().map(shown).collect();
     let newest =
         series.first().and_then(|one| one.points.first()).map(|point| point.report.clone()).unwrap_or_default();
-    HistoryPage { outcome, conclusion, below, runs: links.runs, newest, series }
+    HistoryPage { outcome, conclusion, below, unread: links.unread.clone(), runs: links.runs, newest, series }
 }
 
 fn shown(series: &Series, links: &Links, anchors: &str) -> SeriesShown {

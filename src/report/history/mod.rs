@@ -21,6 +21,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Links {
     /// Whether there is a list of runs.
     pub runs: bool,
+    /// Why the history could not be read; empty if it was.
+    pub unread: String,
     /// Run folder with the report of a point, by the point's identity.
     pub reports: BTreeMap<String, String>,
 }

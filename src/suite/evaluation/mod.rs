@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`RunEvaluator`] | takes [`ExaminedTrace`]s as they come and gives an [`EvaluatedRun`], which writes its files |
 //! | [`score`](fn@score) | the same of a run folder, from `plan.json`, `traces.jsonl` and `grades.jsonl` alone |
-//! | [`runs`](fn@runs), [`write_runs_page`] | the runs of a folder of reports, as a list and as its `index.html` |
+//! | [`runs`](fn@runs), [`write_runs_page`] | the runs of a folder of reports, as a list and as its `index.html`, with `history.html` beside it |
 //! | [`beside_history`] | the reports that the page of a history can lead to |
 //! | [`estimate`](fn@estimate) | calls, money and the smallest visible difference of a live run, from recordings |
 //! | [`prospects`] | what each required gate can show with the conversations planned |
@@ -15,6 +15,7 @@
 mod deciding;
 mod estimate;
 mod evaluator;
+mod history_page;
 mod prospect;
 pub(in crate::suite) mod requirement_states;
 mod runs;
@@ -24,6 +25,7 @@ mod until_decided;
 pub(crate) use deciding::Deciding;
 pub(crate) use estimate::{Estimate, Money, Requests, estimate, turns};
 pub use evaluator::{EvaluatedRun, ExaminedTrace, RunEvaluator};
+pub(crate) use history_page::{HISTORY_HTML, write_history_page};
 pub(crate) use prospect::{Prospect, prospects};
 pub(crate) use runs::{beside_history, pages_beside, renew_runs_page, runs, write_page_of, write_runs_page};
 pub use score::score;

@@ -3,6 +3,7 @@
 //! A folder counts as a run if its name looks like one (12 hexadecimal digits) or it holds a file of a run; unreadable
 //! runs are listed with the error. Other folders are ignored.
 
+use super::history_page::{self, HISTORY_HTML};
 use crate::gate::{Source, Verdict};
 use crate::platform::files;
 use crate::platform::secrets;
@@ -20,8 +21,6 @@ use std::path::Path;
 
 /// Marker of a page written by this list.
 const OWN: &str = "<p class=\"brand\">ragcheck runs</p>";
-/// File name of the history page beside it.
-const HISTORY: &str = "history.html";
 /// Bytes of a `run.json` read at first; doubled if the verdicts are longer.
 const BEGINNING: u64 = 1 << 18;
 /// Maximum bytes of an `environment.json`.
@@ -52,13 +51,7 @@ pub(crate) fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
 /// # Errors
 /// If the folder cannot be read.
 pub(crate) fn beside_history(reports: &Path) -> io::Result<Links> {
-    let mut links = Links { runs: is_list(&reports.join(trace::INDEX_HTML)), ..Links::default() };
-    for run in runs(reports)?.into_iter().filter(|run| run.pages.iter().any(|page| page == trace::INDEX_HTML)) {
-        // Newest first: a recording that was replayed again has its newest report.
-        let name = run.name;
-        run.point.map(|point| links.reports.entry(point).or_insert(name));
-    }
-    Ok(links)
+    Ok(history_page::links(&runs(reports)?, is_list(&reports.join(trace::INDEX_HTML))))
 }
 
 /// The pages that those of a run folder link to.
@@ -67,7 +60,7 @@ pub(crate) fn pages_beside(folder: &Path) -> Pages {
     Pages {
         comparison: folder.join(trace::COMPARISON_HTML).exists(),
         variants: folder.join(trace::VARIANTS_HTML).exists(),
-        history: whole.parent().is_some_and(|reports| reports.join(HISTORY).exists()),
+        history: whole.parent().is_some_and(|reports| reports.join(HISTORY_HTML).exists()),
     }
 }
 
@@ -76,13 +69,15 @@ fn is_list(file: &Path) -> bool {
     files::read_to_string(file).is_ok_and(|text| text.contains(OWN))
 }
 
-/// Writes the page that lists the runs below `reports`. An existing file of that name that is not such a page is left
-/// unchanged.
+/// Writes the page that lists the runs below `reports`, and that of the history at `root`. An existing file of such a name
+/// that is not such a page is left unchanged.
 ///
 /// # Errors
-/// If a folder cannot be read, or the page cannot be written.
-pub(crate) fn write_runs_page(reports: &Path) -> io::Result<()> {
-    write_page_of(reports, &runs(reports)?)
+/// If a folder cannot be read, or a page cannot be written.
+pub(crate) fn write_runs_page(reports: &Path, root: &Path) -> io::Result<()> {
+    let (runs, list) = (runs(reports)?, reports.join(trace::INDEX_HTML));
+    history_page::write_beside(reports, root, &runs, !list.exists() || is_list(&list))?;
+    write_page_of(reports, &runs)
 }
 
 /// Writes the page for runs that were just read.
@@ -95,7 +90,7 @@ pub(crate) fn write_page_of(reports: &Path, runs: &[RunRow]) -> io::Result<()> {
     if file.exists() && !is_list(&file) {
         return Ok(());
     }
-    let page = html(runs, reports.join(HISTORY).exists())?;
+    let page = html(runs, reports.join(HISTORY_HTML).exists())?;
     files::replace(file, secrets::clean_text_bytes(&page))
 }
 
@@ -107,7 +102,7 @@ pub(crate) fn renew_runs_page(folder: &Path) -> io::Result<()> {
     // `latest` is beside the folder that it points to.
     let whole = files::resolved(folder).unwrap_or_else(|_| folder.to_owned());
     match whole.parent() {
-        Some(reports) if reports.join(trace::INDEX_HTML).exists() => write_runs_page(reports),
+        Some(reports) if reports.join(trace::INDEX_HTML).exists() => write_page_of(reports, &runs(reports)?),
         _ => Ok(()),
     }
 }
@@ -295,7 +290,7 @@ mod tests {
         let rows = runs(reports.path()).expect("a list");
         let broken: Vec<bool> = rows.iter().map(|row| row.broken.is_some()).collect();
         assert_eq!(broken, [false, true, true, true], "{rows:?}");
-        write_runs_page(reports.path()).expect("a page");
+        write_runs_page(reports.path(), reports.path()).expect("a page");
         let page = fs::read_to_string(reports.path().join("index.html")).expect("a page");
         assert_eq!(page.matches("broken run folder").count(), 3);
     }
@@ -323,7 +318,7 @@ mod tests {
         let (folder, page) = (reports.path().join("000000000001"), reports.path().join("index.html"));
         renew_runs_page(&folder).expect("nothing to do");
         assert!(!page.exists());
-        write_runs_page(reports.path()).expect("a page");
+        write_runs_page(reports.path(), reports.path()).expect("a page");
         fs::write(folder.join("run.json"), RUN.replace("SC-002", "SC-009")).expect("written");
         renew_runs_page(&folder).expect("renewed");
         assert!(fs::read_to_string(&page).expect("the page").contains("SC-009"));
@@ -334,12 +329,12 @@ mod tests {
         let reports = tempfile::tempdir().expect("a folder");
         let page = reports.path().join("index.html");
         fs::write(&page, "<h1>my site</h1>").expect("written");
-        write_runs_page(reports.path()).expect("left alone");
+        write_runs_page(reports.path(), reports.path()).expect("left alone");
         assert_eq!(fs::read_to_string(&page).expect("the page"), "<h1>my site</h1>");
         fs::remove_file(&page).expect("removed");
-        write_runs_page(reports.path()).expect("written");
+        write_runs_page(reports.path(), reports.path()).expect("written");
         run(reports.path(), "000000000001", "2026-11-20T10:00:00Z", RUN);
-        write_runs_page(reports.path()).expect("written again");
+        write_runs_page(reports.path(), reports.path()).expect("written again");
         assert!(fs::read_to_string(&page).expect("the page").contains("000000000001"));
     }
 

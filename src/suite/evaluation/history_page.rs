@@ -1,0 +1,57 @@
+//! `history.html` in a folder of reports. It is written with every list of runs, even without a point, so that reports can
+//! link to it whatever else the folder holds.
+
+use crate::history::{self, HISTORY, Series};
+use crate::platform::{files, secrets};
+use crate::report;
+use crate::report::history::Links;
+use crate::report::runs::RunRow;
+use crate::trace;
+use std::io;
+use std::path::Path;
+
+/// File name of the page.
+pub(crate) const HISTORY_HTML: &str = "history.html";
+/// Marker of a page written here.
+const OWN: &str = "<p class=\"brand\">ragcheck history</p>";
+
+/// Writes the page of the history at `root` beside the list of `runs`; a page of somebody's own is left unchanged, and so
+/// is an earlier page if the history cannot be read.
+///
+/// # Errors
+/// If the page cannot be written.
+pub(super) fn write_beside(reports: &Path, root: &Path, runs: &[RunRow], listed: bool) -> io::Result<()> {
+    let page = reports.join(HISTORY_HTML);
+    let is_own = |page: &Path| files::read_to_string(page).is_ok_and(|text| text.contains(OWN));
+    if page.exists() && !is_own(&page) {
+        return Ok(());
+    }
+    let mut links = links(runs, listed);
+    let series = match history::load(&root.join(HISTORY)) {
+        Ok(points) => history::series(&points),
+        Err(_) if page.exists() => return Ok(()),
+        Err(why) => {
+            links.unread = why.to_string();
+            Vec::new()
+        }
+    };
+    write_history_page(&page, &series, &links)
+}
+
+/// Writes a page of `series`.
+///
+/// # Errors
+/// If the page cannot be written.
+pub(crate) fn write_history_page(page: &Path, series: &[Series], links: &Links) -> io::Result<()> {
+    files::replace(page, secrets::clean_text_bytes(&report::history::html(series, links)?))
+}
+
+/// Links for the page beside `runs`, which a page lists if they are `listed`.
+pub(super) fn links(runs: &[RunRow], listed: bool) -> Links {
+    let mut links = Links { runs: listed, ..Links::default() };
+    for run in runs.iter().filter(|run| run.pages.iter().any(|page| page == trace::INDEX_HTML)) {
+        // Newest first: a recording that was replayed again has its newest report.
+        run.point.clone().map(|point| links.reports.entry(point).or_insert_with(|| run.name.clone()));
+    }
+    links
+}
