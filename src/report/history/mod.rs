@@ -302,7 +302,7 @@ mod tests {
         let without = page(&Links::default());
         assert!(!without.contains("report</a>") && !without.contains("./index.html"), "{without}");
         let reports = BTreeMap::from([("p3".to_owned(), "a b\"<c".to_owned()), ("gone".to_owned(), "x".to_owned())]);
-        let with = page(&Links { runs: true, reports });
+        let with = page(&Links { runs: true, reports, ..Links::default() });
         assert_eq!(with.matches(">report</a>").count(), 1, "{with}");
         assert_eq!(with.matches("a%20b%22%3Cc/index.html").count(), 3, "its row and its point on both lines");
         assert!(
