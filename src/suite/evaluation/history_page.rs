@@ -55,3 +55,29 @@ pub(super) fn links(runs: &[RunRow], listed: bool) -> Links {
     }
     links
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn there_is_a_page_without_a_point_and_with_a_history_that_cannot_be_read_and_nobodys_own_is_overwritten() {
+        let reports = tempfile::tempdir().expect("a folder");
+        let (reports, page) = (reports.path(), reports.path().join(HISTORY_HTML));
+        let written = || {
+            write_beside(reports, reports, &[], true).expect("a page");
+            fs::read_to_string(&page).expect("the page")
+        };
+        let empty = written();
+        assert!(empty.contains("There is no point yet") && empty.contains("href=\"./index.html\""), "{empty}");
+        // What cannot be read leaves an earlier page as it is, and is said where there is none.
+        fs::write(reports.join(HISTORY), "not a point\n").expect("written");
+        assert_eq!(written(), empty);
+        fs::remove_file(&page).expect("removed");
+        let unread = written();
+        assert!(unread.contains("The history cannot be read") && unread.contains("history.jsonl"), "{unread}");
+        fs::write(&page, "<h1>my history</h1>").expect("written");
+        assert_eq!(written(), "<h1>my history</h1>");
+    }
+}
