@@ -18,7 +18,8 @@ fn threads_language_and_time_zone_change_no_byte() {
         assert_eq!(ours, theirs, "stdout differs with {jobs} jobs");
         same(&files, &project.report("reports/latest"), &format!("{jobs} jobs, {locale}, {zone}"));
     }
-    assert_eq!(fs::read_dir(project.path("reports")).expect("reports").count(), 3, "a run folder, `latest`, the list");
+    let entries = fs::read_dir(project.path("reports")).expect("reports").count();
+    assert_eq!(entries, 4, "a run folder, `latest`, the list, the history");
 }
 
 #[test]
