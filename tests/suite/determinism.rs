@@ -1,25 +1,30 @@
 //! Same inputs, same bytes: whatever the number of threads, the language, the time zone; and again from the traces.
 
-use super::project::{Outcome, Project, whole};
+use super::project::{Outcome, Project, RUN_OF_FEW, few, whole};
 use std::fs;
 
 #[test]
 fn threads_language_and_time_zone_change_no_byte() {
-    let (first, outcome) = whole();
-    let files = first.report("reports/latest");
-    assert_eq!(files.len(), 10);
-    let project = Project::shipped();
-    for (jobs, locale, zone) in [("1", "tr_TR.UTF-8", "Pacific/Kiritimati"), ("2", "C", "America/St_Johns")] {
-        let mut command = project.command(&["run", "--verbose", "--jobs", jobs]);
+    // The whole suite once, a part of it under the other conditions.
+    let conditions: [(_, &[&str], _, _, _); 3] = [
+        (whole(), &["run", "--verbose"], "1", "tr_TR.UTF-8", "Pacific/Kiritimati"),
+        (few(), &RUN_OF_FEW, "1", "C", "America/St_Johns"),
+        (few(), &RUN_OF_FEW, "7", "de_DE.UTF-8", "Asia/Kolkata"),
+    ];
+    for ((first, outcome), arguments, jobs, locale, zone) in conditions {
+        let files = first.report("reports/latest");
+        assert_eq!(files.len(), 10);
+        let project = Project::shipped();
+        let mut command = project.command(&[arguments, &["--jobs", jobs]].concat());
         command.env("LC_ALL", locale).env("LANG", locale).env("TZ", zone);
         let again = Outcome::of(&mut command);
         again.expect_code(outcome.code);
         let (ours, theirs) = (without_path(outcome), without_path(&again));
         assert_eq!(ours, theirs, "stdout differs with {jobs} jobs");
         same(&files, &project.report("reports/latest"), &format!("{jobs} jobs, {locale}, {zone}"));
+        let made = fs::read_dir(project.path("reports")).expect("reports").count();
+        assert_eq!(made, 4, "a run folder, `latest`, the list, the history");
     }
-    let entries = fs::read_dir(project.path("reports")).expect("reports").count();
-    assert_eq!(entries, 4, "a run folder, `latest`, the list, the history");
 }
 
 #[test]

@@ -172,13 +172,13 @@ fn pause() {
 }
 
 #[test]
-fn a_live_run_that_is_killed_ten_times_loses_nothing_and_counts_nothing_twice() {
-    killed("live", 10, 0x9e37_79b9_7f4a_7c15);
+fn a_live_run_that_is_killed_five_times_loses_nothing_and_counts_nothing_twice() {
+    killed("live", 5, 0x9e37_79b9_7f4a_7c15);
 }
 
 #[test]
-fn a_recording_that_is_killed_ten_times_loses_nothing_and_counts_nothing_twice() {
-    killed("record", 10, 0x2545_f491_4f6c_dd1d);
+fn a_recording_that_is_killed_five_times_loses_nothing_and_counts_nothing_twice() {
+    killed("record", 5, 0x2545_f491_4f6c_dd1d);
 }
 
 #[test]

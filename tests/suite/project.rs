@@ -40,6 +40,20 @@ pub fn whole() -> &'static (Project, Outcome) {
     })
 }
 
+/// A hundred of its trials, of three flows, run once for all tests that look at some run.
+pub fn few() -> &'static (Project, Outcome) {
+    static FEW: OnceLock<(Project, Outcome)> = OnceLock::new();
+    FEW.get_or_init(|| {
+        let project = Project::shipped();
+        let outcome = project.run(&RUN_OF_FEW);
+        (project, outcome)
+    })
+}
+
+/// How [`few`] is run.
+pub const RUN_OF_FEW: [&str; 5] =
+    ["run", "--verbose", "scenarios/knowledge.yaml", "scenarios/two-stage.yaml", "scenarios/react.yaml"];
+
 /// A project in a temporary folder.
 pub struct Project {
     folder: tempfile::TempDir,
@@ -57,9 +71,14 @@ impl Project {
         Self { folder }
     }
 
+    /// An empty folder, to be filled by the test.
+    pub fn empty() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder") }
+    }
+
     /// What `ragcheck init` makes.
     pub fn starter() -> Self {
-        let project = Self { folder: tempfile::tempdir().expect("a folder") };
+        let project = Self::empty();
         project.run(&["init"]).expect_code(0);
         project
     }

@@ -87,11 +87,7 @@ impl Desk {
             heard: Mutex::default(),
         });
         let (agent, agent_at) = served(Router::new().fallback(reply).with_state(Arc::clone(&inside)));
-        let project = Project::shipped();
-        // Of its own, without the shipped criteria.
-        for part in ["scenarios", "fixtures"] {
-            std::fs::remove_dir_all(project.path(part)).expect("a folder");
-        }
+        let project = Project::empty();
         let settings = format!(
             "scenarios: [desk.yaml]\ncassettes: cassettes\nreports: reports\nproviders:\n  fake: {{dialect: openai-chat, \
              base_url: 'http://{provider_at}/v1'}}\n"
