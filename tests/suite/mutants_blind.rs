@@ -19,7 +19,6 @@ use serde_json::Value;
 type Edit = fn(&mut Vec<Value>) -> bool;
 
 /// What breaks, and the edit that breaks it.
-#[allow(dead_code, reason = "the table of detection rates reads it")]
 pub const MUTANTS: &[(&str, Edit)] = &[
     ("FR-001: the system prompt is only in the first request of a turn", tool_rag::system_prompt_lost),
     ("FR-001: the model writes its answer as text beside generate_response", tool_rag::text_beside_response),
