@@ -252,7 +252,7 @@ fn criteria(view: &View<'_>, with_cases: bool) -> Vec<ToDo> {
     for row in view.evaluation.rows().filter(|row| row.required) {
         let explained = with_cases && row.metric == "case_pass_rate";
         let (state, why) = match row.verdict {
-            Verdict::Inconclusive => (State::Undecided, measured(row)),
+            Verdict::Inconclusive => (State::Undecided, undecided(row)),
             Verdict::Fail if !explained => (State::CriterionFails, failed(row)),
             Verdict::NotMeasured if !row.not_measured_ok => (State::NotMeasured, row.sentence.clone()),
             _ => continue,
@@ -304,15 +304,11 @@ fn failed(row: &CriterionResult) -> String {
     format!("{what} ({figure}){cases}")
 }
 
-/// Verdict of a criterion with its figure.
-fn measured(row: &CriterionResult) -> String {
+/// An INCONCLUSIVE criterion in words: `met, not shown: 62 more conversations at this rate would show it (observed …)`.
+fn undecided(row: &CriterionResult) -> String {
+    let why = row.sentence.strip_prefix("inconclusive: ").unwrap_or(&row.sentence);
     let (seen, bound) = (figures::observed(row), figures::bound(row));
-    format!(
-        "{}: observed {seen}, bound {bound}, target {}, n {}",
-        figures::verdict(row),
-        figures::goal(row),
-        figures::units(row)
-    )
+    format!("{why} (observed {seen}, bound {bound}, target {}, n {})", figures::goal(row), figures::units(row))
 }
 
 /// File and line of each `scenario/case`.
@@ -373,9 +369,15 @@ pub(super) fn lines(found: &[ToDo], most: usize) -> Vec<Line<'_>> {
             lines.push(Line::Head(format!("{} {more} more, in the report", state.as_str())));
         }
     }
-    let open: Vec<&String> = found.iter().filter(|one| one.state.is_open()).map(|one| &one.name).collect();
+    let mut open: Vec<&ToDo> = found.iter().filter(|one| one.state.is_open()).collect();
+    if found.iter().all(|one| one.state.is_open() || one.state == State::FailsOnBaseToo) {
+        // They decide the exit code.
+        for one in open.drain(..open.len().min(most)) {
+            lines.push(Line::Head(format!("{} {}: {}", one.state.as_str(), subject(one), one.why)));
+        }
+    }
     if !open.is_empty() {
-        let names = figures::first_names(open.iter().copied(), CAUSES);
+        let names = figures::first_names(open.iter().map(|one| &one.name), CAUSES);
         lines.push(Line::Head(format!("cannot be judged yet: {names}")));
     }
     lines
@@ -462,5 +464,35 @@ mod tests {
         let decided = crate::report::DecidedExit { exit_code: 0, why: String::new() };
         view.decided = Some(&decided);
         assert_eq!(reproduce(&view, &found), None, "no command is known to end with 0");
+    }
+
+    #[test]
+    fn criteria_that_nothing_decides_say_what_would_where_they_alone_decide_the_exit_code() {
+        let open = |name: &str| ToDo {
+            state: State::Undecided,
+            name: name.to_owned(),
+            about: "Retries recover".to_owned(),
+            trials: 0,
+            why: "met, not shown: 62 more conversations at this rate would show it".to_owned(),
+            detail: Vec::new(),
+            trial: None,
+            place: None,
+            commands: Vec::new(),
+        };
+        let said = |found: &[ToDo]| -> Vec<String> {
+            let heads = lines(found, 2).into_iter().filter_map(|line| match line {
+                Line::Head(words) => Some(words),
+                _ => None,
+            });
+            heads.collect()
+        };
+        let three = ["SC-002", "SC-006", "SC-007"].map(open);
+        let alone = said(&three);
+        assert_eq!(alone.len(), 3, "{alone:?}");
+        assert!(alone[0].starts_with("UNDECIDED SC-002, Retries recover: met, not shown: 62 more"), "{alone:?}");
+        assert_eq!(alone[2], "cannot be judged yet: SC-007");
+        let mut beside = three.to_vec();
+        beside.insert(0, ToDo { state: State::CriterionFails, ..open("SC-001") });
+        assert_eq!(said(&beside).last().map(String::as_str), Some("cannot be judged yet: SC-002, SC-006, SC-007"));
     }
 }

@@ -1,6 +1,6 @@
 //! `history.html`: a page without scripts, newest series first.
 
-use super::{Links, changed, conditions, found_nothing, headline, missed_targets, scenarios, when};
+use super::{Links, cannot_change, changed, conditions, found_nothing, headline, missed_targets, scenarios, when};
 use crate::history::{Line, Series, Shown};
 use crate::report::charts::{self, Beside};
 use crate::report::figures::{claimed_share, counted, line_value, together};
@@ -81,6 +81,7 @@ pub(crate) fn html(series: &[Series], links: &Links) -> io::Result<Vec<u8>> {
 fn page(series: &[Series], links: &Links) -> HistoryPage {
     let points: usize = series.iter().map(|series| series.points.len()).sum();
     let changes: usize = series.iter().flat_map(|series| &series.lines).map(|line| line.changes.len()).sum();
+    let blind = series.iter().all(cannot_change);
     // The series with the newest run comes first.
     let mut order: Vec<&Series> = series.iter().collect();
     order.sort_by_key(|series| std::cmp::Reverse(series.points.last().map(|point| &point.at)));
@@ -96,11 +97,13 @@ fn page(series: &[Series], links: &Links) -> HistoryPage {
             }
             together(&format!("{sentence}{more}"))
         }
+        (_, 0) if blind => format!("{}, too few to find a change", counted(points as u64, "point")),
         (_, 0) => format!("{}, no change that lasts", counted(points as u64, "point")),
         _ => format!("{}, {}", counted(points as u64, "point"), counted(changes as u64, "lasting change")),
     };
     let outcome = match (points, changes) {
         (0, _) => "unmeasured",
+        (_, 0) if blind => "unmeasured",
         (_, 0) => "pass",
         _ => "undecided",
     };

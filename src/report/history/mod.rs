@@ -87,6 +87,11 @@ fn scenarios(series: &Series) -> String {
 /// Text shown if no change could be detected, however large.
 const TOO_FEW: &str = "Too few points to find a change.";
 
+/// Whether a series has too few points for a change of any size to be found, and none was.
+fn cannot_change(series: &Series) -> bool {
+    series.lines.iter().all(|line| found_nothing(line) == TOO_FEW)
+}
+
 /// Statement that a line did not change, with the smallest detectable step.
 fn found_nothing(line: &Line) -> String {
     let size = |step: f64| match line.unit {
@@ -333,6 +338,7 @@ mod tests {
             let page = String::from_utf8(html(&series, &Links::default()).expect("a page")).expect("text");
             assert_eq!(page.matches("aria-label=\"2026-").count(), 2 * number, "a circle for each point of both lines");
             assert!(page.contains("Too few points to find a change.") && !page.contains("NaN"), "{page}");
+            assert!(page.contains(", too few to find a change</h1>"), "the heading claims no steadiness: {page}");
         }
     }
 

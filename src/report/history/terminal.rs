@@ -1,6 +1,6 @@
 //! Terminal output of a history: each series with its lines, oldest and newest value, and changes.
 
-use super::{TOO_FEW, changed, conditions, found_nothing, headline, missed_targets, scenarios, when};
+use super::{TOO_FEW, cannot_change, changed, conditions, found_nothing, headline, missed_targets, scenarios, when};
 use crate::history::Series;
 use crate::report::figures::{counted, line_value};
 use crate::report::terminal_lines::wrap;
@@ -31,7 +31,7 @@ pub(crate) fn terminal(series: &[Series], width: usize) -> String {
             let number = counted(one.points.len() as u64, "point");
             wrap(&mut out, &format!("{number}, {} to {}", when(first), when(last)), width, "  ");
         }
-        if one.lines.iter().all(|line| line.detectable.is_none() && line.changes.is_empty()) {
+        if cannot_change(one) {
             wrap(&mut out, TOO_FEW, width, "  ");
         }
         for line in &one.lines {

@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn if_every_trial_misses_the_recordings_tell_how_many_calls_it_takes() {
         let mut run = sample::run(1);
-        run.evaluation.trials = Default::default();
+        run.evaluation.trials = crate::gate::TrialResults::default();
         let group = |kind: Kind, trials: &[&str], detail: &str| ErrorGroup {
             kind: kind.label().to_owned(),
             message: String::new(),
