@@ -8,7 +8,7 @@ use super::select::{load, selection};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Loaded;
 use crate::suite::evaluation::{self, RecordedPasses, turns};
-use crate::suite::recordings::{lane_file, start_lanes};
+use crate::suite::recordings::{self, lane_file, start_lanes};
 use crate::trace::text::plural;
 use crate::trial::Opened;
 use schemars::JsonSchema;
@@ -32,6 +32,9 @@ pub struct ListedTrial {
     pub turns: usize,
     /// Whether the trial has a recording.
     pub recorded: bool,
+    /// Parts of its requests that have changed since, so that a replay would miss: `system prompt`, `question` and others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub would_miss: Vec<String>,
 }
 
 /// The planned trials, in order. `cassettes` overrides the project's folder.
@@ -46,6 +49,7 @@ pub fn rows(loaded: &Loaded, plan: &Plan, cassettes: Option<&Path>) -> Vec<Liste
             lane: trial.lane.to_string(),
             turns: turns(plan, trial),
             recorded: lane_file(loaded, cassettes, &trial.id).is_file(),
+            would_miss: Vec::new(),
         }
     };
     plan.trials.iter().map(row).collect()
@@ -54,8 +58,12 @@ pub fn rows(loaded: &Loaded, plan: &Plan, cassettes: Option<&Path>) -> Vec<Liste
 /// An aligned table, with totals in the last line.
 pub fn text(rows: &[ListedTrial]) -> String {
     let cells = |row: &ListedTrial| {
-        let recorded = if row.recorded { "yes" } else { "no" };
-        [row.scenario.clone(), row.case.clone(), row.lane.clone(), row.turns.to_string(), recorded.to_owned()]
+        let recorded = match row.would_miss[..] {
+            [] if row.recorded => "yes".to_owned(),
+            [] => "no".to_owned(),
+            _ => format!("would miss: {} changed", row.would_miss.join(", ")),
+        };
+        [row.scenario.clone(), row.case.clone(), row.lane.clone(), row.turns.to_string(), recorded]
     };
     let header = ["SCENARIO", "CASE", "LANE", "TURNS", "RECORDED"].map(str::to_owned);
     let table: Vec<[String; 5]> = std::iter::once(header).chain(rows.iter().map(cells)).collect();
@@ -70,7 +78,9 @@ pub fn text(rows: &[ListedTrial]) -> String {
     let recorded = rows.iter().filter(|row| row.recorded).count();
     let turns: usize = rows.iter().map(|row| row.turns).sum();
     let (trials, cases, turns) = (plural(rows.len(), "trial"), plural(cases, "case"), plural(turns, "turn"));
-    let _ = writeln!(out, "\n{trials} of {cases}, {turns}, {recorded} recorded");
+    let missing = rows.iter().filter(|row| !row.would_miss.is_empty()).count();
+    let missing = if missing > 0 { format!(", {missing} of them would miss") } else { String::new() };
+    let _ = writeln!(out, "\n{trials} of {cases}, {turns}, {recorded} recorded{missing}");
     out
 }
 
@@ -94,17 +104,17 @@ pub(super) fn run(given: &List) -> Result<Exit, Problem> {
     let (plan, recorded) = suite.plan(&selection(&given.select), given.select.seed)?;
     recorded.iter().filter_map(RecordedPasses::note).for_each(|note| output::remark(&note));
     let loaded = suite.loaded();
-    let rows = rows(loaded, &plan, None);
+    let mut rows = rows(loaded, &plan, None);
+    // A project that cannot be opened is explained by `check` and `run`.
+    let opened = Opened::new(Arc::clone(loaded), &plan);
+    for (index, parts) in opened.iter().flat_map(|opened| recordings::would_miss(opened, &plan)) {
+        rows[index].would_miss = parts.into_iter().map(|part| part.as_str().to_owned()).collect();
+    }
     let cassettes = loaded.root.join(&loaded.project.cassettes);
     let starts: Vec<String> =
         start_lanes(&plan, &cassettes).into_iter().filter(|lane| lane.path.is_file()).map(|lane| lane.name).collect();
     let human = text(&rows) + &recorded_starts(&starts);
-    let estimate = if given.estimate {
-        let opened = Opened::new(Arc::clone(loaded), &plan)?;
-        Some(evaluation::estimate(&opened, &plan))
-    } else {
-        None
-    };
+    let estimate = if given.estimate { Some(evaluation::estimate(&opened?, &plan)) } else { None };
     match (given.format, estimate) {
         (Printed::Human, None) => output::result(&human),
         (Printed::Human, Some(estimate)) => output::result(&(human + &estimate::text(&estimate))),

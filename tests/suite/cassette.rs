@@ -102,6 +102,30 @@ fn check_notes_what_is_old_what_drifted_and_what_belongs_to_nothing() {
 }
 
 #[test]
+fn check_and_list_say_that_a_reworded_question_would_miss_and_the_run_misses_just_these() {
+    let project = Project::shipped();
+    let one = ["list", "scenarios/knowledge.yaml", "--format", "json"];
+    let missing = || -> Vec<String> {
+        let rows: Vec<serde_json::Value> = serde_json::from_str(&project.run(&one).stdout).expect("JSON");
+        let missing = rows.iter().filter(|row| row["would_miss"] == serde_json::json!(["question"]));
+        missing.map(|row| row["trial"].as_str().expect("a trial").to_owned()).collect()
+    };
+    assert_eq!(missing(), Vec::<String>::new());
+    project.edit("scenarios/knowledge.yaml", "What does error E-17 mean, and", "What is error E-17, and");
+    let outcome = project.run(&["list", "scenarios/knowledge.yaml"]);
+    let said = outcome.expect_code(0).stdout.clone();
+    assert_eq!(said.matches("  would miss: question changed\n").count(), 3, "{said}");
+    assert!(said.ends_with(" 24 recorded, 3 of them would miss\n"), "{said}");
+    let checked = project.run(&["check", "scenarios/knowledge.yaml"]).stdout;
+    assert!(checked.contains("question changed since 3 lanes ("), "{checked}");
+    project.run(&["run", "scenarios/knowledge.yaml", "--no-history"]).expect_code(3);
+    let traces = project.traces();
+    let missed = traces.iter().filter(|trace| trace["end"] != "completed");
+    let missed: Vec<String> = missed.map(|trace| trace["trial"].as_str().expect("a trial").to_owned()).collect();
+    assert_eq!(missed, missing());
+}
+
+#[test]
 fn check_tells_a_shared_prompt_that_was_edited_or_lost() {
     let project = Project::shipped();
     let lane = project.read(LANE);

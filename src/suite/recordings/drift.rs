@@ -3,10 +3,12 @@
 //!
 //! The trial runs up to its first request, which gets no answer. If a part of that request (model, system prompt,
 //! tools, parameters) no longer has the hash of the first recorded exchange, every exchange recorded with the old hash
-//! has drifted: its key can no longer match.
+//! has drifted: its key can no longer match. If all parts are the same and no exchange has the request's key, the user's
+//! words have changed. A question of a later turn that has changed is found by a replay only.
 
 use crate::cassette::{self, Cassette, CassetteError, Drift, Redactor};
 use crate::trace::words;
+use crate::transport::HttpRequest;
 use crate::trial::{Trial, first_request, searches_another};
 
 words! {
@@ -21,20 +23,19 @@ words! {
         Tools = "tool list",
         /// Everything else but the conversation.
         Parameters = "parameters",
+        /// The conversation of the first request: the user's words, with what the flow adds to them.
+        Question = "question",
     }
 }
 
 impl RequestPart {
-    const ALL: [Self; 4] = [Self::Model, Self::System, Self::Tools, Self::Parameters];
-
-    fn of(self, drift: &Drift) -> &str {
-        match self {
-            Self::Model => &drift.model,
-            Self::System => &drift.system,
-            Self::Tools => &drift.tools,
-            Self::Parameters => &drift.parameters,
-        }
-    }
+    /// The parts that have a hash beside each exchange.
+    const HASHED: [(Self, fn(&Drift) -> &str); 4] = [
+        (Self::Model, |drift| &drift.model),
+        (Self::System, |drift| &drift.system),
+        (Self::Tools, |drift| &drift.tools),
+        (Self::Parameters, |drift| &drift.parameters),
+    ];
 }
 
 /// A recording compared with today's trial.
@@ -58,19 +59,33 @@ pub(crate) fn drifted(trial: Trial<'_>) -> Result<Compared, CassetteError> {
     if let (Some(first), Some(today)) = (cassette.exchanges.first(), first_request(trial))
         && first.service == today.service.as_str()
     {
+        let ordinals = |same: &dyn Fn(&Drift) -> bool| {
+            let sent = cassette.exchanges.iter().filter(|one| one.service == first.service && same(&one.drift));
+            sent.map(|exchange| exchange.ordinal).collect()
+        };
         let body = cassette::stored_body(today.profile, &today.body, &Redactor::default());
-        let today = cassette::drift(today.profile.layout, &body);
-        for part in RequestPart::ALL {
-            let old = part.of(&first.drift);
-            if old != part.of(&today) {
-                let same = cassette
-                    .exchanges
-                    .iter()
-                    .filter(|exchange| exchange.service == first.service && part.of(&exchange.drift) == old);
-                drifted.push((part, same.map(|exchange| exchange.ordinal).collect()));
+        let now = cassette::drift(today.profile.layout, &body);
+        for (part, of) in RequestPart::HASHED {
+            let old = of(&first.drift);
+            if old != of(&now) {
+                drifted.push((part, ordinals(&|drift| of(drift) == old)));
             }
+        }
+        // Secrets of the project are looked for only where the request is not found without.
+        if drifted.is_empty()
+            && !is_recorded(&cassette, &today, &Redactor::default())
+            && !is_recorded(&cassette, &today, &trial.opened.redactor())
+        {
+            drifted.push((RequestPart::Question, ordinals(&|_| true)));
         }
     }
     let searched_another = searches_another(trial, &cassette);
     Ok(Compared { cassette, drifted, searched_another })
+}
+
+/// Whether a recording has an exchange for a request.
+fn is_recorded(cassette: &Cassette, request: &HttpRequest, redactor: &Redactor) -> bool {
+    let HttpRequest { profile, method, path, body, .. } = request;
+    let key = cassette::key(cassette::Request { profile, method, path, body }, redactor);
+    cassette.exchanges.iter().any(|exchange| exchange.key == key)
 }

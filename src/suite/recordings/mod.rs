@@ -43,7 +43,7 @@ pub(crate) use refresh::{Refresh, RefreshCost, refresh};
 pub(crate) use rekey::rekey;
 pub(crate) use scan::{known_secrets, scan, scan_files};
 pub(crate) use spending::{Spending, spending, unbounded, unpriced};
-pub(crate) use staleness::{Ages, broken, lane_file, notes, unrecorded};
+pub(crate) use staleness::{Ages, broken, lane_file, notes, unrecorded, would_miss};
 pub(crate) use starts::{spending_at_start, start_lanes};
 pub(crate) use writable::{Unwritable, writable, writable_folders};
 

@@ -92,6 +92,16 @@ pub(crate) fn stale(opened: &Opened, plan: &Plan, ages: Ages) -> BTreeMap<usize,
     lanes.collect()
 }
 
+/// Trials of a plan whose recording would miss, by index, with the parts of their requests that have changed.
+pub(crate) fn would_miss(opened: &Opened, plan: &Plan) -> BTreeMap<usize, Vec<RequestPart>> {
+    let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
+        let parts: Vec<_> =
+            drifted(opened.trial(plan, trial)).ok()?.drifted.into_iter().map(|(part, _)| part).collect();
+        (!parts.is_empty()).then_some((index, parts))
+    });
+    lanes.collect()
+}
+
 /// Recorded starts of processes that are too old: the scenario's index, the lane's name, and its time.
 pub(super) fn old_starts(opened: &Opened, plan: &Plan, ages: Ages) -> Vec<(usize, String, Timestamp)> {
     let lanes = start_lanes(plan, &opened.cassettes).into_iter();
