@@ -145,7 +145,7 @@ fn seen(row: &ComparedCriterion) -> String {
         None if row.cases < fewest(row) => {
             let of = if row.family > 1 { format!(" in one of {} criteria", row.family) } else { String::new() };
             format!(
-                "{} too few to show a difference{of}: {} or more are needed that all change alike",
+                "{} too few to show a difference{of}: at least {} are needed, all changed in the same direction",
                 cases_are(row.cases),
                 fewest(row)
             )
@@ -374,9 +374,11 @@ pub(super) fn verdict(rows: &[ComparedCriterion], [a, b]: [&str; 2]) -> String {
                 )
             }
             None if of(true, Finding::Undecided).next().is_none() => {
+                let most = rows.iter().filter(|row| row.gated).map(|row| row.cases).max().unwrap_or_default();
                 format!(
-                    "undecided between {a} and {b}: no case differs in what is required, and these are too few to exclude a \
-                     difference of 10 points"
+                    "undecided between {a} and {b}: no case differs in a required criterion, and {} too few to exclude a \
+                     difference of 10 points",
+                    cases_are(most)
                 )
             }
             None => format!("undecided between {a} and {b}: no required criterion is clearly better or worse"),
@@ -435,7 +437,11 @@ pub(super) fn conclusion(found: &Comparison) -> String {
     } else {
         found.rows.iter().find(|row| row.key == CASES).map(|row| format!("; {}", seen(row)))
     };
-    let (changed, reach) = (changed(&found.flips, &found.changes, names), reach.unwrap_or_default());
+    let mut changed = changed(&found.flips, &found.changes, names);
+    if !found.flips.is_empty() && found.rows.iter().any(|row| row.key == CASES && !row.gated) {
+        changed.push_str(" (whether whole cases pass is not required)");
+    }
+    let reach = reach.unwrap_or_default();
     format!("{verdict} ({over}): {changed}{reach}{}", spent(&found.taken, names))
 }
 

@@ -30,19 +30,19 @@ pub(super) fn figures(criteria: &[Measured], sides: &[Summary]) -> Vec<Figure> {
 type Taken = (&'static str, &'static str, Unit, fn(&Usage) -> Cell);
 
 const TAKEN: [Taken; 9] = [
-    ("model calls", "Calls of the model a query.", Unit::Number, |taken| mean(Some(taken.model_calls), taken.turns)),
-    ("tool calls", "Calls of tools a query, executed or not.", Unit::Number, |taken| {
+    ("model calls", "Model calls per query.", Unit::Number, |taken| mean(Some(taken.model_calls), taken.turns)),
+    ("tool calls", "Tool calls per query, executed or not.", Unit::Number, |taken| {
         mean(Some(taken.tool_calls), taken.turns)
     }),
-    ("input tokens", "Tokens that the model read a query.", Unit::Number, |taken| {
+    ("input tokens", "Tokens that the model read, per query.", Unit::Number, |taken| {
         mean(taken.input_tokens, taken.turns)
     }),
-    ("output tokens", "Tokens that the model wrote a query.", Unit::Number, |taken| {
+    ("output tokens", "Tokens that the model wrote, per query.", Unit::Number, |taken| {
         mean(taken.output_tokens, taken.turns)
     }),
     (
         "service tokens",
-        "Tokens that external search and managed retrieval read and wrote a query.",
+        "Tokens that external search and managed retrieval read and wrote, per query.",
         Unit::Number,
         |taken| {
             if taken.service_answers == 0 {

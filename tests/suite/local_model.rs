@@ -39,7 +39,7 @@ fn two_prompts_for_it_are_compared_and_so_few_cases_show_nothing() {
         "50.0 %   50.0 %",
         "33.3 %   33.3 %",
         "1 case passes in plain and never in guarded, 1 the other way",
-        "undecided between plain and guarded: no case differs in what is required, and these are too few to exclude a difference of 10 points",
+        "undecided between plain and guarded: no case differs in a required criterion, and 6 cases are too few to exclude a difference of 10 points",
         "guarded takes 5.6 % more input tokens and 4.5 % more output tokens than plain",
     ] {
         let wrapped = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -171,7 +171,10 @@ fn tiles(view: &View<'_>) -> Vec<Tile> {
         }
         None => {
             let command = "ragcheck compare --previous";
-            change(vec![("no run is compared; with the one before:".into(), command.into())], "../index.html")
+            change(
+                vec![("nothing is compared yet; to compare with the run before:".into(), command.into())],
+                "../index.html",
+            )
         }
     });
     tiles
