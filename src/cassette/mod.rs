@@ -50,7 +50,6 @@ pub use exchange::Header;
 pub use exchange::Outcome;
 pub(crate) use exchange::{Chunk, StoredRequest, Take};
 pub(crate) use keys::Keys;
-#[cfg(not(front_door_only))]
 pub use keys::key;
 pub use layout::Profile;
 pub(crate) use layout::is_marked;
