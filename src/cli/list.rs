@@ -32,7 +32,7 @@ pub struct ListedTrial {
     pub turns: usize,
     /// Whether the trial has a recording.
     pub recorded: bool,
-    /// Parts of its requests that have changed since, so that a replay would miss: `system prompt`, `question` and others.
+    /// Parts of its first request that have changed since, so that a replay would miss: `system prompt`, `question` and others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub would_miss: Vec<String>,
 }

@@ -110,7 +110,13 @@ fn check_and_list_say_that_a_reworded_question_would_miss_and_the_run_misses_jus
         let missing = rows.iter().filter(|row| row["would_miss"] == serde_json::json!(["question"]));
         missing.map(|row| row["trial"].as_str().expect("a trial").to_owned()).collect()
     };
-    assert_eq!(missing(), Vec::<String>::new());
+    // A hash that is not that of its request makes no miss.
+    let lane = project.read(LANE);
+    let (before, rest) = lane.split_once(" system: \"").expect("a hash");
+    project.write(LANE, &format!("{before} system: \"ffff{}", &rest[4..]));
+    let listed = project.run(&["list", "scenarios/knowledge.yaml"]).stdout;
+    assert!(listed.ends_with(" 24 recorded\n"), "{listed}");
+    project.write(LANE, &lane);
     project.edit("scenarios/knowledge.yaml", "What does error E-17 mean, and", "What is error E-17, and");
     let outcome = project.run(&["list", "scenarios/knowledge.yaml"]);
     let said = outcome.expect_code(0).stdout.clone();
