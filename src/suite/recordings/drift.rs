@@ -28,9 +28,12 @@ words! {
     }
 }
 
+/// A part and its hash.
+type HashedPart = (RequestPart, fn(&Drift) -> &str);
+
 impl RequestPart {
     /// The parts that have a hash beside each exchange.
-    const HASHED: [(Self, fn(&Drift) -> &str); 4] = [
+    const HASHED: [HashedPart; 4] = [
         (Self::Model, |drift| &drift.model),
         (Self::System, |drift| &drift.system),
         (Self::Tools, |drift| &drift.tools),
