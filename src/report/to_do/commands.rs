@@ -135,7 +135,7 @@ fn takes<'t>(view: &View<'_>, missed: &[&ErrorGroup], again: impl Iterator<Item 
         let (held, of) = known.fold((0, 0), |(held, of), (calls, trials)| (held + calls * trials, of + trials));
         (of > 0).then(|| (held * trials).div_ceil(of))
     };
-    let estimate = (calls * trials + n / 2).checked_div(n).or_else(recorded);
+    let estimate = if n > 0 { Some((calls * trials).div_ceil(n)) } else { recorded() };
     let of = figures::counted(trials, "trial");
     let calls = match estimate {
         None => format!("number of model calls for {of} unknown: no trial of this run and no recording tells it"),
