@@ -1,10 +1,10 @@
 //! Compares a lane's recording with what its trial would send today, without a replay, by the hashes beside each
 //! exchange.
 //!
-//! The trial runs up to its first request, which gets no answer. If a part of that request (model, system prompt,
-//! tools, parameters) no longer has the hash of the first recorded exchange, every exchange recorded with the old hash
-//! has drifted: its key can no longer match. If all parts are the same and no exchange has the request's key, the user's
-//! words have changed. A question of a later turn that has changed is found by a replay only.
+//! The trial runs up to its first request, which gets no answer. If no exchange has the key of that request, a replay
+//! would miss. Each part of it (model, system prompt, tools, parameters) whose hash is not that of the first recorded
+//! exchange has then drifted, with every exchange recorded with the old hash; if all parts are the same, the user's words
+//! have changed. A question of a later turn that has changed is found by a replay only.
 
 use crate::cassette::{self, Cassette, CassetteError, Drift, Redactor};
 use crate::trace::words;
@@ -61,6 +61,10 @@ pub(crate) fn drifted(trial: Trial<'_>) -> Result<Compared, CassetteError> {
     let mut drifted = Vec::new();
     if let (Some(first), Some(today)) = (cassette.exchanges.first(), first_request(trial))
         && first.service == today.service.as_str()
+        // A request whose key is recorded does not miss, whatever its hashes say. Secrets of the project are looked for
+        // only where it is not found without.
+        && !is_recorded(&cassette, &today, &Redactor::default())
+        && !is_recorded(&cassette, &today, &trial.opened.redactor())
     {
         let ordinals = |same: &dyn Fn(&Drift) -> bool| {
             let sent = cassette.exchanges.iter().filter(|one| one.service == first.service && same(&one.drift));
@@ -68,17 +72,13 @@ pub(crate) fn drifted(trial: Trial<'_>) -> Result<Compared, CassetteError> {
         };
         let body = cassette::stored_body(today.profile, &today.body, &Redactor::default());
         let now = cassette::drift(today.profile.layout, &body);
-        // A request whose key is recorded does not miss, whatever its hashes say. Secrets of the project are looked for
-        // only where it is not found without.
-        let recorded = is_recorded(&cassette, &today, &Redactor::default())
-            || is_recorded(&cassette, &today, &trial.opened.redactor());
-        for (part, of) in RequestPart::HASHED.into_iter().filter(|_| !recorded) {
+        for (part, of) in RequestPart::HASHED {
             let old = of(&first.drift);
             if old != of(&now) {
                 drifted.push((part, ordinals(&|drift| of(drift) == old)));
             }
         }
-        if drifted.is_empty() && !recorded {
+        if drifted.is_empty() {
             drifted.push((RequestPart::Question, ordinals(&|_| true)));
         }
     }
