@@ -103,6 +103,13 @@ impl Layout {
         self.system.is_some_and(|mark| is_marked(message, mark))
     }
 
+    /// Whether two bodies have the same conversation, system prompts apart.
+    pub(crate) fn same_conversation(&self, one: &Value, other: &Value) -> bool {
+        let said = |body| self.messages(body).iter().filter(|message| !self.is_system(message));
+        let plain = |body| self.conversation(body).filter(|(_, said)| !said.is_array());
+        said(one).eq(said(other)) && plain(one) == plain(other)
+    }
+
     /// The system prompts of a body, in order.
     pub(super) fn system_prompts<'v>(&self, body: &'v Value) -> Vec<&'v str> {
         let messages = self.messages(body).iter().filter(|message| self.is_system(message));

@@ -8,7 +8,7 @@ use super::select::{load, selection};
 use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Loaded;
 use crate::suite::evaluation::{self, RecordedPasses, turns};
-use crate::suite::recordings::{self, lane_file, start_lanes};
+use crate::suite::recordings::{self, RequestPart, lane_file, start_lanes};
 use crate::trace::text::plural;
 use crate::trial::Opened;
 use schemars::JsonSchema;
@@ -32,7 +32,8 @@ pub struct ListedTrial {
     pub turns: usize,
     /// Whether the trial has a recording.
     pub recorded: bool,
-    /// Parts of its first request that have changed since, so that a replay would miss: `system prompt`, `question` and others.
+    /// Parts of its first request that have changed since, so that a replay would miss: `system prompt`, `question` and
+    /// others; `recording`, if that is broken or was edited. Later requests are compared by a run only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub would_miss: Vec<String>,
 }
@@ -61,6 +62,9 @@ pub fn text(rows: &[ListedTrial]) -> String {
         let recorded = match row.would_miss[..] {
             [] if row.recorded => "yes".to_owned(),
             [] => "no".to_owned(),
+            _ if row.would_miss == [RequestPart::Recording.as_str()] => {
+                "would miss: recording broken or edited".to_owned()
+            }
             _ => format!("would miss: {} changed", row.would_miss.join(", ")),
         };
         [row.scenario.clone(), row.case.clone(), row.lane.clone(), row.turns.to_string(), recorded]
@@ -81,6 +85,9 @@ pub fn text(rows: &[ListedTrial]) -> String {
     let missing = rows.iter().filter(|row| !row.would_miss.is_empty()).count();
     let missing = if missing > 0 { format!(", {missing} of them would miss") } else { String::new() };
     let _ = writeln!(out, "\n{trials} of {cases}, {turns}, {recorded} recorded{missing}");
+    if recorded > 0 {
+        out.push_str("RECORDED compares the first request of each trial; `ragcheck run` compares all.\n");
+    }
     out
 }
 

@@ -44,9 +44,16 @@ fn no_scenario(named: &Path) -> Vec<Diagnostic> {
     )]
 }
 
-/// Typed paths of scenarios and criteria are relative to the current folder, not to the project's.
+/// Typed paths of scenarios and criteria are relative to the current folder; one that is not there is looked for from the
+/// project's folder, as reports print it.
 pub(super) fn from_here(paths: &[PathBuf], criteria: Option<&Path>) -> (Vec<PathBuf>, Option<PathBuf>) {
-    (paths.iter().map(|path| files::absolute(path)).collect(), criteria.map(files::absolute))
+    let root = scenario::find_root(&std::env::current_dir().unwrap_or_default());
+    let place = |path: &Path| {
+        let here = files::absolute(path);
+        let below = root.join(path);
+        if !here.exists() && below.exists() { below } else { here }
+    };
+    (paths.iter().map(|path| place(path)).collect(), criteria.map(place))
 }
 
 /// The selected trials.

@@ -22,6 +22,18 @@ fn the_sentence_says_what_was_seen_what_is_bounded_and_what_is_missing() {
 }
 
 #[test]
+fn where_the_bound_holds_already_the_required_number_is_missing_at_whatever_rate() {
+    for (min_n, missing) in [(60, "20 more conversations"), (41, "1 more conversation")] {
+        let criteria = format!("[{{id: C, {KB}, target: '>= 50%', kind: confidence, min_n: {min_n}}}]");
+        let plan = plan(CASES, &criteria, 40);
+        let result = &run(&plan, all_good(&plan)).criteria[0];
+        let end = format!("inconclusive: met, not shown: min_n {min_n} requires {missing}");
+        assert!(result.sentence.ends_with(&end), "{}", result.sentence);
+        assert_eq!(result.verdict, Verdict::Inconclusive);
+    }
+}
+
+#[test]
 fn undecided_may_be_let_through_and_says_so() {
     let shown = format!("[{{id: I, {KB}, target: '= 100%', kind: invariant}}, {}", &confidence()[1..]);
     let mut plan = plan(CASES, &shown, 40);

@@ -44,13 +44,18 @@ pub(super) fn ending(found: Unshown, asked: Asked, evidence: &Evidence<'_>, (one
         Unshown::CannotPass => format!("met, and no number of {many} can show it"),
         // More answers alone do not reduce a grader's errors.
         Unshown::Met if evidence.agreement.is_some() => "met, not shown".to_owned(),
-        Unshown::Met => match evidence.sample.more_at_this_rate(asked.bound(0.0), asked.min_n, ALPHA) {
-            Some(more) => {
-                let noun = if more == 1 { one } else { many };
-                format!("met, not shown: {more} more {noun} at this rate would show it")
+        Unshown::Met => {
+            let more = |least| evidence.sample.more_at_this_rate(asked.bound(0.0), least, ALPHA);
+            let noun = |number| if number == 1 { one } else { many };
+            match more(asked.min_n) {
+                // The bound holds already: the number alone is missing, whatever their rate.
+                Some(lacking) if more(0) == Some(0) => {
+                    format!("met, not shown: min_n {} requires {lacking} more {}", asked.min_n, noun(lacking))
+                }
+                Some(more) => format!("met, not shown: {more} more {} at this rate would show it", noun(more)),
+                None => format!("met, not shown: at this rate no number of {many} would show it"),
             }
-            None => format!("met, not shown: at this rate no number of {many} would show it"),
-        },
+        }
     }
 }
 

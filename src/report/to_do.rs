@@ -4,14 +4,15 @@
 //! failed criteria, what nothing decides, and what failed on the base of a pull request too.
 
 mod commands;
+mod lines;
 
 pub(super) use self::commands::Help;
+pub(super) use self::lines::{Line, lines, subject};
 use super::{View, figures};
 use crate::compare::{Comparison, Finding, Flip};
 use crate::gate::{CriterionResult, ErrorGroup, TrialRow, Verdict, expectation};
 use crate::scenario::Target;
 use crate::trace::TrialErrorKind as Kind;
-use crate::trace::text::clip;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) use self::commands::reproduce;
@@ -259,7 +260,8 @@ fn criteria(view: &View<'_>, with_cases: bool) -> Vec<ToDo> {
         };
         let name = row.key();
         if !found.iter().any(|known| known.name == name) {
-            let first = row.violations.first();
+            let most = most_in(row).map(|(case, ..)| case);
+            let first = row.violations.iter().find(|violation| Some(case_of(&violation.trial)) == most);
             let trial = first.map(|violation| violation.trial.clone()).filter(|_| state == State::CriterionFails);
             found.push(ToDo { trial, about: row.about.clone(), ..blank(state, &name, why) });
         }
@@ -291,17 +293,27 @@ fn failed(row: &CriterionResult) -> String {
         }
         (_, None) => format!("{bad} of {n} {}", row.units),
     };
-    let mut by_case: BTreeMap<&str, u64> = BTreeMap::new();
-    for violation in &row.violations {
-        *by_case.entry(violation.trial.rsplit_once('/').map_or("", |(case, _)| case)).or_default() += 1;
-    }
-    let most = by_case.iter().max_by_key(|(case, units)| (**units, std::cmp::Reverse(**case)));
-    let cases = match (most, by_case.len()) {
-        (Some((case, _)), 1) => format!("; all in {case}"),
-        (Some((case, units)), cases) => format!("; in {cases} cases, most in {case} ({})", figures::count(*units)),
-        (None, _) => String::new(),
+    let cases = match most_in(row) {
+        Some((case, _, 1)) => format!("; all in {case}"),
+        Some((case, units, cases)) => format!("; in {cases} cases, most in {case} ({})", figures::count(units)),
+        None => String::new(),
     };
     format!("{what} ({figure}){cases}")
+}
+
+/// The case with most violations of a criterion, their number, and the number of cases that have some.
+fn most_in(row: &CriterionResult) -> Option<(&str, u64, usize)> {
+    let mut by_case: BTreeMap<&str, u64> = BTreeMap::new();
+    for violation in &row.violations {
+        *by_case.entry(case_of(&violation.trial)).or_default() += 1;
+    }
+    let most = by_case.iter().max_by_key(|(case, units)| (**units, std::cmp::Reverse(**case)));
+    most.map(|(case, units)| (*case, *units, by_case.len()))
+}
+
+/// `scenario/case` of a trial; empty if its id has none.
+fn case_of(trial: &str) -> &str {
+    trial.rsplit_once('/').map_or("", |(case, _)| case)
 }
 
 /// An INCONCLUSIVE criterion in words: `met, not shown: 62 more conversations at this rate would show it (observed …)`.
@@ -320,93 +332,6 @@ fn places(view: &View<'_>) -> BTreeMap<String, (String, u32)> {
         (format!("{}/{}", scenario.name, one.case.case), (file.clone(), one.line))
     });
     place.collect()
-}
-
-/// A line of the list on a terminal.
-pub(super) enum Line<'a> {
-    /// The head of an item, which may be wrapped.
-    Head(String),
-    /// Words that belong to it, which may be wrapped.
-    Words(String),
-    /// A line of its details, which may not be wrapped.
-    Detail(&'a str),
-    /// A command, which may not be wrapped.
-    Command(&'a Help),
-}
-
-/// Causes of ERROR that a terminal shows of one state.
-const CAUSES: usize = 12;
-
-/// The first items of each state as lines for a terminal, `most` of failures; then how many more there are. A command that helps
-/// several items comes once, below them.
-pub(super) fn lines(found: &[ToDo], most: usize) -> Vec<Line<'_>> {
-    let mut lines = Vec::new();
-    let states: BTreeSet<State> = found.iter().map(|one| one.state).filter(|state| !state.is_open()).collect();
-    for state in states {
-        let of: Vec<&ToDo> = found.iter().filter(|one| one.state == state).collect();
-        let most = if state.is_untried() { CAUSES } else { most };
-        let mut shared: Vec<&Help> = Vec::new();
-        for one in of.iter().take(most) {
-            if state.is_untried() {
-                lines.push(Line::Head(format!("{} {}", state.as_str(), named(one))));
-                lines.push(Line::Words(one.why.clone()));
-                lines.extend(one.detail.iter().map(|line| Line::Detail(line)));
-                lines.extend(one.trial.as_ref().map(|first| Line::Words(format!("in {first}{}", further(one.trials)))));
-            } else {
-                lines.push(Line::Head(format!("{} {}", state.as_str(), title(one))));
-            }
-            for help in &one.commands {
-                if help.is_of_several() {
-                    shared.extend((!shared.contains(&help)).then_some(help));
-                } else {
-                    lines.push(Line::Command(help));
-                }
-            }
-        }
-        lines.extend(shared.into_iter().map(Line::Command));
-        if of.len() > most {
-            let more = figures::count((of.len() - most) as u64);
-            lines.push(Line::Head(format!("{} {more} more, in the report", state.as_str())));
-        }
-    }
-    let mut open: Vec<&ToDo> = found.iter().filter(|one| one.state.is_open()).collect();
-    if found.iter().all(|one| one.state.is_open() || one.state == State::FailsOnBaseToo) {
-        // They decide the exit code.
-        for one in open.drain(..open.len().min(most)) {
-            lines.push(Line::Head(format!("{} {}: {}", one.state.as_str(), subject(one), one.why)));
-        }
-    }
-    if !open.is_empty() {
-        let names = figures::first_names(open.iter().map(|one| &one.name), CAUSES);
-        lines.push(Line::Head(format!("cannot be judged yet: {names}")));
-    }
-    lines
-}
-
-/// What an item is about, for reports that show its trial elsewhere: the cases that could not be run and why, or the criterion
-/// with what it requires.
-pub(super) fn subject(one: &ToDo) -> String {
-    match (one.about.as_str(), one.state.is_untried()) {
-        ("", _) => one.name.clone(),
-        (cases, true) => format!("{cases}: {}", one.name),
-        (about, false) => format!("{}, {about}", one.name),
-    }
-}
-
-/// How many of `trials` there are besides the first.
-fn further(trials: u64) -> String {
-    if trials > 1 { format!(" and {} more", figures::count(trials - 1)) } else { String::new() }
-}
-
-/// Name and number of trials.
-fn named(one: &ToDo) -> String {
-    let trials = if one.trials > 0 { format!(" ({})", figures::counted(one.trials, "trial")) } else { String::new() };
-    if one.trials > 0 { format!("{}{trials}", one.name) } else { subject(one) }
-}
-
-/// Name, number of trials, and reason.
-pub(super) fn title(one: &ToDo) -> String {
-    format!("{}: {}", named(one), clip(&crate::trace::text::line(&one.why), 400))
 }
 
 #[cfg(test)]
@@ -464,35 +389,5 @@ mod tests {
         let decided = crate::report::DecidedExit { exit_code: 0, why: String::new() };
         view.decided = Some(&decided);
         assert_eq!(reproduce(&view, &found), None, "no command is known to end with 0");
-    }
-
-    #[test]
-    fn criteria_that_nothing_decides_say_what_would_where_they_alone_decide_the_exit_code() {
-        let open = |name: &str| ToDo {
-            state: State::Undecided,
-            name: name.to_owned(),
-            about: "Retries recover".to_owned(),
-            trials: 0,
-            why: "met, not shown: 62 more conversations at this rate would show it".to_owned(),
-            detail: Vec::new(),
-            trial: None,
-            place: None,
-            commands: Vec::new(),
-        };
-        let said = |found: &[ToDo]| -> Vec<String> {
-            let heads = lines(found, 2).into_iter().filter_map(|line| match line {
-                Line::Head(words) => Some(words),
-                _ => None,
-            });
-            heads.collect()
-        };
-        let three = ["SC-002", "SC-006", "SC-007"].map(open);
-        let alone = said(&three);
-        assert_eq!(alone.len(), 3, "{alone:?}");
-        assert!(alone[0].starts_with("UNDECIDED SC-002, Retries recover: met, not shown: 62 more"), "{alone:?}");
-        assert_eq!(alone[2], "cannot be judged yet: SC-007");
-        let mut beside = three.to_vec();
-        beside.insert(0, ToDo { state: State::CriterionFails, ..open("SC-001") });
-        assert_eq!(said(&beside).last().map(String::as_str), Some("cannot be judged yet: SC-002, SC-006, SC-007"));
     }
 }

@@ -241,7 +241,7 @@ fn written(
     if options.mode == Mode::Replay {
         run::folder::prune(&reports, loaded.project.keep_replays(), &folder).map_err(unwritten)?;
     }
-    evaluation::write_runs_page(&reports, &loaded.root).map_err(unwritten)?;
+    let kept = evaluation::write_runs_page(&reports, &loaded.root).map_err(unwritten)?;
     let (old, stopped, history) = (Vec::new(), None, HistoryPoint::NotAsked);
-    Ok(FinishedRun { folder, evaluated, unused, old, stopped, notes: aside.into_iter().collect(), history })
+    Ok(FinishedRun { folder, evaluated, unused, old, stopped, notes: aside.into_iter().chain(kept).collect(), history })
 }

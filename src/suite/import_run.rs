@@ -135,14 +135,14 @@ fn written(read: Imported, reports: &Path, root: &Path) -> Result<ImportedRun, S
     evaluated.write(writing.path()).map_err(unwritten)?;
     environment::write(writing.path(), "import", None, root, None).map_err(unwritten)?;
     let (folder, aside) = writing.finish(false).map_err(unwritten)?;
-    evaluation::write_runs_page(reports, root).map_err(unwritten)?;
+    let kept = evaluation::write_runs_page(reports, root).map_err(unwritten)?;
     Ok(ImportedRun {
         folder,
         evaluated,
         summary,
         ignored: read.ignored,
         recognised: None,
-        remarks: read.remarks,
+        remarks: read.remarks.into_iter().chain(kept).collect(),
         copies: read.copies,
         aside,
     })

@@ -154,11 +154,11 @@ pub(crate) fn merge(folders: &[PathBuf], reports: &Path, root: &Path) -> Result<
     environment::write(writing.path(), &first.mode, None, root, None).map_err(unwritten)?;
     let newest = plan.part.as_ref().is_none_or(|part| !part.cases);
     let (folder, aside) = writing.finish(newest).map_err(unwritten)?;
-    evaluation::write_runs_page(reports, root).map_err(unwritten)?;
+    let kept = evaluation::write_runs_page(reports, root).map_err(unwritten)?;
     let graded = runs.iter().any(|run| run.folder.join(trace::GRADES).exists());
     let graded =
         graded.then(|| "grades of the partitions are not merged: `ragcheck judge` grades the whole run".to_owned());
-    Ok(MergedRun { folder, evaluated, notes: aside.into_iter().chain(graded).collect() })
+    Ok(MergedRun { folder, evaluated, notes: aside.into_iter().chain(graded).chain(kept).collect() })
 }
 
 fn write(trace: &Trace, mut out: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {

@@ -115,13 +115,13 @@ fn check_and_list_say_that_a_reworded_question_would_miss_and_the_run_misses_jus
     let (before, rest) = lane.split_once(" system: \"").expect("a hash");
     project.write(LANE, &format!("{before} system: \"ffff{}", &rest[4..]));
     let listed = project.run(&["list", "scenarios/knowledge.yaml"]).stdout;
-    assert!(listed.ends_with(" 24 recorded\n"), "{listed}");
+    assert!(listed.contains(" 24 recorded\nRECORDED compares the first request"), "{listed}");
     project.write(LANE, &lane);
     project.edit("scenarios/knowledge.yaml", "What does error E-17 mean, and", "What is error E-17, and");
     let outcome = project.run(&["list", "scenarios/knowledge.yaml"]);
     let said = outcome.expect_code(0).stdout.clone();
     assert_eq!(said.matches("  would miss: question changed\n").count(), 3, "{said}");
-    assert!(said.ends_with(" 24 recorded, 3 of them would miss\n"), "{said}");
+    assert!(said.contains(" 24 recorded, 3 of them would miss\n"), "{said}");
     let checked = project.run(&["check", "scenarios/knowledge.yaml"]).stdout;
     assert!(checked.contains("question changed since 3 lanes ("), "{checked}");
     project.run(&["run", "scenarios/knowledge.yaml", "--no-history"]).expect_code(3);
@@ -129,6 +129,29 @@ fn check_and_list_say_that_a_reworded_question_would_miss_and_the_run_misses_jus
     let missed = traces.iter().filter(|trace| trace["end"] != "completed");
     let missed: Vec<String> = missed.map(|trace| trace["trial"].as_str().expect("a trial").to_owned()).collect();
     assert_eq!(missed, missing());
+    // The question is named beside what else has changed.
+    project.edit("scenarios/knowledge.yaml", "name: fernlight-sim", "name: fernlight-two");
+    let said = project.run(&["list", "scenarios/knowledge.yaml"]).stdout;
+    assert_eq!(said.matches("  would miss: model, question changed\n").count(), 3, "{said}");
+    assert_eq!(said.matches("  would miss: model changed\n").count(), 21, "{said}");
+}
+
+#[test]
+fn list_says_of_a_recording_that_was_edited_or_cut_short_that_it_would_miss() {
+    let project = Project::shipped();
+    let lane = project.read(LANE);
+    let said = || {
+        let said = project.run(&["list", "scenarios/knowledge.yaml"]).stdout;
+        assert!(said.contains(" 24 recorded, 1 of them would miss\n"), "{said}");
+        assert_eq!(said.matches("  would miss: recording broken or edited\n").count(), 1, "{said}");
+    };
+    let (before, key) = lane.split_once(" key: \"").expect("a key");
+    project.write(LANE, &format!("{before} key: \"ffff{}", &key[4..]));
+    said();
+    let checked = project.run(&["check", "scenarios/knowledge.yaml"]).stdout;
+    assert!(checked.contains("recording changed since 1 lane ("), "{checked}");
+    project.write(LANE, &lane[..lane.len() / 2]);
+    said();
 }
 
 #[test]

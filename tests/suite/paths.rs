@@ -61,3 +61,27 @@ fn the_newest_run_is_found_from_any_folder_of_the_project() {
         assert!(!outcome.stderr.contains("is not a run folder"), "{arguments:?}: {}", outcome.stderr);
     }
 }
+
+#[test]
+fn a_path_that_a_report_prints_is_found_from_any_folder_of_the_project_unless_there_is_one_here() {
+    let project = Project::shipped();
+    let listed = |folder: &str, path: &str| in_folder(&project, folder, &["list", path]);
+    listed("fixtures", "scenarios/knowledge.yaml").expect_code(0);
+    project.write("fixtures/scenarios/knowledge.yaml", "not: a scenario\n");
+    let here = listed("fixtures", "scenarios/knowledge.yaml");
+    here.expect_code(2);
+    assert!(here.stderr.contains("fixtures/scenarios/knowledge.yaml"), "{}", here.stderr);
+    assert!(listed("fixtures", "scenarios/nothing.yaml").stderr.contains("fixtures/scenarios/nothing.yaml"));
+}
+
+#[test]
+fn a_page_of_another_tool_in_the_folder_of_reports_stays_is_named_and_no_list_links_to_it() {
+    let project = Project::shipped();
+    let run = ["run", "scenarios/knowledge.yaml", "--only", "valve-error", "--no-history"];
+    assert!(!project.run(&run).stderr.contains("page of another tool"));
+    project.write("reports/history.html", "<h1>my history</h1>");
+    let told = project.run(&run).stderr;
+    assert!(told.contains("has a page of another tool, left as it is, where reports link to: history.html"), "{told}");
+    assert_eq!(project.read("reports/history.html"), "<h1>my history</h1>");
+    assert!(!project.read("reports/index.html").contains("history.html"), "the list of runs");
+}

@@ -22,8 +22,7 @@ const OWN: &str = "<p class=\"brand\">ragcheck history</p>";
 /// If the page cannot be written.
 pub(super) fn write_beside(reports: &Path, root: &Path, runs: &[RunRow], listed: bool) -> io::Result<()> {
     let page = reports.join(HISTORY_HTML);
-    let is_own = |page: &Path| files::read_to_string(page).is_ok_and(|text| text.contains(OWN));
-    if page.exists() && !is_own(&page) {
+    if is_foreign(&page) {
         return Ok(());
     }
     let mut links = links(runs, listed);
@@ -36,6 +35,11 @@ pub(super) fn write_beside(reports: &Path, root: &Path, runs: &[RunRow], listed:
         }
     };
     write_history_page(&page, &series, &links)
+}
+
+/// Whether there is a page that was not written here.
+pub(super) fn is_foreign(page: &Path) -> bool {
+    page.exists() && !files::read_to_string(page).is_ok_and(|text| text.contains(OWN))
 }
 
 /// Writes a page of `series`.

@@ -60,8 +60,14 @@ pub(crate) fn pages_beside(folder: &Path) -> Pages {
     Pages {
         comparison: folder.join(trace::COMPARISON_HTML).exists(),
         variants: folder.join(trace::VARIANTS_HTML).exists(),
-        history: whole.parent().is_some_and(|reports| reports.join(HISTORY_HTML).exists()),
+        history: whole.parent().is_some_and(|reports| has_history(reports)),
     }
+}
+
+/// Whether a folder of reports has a page of their history.
+fn has_history(reports: &Path) -> bool {
+    let page = reports.join(HISTORY_HTML);
+    page.exists() && !history_page::is_foreign(&page)
 }
 
 /// Whether a file is a list of runs.
@@ -70,14 +76,29 @@ fn is_list(file: &Path) -> bool {
 }
 
 /// Writes the page that lists the runs below `reports`, and that of the history at `root`. An existing file of such a name
-/// that is not such a page is left unchanged.
+/// that is not such a page is left unchanged; the remark that is returned says so.
 ///
 /// # Errors
 /// If a folder cannot be read, or a page cannot be written.
-pub(crate) fn write_runs_page(reports: &Path, root: &Path) -> io::Result<()> {
+pub(crate) fn write_runs_page(reports: &Path, root: &Path) -> io::Result<Option<String>> {
     let (runs, list) = (runs(reports)?, reports.join(trace::INDEX_HTML));
-    history_page::write_beside(reports, root, &runs, !list.exists() || is_list(&list))?;
-    write_page_of(reports, &runs)
+    let listed = !list.exists() || is_list(&list);
+    history_page::write_beside(reports, root, &runs, listed)?;
+    write_page_of(reports, &runs)?;
+    let mut kept = Vec::new();
+    if !listed {
+        kept.push(trace::INDEX_HTML);
+    }
+    if history_page::is_foreign(&reports.join(HISTORY_HTML)) {
+        kept.push(HISTORY_HTML);
+    }
+    Ok((!kept.is_empty()).then(|| {
+        let (kept, folder) = (kept.join(" and "), reports.display());
+        format!(
+            "{folder} has a page of another tool, left as it is, where reports link to: {kept}; `--report-dir` or \
+             `reports` in ragcheck.yaml names a folder for reports alone"
+        )
+    }))
 }
 
 /// Writes the page for runs that were just read.
@@ -90,7 +111,7 @@ pub(crate) fn write_page_of(reports: &Path, runs: &[RunRow]) -> io::Result<()> {
     if file.exists() && !is_list(&file) {
         return Ok(());
     }
-    let page = html(runs, reports.join(HISTORY_HTML).exists())?;
+    let page = html(runs, has_history(reports))?;
     files::replace(file, secrets::clean_text_bytes(&page))
 }
 

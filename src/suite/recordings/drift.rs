@@ -3,8 +3,9 @@
 //!
 //! The trial runs up to its first request, which gets no answer. If no exchange has the key of that request, a replay
 //! would miss. Each part of it (model, system prompt, tools, parameters) whose hash is not that of the first recorded
-//! exchange has then drifted, with every exchange recorded with the old hash; if all parts are the same, the user's words
-//! have changed. A question of a later turn that has changed is found by a replay only.
+//! exchange has then drifted, with every exchange recorded with the old hash; so has the question, if the conversation is
+//! another. If all of it is the same, the recording was edited. What later requests send (a later turn's question, the
+//! model of another service, documents that were found) is compared by a replay only.
 
 use crate::cassette::{self, Cassette, CassetteError, Drift, Redactor};
 use crate::trace::words;
@@ -25,6 +26,8 @@ words! {
         Parameters = "parameters",
         /// The conversation of the first request: the user's words, with what the flow adds to them.
         Question = "question",
+        /// No part of the request: the recording is broken, or its key or its exchange is not what was recorded.
+        Recording = "recording",
     }
 }
 
@@ -58,32 +61,49 @@ pub(crate) struct Compared {
 /// [`CassetteError`] if the recording is missing or broken.
 pub(crate) fn drifted(trial: Trial<'_>) -> Result<Compared, CassetteError> {
     let cassette = trial.recording()?;
-    let mut drifted = Vec::new();
-    if let (Some(first), Some(today)) = (cassette.exchanges.first(), first_request(trial))
-        && first.service == today.service.as_str()
-        // A request whose key is recorded does not miss, whatever its hashes say. Secrets of the project are looked for
-        // only where it is not found without.
-        && !is_recorded(&cassette, &today, &Redactor::default())
-        && !is_recorded(&cassette, &today, &trial.opened.redactor())
-    {
-        let ordinals = |same: &dyn Fn(&Drift) -> bool| {
-            let sent = cassette.exchanges.iter().filter(|one| one.service == first.service && same(&one.drift));
-            sent.map(|exchange| exchange.ordinal).collect()
-        };
-        let body = cassette::stored_body(today.profile, &today.body, &Redactor::default());
-        let now = cassette::drift(today.profile.layout, &body);
-        for (part, of) in RequestPart::HASHED {
-            let old = of(&first.drift);
-            if old != of(&now) {
-                drifted.push((part, ordinals(&|drift| of(drift) == old)));
-            }
-        }
-        if drifted.is_empty() {
-            drifted.push((RequestPart::Question, ordinals(&|_| true)));
-        }
-    }
+    let drifted = first_request(trial).map_or_else(Vec::new, |today| departures(trial, &cassette, &today));
     let searched_another = searches_another(trial, &cassette);
     Ok(Compared { cassette, drifted, searched_another })
+}
+
+/// Parts of the first request of `today` that are not in the recording, each with the ordinals of the exchanges recorded
+/// with the old one; empty if its key is recorded.
+fn departures(trial: Trial<'_>, cassette: &Cassette, today: &HttpRequest) -> Vec<(RequestPart, Vec<u32>)> {
+    let exchanges = &cassette.exchanges;
+    let same_service = |service: &str| service == today.service.as_str();
+    let Some(first) = exchanges.first().filter(|first| first.ordinal == 0) else {
+        return vec![(RequestPart::Recording, exchanges.iter().map(|one| one.ordinal).collect())];
+    };
+    // A request whose key is recorded does not miss, whatever its hashes say. Secrets of the project are looked for
+    // only where it is not found without.
+    if !same_service(&first.service)
+        || is_recorded(cassette, today, &Redactor::default())
+        || is_recorded(cassette, today, &trial.opened.redactor())
+    {
+        return Vec::new();
+    }
+    let ordinals = |same: &dyn Fn(&Drift) -> bool| {
+        let sent = exchanges.iter().filter(|one| same_service(&one.service) && same(&one.drift));
+        sent.map(|exchange| exchange.ordinal).collect()
+    };
+    let layout = today.profile.layout;
+    let body = cassette::stored_body(today.profile, &today.body, &Redactor::default());
+    let now = cassette::drift(layout, &body);
+    let mut drifted = Vec::new();
+    for (part, of) in RequestPart::HASHED {
+        let old = of(&first.drift);
+        if old != of(&now) {
+            drifted.push((part, ordinals(&|drift| of(drift) == old)));
+        }
+    }
+    let recorded = cassette.requests().into_iter().next().filter(|request| request.problem.is_none());
+    if recorded.is_some_and(|recorded| !layout.same_conversation(&recorded.body, &body)) {
+        drifted.push((RequestPart::Question, ordinals(&|_| true)));
+    }
+    if drifted.is_empty() {
+        drifted.push((RequestPart::Recording, ordinals(&|_| true)));
+    }
+    drifted
 }
 
 /// Whether a recording has an exchange for a request.

@@ -35,6 +35,7 @@ mod writable;
 
 pub(crate) use catalogue::Catalogue;
 pub(crate) use diff::{DiffError, ServiceDiff, diff};
+pub(crate) use drift::RequestPart;
 pub(crate) use files::{CassetteFile, cassettes};
 pub(crate) use import::{CaseNames, Import, ImportError, import, import_files, is_name};
 pub(crate) use lock::lock;

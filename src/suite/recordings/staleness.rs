@@ -92,11 +92,14 @@ pub(crate) fn stale(opened: &Opened, plan: &Plan, ages: Ages) -> BTreeMap<usize,
     lanes.collect()
 }
 
-/// Trials of a plan whose recording would miss, by index, with the parts of their requests that have changed.
+/// Trials of a plan whose recording would miss, by index, with the parts of their first request that have changed.
 pub(crate) fn would_miss(opened: &Opened, plan: &Plan) -> BTreeMap<usize, Vec<RequestPart>> {
     let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
-        let parts: Vec<_> =
-            drifted(opened.trial(plan, trial)).ok()?.drifted.into_iter().map(|(part, _)| part).collect();
+        let parts: Vec<RequestPart> = match drifted(opened.trial(plan, trial)) {
+            Ok(compared) => compared.drifted.into_iter().map(|(part, _)| part).collect(),
+            Err(CassetteError::Missing { .. }) => Vec::new(),
+            Err(_) => vec![RequestPart::Recording],
+        };
         (!parts.is_empty()).then_some((index, parts))
     });
     lanes.collect()
@@ -146,9 +149,10 @@ pub(crate) fn notes(opened: &Opened, plan: &Plan, ages: Ages) -> Vec<Diagnostic>
         }
         for (parts, (lanes, exchanges, first)) in drifted {
             let parts: Vec<&str> = parts.into_iter().map(RequestPart::as_str).collect();
+            let were = if lanes == 1 { "was" } else { "were" };
             let (lanes, exchanges) = (plural(lanes, "lane"), plural(exchanges, "exchange"));
             let message =
-                format!("{} changed since {lanes} ({exchanges}) were recorded, {first} first", parts.join(", "));
+                format!("{} changed since {lanes} ({exchanges}) {were} recorded, {first} first", parts.join(", "));
             notes.push(
                 Diagnostic::note("drifted-recording", &scenario.file, message)
                     .with_help(format!("see what differs: ragcheck run {}", scenario.file))
@@ -158,8 +162,9 @@ pub(crate) fn notes(opened: &Opened, plan: &Plan, ages: Ages) -> Vec<Diagnostic>
         let searched: Vec<(&String, &str)> =
             lanes.iter().filter_map(|(trial, stale)| Some((stale.searched.as_ref()?, trial.id.as_str()))).collect();
         if let Some((pinned, first)) = searched.first() {
+            let were = if searched.len() == 1 { "was" } else { "were" };
             let lanes = plural(searched.len(), "lane");
-            let message = format!("another base was searched when {lanes} were recorded, {first} first: {pinned}");
+            let message = format!("another base was searched when {lanes} {were} recorded, {first} first: {pinned}");
             notes.push(Diagnostic::note("searched-another", &scenario.file, message).with_help(refresh.clone()));
         }
         notes.extend(unused(opened, plan, number));
@@ -258,7 +263,9 @@ pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnosti
         let help = format!(
             "take it from version control ({blobs}), or record again: ragcheck run {file} --mode record{agent}"
         );
-        Diagnostic::error("incomplete-request", &scenario.file, format!("{which}: {problem}")).with_help(help)
+        Diagnostic::error("incomplete-request", &scenario.file, format!("{which}: {problem}"))
+            .with_help("it replays, but a miss could not be explained")
+            .with_help(help)
     }));
     errors
 }

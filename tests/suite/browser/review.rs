@@ -12,8 +12,13 @@ fn key(place: usize) -> &'static str {
     if place.is_multiple_of(7) { "n" } else { "y" }
 }
 
+/// Waits for a page that takes keys: its script ran, and it was painted, before which a browser drops what is typed.
 fn heading(browser: &mut Chromium, words: &str) {
-    browser.until(&format!("document.querySelector('h1')?.textContent === {}", json!(words)));
+    browser.until(&format!(
+        "document.querySelector('h1')?.textContent === {} && document.readyState === 'complete' \
+         && performance.getEntriesByType('paint').length > 0",
+        json!(words)
+    ));
 }
 
 /// Rates the conversations from `from` on, up to `to`.

@@ -260,6 +260,6 @@ window.addEventListener("hashchange", route);
 // On a narrow screen what is wrong comes first; how to mend it opens.
 if (matchMedia("(max-width: 600px)").matches) for (const how of document.querySelectorAll(".how")) how.open = false;
 // A report that was copied elsewhere has neither the list of runs nor the history beside it.
-if (!/\/(latest|[0-9a-f]{12})\/(index\.html)?$/.test(location.pathname)) for (const link of document.querySelectorAll(".beside")) link.remove();
+if (/\/(latest|[0-9a-f]{12})\/(index\.html)?$/.test(location.pathname)) for (const link of document.querySelectorAll(".beside")) link.hidden = false;
 startTable();
 route();
