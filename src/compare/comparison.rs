@@ -1,7 +1,7 @@
 //! A comparison as data, for JSON and reports.
 
-use super::sentences;
 use super::{Counts, Difference, Figure, Flip, PairedCase, PromptChange, Span};
+use super::{decision, sentences};
 use crate::trace::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -176,7 +176,7 @@ pub struct Comparison {
 impl Comparison {
     /// Whether no gated row compares anything: then the absence of regressions proves nothing.
     pub fn nothing_compared(&self) -> bool {
-        sentences::nothing_compared(&self.rows)
+        decision::nothing_compared(&self.rows)
     }
 
     /// Names of A and of B: the variants of one run, otherwise the labels.
@@ -185,13 +185,13 @@ impl Comparison {
     }
 
     /// What someone who must choose learns from the required rows.
-    pub(crate) fn decision(&self) -> sentences::Decision {
-        sentences::decision(&self.rows)
+    pub(crate) fn decision(&self) -> decision::Decision {
+        decision::decision(&self.rows)
     }
 
     /// Which side is better, in which criteria and by how much, in one line.
     pub fn verdict(&self) -> String {
-        sentences::verdict(&self.rows, self.names())
+        decision::verdict(&self.rows, self.names())
     }
 
     /// Reason why no required criterion could be shown to be worse, and what would suffice; `None` if one could.

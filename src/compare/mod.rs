@@ -10,6 +10,7 @@
 mod collect;
 mod comparison;
 mod counts;
+mod decision;
 mod differences;
 mod error;
 #[cfg(test)]
@@ -35,10 +36,10 @@ pub(crate) use comparison::{
     COMPARISON_VERSION, ComparedCriterion, Comparison, Finding, LIVE_REPETITIONS, Scale, Side, TIME_MARGIN,
 };
 pub(crate) use counts::{Counts, Fraction, Passes, RepetitionCounts, Span};
+pub(crate) use decision::Decision;
 pub(crate) use differences::{Difference, PromptChange};
 pub(crate) use error::CompareError;
 pub(crate) use flips::{Flip, PairedCase};
-pub(crate) use sentences::Decision;
 pub(crate) use summary::{CASES, CaseFigures, Measured, Setting, StoppedEarly, Summary};
 pub(crate) use variants::{Beside, Cell, Figure, InCase, Unit, Variant, Variants, compare_pair, compare_variants};
 
@@ -165,7 +166,7 @@ fn close(mut open: Vec<Opened>) -> Vec<Comparison> {
         found.rows = rows.into_iter().map(|tested| tested.conclude(found.margin)).collect();
         found.regression = found.rows.iter().any(|row| row.gated && row.finding == Finding::Worse);
         if found.withheld.is_empty() {
-            found.conclusion.push_str(&sentences::conclusion(&found));
+            found.conclusion.push_str(&decision::conclusion(&found));
         } else {
             found.conclusion.push_str(&found.withheld);
         }
