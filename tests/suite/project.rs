@@ -71,6 +71,22 @@ impl Project {
         Self { folder }
     }
 
+    /// The shipped project without its scenarios, their recordings and requirements, for scenarios of the test's own: every
+    /// run of the whole project reads them all.
+    pub fn without_scenarios() -> Self {
+        let project = Self::empty();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let text = fs::read_to_string(root.join("ragcheck.yaml")).expect("ragcheck.yaml");
+        let (settings, _) = text.split_once("\n# What the shipped scenarios are to show").expect("requirements");
+        project.write("ragcheck.yaml", &format!("{settings}\n"));
+        for part in ["fixtures/knowledge", "fixtures/simulator"] {
+            copy(&root.join(part), &project.path(part));
+        }
+        let criteria = "scenarios/success-criteria.yaml";
+        project.write(criteria, &fs::read_to_string(root.join(criteria)).expect(criteria));
+        project
+    }
+
     /// An empty folder, to be filled by the test.
     pub fn empty() -> Self {
         Self { folder: tempfile::tempdir().expect("a folder") }

@@ -113,7 +113,7 @@ impl Stage {
 
     /// With a model that needs this time for each completion.
     fn answering_after(latency: &str) -> Self {
-        let project = Project::shipped();
+        let project = Project::without_scenarios();
         project.write("outside.yaml", &BEHAVIOUR.replace("constant: 5ms", &format!("constant: {latency}")));
         let simulator = Simulator::start(&project, "outside.yaml");
         let proxy = ports::free_address().parse().expect("an address");

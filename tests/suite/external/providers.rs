@@ -109,10 +109,7 @@ impl Trio {
         let [main, fast, claude] = status;
         let providers = [Provider::open("main", main), Provider::open("fast", fast), Provider::open("claude", claude)];
         let [main, fast, claude] = providers.each_ref().map(|one| one.address);
-        let project = Project::shipped();
-        for part in ["scenarios", "fixtures"] {
-            std::fs::remove_dir_all(project.path(part)).expect("a folder");
-        }
+        let project = Project::empty();
         project.write(
             "ragcheck.yaml",
             &format!(
