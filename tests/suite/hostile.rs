@@ -105,8 +105,9 @@ fn set_up(hostile: &Hostile, root: &Path, outside: &Path, host: &str) {
         fs::write(root.join(file), text.replacen(from, &put(to), 1)).expect("written");
     }
     for (file, head, part, times) in &hostile.long {
-        let parts = (0..*times).map(|number| part.replace("NUMBER", &number.to_string()));
-        fs::write(place(file), put(head) + &parts.collect::<String>()).expect("written");
+        let counted = || (0..*times).map(|number| part.replace("NUMBER", &number.to_string())).collect();
+        let parts = if part.contains("NUMBER") { counted() } else { part.repeat(*times) };
+        fs::write(place(file), put(head) + &parts).expect("written");
     }
     for (file, last) in &hostile.tail {
         let text = fs::read_to_string(root.join(file)).expect("a file");
