@@ -86,7 +86,7 @@ pub fn text(rows: &[ListedTrial]) -> String {
     let missing = if missing > 0 { format!(", {missing} of them would miss") } else { String::new() };
     let _ = writeln!(out, "\n{trials} of {cases}, {turns}, {recorded} recorded{missing}");
     if recorded > 0 {
-        out.push_str("RECORDED compares the first request of each trial; `ragcheck run` compares all.\n");
+        out.push_str("RECORDED compares the first request of each trial of a built-in flow; `ragcheck run` compares all requests.\n");
     }
     out
 }

@@ -145,8 +145,20 @@ fn place(given: &str) -> (PathBuf, String) {
     let parts: Vec<&str> = given.split('/').collect();
     let cut = parts.len().saturating_sub(3);
     let folder = parts[..cut].join("/");
-    let folder = if cut == 0 { reports_folder().join("latest") } else { PathBuf::from(folder) };
-    (folder, parts[cut..].join("/"))
+    let trial = parts[cut..].join("/");
+    let folder = if cut == 0 { newest_with(&reports_folder(), &trial) } else { PathBuf::from(folder) };
+    (folder, trial)
+}
+
+/// The newest run that has a trial, though it be one of some cases only, which is never `latest`; else `latest`.
+fn newest_with(reports: &Path, trial: &str) -> PathBuf {
+    let has = |folder: &PathBuf| {
+        evaluation::read_traces(folder)
+            .is_ok_and(|mut traces| traces.any(|one| one.is_ok_and(|one| one.trial == trial)))
+    };
+    let runs = evaluation::runs(reports).unwrap_or_default();
+    let newer = runs.iter().take_while(|run| !run.latest).filter(|run| run.broken.is_none());
+    newer.map(|run| reports.join(&run.name)).find(has).unwrap_or_else(|| reports.join("latest"))
 }
 
 /// A trial as text: one line per event, times in milliseconds.

@@ -182,11 +182,15 @@ fn listed(names: &[String]) -> String {
 /// If one cause affects several cases, the re-record command of the first becomes one command for all.
 pub(super) fn group(errors: Vec<(String, Option<TrialError>)>, plan: &Plan) -> Vec<ErrorGroup> {
     let mut groups: Vec<(Option<String>, ErrorGroup)> = Vec::new();
+    // Calls in the recordings that each group missed; `None` if one does not say.
+    let mut calls: Vec<Option<u64>> = Vec::new();
     let mut known = std::collections::HashMap::new();
     for (trial, error) in errors {
         let cause = error.as_ref().map(|error| error.cause.clone());
         let place = *known.entry(cause.clone()).or_insert(groups.len());
+        let held = error.as_ref().and_then(|error| error.detail.iter().find_map(|line| calls_held(line)));
         if place == groups.len() {
+            calls.push(Some(0));
             let group = match error {
                 Some(error) => ErrorGroup {
                     kind: error.kind.label().into(),
@@ -204,16 +208,24 @@ pub(super) fn group(errors: Vec<(String, Option<TrialError>)>, plan: &Plan) -> V
             groups.push((cause, group));
         }
         groups[place].1.trials.push(trial);
+        calls[place] = calls[place].zip(held).map(|(all, held)| all + held);
     }
     let mut groups: Vec<_> = groups.into_iter().map(|(_, group)| group).collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.trials.len()));
-    for group in &mut groups {
-        record_all(group, plan);
+    for (group, calls) in groups.iter_mut().zip(calls) {
+        record_all(group, calls, plan);
     }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.trials.len()));
     groups
 }
 
-fn record_all(group: &mut ErrorGroup, plan: &Plan) {
+/// The number of calls in a line that ends with `(about 4 calls)`: those of the recording that a trial missed, or in a line
+/// for several trials of all their recordings.
+pub(crate) fn calls_held(line: &str) -> Option<u64> {
+    let (_, about) = line.rsplit_once("     (about ")?;
+    about.split(' ').next()?.parse().ok()
+}
+
+fn record_all(group: &mut ErrorGroup, calls: Option<u64>, plan: &Plan) {
     let Some(line) = group.detail.iter().position(|line| line.contains("ragcheck run ") && line.contains("record"))
     else {
         return;
@@ -230,7 +242,8 @@ fn record_all(group: &mut ErrorGroup, plan: &Plan) {
         });
         let agents: BTreeSet<String> = agents.collect();
         let (trials, agents) = (group.trials.len(), agents.into_iter().collect::<String>());
-        group.detail[line] = format!("record all {trials}: ragcheck run {files} --mode record --failed{agents}");
+        let about = calls.map_or_else(String::new, |calls| format!("     (about {calls} calls)"));
+        group.detail[line] = format!("record all {trials}: ragcheck run {files} --mode record --failed{agents}{about}");
     }
 }
 

@@ -53,6 +53,7 @@ mod tests;
 mod undecided_tests;
 
 pub(crate) use cause::{Cause, expectation, note_in_words, reason};
+pub(crate) use conclusion::calls_held;
 pub(crate) use counting::most_units;
 pub(crate) use counts::{
     CaseCounts, CurvePoint, Interval, KindCount, RequirementCoverage, RequirementState, RetryCounts, StageTime,

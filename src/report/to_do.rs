@@ -261,7 +261,9 @@ fn criteria(view: &View<'_>, with_cases: bool) -> Vec<ToDo> {
         let name = row.key();
         if !found.iter().any(|known| known.name == name) {
             let most = most_in(row).map(|(case, ..)| case);
-            let first = row.violations.iter().find(|violation| Some(case_of(&violation.trial)) == most);
+            let of_most = || row.violations.iter().filter(|violation| Some(case_of(&violation.trial)) == most);
+            let named = row.causes.first().map(|cause| &cause.reason);
+            let first = of_most().find(|violation| Some(&violation.note) == named).or_else(|| of_most().next());
             let trial = first.map(|violation| violation.trial.clone()).filter(|_| state == State::CriterionFails);
             found.push(ToDo { trial, about: row.about.clone(), ..blank(state, &name, why) });
         }
@@ -284,7 +286,7 @@ fn failed(row: &CriterionResult) -> String {
     let what = match (figures::target(row), row.causes.first()) {
         (Some(Target::AtMostTime(limit)), _) => {
             let limit = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
-            format!("{bad} of {n} {} took longer than {}", row.units, figures::limit(limit))
+            format!("{bad} of {n} {} had no answer within {}", row.units, figures::limit(limit))
         }
         (_, Some(cause)) if row.causes.len() == 1 => format!("{bad} of {n} {}: {}", row.units, cause.reason),
         (_, Some(cause)) => {
@@ -295,6 +297,7 @@ fn failed(row: &CriterionResult) -> String {
     };
     let cases = match most_in(row) {
         Some((case, _, 1)) => format!("; all in {case}"),
+        Some((case, 1, cases)) => format!("; in {cases} cases, one of them {case}"),
         Some((case, units, cases)) => format!("; in {cases} cases, most in {case} ({})", figures::count(units)),
         None => String::new(),
     };
@@ -318,7 +321,7 @@ fn case_of(trial: &str) -> &str {
 
 /// An INCONCLUSIVE criterion in words: `met, not shown: 62 more conversations at this rate would show it (observed …)`.
 fn undecided(row: &CriterionResult) -> String {
-    let why = row.sentence.strip_prefix("inconclusive: ").unwrap_or(&row.sentence);
+    let why = row.sentence.rsplit_once("inconclusive: ").map_or(&*row.sentence, |(_, why)| why);
     let (seen, bound) = (figures::observed(row), figures::bound(row));
     format!("{why} (observed {seen}, bound {bound}, target {}, n {})", figures::goal(row), figures::units(row))
 }

@@ -84,7 +84,8 @@ pub struct Criterion {
     /// For `confidence` in a run until decided: how far a rate may miss the target and still pass, `5%` for example.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<String>,
-    /// Whether the run fails when the criterion does not pass. Default: false for `point`, true for the others.
+    /// Whether the run fails when the criterion does not pass. Default: false for `point`, and without a ratings file for
+    /// metrics of human ratings; true for the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
     /// Whether it is a self-test: what the flow itself promises, whatever the model and its prompt do. Shown apart from

@@ -115,7 +115,10 @@ fn check_and_list_say_that_a_reworded_question_would_miss_and_the_run_misses_jus
     let (before, rest) = lane.split_once(" system: \"").expect("a hash");
     project.write(LANE, &format!("{before} system: \"ffff{}", &rest[4..]));
     let listed = project.run(&["list", "scenarios/knowledge.yaml"]).stdout;
-    assert!(listed.contains(" 24 recorded\nRECORDED compares the first request"), "{listed}");
+    assert!(
+        listed.contains(" 24 recorded\nRECORDED compares the first request of each trial of a built-in flow"),
+        "{listed}"
+    );
     project.write(LANE, &lane);
     project.edit("scenarios/knowledge.yaml", "What does error E-17 mean, and", "What is error E-17, and");
     let outcome = project.run(&["list", "scenarios/knowledge.yaml"]);
@@ -149,7 +152,7 @@ fn list_says_of_a_recording_that_was_edited_or_cut_short_that_it_would_miss() {
     project.write(LANE, &format!("{before} key: \"ffff{}", &key[4..]));
     said();
     let checked = project.run(&["check", "scenarios/knowledge.yaml"]).stdout;
-    assert!(checked.contains("recording changed since 1 lane ("), "{checked}");
+    assert!(checked.contains("1 recording is incomplete or edited and would miss, that of knowledge/"), "{checked}");
     project.write(LANE, &lane[..lane.len() / 2]);
     said();
 }

@@ -236,6 +236,9 @@ fn the_line_that_reproduces_a_run_has_the_criteria_repetitions_and_selection_tha
         line
     };
     let project = Project::shipped();
+    let text = project.read("ragcheck.yaml");
+    let two = "scenarios: [scenarios/knowledge.yaml, scenarios/react.yaml]";
+    project.write("ragcheck.yaml", &text.replacen("scenarios: [scenarios/*.yaml]", two, 1));
     // The project's own criteria pass here, and a path beside typed criteria is no part of the project.
     project.write("one.yaml", "about: One.\ncriteria:\n  - {id: CASES, about: Cases pass, metric: case_pass_rate, target: '>= 99%', kind: confidence}\n");
     let scenario = "scenarios/knowledge.yaml";
@@ -261,7 +264,8 @@ fn the_line_that_reproduces_a_run_has_the_criteria_repetitions_and_selection_tha
         project.run(run);
         project.latest("plan.json")
     };
-    let (whole, folder) = (plan(&["run"]), plan(&["run", "scenarios"]));
-    assert_eq!((&whole["id"], &whole["typed"]), (&folder["id"], &serde_json::Value::Null));
-    assert_eq!(folder["typed"], serde_json::json!({"paths": ["scenarios"]}));
+    let paths = ["scenarios/knowledge.yaml", "scenarios/react.yaml"];
+    let (whole, typed) = (plan(&["run"]), plan(&["run", paths[0], paths[1]]));
+    assert_eq!((&whole["id"], &whole["typed"]), (&typed["id"], &serde_json::Value::Null));
+    assert_eq!(typed["typed"], serde_json::json!({"paths": paths}));
 }

@@ -65,7 +65,7 @@ impl Format for Markdown {
         sections.push(folded(&format!("Criteria: {counts}"), &table(evaluation.criteria.iter())));
         let open = evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass);
         let counts = figures::verdict_counts(evaluation.gates.iter());
-        sections.push(folded(&format!("Scenario gates that do not pass, of {counts}"), &table(open)));
+        sections.push(folded(&format!("Scenario gates that do not pass; all of them: {counts}"), &table(open)));
         if let Some(line) = figures::self_tests(evaluation) {
             sections.push(folded(&line, &self_tests(&evaluation.self_tests)));
         }

@@ -1,7 +1,7 @@
 //! Commands that record, resume, show or reproduce what is on the list. Each does what it is printed for: `tests/suite/to_do.rs` runs them.
 
 use super::{State, ToDo, figures};
-use crate::gate::{ErrorGroup, Verdict};
+use crate::gate::{ErrorGroup, Verdict, calls_held};
 use crate::plan::{self, Plan, PlannedScenario, Typed};
 use crate::report::View;
 use crate::settings::price::dollars;
@@ -105,14 +105,14 @@ fn in_scenario(trial: &str, name: &str) -> bool {
     trial.split('/').next() == Some(name)
 }
 
-/// Number of calls in the recording that a group's first trial missed.
+/// Number of calls in the recordings that a group's trials missed, if a group of one case by that of the first.
 fn recorded_calls(group: &ErrorGroup) -> Option<u64> {
-    let (_, about) = group.detail.iter().find_map(|line| line.split_once("(about "))?;
-    about.split(' ').next()?.parse().ok()
+    let (line, calls) = group.detail.iter().find_map(|line| Some((line, calls_held(line)?)))?;
+    Some(if line.starts_with("record all ") { calls } else { calls * group.trials.len() as u64 })
 }
 
-/// Model calls and cost of running trials again, by the means of this run's trials of the same scenarios; without any, by
-/// the recordings that `missed`.
+/// Calls and cost of running trials again: by the recordings that `missed` if each says how many calls it holds, else by the
+/// means of this run's trials of the same scenarios; without any, by the recordings that say it.
 fn takes<'t>(view: &View<'_>, missed: &[&ErrorGroup], again: impl Iterator<Item = &'t String>) -> String {
     let (mut trials, mut concerned) = (0_u64, BTreeSet::new());
     for trial in again {
@@ -132,9 +132,12 @@ fn takes<'t>(view: &View<'_>, missed: &[&ErrorGroup], again: impl Iterator<Item 
     // Without a trial to go by, each recording that misses says how many calls it holds.
     let recorded = || {
         let known = missed.iter().filter_map(|group| Some((recorded_calls(group)?, group.trials.len() as u64)));
-        let (held, of) = known.fold((0, 0), |(held, of), (calls, trials)| (held + calls * trials, of + trials));
+        let (held, of) = known.fold((0, 0), |(held, of), (calls, trials)| (held + calls, of + trials));
         (of > 0).then(|| (held * trials).div_ceil(of))
     };
+    if !missed.is_empty() && missed.iter().all(|group| recorded_calls(group).is_some()) {
+        n = 0;
+    }
     let estimate = if n > 0 { Some((calls * trials).div_ceil(n)) } else { recorded() };
     let of = figures::counted(trials, "trial");
     let calls = match estimate {

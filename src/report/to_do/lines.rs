@@ -59,7 +59,9 @@ pub(in crate::report) fn lines(found: &[ToDo], most: usize) -> Vec<Line<'_>> {
             lines.push(Line::Head(format!("{} {}: {}", one.state.as_str(), subject(one), one.why)));
         }
     }
-    if !open.is_empty() {
+    if let [one] = open[..] {
+        lines.push(Line::Head(format!("cannot be judged yet: {}: {}", subject(one), one.why)));
+    } else if !open.is_empty() {
         let names = figures::first_names(open.iter().map(|one| &one.name), CAUSES);
         lines.push(Line::Head(format!("cannot be judged yet: {names}")));
     }

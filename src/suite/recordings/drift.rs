@@ -18,6 +18,8 @@ words! {
     pub(crate) enum RequestPart {
         /// The model's name.
         Model = "model",
+        /// The format of its service's requests.
+        Dialect = "dialect",
         /// The system prompt.
         System = "system prompt",
         /// The tool list.
@@ -71,16 +73,18 @@ pub(crate) fn drifted(trial: Trial<'_>) -> Result<Compared, CassetteError> {
 fn departures(trial: Trial<'_>, cassette: &Cassette, today: &HttpRequest) -> Vec<(RequestPart, Vec<u32>)> {
     let exchanges = &cassette.exchanges;
     let same_service = |service: &str| service == today.service.as_str();
-    let Some(first) = exchanges.first().filter(|first| first.ordinal == 0) else {
-        return vec![(RequestPart::Recording, exchanges.iter().map(|one| one.ordinal).collect())];
-    };
     // A request whose key is recorded does not miss, whatever its hashes say. Secrets of the project are looked for
     // only where it is not found without.
-    if !same_service(&first.service)
-        || is_recorded(cassette, today, &Redactor::default())
-        || is_recorded(cassette, today, &trial.opened.redactor())
-    {
+    if is_recorded(cassette, today, &Redactor::default()) || is_recorded(cassette, today, &trial.opened.redactor()) {
         return Vec::new();
+    }
+    let all = || exchanges.iter().map(|one| one.ordinal).collect();
+    let Some(first) = exchanges.first().filter(|first| first.ordinal == 0 && same_service(&first.service)) else {
+        return vec![(RequestPart::Recording, all())];
+    };
+    if first.profile != today.profile.name {
+        // In another dialect nothing is where it was.
+        return vec![(RequestPart::Dialect, all())];
     }
     let ordinals = |same: &dyn Fn(&Drift) -> bool| {
         let sent = exchanges.iter().filter(|one| same_service(&one.service) && same(&one.drift));

@@ -150,9 +150,14 @@ pub(crate) fn notes(opened: &Opened, plan: &Plan, ages: Ages) -> Vec<Diagnostic>
         for (parts, (lanes, exchanges, first)) in drifted {
             let parts: Vec<&str> = parts.into_iter().map(RequestPart::as_str).collect();
             let were = if lanes == 1 { "was" } else { "were" };
-            let (lanes, exchanges) = (plural(lanes, "lane"), plural(exchanges, "exchange"));
-            let message =
-                format!("{} changed since {lanes} ({exchanges}) {were} recorded, {first} first", parts.join(", "));
+            let message = if parts == [RequestPart::Recording.as_str()] {
+                let be = if lanes == 1 { "is" } else { "are" };
+                let recordings = plural(lanes, "recording");
+                format!("{recordings} {be} incomplete or edited and would miss, that of {first} first")
+            } else {
+                let (lanes, exchanges) = (plural(lanes, "lane"), plural(exchanges, "exchange"));
+                format!("{} changed since {lanes} ({exchanges}) {were} recorded, {first} first", parts.join(", "))
+            };
             notes.push(
                 Diagnostic::note("drifted-recording", &scenario.file, message)
                     .with_help(format!("see what differs: ragcheck run {}", scenario.file))
@@ -208,7 +213,8 @@ fn folder_of(loaded: &Loaded, cassettes: Option<&Path>) -> PathBuf {
 }
 
 /// One error for each unreadable recording (truncated or not a cassette), and one for each cause of incomplete requests
-/// in a scenario's recordings: such recordings replay, but cannot explain a miss.
+/// in a scenario's recordings: such recordings replay, but cannot explain a miss. One note for the recordings of a scenario
+/// that were edited by hand.
 pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnostic> {
     let Ok(plan) = plan::build(loaded, &Selection::default(), 0) else { return Vec::new() };
     let found = plan.trials.par_iter().filter_map(|trial| {
@@ -218,19 +224,30 @@ pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnosti
         let blobs = cassette::blobs_dir(&folder_of(loaded, cassettes), &scenario.name);
         match Cassette::load_as(&file, &shown, &blobs) {
             Ok(cassette) => {
-                let problem = cassette.requests().into_iter().find_map(|request| request.problem)?;
-                Some(Either::Right((trial, problem)))
+                let problem = cassette.requests().into_iter().find_map(|request| request.problem);
+                (cassette.edited || problem.is_some()).then_some(Either::Right((trial, problem, cassette.edited)))
             }
             Err(CassetteError::Missing { .. }) => None,
             Err(error) => {
-                let command = record(scenario, &scenario.cases[trial.case].case.case);
+                let file = &scenario.file;
+                let command = format!("ragcheck run {file} --mode record --only {}{}", trial.id, agent(scenario));
                 let help = format!("fix it, or record it again: {command}");
                 let error = Diagnostic::error("broken-recording", &scenario.file, error.to_string());
                 Some(Either::Left(error.with_help(help)))
             }
         }
     });
-    let (mut errors, lacking): (Vec<Diagnostic>, Vec<(&PlannedTrial, String)>) = found.partition_map(|one| one);
+    let (mut errors, read): (Vec<Diagnostic>, Vec<_>) = found.partition_map(|one| one);
+    let mut edited: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for (trial, ..) in read.iter().filter(|(.., edited)| *edited) {
+        edited.entry(trial.scenario).or_default().push(&trial.id);
+    }
+    errors.extend(edited.into_iter().map(|(scenario, lanes)| {
+        let were = if lanes.len() == 1 { "was" } else { "were" };
+        let message = format!("{} {were} edited by hand, that of {} first", plural(lanes.len(), "recording"), lanes[0]);
+        Diagnostic::note("edited-recording", &plan.scenarios[scenario].file, message)
+            .with_help("a verdict on it says so; what the service really answers only a new recording shows")
+    }));
     errors.extend(start_lanes(&plan, &folder_of(loaded, cassettes)).into_iter().filter_map(|lane| {
         let file = &plan.scenarios[lane.scenario].file;
         let help = format!("fix it, or record it again: ragcheck run {file} --mode record");
@@ -247,7 +264,7 @@ pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnosti
         Some(Diagnostic::error("broken-recording", file, problem).with_help(help))
     }));
     let mut incomplete: BTreeMap<(usize, String), Vec<&str>> = BTreeMap::new();
-    for (trial, problem) in lacking {
+    for (trial, problem) in read.into_iter().filter_map(|(trial, problem, _)| Some((trial, problem?))) {
         incomplete.entry((trial.scenario, problem)).or_default().push(&trial.id);
     }
     errors.extend(incomplete.into_iter().map(|((scenario, problem), lanes)| {

@@ -34,6 +34,8 @@ pub(super) struct Item {
     helped: bool,
     /// Link to the table with the trials that fail for the main reason; empty without one.
     find: String,
+    /// What these trials are.
+    found: &'static str,
 }
 
 /// The list in parts: shown, folded, and criteria that nothing decides.
@@ -123,6 +125,11 @@ fn item(view: &View<'_>, one: &ToDo) -> Item {
         more: clip(&more.join("\n"), 4_000).into_owned(),
         commands: one.commands.iter().map(|help| (help.purpose, help.command.clone(), help.cost.clone())).collect(),
         helped: false,
+        // Of several reasons the link leads to the trials with the first.
+        found: match &row {
+            Some((_, row)) if row.causes.len() > 1 => "trials with this reason",
+            _ => "all trials",
+        },
         find: match cause {
             Some(cause) => format!("#trials?cause={}", utf8_percent_encode(&cause.reason, FRAGMENT)),
             None if one.state.is_untried() => "#trials=ERROR".to_owned(),
