@@ -286,7 +286,9 @@ fn failed(row: &CriterionResult) -> String {
     let what = match (figures::target(row), row.causes.first()) {
         (Some(Target::AtMostTime(limit)), _) => {
             let limit = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
-            format!("{bad} of {n} {} had no answer within {}", row.units, figures::limit(limit))
+            // Of several causes one at least is that there was no answer at all.
+            let late = if row.causes.len() > 1 { "had no answer within" } else { "took longer than" };
+            format!("{bad} of {n} {} {late} {}", row.units, figures::limit(limit))
         }
         (_, Some(cause)) if row.causes.len() == 1 => format!("{bad} of {n} {}: {}", row.units, cause.reason),
         (_, Some(cause)) => {
