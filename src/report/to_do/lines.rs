@@ -122,7 +122,8 @@ mod tests {
         let alone = said(&three);
         assert_eq!(alone.len(), 3, "{alone:?}");
         assert!(alone[0].starts_with("UNDECIDED SC-002, Retries recover: met, not shown: 62 more"), "{alone:?}");
-        assert_eq!(alone[2], "cannot be judged yet: SC-007");
+        let last = "cannot be judged yet: SC-007, Retries recover: met, not shown: 62 more";
+        assert!(alone[2].starts_with(last), "a single one has room for its reason: {alone:?}");
         let mut beside = three.to_vec();
         beside.insert(0, ToDo { state: State::CriterionFails, ..open("SC-001") });
         assert_eq!(said(&beside).last().map(String::as_str), Some("cannot be judged yet: SC-002, SC-006, SC-007"));
