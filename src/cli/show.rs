@@ -146,7 +146,13 @@ fn place(given: &str) -> (PathBuf, String) {
     let cut = parts.len().saturating_sub(3);
     let folder = parts[..cut].join("/");
     let trial = parts[cut..].join("/");
-    let folder = if cut == 0 { newest_with(&reports_folder(), &trial) } else { PathBuf::from(folder) };
+    let folder = PathBuf::from(folder);
+    // The name of a run, as its page prints it, is one of the project's reports.
+    let folder = match cut {
+        0 => newest_with(&reports_folder(), &trial),
+        _ if folder.exists() => folder,
+        _ => Some(reports_folder().join(&folder)).filter(|run| run.exists()).unwrap_or(folder),
+    };
     (folder, trial)
 }
 

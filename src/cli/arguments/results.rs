@@ -148,7 +148,7 @@ pub(in crate::cli) struct Report {
 
 #[derive(Debug, Clone, Args)]
 pub(in crate::cli) struct Show {
-    /// A run folder and a trial behind it, or a trial of the newest run: `scenario/case/flow.variant.n`.
+    /// A run folder and a trial behind it, or a trial of the newest run that has it: `scenario/case/flow.variant.n`.
     pub trial: String,
     /// Print the whole text of every passage that its searches found, too.
     #[arg(long, conflicts_with = "format")]

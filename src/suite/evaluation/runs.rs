@@ -60,7 +60,7 @@ pub(crate) fn pages_beside(folder: &Path) -> Pages {
     Pages {
         comparison: folder.join(trace::COMPARISON_HTML).exists(),
         variants: folder.join(trace::VARIANTS_HTML).exists(),
-        history: whole.parent().is_some_and(|reports| has_history(reports)),
+        history: whole.parent().is_some_and(has_history),
     }
 }
 

@@ -178,6 +178,30 @@ fn needs_chromium_the_shipped_report_prints_on_a_dozen_sheets_and_leads_to_pages
 }
 
 #[test]
+#[ignore = "needs Chromium"]
+fn needs_chromium_the_command_on_a_page_shows_the_trial_of_its_own_run_though_a_newer_one_passes() {
+    let project = Project::shipped();
+    let (scenario, right, wrong) = ("scenarios/knowledge.yaml", "contains: [38 to 46 ohms]", "contains: [99 ohms]");
+    project.edit(scenario, right, wrong);
+    project.run(&["run", scenario]).expect_code(1);
+    let page = address(&project, "index.html", "");
+    project.edit(scenario, wrong, right);
+    project.run(&["run", scenario]);
+    let mut browser = Chromium::start();
+    browser.open(&page, WIDE, false);
+    let shows = "[...document.querySelectorAll('.commands code')].map((one) => one.textContent)\
+                 .find((text) => text.startsWith('ragcheck show '))";
+    let command = browser.text(shows);
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    let shown = project.run(&words);
+    shown.expect_code(0);
+    assert!(shown.stdout.starts_with("FAIL\n"), "{command}: {}", shown.stdout);
+    let trial = words[1].split_once('/').expect("a run and a trial").1;
+    assert!(project.run(&["show", trial]).stdout.starts_with("PASS\n"), "the newest run passes");
+    silent(&browser);
+}
+
+#[test]
 #[ignore = "needs Chromium; long: .ci/slow"]
 fn needs_a_browser_the_keyboard_alone_searches_opens_walks_and_jumps() {
     let (project, _) = whole();

@@ -21,6 +21,9 @@ const conversationOf = async (trial) => {
   return { ...block.t[place[1]], text: (value) => (typeof value === "number" ? (value < 0 ? common[-1 - value] : block.s[value]) : value === null || value === undefined ? "" : String(value)) };
 };
 const quotedWord = (word) => (/^[\w\-./=:@,%+]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");
+// The folder of this run, by which `ragcheck show` finds it, whichever run is the newest.
+const ownFolder = (/\/([0-9a-f]{12})\/(index\.html)?$/.exec(location.pathname) || [])[1];
+const showCommand = (id) => "ragcheck show " + quotedWord((ownFolder ? ownFolder + "/" : "") + id);
 const commandOf = (trial) => ["ragcheck run", data.files[trial.scenario], "--only", trial.id, ...(data.seed === 0 ? [] : ["--seed", String(data.seed)])].filter(Boolean).map((word, at) => (at ? quotedWord(word) : word)).join(" ");
 // What does not hold, each with the event where it broke: failing checks, criteria, departures, the error. A criterion that a
 // failing check explains is named beside it.
@@ -134,7 +137,7 @@ const markdownOf = (trial, story, broke) => {
     if (kind === "t") lines.push("> `" + text(fields[0][1]) + "`: " + fields[2], ">");
     if (kind === "e") lines.push("> **" + (fields[1] ? "Answer" : "Error") + ":** " + fence(text(fields[1] ? fields[2] : fields[3])), "");
   }
-  return lines.concat(["```", commandOf(trial), "ragcheck show " + quotedWord(trial.id), "```", ""]).join("\n");
+  return lines.concat(["```", commandOf(trial), showCommand(trial.id), "```", ""]).join("\n");
 };
 const copied = (label, words) => {
   const button = el("button", { type: "button" }, label);
@@ -204,7 +207,7 @@ const showTrial = async (id, event) => {
   } catch (error) {
     body = [tools, el("p", { class: "empty" }, "This conversation could not be unpacked here (" + error + "). A current browser can; it is in traces.jsonl too.")];
   }
-  tools.append(copied("Copy re-run command", () => commandOf(trial)), copied("Copy show command", () => "ragcheck show " + quotedWord(trial.id)));
+  tools.append(copied("Copy re-run command", () => commandOf(trial)), copied("Copy show command", () => showCommand(trial.id)));
   if (shownId !== id) return;
   page.replaceChildren(...head, ...body);
   goTo();
@@ -259,6 +262,8 @@ document.addEventListener("keydown", (event) => {
 window.addEventListener("hashchange", route);
 // On a narrow screen what is wrong comes first; how to mend it opens.
 if (matchMedia("(max-width: 600px)").matches) for (const how of document.querySelectorAll(".how")) how.open = false;
+// This run may not be the newest one.
+if (ownFolder) for (const code of document.querySelectorAll(".commands code")) code.textContent = code.textContent.replace(/^ragcheck show /, `ragcheck show ${ownFolder}/`);
 // A report that was copied elsewhere has neither the list of runs nor the history beside it.
 if (/\/(latest|[0-9a-f]{12})\/(index\.html)?$/.test(location.pathname)) for (const link of document.querySelectorAll(".beside")) link.hidden = false;
 startTable();
