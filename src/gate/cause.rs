@@ -212,7 +212,7 @@ mod tests {
                 "https://a.example/b?c is lost: [1] of the external result, and 1 more",
                 "URL is lost: [1] of the external result, and 1 more",
             ),
-            ("generate_response needed feedback: free_text", "generate_response needed feedback: free_text"),
+            ("answered in plain text; respond needed a reminder", "answered in plain text; respond needed a reminder"),
             ("not recovered (tool account, length)", "not recovered (tool account, length)"),
             ("cites hire#12", "cites hire#…"),
             ("", "no reason given"),

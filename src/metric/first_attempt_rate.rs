@@ -19,6 +19,18 @@ pub(super) const ENTRIES: &[Registered] =
         .about("Queries whose first attempt at the final step is a valid call of the tool.")
         .takes(&[Parameter::tool(Some("respond"))])];
 
+/// The cause of a reminder, as a person would say it.
+fn in_words(cause: &str) -> String {
+    match cause {
+        "free_text" => "answered in plain text".to_owned(),
+        "empty" => "the reply was empty".to_owned(),
+        "cut_off" => "the reply was cut off".to_owned(),
+        "refusal" => "the model refused".to_owned(),
+        "missing_call" => "not called".to_owned(),
+        cause => quote(&cause.replace('_', " "), 60),
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct FirstAttemptRate {
     /// The tool, or the tools with its role.
@@ -34,7 +46,7 @@ impl FirstAttemptRate {
             match what {
                 What::ModelCalled(called) => (ran, listed) = (false, called.reply.lists_calls()),
                 What::FedBack(told) if self.tools.has(trace, &told.tool) => {
-                    return Err(Seen::new(format!("{} needed feedback: {}", name(), quote(&told.cause, 60))));
+                    return Err(Seen::new(format!("{}; {} needed a reminder", in_words(&told.cause), name())));
                 }
                 What::ToolCalled(call) if self.tools.has(trace, &call.tool) => match &call.outcome {
                     ToolOutcome::Ok(_) if unexcused => {

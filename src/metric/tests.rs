@@ -77,7 +77,7 @@ fn the_first_attempt_is_used_up_by_free_text_and_by_invalid_arguments() {
     assert_eq!(one(rate, |s| s.search(&["d#1"]).answer("x", &[])), ["yes"]);
     assert_eq!(one(rate, |s| s.feedback("knowledge_base_search").search(&["d#1"]).answer("x", &[])), ["yes"]);
     assert_eq!(one(rate, |s| s.out_of_order("generate_response").search(&["d#1"]).answer("x", &[])), ["yes"]);
-    let fed_back = ["no: generate_response needed feedback: missing_call"];
+    let fed_back = ["no: not called; generate_response needed a reminder"];
     assert_eq!(one(rate, |s| s.search(&["d#1"]).feedback("generate_response").answer("x", &[])), fed_back);
     let rejected = ["no: first call rejected: too short"];
     assert_eq!(one(rate, |s| s.search(&["d#1"]).rejected("generate_response").answer("x", &[])), rejected);
@@ -242,5 +242,5 @@ fn a_call_of_which_nothing_is_shown_is_no_unit_unless_the_rest_decides() {
     let attempt = format!("first_attempt_rate({kb})");
     assert_eq!(one(&attempt, |story| story.unseen(kb).deliver("x", &[], 1)), Vec::<String>::new());
     let told = one(&attempt, |story| story.feedback(kb).unseen(kb).deliver("x", &[], 1));
-    assert!(told.len() == 1 && told[0].contains("needed feedback"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("needed a reminder"), "{told:?}");
 }

@@ -120,7 +120,7 @@ fn needs_chromium_what_is_said_of_a_trial_leads_to_the_event_where_it_broke() {
         [3_100, 0, 1, "e", [100, false, "Sorry", "timeout"]],
     ]);
     for (label, said, event) in [
-        ("turn 1", "respond needed feedback: free_text", json!(6)),
+        ("turn 1", "answered in plain text; respond needed a reminder", json!(6)),
         ("turn 1, call 2 of web_search", "timeout", json!(8)),
         ("turn 1, retry 1 of web_search", "timeout", json!(7)),
         ("turn 1", "nothing learned from first was found", json!(3)),

@@ -66,7 +66,7 @@ const breakOf = (story, links, label, said) => {
     if (nth !== undefined) return nth;
   }
   const feedback = numbers.find((number) => event(number)[3] === "f");
-  if (/needed feedback|after a reminder/.test(said) && feedback !== undefined) return feedback;
+  if (/needed a reminder|after a reminder/.test(said) && feedback !== undefined) return feedback;
   const search = numbers.filter((number) => event(number)[3] === "t" && event(number)[4][2] === "search");
   if (/was found$|passages? (of|not)/.test(said) && search.length) return search[search.length - 1];
   const last = (list) => list[list.length - 1];
