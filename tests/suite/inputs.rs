@@ -60,6 +60,7 @@ sound     one-turn  tool-rag.forced.1        1  yes
 sound     one-turn  tool-rag.forced.2        1  no
 
 4 trials of 1 case, 4 turns, 3 recorded
+RECORDED compares the first request of each trial of a built-in flow; `ragcheck run` compares all requests.
 ";
     assert_eq!(list::text(&rows), expected);
 }
