@@ -10,7 +10,7 @@ pub(super) use self::commands::Help;
 pub(super) use self::lines::{Line, lines, subject};
 use super::{View, figures};
 use crate::compare::{Comparison, Finding, Flip};
-use crate::gate::{CriterionResult, ErrorGroup, TrialRow, Verdict, expectation};
+use crate::gate::{CriterionResult, ErrorGroup, TrialRow, Verdict, expectation, reason};
 use crate::scenario::Target;
 use crate::trace::TrialErrorKind as Kind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -262,8 +262,8 @@ fn criteria(view: &View<'_>, with_cases: bool) -> Vec<ToDo> {
         if !found.iter().any(|known| known.name == name) {
             let most = most_in(row).map(|(case, ..)| case);
             let of_most = || row.violations.iter().filter(|violation| Some(case_of(&violation.trial)) == most);
-            let named = row.causes.first().map(|cause| &cause.reason);
-            let first = of_most().find(|violation| Some(&violation.note) == named).or_else(|| of_most().next());
+            let named = |note: &str| row.causes.first().is_some_and(|cause| cause.reason == reason(note));
+            let first = of_most().find(|violation| named(&violation.note)).or_else(|| of_most().next());
             let trial = first.map(|violation| violation.trial.clone()).filter(|_| state == State::CriterionFails);
             found.push(ToDo { trial, about: row.about.clone(), ..blank(state, &name, why) });
         }

@@ -115,16 +115,15 @@ fn check_and_list_say_that_a_reworded_question_would_miss_and_the_run_misses_jus
     let (before, rest) = lane.split_once(" system: \"").expect("a hash");
     project.write(LANE, &format!("{before} system: \"ffff{}", &rest[4..]));
     let listed = project.run(&["list", "scenarios/knowledge.yaml"]).stdout;
-    assert!(
-        listed.contains(" 24 recorded\nRECORDED compares the first request of each trial of a built-in flow"),
-        "{listed}"
-    );
+    let footer =
+        "RECORDED compares the first request of each trial of a built-in flow; `ragcheck run` compares all requests.";
+    assert!(listed.ends_with(&format!(" 24 recorded\n{footer}\n")), "{listed}");
     project.write(LANE, &lane);
     project.edit("scenarios/knowledge.yaml", "What does error E-17 mean, and", "What is error E-17, and");
     let outcome = project.run(&["list", "scenarios/knowledge.yaml"]);
     let said = outcome.expect_code(0).stdout.clone();
     assert_eq!(said.matches("  would miss: question changed\n").count(), 3, "{said}");
-    assert!(said.contains(" 24 recorded, 3 of them would miss\n"), "{said}");
+    assert!(said.ends_with(&format!(" 24 recorded, 3 of them would miss\n{footer}\n")), "{said}");
     let checked = project.run(&["check", "scenarios/knowledge.yaml"]).stdout;
     assert!(checked.contains("question changed since 3 lanes ("), "{checked}");
     project.run(&["run", "scenarios/knowledge.yaml", "--no-history"]).expect_code(3);

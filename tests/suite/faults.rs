@@ -101,7 +101,7 @@ const PASSING: [&str; 9] = [
     "delay",
 ];
 
-/// The scenarios of the flows, with some cases of each: one turn, several searches, nothing found, several turns.
+/// The scenarios of the flows, and the cases that stand for each: all of two, some of one turn of the others.
 const CASES: [(&str, &[&str]); 4] = [
     ("knowledge", &["*"]),
     ("two-stage", &["*"]),

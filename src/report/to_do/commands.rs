@@ -129,27 +129,27 @@ fn takes<'t>(view: &View<'_>, missed: &[&ErrorGroup], again: impl Iterator<Item 
             (priced, cost) = (priced + 1, cost + dollars);
         }
     }
-    // Without a trial to go by, each recording that misses says how many calls it holds.
-    let recorded = || {
-        let known = missed.iter().filter_map(|group| Some((recorded_calls(group)?, group.trials.len() as u64)));
-        let (held, of) = known.fold((0, 0), |(held, of), (calls, trials)| (held + calls, of + trials));
-        (of > 0).then(|| (held * trials).div_ceil(of))
-    };
-    if !missed.is_empty() && missed.iter().all(|group| recorded_calls(group).is_some()) {
-        n = 0;
-    }
-    let estimate = if n > 0 { Some((calls * trials).div_ceil(n)) } else { recorded() };
+    // Each recording that misses says how many calls it holds; where all of them do, no mean of other trials is closer.
+    let known: Vec<(u64, u64)> =
+        missed.iter().filter_map(|group| Some((recorded_calls(group)?, group.trials.len() as u64))).collect();
+    let (held, of) = known.iter().fold((0, 0), |(held, of), (calls, trials)| (held + calls, of + trials));
+    let recorded = (of > 0).then(|| (held * trials).div_ceil(of));
+    let mean = (n > 0 && (recorded.is_none() || known.len() < missed.len())).then(|| (calls * trials).div_ceil(n));
     let of = figures::counted(trials, "trial");
-    let calls = match estimate {
-        None => format!("number of model calls for {of} unknown: no trial of this run and no recording tells it"),
+    let calls = match (mean, recorded) {
         // What the number comes from.
-        Some(about) if n > 0 && trials > 1 => {
+        (Some(about), _) if trials > 1 => {
             let each = format!("{:.1}", calls as f64 / n as f64);
             let (each, by) = (each.trim_end_matches(".0"), if alike { "this scenario" } else { "this run" });
             format!("about {} for {of} ({each} a trial in {by})", figures::counted(about, "model call"))
         }
-        Some(about) if n > 0 => format!("about {} for {of}", figures::counted(about, "model call")),
-        Some(about) => format!("about {} for {of}, by the recordings that miss", figures::counted(about, "call")),
+        (Some(about), _) => format!("about {} for {of}", figures::counted(about, "model call")),
+        (None, Some(about)) => {
+            format!("about {} for {of}, by the recordings that miss", figures::counted(about, "call"))
+        }
+        (None, None) => {
+            format!("number of model calls for {of} unknown: no trial of this run and no recording tells it")
+        }
     };
     let cost = match priced {
         _ if view.plan.prices.is_empty() => "cost unknown: ragcheck.yaml declares no prices".to_owned(),

@@ -90,7 +90,7 @@ fn named(one: &ToDo) -> String {
 }
 
 /// Name, number of trials, and reason.
-pub(in crate::report) fn title(one: &ToDo) -> String {
+fn title(one: &ToDo) -> String {
     format!("{}: {}", named(one), clip(&crate::trace::text::line(&one.why), 400))
 }
 

@@ -16,30 +16,32 @@ pub(crate) const HISTORY_HTML: &str = "history.html";
 const OWN: &str = "<p class=\"brand\">ragcheck history</p>";
 
 /// Writes the page of the history at `root` beside the list of `runs`; a page of somebody's own is left unchanged, and so
-/// is an earlier page if the history cannot be read.
+/// is an earlier page if the history cannot be read. Returns whether the page is one of a history.
 ///
 /// # Errors
 /// If the page cannot be written.
-pub(super) fn write_beside(reports: &Path, root: &Path, runs: &[RunRow], listed: bool) -> io::Result<()> {
+pub(super) fn write_beside(reports: &Path, root: &Path, runs: &[RunRow], listed: bool) -> io::Result<bool> {
     let page = reports.join(HISTORY_HTML);
-    if is_foreign(&page) {
-        return Ok(());
+    let present = page.exists();
+    if present && !is_own(&page) {
+        return Ok(false);
     }
     let mut links = links(runs, listed);
     let series = match history::load(&root.join(HISTORY)) {
         Ok(points) => history::series(&points),
-        Err(_) if page.exists() => return Ok(()),
+        Err(_) if present => return Ok(true),
         Err(why) => {
             links.unread = why.to_string();
             Vec::new()
         }
     };
-    write_history_page(&page, &series, &links)
+    write_history_page(&page, &series, &links)?;
+    Ok(true)
 }
 
-/// Whether there is a page that was not written here.
-pub(super) fn is_foreign(page: &Path) -> bool {
-    page.exists() && !files::read_to_string(page).is_ok_and(|text| text.contains(OWN))
+/// Whether there is a page that was written here.
+pub(super) fn is_own(page: &Path) -> bool {
+    files::read_to_string(page).is_ok_and(|text| text.contains(OWN))
 }
 
 /// Writes a page of `series`.

@@ -60,14 +60,8 @@ pub(crate) fn pages_beside(folder: &Path) -> Pages {
     Pages {
         comparison: folder.join(trace::COMPARISON_HTML).exists(),
         variants: folder.join(trace::VARIANTS_HTML).exists(),
-        history: whole.parent().is_some_and(has_history),
+        history: whole.parent().is_some_and(|reports| history_page::is_own(&reports.join(HISTORY_HTML))),
     }
-}
-
-/// Whether a folder of reports has a page of their history.
-fn has_history(reports: &Path) -> bool {
-    let page = reports.join(HISTORY_HTML);
-    page.exists() && !history_page::is_foreign(&page)
 }
 
 /// Whether a file is a list of runs.
@@ -83,15 +77,10 @@ fn is_list(file: &Path) -> bool {
 pub(crate) fn write_runs_page(reports: &Path, root: &Path) -> io::Result<Option<String>> {
     let (runs, list) = (runs(reports)?, reports.join(trace::INDEX_HTML));
     let listed = !list.exists() || is_list(&list);
-    history_page::write_beside(reports, root, &runs, listed)?;
+    let history = history_page::write_beside(reports, root, &runs, listed)?;
     write_page_of(reports, &runs)?;
-    let mut kept = Vec::new();
-    if !listed {
-        kept.push(trace::INDEX_HTML);
-    }
-    if history_page::is_foreign(&reports.join(HISTORY_HTML)) {
-        kept.push(HISTORY_HTML);
-    }
+    let pages = [(trace::INDEX_HTML, listed), (HISTORY_HTML, history)];
+    let kept: Vec<&str> = pages.into_iter().filter(|(_, own)| !own).map(|(page, _)| page).collect();
     Ok((!kept.is_empty()).then(|| {
         let (kept, folder) = (kept.join(" and "), reports.display());
         format!(
@@ -111,7 +100,7 @@ pub(crate) fn write_page_of(reports: &Path, runs: &[RunRow]) -> io::Result<()> {
     if file.exists() && !is_list(&file) {
         return Ok(());
     }
-    let page = html(runs, has_history(reports))?;
+    let page = html(runs, history_page::is_own(&reports.join(HISTORY_HTML)))?;
     files::replace(file, secrets::clean_text_bytes(&page))
 }
 

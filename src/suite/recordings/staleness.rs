@@ -65,6 +65,10 @@ fn are(recordings: usize) -> String {
     format!("{} {}", plural(recordings, "recording"), if recordings == 1 { "is" } else { "are" })
 }
 
+fn were(number: usize) -> &'static str {
+    if number == 1 { "was" } else { "were" }
+}
+
 fn day(at: Timestamp) -> String {
     at.to_string().chars().take(10).collect()
 }
@@ -149,12 +153,10 @@ pub(crate) fn notes(opened: &Opened, plan: &Plan, ages: Ages) -> Vec<Diagnostic>
         }
         for (parts, (lanes, exchanges, first)) in drifted {
             let parts: Vec<&str> = parts.into_iter().map(RequestPart::as_str).collect();
-            let were = if lanes == 1 { "was" } else { "were" };
             let message = if parts == [RequestPart::Recording.as_str()] {
-                let be = if lanes == 1 { "is" } else { "are" };
-                let recordings = plural(lanes, "recording");
-                format!("{recordings} {be} incomplete or edited and would miss, that of {first} first")
+                format!("{} incomplete or edited and would miss, that of {first} first", are(lanes))
             } else {
+                let were = were(lanes);
                 let (lanes, exchanges) = (plural(lanes, "lane"), plural(exchanges, "exchange"));
                 format!("{} changed since {lanes} ({exchanges}) {were} recorded, {first} first", parts.join(", "))
             };
@@ -167,8 +169,7 @@ pub(crate) fn notes(opened: &Opened, plan: &Plan, ages: Ages) -> Vec<Diagnostic>
         let searched: Vec<(&String, &str)> =
             lanes.iter().filter_map(|(trial, stale)| Some((stale.searched.as_ref()?, trial.id.as_str()))).collect();
         if let Some((pinned, first)) = searched.first() {
-            let were = if searched.len() == 1 { "was" } else { "were" };
-            let lanes = plural(searched.len(), "lane");
+            let (lanes, were) = (plural(searched.len(), "lane"), were(searched.len()));
             let message = format!("another base was searched when {lanes} {were} recorded, {first} first: {pinned}");
             notes.push(Diagnostic::note("searched-another", &scenario.file, message).with_help(refresh.clone()));
         }
@@ -229,9 +230,7 @@ pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnosti
             }
             Err(CassetteError::Missing { .. }) => None,
             Err(error) => {
-                let file = &scenario.file;
-                let command = format!("ragcheck run {file} --mode record --only {}{}", trial.id, agent(scenario));
-                let help = format!("fix it, or record it again: {command}");
+                let help = format!("fix it, or record it again: {}", record(scenario, &trial.id));
                 let error = Diagnostic::error("broken-recording", &scenario.file, error.to_string());
                 Some(Either::Left(error.with_help(help)))
             }
@@ -243,8 +242,8 @@ pub(crate) fn broken(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagnosti
         edited.entry(trial.scenario).or_default().push(&trial.id);
     }
     errors.extend(edited.into_iter().map(|(scenario, lanes)| {
-        let were = if lanes.len() == 1 { "was" } else { "were" };
-        let message = format!("{} {were} edited by hand, that of {} first", plural(lanes.len(), "recording"), lanes[0]);
+        let (recordings, were) = (plural(lanes.len(), "recording"), were(lanes.len()));
+        let message = format!("{recordings} {were} edited by hand, that of {} first", lanes[0]);
         Diagnostic::note("edited-recording", &plan.scenarios[scenario].file, message)
             .with_help("a verdict on it says so; what the service really answers only a new recording shows")
     }));
@@ -311,15 +310,15 @@ pub(crate) fn unrecorded(loaded: &Loaded, cassettes: Option<&Path>) -> Vec<Diagn
             let scenario = &plan.scenarios[scenario];
             let case = &scenario.cases[case].case.case;
             let message = format!("{missing} of {all} lanes of `{case}` have no recording");
-            let command = record(scenario, case);
+            let command = record(scenario, &format!("{}/{case}", scenario.name));
             Diagnostic::note("no-recording", &scenario.file, message).with_help(format!("record them: {command}"))
         })
         .collect()
 }
 
-/// Command that records a case, with the `--agent` option if it needs one.
-fn record(scenario: &PlannedScenario, case: &str) -> String {
-    format!("ragcheck run {} --mode record --only {}/{case}{}", scenario.file, scenario.name, agent(scenario))
+/// Command that records a case or a trial, with the `--agent` option if it needs one.
+fn record(scenario: &PlannedScenario, only: &str) -> String {
+    format!("ragcheck run {} --mode record --only {only}{}", scenario.file, agent(scenario))
 }
 
 /// `--agent` option for a scenario's agent, after a space; empty without an agent.

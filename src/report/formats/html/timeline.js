@@ -21,8 +21,9 @@ const conversationOf = async (trial) => {
   return { ...block.t[place[1]], text: (value) => (typeof value === "number" ? (value < 0 ? common[-1 - value] : block.s[value]) : value === null || value === undefined ? "" : String(value)) };
 };
 const quotedWord = (word) => (/^[\w\-./=:@,%+]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");
-// The folder of this run, by which `ragcheck show` finds it, whichever run is the newest.
-const ownFolder = (/\/([0-9a-f]{12})\/(index\.html)?$/.exec(location.pathname) || [])[1];
+// The folder of this page, if it stands where a run wrote it; by its name `ragcheck show` finds a run that is not the newest.
+const folder = (/\/(latest|[0-9a-f]{12})\/(index\.html)?$/.exec(location.pathname) || [])[1];
+const ownFolder = folder !== "latest" && folder;
 const showCommand = (id) => "ragcheck show " + quotedWord((ownFolder ? ownFolder + "/" : "") + id);
 const commandOf = (trial) => ["ragcheck run", data.files[trial.scenario], "--only", trial.id, ...(data.seed === 0 ? [] : ["--seed", String(data.seed)])].filter(Boolean).map((word, at) => (at ? quotedWord(word) : word)).join(" ");
 // What does not hold, each with the event where it broke: failing checks, criteria, departures, the error. A criterion that a
@@ -265,6 +266,6 @@ if (matchMedia("(max-width: 600px)").matches) for (const how of document.querySe
 // This run may not be the newest one.
 if (ownFolder) for (const code of document.querySelectorAll(".commands code")) code.textContent = code.textContent.replace(/^ragcheck show /, `ragcheck show ${ownFolder}/`);
 // A report that was copied elsewhere has neither the list of runs nor the history beside it.
-if (/\/(latest|[0-9a-f]{12})\/(index\.html)?$/.test(location.pathname)) for (const link of document.querySelectorAll(".beside")) link.hidden = false;
+if (folder) for (const link of document.querySelectorAll(".beside")) link.hidden = false;
 startTable();
 route();
