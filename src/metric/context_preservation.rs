@@ -22,7 +22,7 @@ pub(super) const ENTRIES: &[Registered] =
 pub(super) struct ContextPreservation;
 
 /// Whether `wanted` is a subsequence of `shown`.
-fn subsequence(wanted: &[String], shown: &[String]) -> bool {
+pub(super) fn subsequence(wanted: &[String], shown: &[String]) -> bool {
     let mut rest = shown.iter();
     wanted.iter().all(|digest| rest.any(|seen| seen == digest))
 }
@@ -44,7 +44,7 @@ fn history_failure(before: &TurnView<'_>, later: &TurnView<'_>) -> Option<String
 }
 
 /// Whether a message belongs to the conversation rather than to the system.
-fn spoken(digest: &str) -> bool {
+pub(super) fn spoken(digest: &str) -> bool {
     !["sys", "developer"].iter().any(|role| digest.starts_with(role))
 }
 

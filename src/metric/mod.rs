@@ -34,6 +34,7 @@ mod nugget_recall;
 pub(crate) mod offer;
 mod order_violation_rate;
 mod pass_of_k;
+mod passage_order;
 pub(crate) mod provenance;
 mod query_wording;
 mod refusal_rate;
@@ -51,6 +52,7 @@ mod text_match;
 mod tools;
 mod trajectory;
 mod trajectory_session;
+mod turn_context;
 mod turn_success_rate;
 pub(crate) mod turns;
 
@@ -82,6 +84,8 @@ metrics! {
     learned,
     retry_recovery,
     context_preservation,
+    turn_context,
+    passage_order,
     case_pass_rate,
     pass_of_k,
     turn_success_rate,

@@ -200,6 +200,16 @@ impl Story {
         self.push(What::TurnStarted { query: query.into() }).push(What::ModelCalled(called))
     }
 
+    /// Another completion of the turn, shown these messages.
+    pub(crate) fn completion_shown(self, shown: &[&str]) -> Self {
+        let last = self.trace.events.iter().rev().find_map(|event| match &event.what {
+            What::ModelCalled(called) => Some(called.clone()),
+            _ => None,
+        });
+        let shown = shown.iter().map(ToString::to_string).collect();
+        self.push(What::ModelCalled(ModelCalled { shown, ..last.expect("a completion before it") }))
+    }
+
     pub(crate) fn call(self, tool: &str, arguments: Value, outcome: ToolOutcome) -> Self {
         let (call, id, took_us, tool) = (0, "c".into(), 1, tool.into());
         self.push(What::ToolCalled(ToolCalled { call, id, tool, arguments, outcome, took_us, attempts: Vec::new() }))

@@ -194,6 +194,58 @@ fn context_is_the_history_shown_and_the_probes_held() {
 }
 
 #[test]
+fn a_completion_is_shown_the_system_prompt_the_question_and_every_result_so_far() {
+    let of = |metric: &str, shown: &[&str]| {
+        one(metric, |s| s.search(&["d#1"]).completion_shown(shown).answer("x", &[("internal", "d#1")]))
+    };
+    let all = ["system:0", "user:How do I bleed it?", "assistant:1", "tool:2"];
+    assert_eq!(of("turn_context", &all), ["yes"]);
+    assert_eq!(of("turn_context", &all[1..]), ["no: completion 2 was shown no system prompt"]);
+    assert_eq!(of("turn_context", &["system:0", "tool:2"]), ["no: completion 2 was not shown the user's message"]);
+    assert_eq!(of("turn_context", &all[..3]), ["no: completion 2 was shown 0 of 1 results"]);
+    let unseen = "no: the completion that names sources was shown no result";
+    assert_eq!(of("turn_context(results=last)", &all[..3]), [unseen]);
+    let step = one("turn_context(results=last)", |s| s.search(&[]).completion_shown(&all[..2]).answer("x", &[]));
+    assert_eq!(step, ["yes"], "a step may begin anew");
+}
+
+#[test]
+fn a_turn_is_shown_nothing_that_its_conversation_did_not_leave() {
+    let plan = plan("[{case: a, turns: [{ask: a}, {ask: b}]}]", "[]", 1);
+    let of = |shown: &[&str]| {
+        let shown = shown.iter().map(ToString::to_string).collect();
+        let story = story(&plan, 0).turn("a").answer("x", &[]).turn_shown("b", shown).answer("y", &[]);
+        observe("turn_context", &plan, &story.done())
+    };
+    let foreign = "no: completion 1 was shown messages that its conversation did not leave";
+    assert_eq!(of(&["user:a", "assistant:x"]), ["yes", "yes"]);
+    assert_eq!(of(&[]), ["yes", "yes"], "what must be kept is judged by context_preservation");
+    assert_eq!(of(&["user:c", "assistant:z"]), ["yes", foreign]);
+    assert_eq!(of(&["assistant:x", "user:a"]), ["yes", foreign], "in its order");
+}
+
+#[test]
+fn a_search_returns_the_best_passage_first() {
+    let of = |scores: &[f64]| {
+        let ids = ["d#1", "d#2", "d#3"];
+        one("passage_order", |s| {
+            let mut story = s.search(&ids[..scores.len()]);
+            story.each(|what| {
+                if let crate::trace::What::ToolCalled(call) = what
+                    && let crate::trace::ToolOutcome::Ok(crate::trace::ToolResult::Search(found)) = &mut call.outcome
+                {
+                    found.hits.iter_mut().zip(scores).for_each(|(hit, score)| hit.raw_score = *score);
+                }
+            });
+            story.answer("x", &[])
+        })
+    };
+    assert_eq!(of(&[3.0, 2.0, 2.0]), ["yes"]);
+    assert_eq!(of(&[3.0, 1.0, 2.0]), ["no: d#2 stands before d#3, which has a higher score"]);
+    assert!(of(&[3.0]).is_empty(), "one passage has no order");
+}
+
+#[test]
 fn citations_must_have_been_given_in_the_conversation() {
     let rate = |tell: fn(Story) -> Story| one("citation_validity", tell);
     assert_eq!(rate(|s| s.search(&["d#1"]).answer("x", &[("internal", "d#1")])), ["yes"]);

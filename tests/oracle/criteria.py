@@ -27,6 +27,8 @@ METRICS = {
     "citation_validity": (answers.citation_validity, "conversation", False),
     "retry_recovery": (tool_rag.retry_recovery, "conversation", False),
     "context_preservation": (tool_rag.context_preservation, "unit", False),
+    "turn_context": (tool_rag.turn_context, "unit", False),
+    "passage_order": (tool_rag.passage_order, "conversation", False),
     "order_violation_rate": (tool_rag.order_violation_rate, "unit", True),
     "verbatim_query_rate": (tool_rag.verbatim_query_rate, "conversation", True),
     "rewritten_query_rate": (tool_rag.rewritten_query_rate, "conversation", False),

@@ -234,3 +234,46 @@ def state_machine_conformance(trial, machines):
         if turn.began and state not in machine["terminal"]:
             return [False]
     return [True]
+
+
+def turn_context(trial, results="all"):
+    """Turns whose completions were shown the system prompt, the question, their history and the results so far."""
+    units, histories, notes = [], {}, {}
+    for turn in trial.turns.values():
+        noted = [entry["noted"]["shown"] for entry in turn.of("logged") if isinstance(entry, dict) and "noted" in entry]
+        notes.setdefault(turn.conversation, []).extend(noted)
+        asked = [(at, what["model_called"]) for at, what in enumerate(turn.events) if "model_called" in what]
+        asked = [(at, call["shown"]) for at, call in asked if not call.get("service")]
+        if asked:
+            units.append(shown_what_it_answers_from(turn, asked, histories.get(turn.conversation, []), notes[turn.conversation], results))
+        histories[turn.conversation] = turn.end["history"] if turn.end else histories.get(turn.conversation, [])
+    return units
+
+
+def shown_what_it_answers_from(turn, asked, history, notes, results):
+    if not all(shown and shown[0].startswith(("sys", "developer")) for _, shown in asked):
+        return False
+    said = [one for one in asked[0][1] if not one.startswith(("sys", "developer")) and one not in notes]
+    rest = iter(history)
+    if not said or not said[-1].startswith("user:") or not all(one in rest for one in said[:-1]):
+        return False
+    if not all(said[-1] in shown for _, shown in asked):
+        return False
+    counts = [sum(one.startswith("tool:") for one in shown) for _, shown in asked]
+    for number in range(1, len(asked)):
+        between = turn.events[asked[number - 1][0] + 1:asked[number][0]]
+        calls = sum("ok" in what["tool_called"]["outcome"] for what in between if "tool_called" in what)
+        if results == "all" and counts[number] < counts[number - 1] + calls:
+            return False
+    return not ((turn.answer() or {}).get("sources") and counts[-1] == 0)
+
+
+def passage_order(trial):
+    """Searches with several passages that stand best first, learned entries aside."""
+    units = []
+    for turn in trial.turns.values():
+        for found in turn.results("search"):
+            scores = [hit["raw_score"] for hit in found["hits"] if not hit.get("learned")]
+            if len(scores) > 1:
+                units.append(scores == sorted(scores, reverse=True))
+    return units
