@@ -9,7 +9,7 @@ use crate::scenario::external::{AgentProbe, ExternalAgent, OPENAI_SHAPE, PORT};
 use crate::settings::expression;
 use crate::trial::SetupError;
 use crate::trial::opened::{Opened, Setup, Trial};
-use crate::trial::proxy::{Pattern, Vars};
+use crate::trial::proxy::{Pattern, Refused, Vars};
 use crate::trial::recording::Subject;
 use crate::trial::trust::{self, Distrust};
 use serde_json::Value;
@@ -80,7 +80,7 @@ pub(in crate::trial) struct ExternalSetup {
     /// Its services.
     pub(in crate::trial) services: AgentServices,
     /// Paths that the proxy may refuse without ending the trial.
-    pub(super) may_refuse: Vec<String>,
+    may_refuse: Vec<String>,
     /// Whether the agent sends spans.
     pub(super) spans: bool,
     /// Patterns of the values that the agent generates per run.
@@ -157,6 +157,11 @@ impl ExternalSetup {
     /// Whether ragcheck starts the agent.
     pub(in crate::trial) fn is_started(&self) -> bool {
         !self.command.is_empty()
+    }
+
+    /// Parts refused requests into those of `may_refuse` and the others.
+    pub(super) fn allowed(&self, refused: Vec<Refused>) -> (Vec<Refused>, Vec<Refused>) {
+        refused.into_iter().partition(|one| one.is_among(&self.may_refuse))
     }
 
     /// The port that every process has to listen at, if the scenario names one; then only one can run at a time.

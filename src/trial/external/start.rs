@@ -256,8 +256,7 @@ impl Beginning<'_> {
         let Self { wanted, tap, vars, answers, .. } = self;
         let trial = wanted.trial;
         let passed = tap.take();
-        let (allowed, refused): (Vec<Refused>, Vec<Refused>) =
-            requests.refused.into_iter().partition(|one| one.is_among(&wanted.setup.may_refuse));
+        let (allowed, refused) = wanted.setup.allowed(requests.refused);
         if let Some(problem) = problem(&passed, &refused, matches!(answers, Answers::Lane { .. })) {
             if let Answers::Lane { known, earlier: true, .. } = answers
                 && problem.kind == TrialErrorKind::CassetteMiss

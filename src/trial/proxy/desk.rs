@@ -103,7 +103,7 @@ struct Served {
     mounts: Vec<Mount>,
     trace: Option<Traced>,
     /// Requests that came before it, when no trial was there.
-    before: u32,
+    before: usize,
     /// Requests that were handed to its transport.
     asked: Asked,
     /// Requests without its trace id.
@@ -124,7 +124,7 @@ pub(crate) struct Requests {
     /// Requests that were handed on.
     pub asked: Asked,
     /// Requests that came between the trial before and this one, and were refused.
-    pub before: u32,
+    pub before: usize,
     /// Requests that were refused and reached nobody, each once, in order.
     pub refused: Vec<Refused>,
     /// A request of no trial that came while trials ran side by side: it may have been this one's.
@@ -150,7 +150,7 @@ pub(super) struct Desk {
     /// Trace ids of ended trials.
     ended: VecDeque<String>,
     /// Requests since the last trial that no trial was there for.
-    unserved: u32,
+    unserved: usize,
     /// All requests that no trial was there for, each once.
     of_nobody: Vec<Refused>,
 }
@@ -208,7 +208,7 @@ impl Desk {
     /// The transport of a request's trial; `None` counts a request that there is none for.
     pub(super) fn transport(&mut self, whose: Whose, completion: bool) -> Option<Arc<dyn Transport>> {
         let Some(served) = self.trial(whose) else {
-            self.unserved += u32::from(whose != Whose::Stray);
+            self.unserved += usize::from(whose != Whose::Stray);
             return None;
         };
         served.asked.count(completion);

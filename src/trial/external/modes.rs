@@ -1,0 +1,188 @@
+//! The three modes of a trial: what is behind the proxy in each, and what is checked after a replay.
+
+use super::heard;
+use super::setup::{Measured, Recorded};
+use super::single_run::RunInput;
+use super::{Work, spans};
+use crate::cassette::{Cassette, Exchange, LocalTimes, Minted, Outcome as Recording};
+use crate::platform::clock::{Clock, FixedClock, RealClock};
+use crate::provider::faults::{FaultTransport, Faults};
+use crate::provider::observed;
+use crate::trace::{TrialEnd, TrialError, TrialErrorKind};
+use crate::transport::{ReplayTransport, Tap, Transport, Turns};
+use crate::trial::Doing;
+use crate::trial::hold::HeldLane;
+use crate::trial::live;
+use crate::trial::outage::{Origin, with_outage};
+use crate::trial::outcome::{Finished, error, redacted, replayed, with_faults};
+use crate::trial::proxy::{Asked, Vars};
+use crate::trial::recording::Recorder;
+use crate::trial::services::LiveAccess;
+use crate::trial::verified::{Draft, keep};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// First line of the proposals for values that an agent generates per run.
+pub(in crate::trial) const MINTED: &str =
+    "if the agent generates these values per run, declare them in the scenario, below `vars:`";
+
+type Outcome = Result<Finished, Box<TrialError>>;
+
+impl Work<'_> {
+    pub(super) async fn live(&self) -> Outcome {
+        let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
+        // Values that the agent generates matter only where requests are looked up.
+        let patterns = self.trial.opened.hold.as_ref().map(|_| self.outside.patterns.clone());
+        let vars = Arc::new(Vars::new(patterns.unwrap_or_default(), BTreeMap::new()));
+        let (below, held) = self.services(Doing::Live, &clock, transport, &vars)?;
+        let faults = self.trial.faults(&clock);
+        let input = RunInput {
+            doing: Doing::Live,
+            fresh: false,
+            tap: tap(below, faults.as_ref()),
+            vars,
+            clock,
+            pace: &Measured(Arc::new(LocalTimes::recording())),
+            evidence: live::evidence(&self.outside.declared),
+            recorded: None,
+            turns: held.as_ref().map(HeldLane::turns).unwrap_or_default(),
+        };
+        let mut ran = self.run(input).await?;
+        ran.trace.evidence.held = held.as_ref().map(HeldLane::calls);
+        let redactor = self.trial.opened.redactor().knowing(ran.secrets);
+        let trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
+        let trace = with_outage(self.trial, trace, &Origin::new());
+        let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
+        Ok(Finished { printed, ..Finished::of(trace) })
+    }
+
+    pub(super) async fn record(&self) -> Outcome {
+        let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
+        let vars = Arc::new(Vars::new(self.outside.patterns.clone(), BTreeMap::new()));
+        let (below, held) = self.services(Doing::Record, &clock, transport, &vars)?;
+        let subject = self.outside.subject(self.trial);
+        let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.trial.opened.redactor()));
+        let faults = self.trial.faults(&clock);
+        let times = Arc::new(LocalTimes::recording());
+        let input = RunInput {
+            doing: Doing::Record,
+            fresh: false,
+            tap: tap(recorder.transport(), faults.as_ref()),
+            vars: Arc::clone(&vars),
+            clock,
+            pace: &Measured(Arc::clone(&times)),
+            evidence: live::evidence(&self.outside.declared),
+            recorded: None,
+            turns: held.as_ref().map(HeldLane::turns).unwrap_or_default(),
+        };
+        let ran = self.run(input).await?;
+        let recorder = recorder.holding(held.as_ref().map(HeldLane::calls));
+        let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
+        let trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
+        let abandoned = ran.abandoned;
+        let draft = Draft { trace, times: &times, vars: vars.values(), redactor, abandoned };
+        let lines = ran.spans.iter().map(|line| draft.redactor.redact(line).into_owned()).collect();
+        Ok(keep(self.trial, recorder.telling(lines), draft, |cassette| self.replay_from(cassette, true)).await)
+    }
+
+    pub(super) async fn replay(&self) -> Outcome {
+        self.replay_from(self.trial.recorded()?, false).await
+    }
+
+    /// Replays a recording; `verifies` one that was just made, in a process that no other trial ran in.
+    async fn replay_from(&self, cassette: Cassette, verifies: bool) -> Outcome {
+        let header = cassette.header.clone();
+        let evidence = replayed(&cassette, &self.outside.declared.model.name);
+        let pace = Recorded(LocalTimes::replaying(cassette.stages.clone()));
+        let recorded = Some(asked_in(&cassette));
+        let vars = Arc::new(Vars::new(self.outside.patterns.clone(), header.vars.clone()));
+        let clock: Arc<dyn Clock> = Arc::new(FixedClock::at(header.recorded_at));
+        let replay = ReplayTransport::new(cassette, clock, self.trial.rerecord());
+        let replay = Arc::new(replay.with_redactor(self.trial.opened.redactor()));
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
+        let faults = self.trial.faults(&clock);
+        let input = RunInput {
+            doing: Doing::Replay,
+            fresh: verifies && !self.outside.forgets(),
+            tap: tap(Arc::clone(&replay) as Arc<dyn Transport>, faults.as_ref()),
+            vars,
+            clock,
+            pace: &pace,
+            evidence,
+            recorded,
+            turns: Turns::default(),
+        };
+        let ran = self.run(input).await?;
+        let redactor = self.trial.opened.redactor().knowing(ran.secrets);
+        let mut trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
+        trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
+        let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
+        let answered = trace.end == TrialEnd::Completed && heard::failure(&trace.events).is_none();
+        if answered && !self.case.asks_nothing {
+            let silent = self.silent(&replay.silent());
+            if let Some(problem) = silent.or_else(|| self.asks_less(&replay).filter(|_| faults.is_none())) {
+                trace.end = TrialEnd::Error(*problem);
+            }
+        }
+        let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
+        let mut trace = with_outage(self.trial, trace, &header.recorded_from);
+        if let TrialEnd::Error(why) = &mut trace.end {
+            // Without a recording that was just made, other words may be an edit.
+            let minted = replay.minted().into_iter().filter(|one| verifies || one.has_digits);
+            why.detail.extend(vars_lines(&minted.collect::<Vec<_>>()));
+        }
+        Ok(Finished { unused, printed, ..Finished::of(trace) })
+    }
+
+    /// The problem of an agent that no longer asks a declared service, or asks it directly: its requests are unknown.
+    fn silent(&self, silent: &BTreeMap<&str, usize>) -> Option<Box<TrialError>> {
+        let declared = |name: &str| self.outside.services.declared(name).is_some_and(|is_optional| !is_optional);
+        let (name, count) = silent.iter().find(|(name, _)| declared(name))?;
+        let missing = heard::not_asked_for(*count, "request")?;
+        let message =
+            format!("no request to `{name}` came to the proxy; {missing}: does the agent still go there itself?");
+        let remedy = format!(
+            "use the base URL of `{name}` that the agent's environment has; record again if the agent answers without \
+             it now, or declare it `optional: true`"
+        );
+        Some(error(TrialErrorKind::NothingAsked, &message, vec![remedy]))
+    }
+
+    /// The problem of an agent that asked for fewer completions than it recorded, all of which its model answered: it
+    /// behaves differently now, or asks elsewhere, and nothing shows which.
+    fn asks_less(&self, replay: &ReplayTransport) -> Option<Box<TrialError>> {
+        let given = |exchange: &&Exchange| {
+            observed::is_completion(&exchange.profile)
+                && self.outside.services.declared(&exchange.service) != Some(true)
+                && matches!(exchange.outcome, Recording::Response { status: 200..300, .. })
+        };
+        let missing = heard::not_asked_for(replay.left().filter(given).count(), "completion")?;
+        let message =
+            format!("{missing}: the agent asks its model less than when it was recorded, or partly elsewhere");
+        let remedy = format!("re-record: {}", self.trial.rerecord());
+        Some(error(TrialErrorKind::AsksLess, &message, vec![remedy]))
+    }
+}
+
+/// Records what passes `way`, struck by the faults of the trial.
+fn tap(way: Arc<dyn Transport>, faults: Option<&Arc<Faults>>) -> Arc<Tap> {
+    Arc::new(Tap::new(match faults {
+        Some(faults) => FaultTransport::observed(way, Arc::clone(faults)),
+        None => way,
+    }))
+}
+
+/// The requests in a recording.
+fn asked_in(cassette: &Cassette) -> Asked {
+    let mut asked = Asked::default();
+    for exchange in &cassette.exchanges {
+        asked.count(observed::is_completion(&exchange.profile));
+    }
+    asked
+}
+
+/// Lines that declare values which an agent generates per run.
+fn vars_lines(minted: &[Minted]) -> Vec<String> {
+    let head = (!minted.is_empty()).then(|| MINTED.to_owned());
+    head.into_iter().chain(minted.iter().map(|one| format!("  {one}"))).collect()
+}
