@@ -71,10 +71,10 @@ fn told(exchanges: Vec<Passed>) -> (Vec<What>, TurnOutcome) {
 fn told_with(exchanges: Vec<Passed>, body: &Value, sources: Option<&str>) -> (Vec<What>, TurnOutcome) {
     let known = [(Role::User, "why?".to_owned())];
     let roles = roles();
-    let mut telling = TraceBuilder::new(&roles, &Plain, &known, 0).citing(sources);
-    assert!(telling.hear(exchanges).is_none());
-    let outcome = telling.end(Reply::Answer { text: "because".into(), body: body.clone() }).expect("a reply");
-    (telling.into_events().into_iter().map(|(_, what)| what).collect(), outcome)
+    let mut builder = TraceBuilder::new(&roles, &Plain, &known, 0).citing(sources);
+    assert!(builder.hear(exchanges).is_none());
+    let outcome = builder.end(Reply::Answer { text: "because".into(), body: body.clone() }).expect("a reply");
+    (builder.events.into_iter().map(|(_, what)| what).collect(), outcome)
 }
 
 fn calls(events: &[What]) -> Vec<&crate::trace::ToolCalled> {
@@ -292,10 +292,10 @@ fn earlier_words_are_found_however_the_agent_wraps_them() {
     let mut conversation = vec![json!({"role": "user", "content": "Guest: why?\nDesk: because\nGuest: so?"})];
     let exchange = model(&mut conversation, json!({"role": "assistant", "content": "Yes."}));
     let roles = roles();
-    let mut telling = TraceBuilder::new(&roles, &Plain, &known, 3);
-    telling.hear(vec![exchange]);
-    assert_eq!(telling.completions(), 4);
-    let (_, What::ModelCalled(called)) = telling.into_events().remove(0) else { panic!("no completion") };
+    let mut builder = TraceBuilder::new(&roles, &Plain, &known, 3);
+    builder.hear(vec![exchange]);
+    assert_eq!(builder.completions, 4);
+    let (_, What::ModelCalled(called)) = builder.events.remove(0) else { panic!("no completion") };
     let wanted: Vec<String> = known.iter().map(|(role, text)| digest(*role, text)).collect();
     assert_eq!(called.shown, wanted);
 }
@@ -349,10 +349,10 @@ fn an_answer_that_holds_the_words_of_an_earlier_one_is_shown_as_itself_alone() {
         .collect();
     let exchange = model(&mut conversation, json!({"role": "assistant", "content": "because"}));
     let roles = roles();
-    let mut telling = TraceBuilder::new(&roles, &Plain, &known, 0);
-    assert!(telling.hear(vec![exchange]).is_none());
-    telling.end(Reply::Answer { text: "because".into(), body: Value::Null }).expect("a reply");
-    let shown = telling.into_events().into_iter().find_map(|(_, what)| match what {
+    let mut builder = TraceBuilder::new(&roles, &Plain, &known, 0);
+    assert!(builder.hear(vec![exchange]).is_none());
+    builder.end(Reply::Answer { text: "because".into(), body: Value::Null }).expect("a reply");
+    let shown = builder.events.into_iter().find_map(|(_, what)| match what {
         What::ModelCalled(called) => Some(called.shown),
         _ => None,
     });

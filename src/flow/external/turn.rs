@@ -103,18 +103,17 @@ impl Session<'_> {
         spans: Vec<crate::trace::spans::Span>,
         outside: &[String],
     ) -> (Built, (Shown, Vec<String>, Vec<String>)) {
-        let mut telling = TraceBuilder::new(&self.settings.roles, self.words, &seen.known, seen.completions)
+        let mut builder = TraceBuilder::new(&self.settings.roles, self.words, &seen.known, seen.completions)
             .citing(self.settings.target.sources.as_deref());
-        let miss = telling.hear(seen.passed.clone());
+        let miss = builder.hear(seen.passed.clone());
         let (mut notes, mut lines) = (Vec::new(), Vec::new());
         for mut story in stories(spans, outside) {
-            notes.extend(telling.add_spans(&mut story));
+            notes.extend(builder.add_spans(&mut story));
             lines.extend(story.lines().iter().map(|line| self.words.text(line)));
         }
-        let outcome = telling.end(seen.reply.clone());
-        let (completions, offered) = (telling.completions(), telling.offered().map(<[String]>::to_vec));
-        let shown = telling.shown;
-        (Built { miss, outcome, events: telling.into_events(), completions, offered }, (shown, notes, lines))
+        let outcome = builder.end(seen.reply.clone());
+        let TraceBuilder { events, completions, offered, shown, .. } = builder;
+        (Built { miss, outcome, events, completions, offered }, (shown, notes, lines))
     }
 
     /// Ends the trial: adds spans that arrived after their turns, and reads the index where it was not read yet.

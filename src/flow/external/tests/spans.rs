@@ -29,14 +29,14 @@ fn completion(id: u64) -> Value {
 fn told_with_spans(exchanges: Vec<Passed>, spans: Vec<Value>) -> (Vec<What>, Vec<String>) {
     let known = [(Role::User, "why?".to_owned())];
     let roles = roles();
-    let mut telling = TraceBuilder::new(&roles, &Plain, &known, 0);
-    assert!(telling.hear(exchanges).is_none());
+    let mut builder = TraceBuilder::new(&roles, &Plain, &known, 0);
+    assert!(builder.hear(exchanges).is_none());
     let spans = read(Value::Array(spans).to_string().as_bytes()).expect("spans").spans;
     let outside = [format!("{:016x}", 99)];
     let mut all = stories(spans, &outside);
-    let notes: Vec<String> = all.iter_mut().flat_map(|story| telling.add_spans(story)).collect();
-    telling.end(Reply::Answer { text: "because".into(), body: json!({"answer": "because"}) }).expect("a reply");
-    (telling.into_events().into_iter().map(|(_, what)| what).collect(), notes)
+    let notes: Vec<String> = all.iter_mut().flat_map(|story| builder.add_spans(story)).collect();
+    builder.end(Reply::Answer { text: "because".into(), body: json!({"answer": "because"}) }).expect("a reply");
+    (builder.events.into_iter().map(|(_, what)| what).collect(), notes)
 }
 
 fn kinds(events: &[What]) -> Vec<String> {

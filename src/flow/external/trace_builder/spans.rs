@@ -204,7 +204,7 @@ impl TraceBuilder<'_> {
     ) -> ToolOutcome {
         match (failed, result) {
             (Some(message), _) => ToolOutcome::Failed { message, retryable: false },
-            (None, Some(result)) => self.based(inner, |telling| telling.outcome(call, result)),
+            (None, Some(result)) => self.based(inner, |builder| builder.outcome(call, result)),
             (None, None) => ToolOutcome::Unseen { reason: "the span of this run does not hold its result".to_owned() },
         }
     }
@@ -303,7 +303,7 @@ impl TraceBuilder<'_> {
                     let at = self.events[place].0;
                     let waiting =
                         Waiting { at, completion, id, tool, arguments, attempts: Vec::new(), found: None, ran: None };
-                    let found = self.based(inner, |telling| telling.outcome(&waiting, result));
+                    let found = self.based(inner, |builder| builder.outcome(&waiting, result));
                     if let What::ToolCalled(call) = &mut self.events[place].1 {
                         call.outcome = found;
                     }

@@ -1,0 +1,117 @@
+//! Events of exchanges with the model, and of the feedback that the agent gives it.
+
+use super::{TraceBuilder, Waiting};
+use crate::flow::external::groups::Group;
+use crate::flow::external::shown::{continued, digests};
+use crate::flow::external::{decoder, micros};
+use crate::flow::turn::{attempts_of, completion_of};
+use crate::provider::Attempt;
+use crate::provider::chat::{ChatRequest, Message, Role};
+use crate::provider::observed;
+use crate::trace::{self, FedBack, ModelCalled, What};
+use crate::transport::Service;
+use std::time::Duration;
+
+/// State of every completion: an external agent declares none.
+const STATE: &str = "unknown";
+
+impl TraceBuilder<'_> {
+    pub(super) fn model(&mut self, group: &Group) {
+        let heard: Vec<_> = group.passed.iter().map(|one| observed::completion(&group.request, &one.result)).collect();
+        let Some(last) = heard.last() else { return };
+        let asked = observed::asked(&group.request);
+        if let Some(asked) = &asked {
+            let known = self.offered.get_or_insert_default();
+            for tool in asked.tools.iter() {
+                if !known.contains(&tool.name) {
+                    known.push(tool.name.clone());
+                }
+            }
+            self.results(asked);
+            if self.waiting.iter().any(|call| self.role(&call.tool) == trace::Role::Knowledge) {
+                let new = |message: &&Message| {
+                    matches!(message.role, Role::System | Role::User)
+                        && !self.before.iter().any(|earlier| earlier.content == message.content)
+                };
+                self.texts.extend(asked.messages.iter().filter(new).map(|message| message.content.clone()));
+            }
+            self.feedback(asked);
+            self.retries.asked();
+            self.before.clone_from(&asked.messages);
+        }
+        let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();
+        let took: Duration = attempts.iter().map(|one| one.took).sum();
+        let earlier: Duration = attempts.iter().rev().skip(1).map(|one| one.took).sum();
+        let reply = match &last.result {
+            Ok(response) => trace::Reply::Completion(completion_of(response)),
+            Err(failure) => {
+                trace::Reply::Failure { kind: failure.kind.as_str().to_owned(), message: failure.message.clone() }
+            }
+        };
+        let ordinal = self.completions;
+        self.completions += 1;
+        let service = group.request.service;
+        self.push(What::ModelCalled(ModelCalled {
+            call: ordinal,
+            service: (service != Service::Model).then(|| service.as_str().to_owned()),
+            state: STATE.to_owned(),
+            took_us: micros(took),
+            first_token_us: last.attempt.first_token.map(|first| micros(earlier + first)),
+            shown: asked.iter().flat_map(|asked| &asked.messages).flat_map(|one| digests(self.known, one)).collect(),
+            tool_choice: asked
+                .as_ref()
+                .map_or_else(|| "unknown".to_owned(), |asked| asked.tool_choice.for_trace(&asked.tools)),
+            attempts: attempts_of(&attempts),
+            reply,
+        }));
+        self.at += took;
+        self.transport(service.as_str(), &attempts);
+        let Ok(response) = &last.result else { return };
+        if response.calls.is_empty() {
+            self.slipped = Some(if response.content.trim().is_empty() { "missing_call" } else { "free_text" });
+        }
+        self.waiting.extend(response.calls.iter().map(|call| Waiting {
+            at: self.at,
+            completion: ordinal,
+            id: call.id.clone(),
+            tool: call.name.clone(),
+            arguments: decoder::document(&call.arguments),
+            attempts: Vec::new(),
+            found: None,
+            ran: None,
+        }));
+    }
+
+    /// Finds feedback after a mistake: messages that continue the conversation and can only be the agent's.
+    fn feedback(&mut self, asked: &ChatRequest) {
+        let slipped = self.slipped.take();
+        let Some((cause, told)) = slipped.zip(continued(&self.before, &asked.messages)) else { return };
+        for message in told.iter().filter(|message| matches!(message.role, Role::User | Role::System)) {
+            // If several tools are named, takes the one that has not been called yet.
+            let named = self.named(&message.content);
+            let due = named.iter().find(|tool| !self.worked.contains(**tool));
+            let tool = due.or(named.last()).map(|tool| (*tool).to_owned()).unwrap_or_default();
+            let step = match self.role(&tool) {
+                trace::Role::Knowledge => "knowledge_base",
+                trace::Role::External => "external",
+                trace::Role::Index => "keywords",
+                trace::Role::Respond => "response",
+                trace::Role::None => "unknown",
+            };
+            if !tool.is_empty() {
+                self.retries.reminded(&tool, cause);
+            }
+            let (step, cause) = (step.to_owned(), cause.to_owned());
+            self.push(What::FedBack(FedBack { step, tool, cause, message: message.content.clone() }));
+        }
+    }
+
+    /// Tools that `text` names: first those with a role, in the order of a turn, then the other offered ones.
+    fn named(&self, text: &str) -> Vec<&str> {
+        let with_role =
+            trace::Role::GIVEN.into_iter().flat_map(|role| self.roles.iter().filter(move |(_, own)| **own == role));
+        let others = self.offered.iter().flatten().filter(|tool| !self.roles.contains_key(*tool));
+        let all = with_role.map(|(tool, _)| tool).chain(others);
+        all.map(String::as_str).filter(|tool| text.contains(tool)).collect()
+    }
+}

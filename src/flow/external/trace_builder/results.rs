@@ -1,0 +1,147 @@
+//! Tool calls and their results.
+
+use super::{TraceBuilder, UNSEEN, Waiting};
+use crate::flow::external::{decoder, micros};
+use crate::flow::turn::attempts_of;
+use crate::provider::chat::{ChatRequest, Role};
+use crate::provider::mcp::Ran;
+use crate::provider::{Attempt, SearchAnswer};
+use crate::trace::{self, CitedPage, ExternalResult, SearchResult, ToolCalled, ToolOutcome, ToolResult, What};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+impl TraceBuilder<'_> {
+    /// Reads the results of pending calls from a request.
+    pub(super) fn results(&mut self, asked: &ChatRequest) {
+        for message in asked.messages.iter().filter(|message| message.role == Role::Tool) {
+            let place = self.waiting.iter().position(|call| Some(&call.id) == message.answers.as_ref());
+            let Some(place) = place else { continue };
+            let call = self.waiting.remove(place);
+            let result = decoder::document(&message.content);
+            // The server knows whether its tool failed, and where its passages come from; the agent's text may hide it.
+            let is_plain = self.role(&call.tool) == trace::Role::Knowledge && decoder::passages(&result).is_none();
+            let outcome = match &call.ran {
+                Some(Ran::Failed(_)) => self.ran(&call),
+                Some(Ran::Done(_)) if is_plain => self.ran(&call),
+                _ => self.outcome(&call, result),
+            };
+            self.called(call, outcome);
+        }
+    }
+
+    pub(super) fn outcome(&mut self, call: &Waiting, result: Value) -> ToolOutcome {
+        if let Some((message, retryable)) = decoder::error(&result) {
+            return ToolOutcome::Failed { message, retryable };
+        }
+        ToolOutcome::Ok(match self.role(&call.tool) {
+            trace::Role::Knowledge => match decoder::passages(&result) {
+                None => ToolResult::other(result),
+                Some(hits) => {
+                    let kb_id = call.arguments.get("kb_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+                    let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
+                    let query = decoder::query(&call.arguments);
+                    ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed: None })
+                }
+            },
+            trace::Role::External => match &call.found {
+                Some(found) => self.external(call, &result, found.clone()),
+                None => ToolResult::other(result),
+            },
+            trace::Role::Index => {
+                let mut entry = decoder::indexed(&call.arguments, &result);
+                if entry.result.is_empty() {
+                    entry.result = self.last_external.clone().unwrap_or_default();
+                }
+                ToolResult::Indexed(entry)
+            }
+            trace::Role::Respond => ToolResult::Responded,
+            trace::Role::None => ToolResult::other(result),
+        })
+    }
+
+    pub(super) fn external(&mut self, call: &Waiting, result: &Value, found: SearchAnswer) -> ToolResult {
+        self.externals += 1;
+        let id = decoder::result_id(result).unwrap_or_else(|| format!("result-{}", self.externals));
+        self.last_external = Some(id.clone());
+        ToolResult::External(ExternalResult {
+            result: id,
+            query: decoder::query(&call.arguments),
+            answer: found.text,
+            citations: found.citations.into_iter().map(|one| CitedPage { title: one.title, url: one.url }).collect(),
+            model: found.model,
+            input_tokens: found.usage.input,
+            cached_tokens: found.usage.cached,
+            output_tokens: found.usage.output,
+        })
+    }
+
+    /// The outcome of a call by what its MCP server said.
+    pub(super) fn ran(&mut self, call: &Waiting) -> ToolOutcome {
+        match &call.ran {
+            Some(Ran::Done(result)) => {
+                let result = self.words.body(result);
+                self.outcome(call, result)
+            }
+            Some(Ran::Failed(why)) => ToolOutcome::Failed { message: self.words.text(why), retryable: true },
+            Some(Ran::Asks) | None => ToolOutcome::Unseen { reason: UNSEEN.to_owned() },
+        }
+    }
+
+    /// Records a call whose outcome is known, and the retry if it is one.
+    pub(super) fn called(&mut self, call: Waiting, outcome: ToolOutcome) {
+        let worked = matches!(outcome, ToolOutcome::Ok(_));
+        let tool = call.tool.clone();
+        let (role, unseen) = (self.role(&tool), outcome.is_unseen());
+        let responds = role == trace::Role::Respond;
+        let retrieves = matches!(role, trace::Role::Knowledge | trace::Role::External);
+        let hidden = matches!(&outcome, ToolOutcome::Ok(ToolResult::Other(_)) | ToolOutcome::Unseen { .. });
+        self.hidden_retrieval |= retrieves && hidden;
+        if worked {
+            if responds {
+                self.response = Some(call.arguments.clone());
+            }
+            self.worked.insert(tool.clone());
+        } else if !unseen {
+            self.slipped = Some("invalid_arguments");
+        }
+        let took: Duration = call.attempts.iter().map(|one| one.took).sum();
+        let called = ToolCalled {
+            call: call.completion,
+            id: call.id,
+            tool: call.tool,
+            arguments: call.arguments,
+            outcome,
+            took_us: micros(took),
+            attempts: attempts_of(&call.attempts),
+        };
+        self.events.push((call.at, What::ToolCalled(called)));
+        let mut by_service: BTreeMap<&'static str, Vec<Attempt>> = BTreeMap::new();
+        for attempt in call.attempts {
+            by_service.entry(attempt.service.as_str()).or_default().push(attempt);
+        }
+        for (target, attempts) in by_service {
+            self.transport(target, &attempts);
+        }
+        let booked = if unseen {
+            self.retries.unseen(&tool);
+            None
+        } else if responds {
+            self.retries.settle(&tool, worked)
+        } else {
+            self.retries.called(&tool, (!worked).then_some("tool_failed"))
+        };
+        if let Some(retried) = booked {
+            self.push(What::Retried(retried));
+        }
+        if responds && !worked && !unseen {
+            self.retries.reminded(&tool, "invalid_arguments");
+        }
+    }
+}
+
+/// Whether a model's tool is that of an MCP server: frameworks put the server's name before it, as `mcp__tickets__refund`.
+pub(super) fn is_tool(offered: &str, own: &str) -> bool {
+    let before = offered.strip_suffix(own);
+    before.is_some_and(|before| before.is_empty() || before.ends_with(['_', '-', '.', '/', ':']))
+}
