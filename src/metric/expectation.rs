@@ -5,23 +5,21 @@
 //! last. Every turn must answer unless an error is expected of it, whether or not anything else is. The control arm
 //! is inverted: history is withheld there, so at least one context probe must fail.
 
-use super::answer_length::has_style;
+mod answer;
+mod probes;
+
+pub(super) use probes::{probe_failure, probed};
+
 use super::calls::{self, Patterns};
-use super::grounding;
-use super::refusal_rate::{claims_nothing, says_so};
 use super::text_match::contains;
-use super::turns::names;
 use super::{Check, Held, Seen, TrialView, TurnView, keywords, quote, taken};
-use crate::plan::PlannedCase;
-use crate::plan::ResolvedCase;
-use crate::scenario::expect::{
-    AnswerExpectation, ErrorExpectation, Expectation, Probe, RetryExpectation, SourcesExpectation,
-};
+use crate::plan::{PlannedCase, ResolvedCase};
+use crate::scenario::expect::{AnswerExpectation, ErrorExpectation, Expectation, RetryExpectation};
 use crate::settings::TimeSpan;
 use crate::trace::text::plural;
-use crate::trace::{Answer, Arm, Member, SOURCES, TurnOutcome, USED_EXTERNAL_KB, USED_INTERNAL_KB};
+use crate::trace::{Answer, Arm, Member, TurnOutcome};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Description of a check, and whether it holds.
 type Checked = (String, Held);
@@ -29,7 +27,7 @@ type Checked = (String, Held);
 /// Checks all expectations of the case of `view`; `patterns` must be compiled from that case.
 pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
     if view.trial.lane.arm == Arm::Control {
-        return vec![control(view)];
+        return vec![probes::control(view)];
     }
     if let Some(reward) = view.plan.rewards.get(&view.trial.id) {
         return vec![rewarded(*reward)];
@@ -48,10 +46,10 @@ pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
         let label = turn.label();
         let error = own.is_some_and(|expect| expect.error.is_some())
             || (is_last(view, turn) && whole.is_some_and(|expect| expect.error.is_some()));
-        // What nobody expects explicitly is left out where it cannot be seen: see `gate::examine`.
+        // An answer that is not expected explicitly is not checked where it cannot be seen: see `gate::examine`.
         let is_open = view.trace.lacks(Member::Answers) && !view.case.case.expects_something();
         if !error && !is_open {
-            let answered = ("an answer".into(), turn.answer().map(|_| ()).ok_or_else(|| ending(turn)));
+            let answered = ("an answer".into(), answer_of(turn).map(|_| ()));
             needing(view, Member::Answers, vec![answered]).for_each(|checked| add(&label, checked));
         }
         for checked in own.iter().flat_map(|expect| turn_checks(expect, turn, view, patterns)) {
@@ -190,16 +188,16 @@ fn last_turn_checks(
         ));
     }
     if let Some(expected) = &expect.answer {
-        results.extend(answer(expected, turn, view, patterns));
+        results.extend(answer::checks(expected, turn, view, patterns));
     }
     if let Some(expected) = &expect.sources {
-        results.extend(sources(expected, turn, view));
+        results.extend(answer::sources(expected, turn, view));
     }
     let results = needing(view, Member::Answers, results);
     let mut results: Vec<Checked> = results.chain(needing(view, Member::Replies, replies)).collect();
     for probe in expect.context.iter().flat_map(|context| &context.probes) {
         let member = if probe.in_arguments_of.is_some() { Member::Calls } else { Member::Answers };
-        results.extend(needing(view, member, vec![(describe_probe(probe), remembered(probe, turn))]));
+        results.extend(needing(view, member, vec![probes::check(probe, turn)]));
     }
     if let Some(expected) = &expect.error {
         let held = (format!("error: {}", expected.kind), error(expected, turn));
@@ -208,150 +206,16 @@ fn last_turn_checks(
     results
 }
 
+/// The answer of a turn, or how the turn ended without one.
+fn answer_of<'t>(turn: &'t TurnView<'_>) -> Result<&'t Answer, Seen> {
+    turn.answer().ok_or_else(|| ending(turn))
+}
+
 fn ending(turn: &TurnView<'_>) -> Seen {
     Seen::new(match turn.ended().map(|end| &end.outcome) {
         Some(TurnOutcome::Failed { message, .. }) => format!("it {}: {}", turn.ending(), quote(message, 160)),
         _ => format!("it {}", turn.ending()),
     })
-}
-
-/// Checks each of `wanted` against the answer; all fail when there is none.
-fn each<'a>(
-    key: &str,
-    wanted: &'a [String],
-    turn: &TurnView<'_>,
-    holds: impl Fn(&'a str, &Answer) -> Held,
-) -> Vec<Checked> {
-    let judge = |text: &'a String| {
-        let result = turn.answer().ok_or_else(|| ending(turn)).and_then(|answer| holds(text, answer));
-        (format!("{key}: {}", quote(text, 100)), result)
-    };
-    wanted.iter().map(judge).collect()
-}
-
-fn answer(
-    expected: &AnswerExpectation,
-    turn: &TurnView<'_>,
-    view: &TrialView<'_>,
-    patterns: &Patterns,
-) -> Vec<Checked> {
-    let seen =
-        |holds: bool, part: &str, answer: &Answer| if holds { Ok(()) } else { Err(said(answer, part, turn.query)) };
-    let has = |answer: &Answer, part: &str| {
-        if expected.exact { answer.text.contains(part) } else { contains(&answer.text, part) }
-    };
-    let grounded = |most: u32| {
-        turn.answer().ok_or_else(|| ending(turn))?;
-        grounding::grounded(view, turn).map_or(Ok(()), |found| found.holds(most))
-    };
-    let mut results =
-        each("answer.contains", &expected.contains, turn, |part, answer| seen(has(answer, part), part, answer));
-    results.extend(each("answer.not_contains", &expected.not_contains, turn, |part, answer| {
-        seen(!has(answer, part), part, answer)
-    }));
-    results.extend(each("answer.matches", &expected.matches, turn, |expression, answer| {
-        seen(patterns.matches(expression, &answer.text), expression, answer)
-    }));
-    results.extend(expected.style.map(|style| {
-        let held = || {
-            turn.answer().ok_or_else(|| ending(turn))?;
-            let uncounted = || Err(Seen::hidden("not measured: the answer has no spaces between its words"));
-            has_style(style, turn).unwrap_or_else(uncounted)
-        };
-        (format!("answer.style: {}", style.as_str()), held())
-    }));
-    results.extend(expected.grounded.map(|wanted| (format!("answer.grounded: {wanted}"), grounded(0))));
-    let most = expected.unsupported_facts;
-    results.extend(most.map(|most| (format!("answer.unsupported_facts: {most}"), grounded(most))));
-    if let Some(wanted) = expected.refusal {
-        let seen = |answer: &Answer| match (wanted, claims_nothing(answer)) {
-            (true, false) => Err(cited(answer)),
-            (true, true) if !says_so(answer, Some(expected)) => {
-                Err(Seen::new(format!("it does not say that it cannot answer: {}", quote(&answer.text, 160))))
-            }
-            (false, true) if hides_claims(answer) && says_so(answer, Some(expected)) => {
-                Err(Seen::new(format!("it says that it cannot answer: {}", quote(&answer.text, 160))))
-            }
-            (false, true) if hides_claims(answer) => Err(sources_hidden(view)),
-            (false, true) => Err(Seen::new("it names no source and claims none")),
-            (true, true) | (false, false) => Ok(()),
-        };
-        let result = turn.answer().ok_or_else(|| ending(turn)).and_then(seen);
-        results.push((format!("answer.refusal: {wanted}"), result));
-    }
-    results.extend(each("answer.cites", &expected.cites, turn, |wanted, answer| {
-        shown(answer, answer.sources.iter().any(|source| names(wanted, &source.id)), view)
-    }));
-    results
-}
-
-/// The sentence of the answer that shares most words with the expected `part`, and of several the one that shares most with the
-/// question; the beginning of the answer if none does.
-fn said(answer: &Answer, part: &str, question: &str) -> Seen {
-    let words = |text: &str| -> BTreeSet<String> {
-        text.split(|letter: char| !letter.is_alphanumeric()).map(str::to_lowercase).collect()
-    };
-    let (wanted, asked) = (words(part), words(question));
-    let common = |sentence: &str, with: &BTreeSet<String>| {
-        words(sentence).intersection(with).filter(|word| !word.is_empty()).count()
-    };
-    let shared = |sentence: &&str| (common(sentence, &wanted), common(sentence, &asked));
-    let lines = answer.text.split_inclusive(['!', '?', '\n']).flat_map(|line| line.split_inclusive(". "));
-    let sentences: Vec<&str> = lines.map(str::trim).collect();
-    // The first of the best: `max_by_key` returns the last.
-    let best = sentences.into_iter().rev().max_by_key(shared).filter(|sentence| common(sentence, &wanted) > 0);
-    Seen::new(format!("the answer says: {}", quote(best.unwrap_or(&answer.text), 160)))
-}
-
-/// Whether the trace does not show the sources that an answer claims.
-fn hides_claims(answer: &Answer) -> bool {
-    [SOURCES, USED_INTERNAL_KB, USED_EXTERNAL_KB].iter().any(|member| answer.hides(member))
-}
-
-/// Whether a condition on an answer's sources holds; undetermined where the trace does not show them.
-fn shown(answer: &Answer, holds: bool, view: &TrialView<'_>) -> Held {
-    match (holds, answer.hides(SOURCES)) {
-        (true, _) => Ok(()),
-        (false, true) => Err(sources_hidden(view)),
-        (false, false) => Err(cited(answer)),
-    }
-}
-
-fn sources_hidden(view: &TrialView<'_>) -> Seen {
-    let missing = view.trace.not_shown(&[Member::Sources]);
-    let why = missing.unwrap_or_else(|| "the reply shows no sources; `target.sources` names their place".into());
-    Seen::hidden(format!("not measured: {why}"))
-}
-
-fn cited(answer: &Answer) -> Seen {
-    let ids: Vec<_> = answer.sources.iter().take(8).map(|source| quote(&source.id, 80)).collect();
-    Seen::new(if ids.is_empty() { "it cites no source".into() } else { format!("it cites: {}", ids.join(", ")) })
-}
-
-fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>, view: &TrialView<'_>) -> Vec<Checked> {
-    let with = |holds: &dyn Fn(&Answer) -> Held| turn.answer().ok_or_else(|| ending(turn)).and_then(holds);
-    let flag = |answer: &Answer, wanted: bool, said: bool, member: &str| {
-        if answer.hides(member) {
-            let why = "neither the reply nor a message to the model shows what the answer is made of";
-            let why = view.trace.not_shown(&[Member::Claims]).unwrap_or_else(|| why.into());
-            return Err(Seen::hidden(format!("not measured: {why}")));
-        }
-        if wanted == said { Ok(()) } else { Err(Seen::new(format!("the answer says {said}"))) }
-    };
-    let mut results = Vec::new();
-    if let Some(wanted) = expected.internal {
-        let held = with(&|answer| flag(answer, wanted, answer.used_internal_kb, USED_INTERNAL_KB));
-        results.push((format!("sources.internal: {wanted}"), held));
-    }
-    if let Some(wanted) = expected.external {
-        let held = with(&|answer| flag(answer, wanted, answer.used_external_kb, USED_EXTERNAL_KB));
-        results.push((format!("sources.external: {wanted}"), held));
-    }
-    if let Some(least) = expected.at_least {
-        let enough = |answer: &Answer| shown(answer, answer.sources.len() >= least as usize, view);
-        results.push((format!("sources.at_least: {least}"), with(&enough)));
-    }
-    results
 }
 
 /// Checks the value at a JSON pointer of the turn's reply.
@@ -417,84 +281,13 @@ fn error(expected: &ErrorExpectation, turn: &TurnView<'_>) -> Held {
     }
 }
 
-fn describe_probe(probe: &Probe) -> String {
-    let any: Vec<_> = probe.any_of.iter().map(|text| quote(text, 60)).collect();
-    match &probe.in_arguments_of {
-        None => format!("context: the answer has {}", any.join(" or ")),
-        Some(tool) => format!("context: the arguments of {tool} have {}", any.join(" or ")),
-    }
-}
-
-/// Whether the probe appears in this turn; an empty `any_of` never does.
-fn remembered(probe: &Probe, turn: &TurnView<'_>) -> Held {
-    let Some(tool) = &probe.in_arguments_of else {
-        let answer = turn.answer().ok_or_else(|| ending(turn))?;
-        let held = probe.any_of.iter().any(|text| contains(&answer.text, text));
-        return held.then_some(()).ok_or_else(|| said(answer, &probe.any_of.join(" "), turn.query));
-    };
-    let mut said = Vec::new();
-    for call in turn.calls().filter(|call| call.tool == *tool) {
-        leaves(&call.arguments, &mut said);
-    }
-    if said.iter().any(|text| probe.any_of.iter().any(|part| contains(text, part))) {
-        return Ok(());
-    }
-    if said.is_empty() {
-        return Err(Seen::new(format!("{tool} was not called with any argument")));
-    }
-    Err(Seen::new(format!("its arguments were: {}", quote(&said.join("; "), 160))))
-}
-
-/// Collects the values of a JSON document as text, without field names.
-fn leaves(value: &Value, out: &mut Vec<String>) {
-    match value {
-        Value::Null => {}
-        Value::String(text) => out.push(text.clone()),
-        Value::Bool(_) | Value::Number(_) => out.push(value.to_string()),
-        Value::Array(items) => items.iter().for_each(|item| leaves(item, out)),
-        Value::Object(fields) => fields.values().for_each(|item| leaves(item, out)),
-    }
-}
-
 /// Expectations on this turn: its own, and on the last turn those of the case.
 fn covering<'a>(view: &TrialView<'a>, turn: &TurnView<'_>) -> impl Iterator<Item = &'a Expectation> {
     let whole = view.case.case.expect.as_ref().filter(|_| is_last(view, turn));
     expected(view.case, turn).into_iter().chain(whole)
 }
 
-/// Probes that must appear in this turn.
-fn probes<'a>(view: &TrialView<'a>, turn: &TurnView<'_>) -> impl Iterator<Item = &'a Probe> {
-    covering(view, turn).filter_map(|expect| expect.context.as_ref()).flat_map(|context| &context.probes)
-}
-
-/// Context probes of a turn, described, and whether each holds.
-pub(super) fn probed(view: &TrialView<'_>, turn: &TurnView<'_>) -> impl Iterator<Item = Checked> {
-    probes(view, turn).map(|probe| (describe_probe(probe), remembered(probe, turn)))
-}
-
 /// Number of searches that the question of a turn needs, where its case declares it.
 pub(super) fn optimal_steps(view: &TrialView<'_>, turn: &TurnView<'_>) -> Option<u32> {
     covering(view, turn).find_map(|expect| expect.optimal_steps).map(std::num::NonZeroU32::get)
-}
-
-/// Describes the first context probe of a turn that does not hold.
-pub(super) fn probe_failure(view: &TrialView<'_>, turn: &TurnView<'_>) -> Option<String> {
-    probed(view, turn).find_map(|(what, held)| held.err().map(|seen| format!("{}: {what}: {seen}", turn.label())))
-}
-
-fn control(view: &TrialView<'_>) -> Check {
-    let (mut probes_seen, mut failed) = (0, false);
-    for turn in view.turns {
-        for probe in probes(view, turn) {
-            probes_seen += 1;
-            failed |= remembered(probe, turn).is_err();
-        }
-    }
-    let seen = match (probes_seen, failed) {
-        (0, _) => "the case has no context probe to control".to_owned(),
-        (_, true) => String::new(),
-        (_, false) => "every probe holds without history: they prove no memory".to_owned(),
-    };
-    let what = "control: a context probe fails without history".into();
-    Check { what, passed: seen.is_empty(), seen, unknown: None }
 }
