@@ -51,7 +51,6 @@ mod tenant_isolation;
 mod text_match;
 mod tools;
 mod trajectory;
-mod trajectory_session;
 mod turn_context;
 mod turn_success_rate;
 pub(crate) mod turns;

@@ -1,8 +1,8 @@
-//! State of `trajectory` carried from turn to turn of a session: what a compaction must keep, tokens, and the state
-//! stored last.
+//! Units that need what earlier turns of a session logged: what a compaction must keep, tokens, the state stored last;
+//! and the savings of compactions.
 
-use super::trajectory::{Units, hold, logs};
-use super::{Seen, TurnView, quote};
+use super::{Units, hold, logs};
+use crate::metric::{Seen, TurnView, quote};
 use crate::trace::{Logged, Reply, What};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -131,4 +131,17 @@ impl<'a> Session<'a> {
         }
         units
     }
+}
+
+/// Compactions that were done.
+pub(super) fn savings(turn: &TurnView<'_>) -> Units {
+    let done = logs(turn).filter_map(|entry| match entry {
+        Logged::Compacted { before, after, done: true, .. } => Some((*before, *after)),
+        _ => None,
+    });
+    let unit = |(number, (before, after)): (u32, (u64, u64))| {
+        let held = after.saturating_mul(5) <= before.saturating_mul(4);
+        (format!("compaction {number}"), hold(held, || format!("{before} tokens before, {after} after")))
+    };
+    (1..).zip(done).map(unit).collect()
 }
