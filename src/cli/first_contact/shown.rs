@@ -1,6 +1,6 @@
 //! What the answer and the calls of the first trial show that an expectation can name.
 
-use super::dates;
+use super::generated::dates;
 use super::project::{Findings, Shown};
 use crate::trace::{ToolCalled, ToolOutcome, Trace, TurnEnded, TurnOutcome, What};
 

@@ -1,0 +1,74 @@
+//! Writes the project, records the question, and replays it.
+
+use super::SCENARIO;
+use super::project::{self, Findings};
+use super::shown::{asserted, shown};
+use super::summary::{next, simulator};
+use crate::cli::arguments::Detail;
+use crate::cli::exit::Exit;
+use crate::cli::output::{self, Problem};
+use crate::cli::run::carry_out;
+use crate::cli::score::print;
+use crate::platform::{files, secrets};
+use crate::suite::{Mode, RunOptions, Suite, evaluation};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The criteria.
+const CRITERIA: &str = "scenarios/criteria.yaml";
+
+/// Writes all files; those of git that exist stay. Returns both.
+pub(super) fn write(findings: &Findings) -> Result<(Vec<String>, Vec<String>), Problem> {
+    let (mut written, mut kept) = (Vec::new(), Vec::new());
+    let scenario = (SCENARIO.to_owned(), project::scenario(findings, None));
+    for (path, text) in project::files(findings).into_iter().chain([scenario]) {
+        if Path::new(&path).symlink_metadata().is_ok() {
+            kept.push(path);
+            continue;
+        }
+        output::write(Path::new(&path), &secrets::clean(&text))?;
+        written.push(path);
+    }
+    Ok((written, kept))
+}
+
+/// Records the question, writes the expectations that the recording meets, and replays it. Returns the run's folder;
+/// prints its result to a `human` alone.
+pub(super) fn record(findings: &Findings, human: bool) -> Result<(PathBuf, Exit), Problem> {
+    let detail = if human { Detail::Brief } else { Detail::Nothing };
+    let here = std::env::current_dir().map_err(|why| why.to_string())?;
+    let suite = Suite::load(&here, &[], None)?;
+    let options = RunOptions {
+        mode: Mode::Record,
+        max_calls: None,
+        timeout: Some(Duration::from_mins(10)),
+        ..RunOptions::default()
+    };
+    let recorded = suite.run(&options)?;
+    let exit = Exit::of_code(recorded.evaluated.evaluation.exit_code);
+    if exit != Exit::Passed {
+        print(&recorded.evaluated, detail, &recorded.folder, None);
+        output::remark(&format!(
+            "the recording did not pass: change {SCENARIO} as it says, then `ragcheck run --mode record`{}",
+            simulator(findings)
+        ));
+        return Ok((recorded.folder, exit));
+    }
+    let trace = evaluation::read_traces(&recorded.folder)?.next().transpose()?;
+    let shown = trace.map(|trace| shown(&trace, findings)).unwrap_or_default();
+    save_again(SCENARIO, &project::scenario(findings, Some(&shown)))?;
+    save_again(CRITERIA, &project::criteria(findings, Some(&shown)))?;
+    let suite = Suite::load(&here, &[], None)?;
+    let (done, exit) = carry_out(&suite, &RunOptions::default(), detail, None)?;
+    if human {
+        output::result(&asserted(&shown));
+        output::result(&next(findings));
+    }
+    Ok((done.folder, exit))
+}
+
+/// Replaces a file that was written a moment ago.
+fn save_again(path: &str, text: &str) -> Result<(), Problem> {
+    let file = Path::new(path);
+    files::replace(file, secrets::clean(text).into_owned()).map_err(|why| Problem::unwritten(file, &why))
+}
