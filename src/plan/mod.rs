@@ -6,8 +6,11 @@ mod difference;
 mod hold;
 mod order;
 mod partition;
+mod selected;
 mod stored;
+mod subject;
 mod trials;
+mod variant;
 
 pub use build::{Selection, build, trial_seed};
 pub(crate) use case::ResolvedCase;
@@ -15,17 +18,17 @@ pub(crate) use difference::differences;
 pub use hold::{Hold, OnNew};
 pub(crate) use order::interleaved;
 pub use partition::Partition;
+pub(crate) use selected::{ChangedRecordings, Part, Typed, in_mode};
 pub(crate) use trials::{Planned, Trials};
+pub(crate) use variant::{NamedRetrieval, PlannedVariant, VariantSettings};
 
 use crate::scenario::Criteria;
 use crate::scenario::external::ExternalAgent;
 use crate::settings::price::Prices;
-use crate::settings::{Enforcement, Limits, ManagedRetrievalSettings, ModelSettings, OptionalService, SearchSettings};
 use crate::trace::{self, EXTERNAL, Lane, MeasuredAgreement, Mode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Version of `plan.json` that this build writes, and the newest that it reads. It also reads older ones:
 ///
@@ -118,51 +121,6 @@ pub struct Plan {
     pub id: String,
 }
 
-/// Planned recordings that differ from those at a commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ChangedRecordings {
-    /// The commit, as an abbreviated hash.
-    pub base: String,
-    /// The trials that replay them, then stopping designs and gradings by the names of their files.
-    pub trials: Vec<String>,
-}
-
-/// The selection behind a partial plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Part {
-    /// Number of trials in the whole; 0 if whole scenarios were selected.
-    pub of: u64,
-    /// The selection as typed: `--only refund-*`; empty if whole scenarios were selected.
-    pub by: String,
-    /// Whether single cases or trials were selected: these then decide, and rates over all cases do not.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cases: bool,
-    /// Whether only some of the project's scenarios were selected: criteria that need the others do not decide.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub scenarios: bool,
-}
-
-/// Arguments of `ragcheck run` that select its trials and criteria, or the command of `ragcheck exec`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Typed {
-    /// Scenario files and folders, relative to the project.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<String>,
-    /// Values by option, without its dashes: `only`, `exclude`, `tag`, `flow`, `variant`, `repeat`, `criteria` (relative
-    /// to the project), `seed`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<String, Vec<String>>,
-    /// The command that ran the cases, `ragcheck exec -- pytest` for example, if it was not `ragcheck run`. No other command
-    /// runs them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exec: Option<String>,
-}
-
-/// The command of `ragcheck exec` with that mode.
-pub(crate) fn in_mode(exec: &str, mode: &str) -> String {
-    exec.replacen(" -- ", &format!(" --mode {mode} -- "), 1)
-}
-
 /// Design of a run until decided: complete passes, each one repetition of every selected case, with a test of the
 /// gates after each. The condition of each gate follows from its criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -189,43 +147,6 @@ impl Plan {
     /// The variant of a trial.
     pub fn variant_of(&self, trial: &PlannedTrial) -> Option<&PlannedVariant> {
         self.scenario_of(trial)?.variant(&trial.lane.variant)
-    }
-
-    /// Maps each scenario and case to the place of the first case with the same input and expectations (ignoring
-    /// spaces and capitals), the same agents and the same knowledge: a copy of a case adds no evidence about unseen
-    /// cases. Does not depend on outcomes.
-    pub fn first_alike(&self) -> BTreeMap<(usize, usize), usize> {
-        let mut known: BTreeMap<String, usize> = BTreeMap::new();
-        let mut first = BTreeMap::new();
-        for (at, scenario) in self.scenarios.iter().enumerate() {
-            let flows: Vec<&str> = scenario.variants.iter().map(|variant| variant.flow.as_str()).collect();
-            for (number, planned) in scenario.cases.iter().enumerate() {
-                let content = (&flows, &scenario.agent, &scenario.knowledge, &planned.input, planned.case.content());
-                // Plans come from JSON or are written to it, so serialisation cannot fail.
-                let mut text =
-                    serde_json::to_string(&content).unwrap_or_else(|_| format!("{at}/{number}")).to_lowercase();
-                // Spaces and line breaks, as escaped in JSON, do not make another question.
-                for space in ["\\n", "\\r", "\\t"] {
-                    text = text.replace(space, "");
-                }
-                text.retain(|letter| !letter.is_whitespace());
-                let place = first.len();
-                first.insert((at, number), *known.entry(text).or_insert(place));
-            }
-        }
-        first
-    }
-
-    /// Digest of everything under test in a trial: its case, the variant's model, prompts and parameters, its
-    /// knowledge, and the agent with its version. Draws with equal subjects repeat the same experiment.
-    pub fn subject(&self, trial: &PlannedTrial) -> String {
-        let content = self.case_of(trial).map(ResolvedCase::content);
-        let settings = self.variant_of(trial).and_then(|variant| variant.settings.as_ref());
-        let scenario = self.scenario_of(trial).map(|scenario| (&scenario.agent, &scenario.knowledge));
-        let subject = (content, settings, scenario, &trial.lane.flow, trial.lane.arm);
-        // Plans come from JSON or are written to it, so serialisation cannot fail.
-        let text = serde_json::to_vec(&subject).unwrap_or_default();
-        hex::encode(&Sha256::digest(text)[..8])
     }
 
     /// Places of a pass's trials, `from` to `to`, in the order in which a live run starts them.
@@ -319,77 +240,6 @@ pub struct RequirementEvidence {
     pub tests: Vec<String>,
 }
 
-/// One variant of a scenario, resolved.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct PlannedVariant {
-    /// Its name.
-    pub name: String,
-    /// What it changes.
-    pub about: String,
-    /// The agent.
-    pub flow: String,
-    /// Its resolved settings; `None` for imported conversations and in plans of the oldest builds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub settings: Option<VariantSettings>,
-}
-
-impl PlannedVariant {
-    /// A variant without further settings.
-    pub fn named(name: impl Into<String>, about: impl Into<String>, flow: impl Into<String>) -> Self {
-        Self { name: name.into(), about: about.into(), flow: flow.into(), settings: None }
-    }
-}
-
-/// Resolved settings of one variant: input of a trial, and the basis for comparing runs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct VariantSettings {
-    /// The chat model.
-    pub model: ModelSettings,
-    /// The external search service.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<SearchSettings>,
-    /// Services that the agent can work without.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub optional: BTreeSet<OptionalService>,
-    /// The managed retrieval service, for flows that use one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub managed_retrieval: Option<NamedRetrieval>,
-    /// Limits on every turn; defaults for plans up to version 3, which do not record them.
-    pub limits: Limits,
-    /// How mandatory steps are enforced.
-    pub enforcement: Enforcement,
-    /// Replaced prompt texts, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub prompts: BTreeMap<String, String>,
-    /// What its prompts ask for, as declared; `None` if nothing is declared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asks_for: Option<Vec<String>>,
-}
-
-/// A managed retrieval service without its address and the variables of its secrets, because plans are published with
-/// reports.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct NamedRetrieval {
-    /// Its name in the project file.
-    pub name: String,
-    /// Its declared settings.
-    pub settings: ManagedRetrievalSettings,
-}
-
-impl NamedRetrieval {
-    /// The service of that name.
-    pub fn new(name: &str, declared: &ManagedRetrievalSettings) -> Self {
-        let [base_url, token, api_key] = [const { String::new() }; 3];
-        let settings = ManagedRetrievalSettings { base_url, token, api_key, ..declared.clone() };
-        Self { name: name.to_owned(), settings }
-    }
-
-    /// Its key in the price list: `NAME/ask`.
-    pub fn price_name(&self) -> String {
-        format!("{}/ask", self.name)
-    }
-}
-
 /// One case of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedCase {
@@ -426,59 +276,5 @@ impl PlannedTrial {
     /// Whether the trial's agent runs outside ragcheck.
     pub fn is_external(&self) -> bool {
         self.lane.flow == EXTERNAL
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metric::sample::plan;
-
-    #[test]
-    fn repetitions_put_the_same_to_the_test_and_another_case_model_or_version_of_an_agent_something_else() {
-        let subject = |change: &dyn Fn(&mut Plan)| {
-            let mut plan = plan("[{case: a, ask: q}, {case: b, ask: other}]", "[]", 2);
-            let settings = || Some(VariantSettings::default());
-            plan.scenarios
-                .iter_mut()
-                .flat_map(|scenario| &mut scenario.variants)
-                .for_each(|one| one.settings = settings());
-            change(&mut plan);
-            plan.trials.iter().map(|trial| plan.subject(trial)).collect::<Vec<_>>()
-        };
-        let usual = subject(&|_| {});
-        assert!(usual[0] == usual[1] && usual[2] == usual[3] && usual[0] != usual[2], "{usual:?}");
-        // Labels and evaluation settings are not under test.
-        let labelled = subject(&|plan| {
-            plan.scenarios[0].cases[0].case.tags = vec!["slow".into()];
-            plan.not_measured_ok = vec!["SC-004".into()];
-            plan.seed = 99;
-        });
-        assert_eq!(labelled, usual);
-        let settings = |plan: &mut Plan, change: &dyn Fn(&mut VariantSettings)| {
-            let variant = plan.scenarios[0].variants[0].settings.as_mut();
-            change(variant.expect("settings"));
-        };
-        let changes: [&dyn Fn(&mut Plan); 4] = [
-            &|plan| settings(plan, &|one| one.model.name = "other".into()),
-            &|plan| settings(plan, &|one| one.model.temperature = Some(0.9)),
-            &|plan| settings(plan, &|one| drop(one.prompts.insert("system".into(), "Be brief.".into()))),
-            &|plan| {
-                let agent = serde_json::json!({"target": {"http": "http://127.0.0.1:1/", "version": "2"}, "proxy": ""});
-                plan.scenarios[0].agent = serde_json::from_value(agent).ok();
-                assert!(plan.scenarios[0].agent.is_some());
-            },
-        ];
-        for change in changes {
-            assert!(subject(change).iter().zip(&usual).all(|(one, other)| one != other));
-        }
-        let versions = ["1", "2"].map(|version| {
-            subject(&|plan| {
-                let agent =
-                    serde_json::json!({"target": {"http": "http://127.0.0.1:1/", "version": version}, "proxy": ""});
-                plan.scenarios[0].agent = serde_json::from_value(agent).ok();
-            })
-        });
-        assert_ne!(versions[0], versions[1]);
     }
 }

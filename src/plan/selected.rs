@@ -1,0 +1,50 @@
+//! What a plan was made from: what was typed, the part that was selected, the recordings that changed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Arguments of `ragcheck run` that select its trials and criteria, or the command of `ragcheck exec`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Typed {
+    /// Scenario files and folders, relative to the project.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// Values by option, without its dashes: `only`, `exclude`, `tag`, `flow`, `variant`, `repeat`, `criteria` (relative
+    /// to the project), `seed`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, Vec<String>>,
+    /// The command that ran the cases, `ragcheck exec -- pytest` for example, if it was not `ragcheck run`. No other command
+    /// runs them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exec: Option<String>,
+}
+
+/// The command of `ragcheck exec` with that mode.
+pub(crate) fn in_mode(exec: &str, mode: &str) -> String {
+    exec.replacen(" -- ", &format!(" --mode {mode} -- "), 1)
+}
+
+/// The selection behind a partial plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// Number of trials in the whole; 0 if whole scenarios were selected.
+    pub of: u64,
+    /// The selection as typed: `--only refund-*`; empty if whole scenarios were selected.
+    pub by: String,
+    /// Whether single cases or trials were selected: these then decide, and rates over all cases do not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cases: bool,
+    /// Whether only some of the project's scenarios were selected: criteria that need the others do not decide.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scenarios: bool,
+}
+
+/// Planned recordings that differ from those at a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedRecordings {
+    /// The commit, as an abbreviated hash.
+    pub base: String,
+    /// The trials that replay them, then stopping designs and gradings by the names of their files.
+    pub trials: Vec<String>,
+}
