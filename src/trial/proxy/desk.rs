@@ -1,26 +1,18 @@
 //! Which trial a request belongs to.
 //!
-//! A trial that runs alone gets every request. Trials that run side by side with one agent are told apart by the trace
-//! id of the `traceparent` header (W3C Trace Context): each turn carries one, and the agent forwards it. A base URL of one
-//! trial, `/trace/ID/…`, says the same. A request is assigned when its head arrives, so a slow body never falls into the
-//! next trial.
+//! A trial that runs alone gets every request. Trials that run side by side with one agent are told apart by trace id
+//! (`trace_ids`). A request is assigned when its head arrives, so a slow body never falls into the next trial.
 
 use super::admission::Refused;
 use super::route::Mount;
+use super::trace_ids::{Traced, trace_id};
 use crate::flow::external::TurnSpans;
 use crate::trace::spans::{Batch, Span};
 use crate::transport::Transport;
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::http::HeaderMap;
 use std::collections::{BTreeSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Header of W3C Trace Context.
-pub(super) const TRACEPARENT: &str = "traceparent";
-/// First segment of the base URLs of one trial.
-const TRACE_PATH: &str = "/trace/";
 /// Different requests of a trial that are kept of those that were refused.
 const MOST_REFUSED: usize = 20;
 /// Trace ids of ended trials that are known.
@@ -43,56 +35,6 @@ impl Asked {
     }
 }
 
-/// Whether an agent that runs elsewhere forwards the `traceparent` of its turns.
-#[derive(Debug, Default)]
-pub(crate) struct Propagation(AtomicU8);
-
-impl Propagation {
-    const UNKNOWN: u8 = 0;
-    const KEPT: u8 = 1;
-    const LOST: u8 = 2;
-
-    /// Whether all requests of a trial carried its trace id, and none was without one since.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.0.load(Ordering::SeqCst) == Self::KEPT
-    }
-
-    fn kept(&self) {
-        let _ = self.0.compare_exchange(Self::UNKNOWN, Self::KEPT, Ordering::SeqCst, Ordering::SeqCst);
-    }
-
-    fn lost(&self) {
-        self.0.store(Self::LOST, Ordering::SeqCst);
-    }
-}
-
-/// The trace of one trial with an agent that runs elsewhere.
-#[derive(Debug, Clone)]
-pub(crate) struct Traced {
-    id: String,
-    propagation: Arc<Propagation>,
-    beside: bool,
-}
-
-impl Traced {
-    /// A new trace; `beside` if other trials run at the same time.
-    pub(crate) fn new(propagation: Arc<Propagation>, beside: bool) -> Self {
-        // Random, because a late request of an earlier run must not match.
-        let random = || RandomState::new().hash_one(0);
-        Self { id: format!("{:016x}{:016x}", random(), random()), propagation, beside }
-    }
-
-    /// A new trace of a trial whose requests have a proxy of their own.
-    pub(crate) fn alone() -> Self {
-        Self::new(Arc::default(), false)
-    }
-
-    /// Its id: 32 hexadecimal digits.
-    pub(crate) fn id(&self) -> &str {
-        &self.id
-    }
-}
-
 /// One trial that is served.
 struct Served {
     number: u64,
@@ -102,30 +44,23 @@ struct Served {
     /// Declared services, mounted by their names.
     mounts: Vec<Mount>,
     trace: Option<Traced>,
-    /// Requests that came before it, when no trial was there.
-    before: usize,
-    /// Requests that were handed to its transport.
-    asked: Asked,
     /// Requests without its trace id.
     untraced: u32,
-    /// Requests that were refused, each once.
-    refused: Vec<Refused>,
-    /// A request of no trial that came while trials ran side by side.
-    stray: Option<Refused>,
+    requests: Requests,
     /// Spans with its trace id that were not taken yet.
     spans: Vec<Span>,
     /// What is odd about exports since.
     odd: BTreeSet<String>,
 }
 
-/// What is heard of a trial, when it ends.
-#[derive(Debug, Default)]
+/// Requests of a trial, at its end.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Requests {
-    /// Requests that were handed on.
+    /// Forwarded requests.
     pub asked: Asked,
     /// Requests that came between the trial before and this one, and were refused.
     pub before: usize,
-    /// Requests that were refused and reached nobody, each once, in order.
+    /// Refused requests, each once, in order.
     pub refused: Vec<Refused>,
     /// A request of no trial that came while trials ran side by side: it may have been this one's.
     pub stray: Option<Refused>,
@@ -142,7 +77,7 @@ pub(super) enum Whose {
     Stray,
 }
 
-/// What comes, and whom it is for.
+/// Assigns requests, refusals and spans to trials.
 #[derive(Default)]
 pub(super) struct Desk {
     served: Vec<Served>,
@@ -165,30 +100,25 @@ impl Desk {
         trace: Option<Traced>,
     ) -> u64 {
         self.last += 1;
-        let (number, before) = (self.last, std::mem::take(&mut self.unserved));
-        let (refused, stray) = (Vec::new(), None);
         self.served.push(Served {
-            number,
+            number: self.last,
             transport,
             hosts,
             mounts,
             trace,
-            before,
-            asked: Asked::default(),
             untraced: 0,
-            refused,
-            stray,
+            requests: Requests { before: std::mem::take(&mut self.unserved), ..Requests::default() },
             spans: Vec::new(),
             odd: BTreeSet::new(),
         });
-        number
+        self.last
     }
 
     /// Whom a request belongs to, by its headers.
     pub(super) fn whose(&mut self, headers: &HeaderMap) -> Whose {
         let id = trace_id(headers);
         if let Some(id) = id {
-            let traced = |served: &&Served| served.trace.as_ref().is_some_and(|trace| trace.id == id);
+            let traced = |served: &&Served| served.trace.as_ref().is_some_and(|trace| trace.id() == id);
             if let Some(served) = self.served.iter().find(traced) {
                 return Whose::Trial(served.number);
             }
@@ -211,7 +141,7 @@ impl Desk {
             self.unserved += usize::from(whose != Whose::Stray);
             return None;
         };
-        served.asked.count(completion);
+        served.requests.asked.count(completion);
         Some(Arc::clone(&served.transport))
     }
 
@@ -228,9 +158,7 @@ impl Desk {
 
     /// Keeps a request that no trial was there for.
     pub(super) fn note_of_nobody(&mut self, refused: Refused) {
-        if self.of_nobody.len() < MOST_REFUSED && !self.of_nobody.contains(&refused) {
-            self.of_nobody.push(refused);
-        }
+        keep(&mut self.of_nobody, refused);
     }
 
     /// Requests that no trial was there for, each once.
@@ -241,9 +169,7 @@ impl Desk {
     /// Keeps a refused request for its trial.
     pub(super) fn note(&mut self, whose: Whose, refused: Refused) {
         let Some(served) = self.trial(whose) else { return };
-        if served.refused.len() < MOST_REFUSED && !served.refused.contains(&refused) {
-            served.refused.push(refused);
-        }
+        keep(&mut served.requests.refused, refused);
     }
 
     /// Keeps a connection that carried no request.
@@ -258,7 +184,7 @@ impl Desk {
     /// Keeps a stray request for all trials that it may belong to; trials then run one after another.
     pub(super) fn strays(&mut self, refused: &Refused) {
         for served in &mut self.served {
-            served.stray.get_or_insert_with(|| refused.clone());
+            served.requests.stray.get_or_insert_with(|| refused.clone());
             if let Some(trace) = &served.trace {
                 trace.propagation.lost();
             }
@@ -269,7 +195,7 @@ impl Desk {
     pub(super) fn report(&mut self, batch: Batch) {
         let mut odd: BTreeSet<String> = batch.unread.into_iter().map(|why| format!("of its spans, {why}")).collect();
         for span in batch.spans {
-            let traced = |served: &&mut Served| served.trace.as_ref().is_some_and(|trace| trace.id == span.trace);
+            let traced = |served: &&mut Served| served.trace.as_ref().is_some_and(|trace| trace.id() == span.trace);
             match self.served.iter_mut().find(traced) {
                 Some(served) => served.spans.push(span),
                 None if self.ended.contains(&span.trace) => {
@@ -300,15 +226,10 @@ impl Desk {
         TurnSpans { spans: std::mem::take(&mut served.spans), notes }
     }
 
-    /// What was heard of a trial so far.
+    /// Requests of a trial so far.
     pub(super) fn requests(&self, number: u64) -> Requests {
         let served = self.served.iter().find(|served| served.number == number);
-        served.map_or_else(Requests::default, |served| Requests {
-            asked: served.asked,
-            before: served.before,
-            refused: served.refused.clone(),
-            stray: served.stray.clone(),
-        })
+        served.map(|served| served.requests.clone()).unwrap_or_default()
     }
 
     /// Ends a trial.
@@ -316,12 +237,12 @@ impl Desk {
         let Some(place) = self.served.iter().position(|served| served.number == number) else { return };
         let ended = self.served.remove(place);
         let Some(trace) = ended.trace else { return };
-        match (ended.asked.requests, ended.untraced) {
+        match (ended.requests.asked.requests, ended.untraced) {
             (_, 1..) => trace.propagation.lost(),
             (1.., 0) => trace.propagation.kept(),
-            _ => {}
+            (0, 0) => {}
         }
-        self.ended.push_back(trace.id);
+        self.ended.push_back(trace.id().to_owned());
         if self.ended.len() > MOST_ENDED {
             self.ended.pop_front();
         }
@@ -332,34 +253,11 @@ impl Desk {
     }
 }
 
-/// The beginning of the base URLs of a trace's trial, after the address of the proxy.
-pub(crate) fn base_path(trace: &str) -> String {
-    format!("{TRACE_PATH}{trace}")
-}
-
-/// Moves the trace id from the path of a request, if it was sent to a base URL of one trial, to its header.
-pub(super) fn take_base_path(head: &mut Parts) {
-    let Some(path) = head.uri.path_and_query().map(|path| path.as_str().to_owned()) else { return };
-    let Some((id, rest)) = path.strip_prefix(TRACE_PATH).and_then(|after| Some(after.split_at(after.find('/')?)))
-    else {
-        return;
-    };
-    let (Ok(parent), Ok(uri)) = (HeaderValue::from_str(&traceparent(id, 1)), rest.parse::<Uri>()) else { return };
-    head.headers.insert(TRACEPARENT, parent);
-    head.uri = uri;
-}
-
-/// A `traceparent` of that trace, from that span.
-fn traceparent(trace: &str, span: u64) -> String {
-    format!("00-{trace}-{span:016x}-01")
-}
-
-/// The trace id of a request: `00-TRACE-PARENT-FLAGS`.
-fn trace_id(headers: &HeaderMap) -> Option<&str> {
-    let mut parts = headers.get(TRACEPARENT)?.to_str().ok()?.trim().split('-');
-    let (version, id) = (parts.next()?, parts.next()?);
-    let sound = version.len() == 2 && id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit());
-    (sound && parts.next().is_some()).then_some(id)
+/// Keeps a refused request once, within the limit.
+fn keep(kept: &mut Vec<Refused>, refused: Refused) {
+    if kept.len() < MOST_REFUSED && !kept.contains(&refused) {
+        kept.push(refused);
+    }
 }
 
 #[cfg(test)]
@@ -367,6 +265,7 @@ mod tests {
     use super::*;
     use crate::platform::clock::BoxFuture;
     use crate::transport::{HttpRequest, HttpResponse, TransportError};
+    use crate::trial::proxy::trace_ids::{Propagation, TRACEPARENT, base_path, take_base_path};
 
     struct Nothing;
 
@@ -467,16 +366,5 @@ mod tests {
         desk.report(Batch { spans: vec![span(two.id(), "8")], ..Batch::default() });
         let late = desk.take_spans(first);
         assert!(late.spans.is_empty() && late.notes[0].contains("after its end"), "{:?}", late.notes);
-    }
-
-    #[test]
-    fn a_trace_id_is_read_from_a_sound_header_alone() {
-        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
-        assert_eq!(trace_id(&with(id)), Some(id));
-        for wrong in ["", "00", "00-4bf9-00f0-01", "4bf92f3577b34da6a3ce929d0e0e4736", &format!("00-{id}")] {
-            let headers =
-                HeaderMap::from_iter([(TRACEPARENT.parse().expect("a name"), wrong.parse().expect("a header"))]);
-            assert_eq!(trace_id(&headers), None, "{wrong}");
-        }
     }
 }

@@ -1,14 +1,19 @@
-//! A reverse proxy on loopback: the base URLs that somebody else's agent is given instead of a provider's.
+//! A reverse proxy on loopback: the base URLs that an external agent is given instead of a provider's.
 //!
-//! It hears an agent's requests, decides which are handed on (`admission`) and what they ask for (`route`, the table of
-//! what is served), and hands them to the transport of the trial that is running; recording, replaying and reaching a
-//! provider is that transport's. `vars` stands between the two and takes out the values that the agent generates per run,
-//! dates and ids, and puts them back. What stands in the way of an answer is an error in the dialect's shape (`refusal`).
-//! Keys that the agent sends go to the provider and into no file. What is refused here is kept for the trial
-//! ([`Serving::requests`]), which it ends.
+//! It hands an agent's requests to the transport of the trial that is running, which records them, replays them or sends
+//! them to a provider. Keys that the agent sends go to the provider and into no file. Refused requests are kept for the
+//! trial ([`Serving::requests`]), which they end. Nothing here knows a scenario or a cassette.
 //!
-//! `desk` says which trial a request belongs to: one address serves one trial at a time, or several that the agent tells
-//! apart by `traceparent`. `mcp` serves the mounts of MCP servers. `telemetry` receives the spans of agents. Nothing here knows a scenario or a cassette.
+//! | file | holds |
+//! |---|---|
+//! | `server` | the listener |
+//! | `admission` | which requests are forwarded |
+//! | `route`, `table` | what a request asks for, and the table of everything that is served |
+//! | `desk`, `trace_ids` | which trial a request belongs to: one address serves one trial at a time, or several that the agent tells apart by `traceparent` |
+//! | `vars` | takes the values that the agent generates per run, dates and ids, out of requests, and puts them back |
+//! | `refusal` | errors in the shape of the client's dialect |
+//! | `mcp` | the mounts of MCP servers |
+//! | `telemetry` | the spans of agents |
 
 mod admission;
 mod desk;
@@ -16,14 +21,17 @@ mod mcp;
 mod refusal;
 mod route;
 mod server;
+mod table;
 mod telemetry;
+mod trace_ids;
 mod vars;
 
 pub(crate) use admission::Refused;
-pub(crate) use desk::{Asked, Propagation, Requests, Traced, base_path};
+pub(crate) use desk::{Asked, Requests};
 pub(crate) use mcp::ERROR as MCP_ERROR;
 pub(crate) use route::{MCP_MOUNT, MODEL_MOUNT, Mount, SEARCH_MOUNT, Serves, is_server_name};
 pub(crate) use server::PLACEHOLDER_KEY;
 pub use server::Proxy;
 pub(crate) use server::{Reports, Serving};
+pub(crate) use trace_ids::{Propagation, Traced, base_path};
 pub(crate) use vars::{Bound, Pattern, Renewed, Unbound, Vars};

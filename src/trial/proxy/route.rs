@@ -1,18 +1,12 @@
-//! What the proxy serves: a table, a line for each kind of request.
+//! What a request to the proxy asks for, by the `table` of what is served.
 //!
 //! The model is mounted at `/model`, the search service at `/search`. What follows is the path below the base URL that the
 //! provider's own clients are given. Some of them want a version in their base URL and some do not, and Google's write
 //! `v1beta`: all spellings are taken, with and without a trailing slash.
 
-use crate::provider::EXACT;
-use crate::provider::mcp::MCP;
-use crate::provider::wire::embeddings_shapes::{COHERE, GOOGLE, OLLAMA, OPENAI, Shape};
-use crate::provider::wire::{
-    Dialect, anthropic_messages, bedrock_converse, gemini, ollama, openai_chat, openai_responses, perplexity_agent,
-    perplexity_sonar,
-};
-use crate::transport::{Profile, Service};
-use Version::{InBase, OfClient, V1};
+use super::table::{Api, Entry, TABLE, Version};
+use crate::provider::wire::{Dialect, anthropic_messages, bedrock_converse, gemini, ollama, openai_chat};
+use crate::transport::Service;
 use axum::http::HeaderMap;
 
 /// Where the model is, with the version that OpenAI's clients want in their base URL.
@@ -25,107 +19,6 @@ pub(crate) const MCP_MOUNT: &str = "mcp";
 const OWN_ROOTS: [&str; 3] = ["/api/", "/v2/", "/model/"];
 /// Versions that may follow the mount.
 const VERSIONS: [&str; 3] = ["/v1", "/v1beta", "/v1alpha"];
-
-/// How a request is read and compared.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Api {
-    /// By a dialect.
-    Dialect(&'static dyn Dialect),
-    /// As embeddings of a shape: compared by its parts, and not read.
-    Embeddings(&'static Shape),
-    /// It is compared exactly, and not read.
-    Exact,
-    /// A message to an MCP server.
-    Mcp,
-}
-
-impl Api {
-    /// How requests are compared.
-    pub(super) fn profile(self) -> &'static Profile {
-        match self {
-            Self::Dialect(dialect) => dialect.profile(),
-            Self::Embeddings(shape) => &shape.profile,
-            Self::Exact => &EXACT,
-            Self::Mcp => &MCP,
-        }
-    }
-}
-
-impl PartialEq for Api {
-    fn eq(&self, other: &Self) -> bool {
-        self.profile().name == other.profile().name
-    }
-}
-
-/// One kind of request that is served.
-#[derive(Debug)]
-struct Entry {
-    /// Who it is for; the mount follows.
-    service: Service,
-    method: &'static str,
-    /// The path below the mount, without a version; `*` in a segment stands for any text.
-    path: &'static str,
-    api: Api,
-    /// What stands before this path below the provider's base URL.
-    version: Version,
-}
-
-/// A version in a path below a provider's base URL.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Version {
-    /// The base URL has it, or there is none.
-    InBase,
-    /// The path has it.
-    V1,
-    /// The path has it where the client's base URL has none.
-    OfClient,
-}
-
-const fn entry(service: Service, method: &'static str, path: &'static str, api: Api, version: Version) -> Entry {
-    Entry { service, method, path, api, version }
-}
-
-const CHAT: Api = Api::Dialect(openai_chat::DIALECT);
-const RESPONSES: Api = Api::Dialect(openai_responses::DIALECT);
-const MESSAGES: Api = Api::Dialect(anthropic_messages::DIALECT);
-const GEMINI: Api = Api::Dialect(gemini::DIALECT);
-const CONVERSE: Api = Api::Dialect(bedrock_converse::DIALECT);
-const CHAT_OF_OLLAMA: Api = Api::Dialect(ollama::DIALECT);
-const AGENT: Api = Api::Dialect(perplexity_agent::DIALECT);
-const SONAR: Api = Api::Dialect(perplexity_sonar::DIALECT);
-
-/// Everything that is served. A further API is a further line.
-const TABLE: &[Entry] = &[
-    entry(Service::Model, "POST", "/chat/completions", CHAT, InBase),
-    entry(Service::Model, "POST", "/openai/deployments/*/chat/completions", CHAT, InBase),
-    entry(Service::Model, "POST", "/responses", RESPONSES, InBase),
-    entry(Service::Model, "POST", "/messages", MESSAGES, V1),
-    entry(Service::Model, "POST", "/messages/count_tokens", Api::Exact, V1),
-    entry(Service::Model, "POST", "/models/*:generateContent", GEMINI, InBase),
-    entry(Service::Model, "POST", "/models/*:streamGenerateContent", GEMINI, InBase),
-    entry(Service::Model, "POST", "/models/*:countTokens", Api::Exact, InBase),
-    entry(Service::Model, "POST", "/model/*/converse", CONVERSE, InBase),
-    entry(Service::Model, "POST", "/model/*/converse-stream", CONVERSE, InBase),
-    entry(Service::Model, "POST", "/api/chat", CHAT_OF_OLLAMA, InBase),
-    entry(Service::Model, "POST", "/api/generate", CHAT_OF_OLLAMA, InBase),
-    entry(Service::Model, "POST", "/api/show", Api::Exact, InBase),
-    entry(Service::Model, "GET", "/api/tags", Api::Exact, InBase),
-    entry(Service::Model, "GET", "/api/version", Api::Exact, InBase),
-    entry(Service::Embeddings, "POST", "/embeddings", Api::Embeddings(&OPENAI), InBase),
-    entry(Service::Embeddings, "POST", "/openai/deployments/*/embeddings", Api::Embeddings(&OPENAI), InBase),
-    entry(Service::Embeddings, "POST", "/models/*:embedContent", Api::Embeddings(&GOOGLE), InBase),
-    entry(Service::Embeddings, "POST", "/models/*:batchEmbedContents", Api::Embeddings(&GOOGLE), InBase),
-    entry(Service::Embeddings, "POST", "/embed", Api::Embeddings(&COHERE), V1),
-    entry(Service::Embeddings, "POST", "/v2/embed", Api::Embeddings(&COHERE), InBase),
-    entry(Service::Embeddings, "POST", "/api/embed", Api::Embeddings(&OLLAMA), InBase),
-    entry(Service::Embeddings, "POST", "/api/embeddings", Api::Embeddings(&OLLAMA), InBase),
-    entry(Service::Model, "GET", "/models", Api::Exact, OfClient),
-    entry(Service::Model, "GET", "/models/*", Api::Exact, OfClient),
-    entry(Service::Search, "POST", "/responses", AGENT, V1),
-    entry(Service::Search, "POST", "/agent", AGENT, V1),
-    entry(Service::Search, "POST", "/search", AGENT, InBase),
-    entry(Service::Search, "POST", "/chat/completions", SONAR, InBase),
-];
 
 /// What one request asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,19 +64,18 @@ pub(super) fn route(
 ) -> Option<Route> {
     let (name, rest) = path.strip_prefix('/')?.split_once('/').unwrap_or((path.strip_prefix('/')?, ""));
     let mount = mounts.iter().find(|mount| mount.service.as_str() == name);
-    let messages = |service: Service| {
+    let any = |service: Service, api: Api, path: String| {
         let method = METHODS.into_iter().find(|known| *known == method)?;
-        Some(Route { service, method, api: Api::Mcp, path: "/".to_owned() })
+        Some(Route { service, method, api, path })
     };
+    let with_query = |path: String| query.map_or_else(|| path.clone(), |query| format!("{path}?{query}"));
     let searches = match mount.map(|mount| mount.serves) {
-        Some(Serves::Mcp) => return messages(mount?.service),
-        Some(Serves::Anything) => {
-            let method = METHODS.into_iter().find(|known| *known == method)?;
-            let path = query.map_or_else(|| format!("/{rest}"), |query| format!("/{rest}?{query}"));
-            return Some(Route { service: mount?.service, method, api: Api::Exact, path });
-        }
+        Some(Serves::Mcp) => return any(mount?.service, Api::Mcp, "/".to_owned()),
+        Some(Serves::Anything) => return any(mount?.service, Api::Exact, with_query(format!("/{rest}"))),
         Some(serves) => serves == Serves::Searches,
-        None if name == MCP_MOUNT && is_server_name(rest) => return messages(Service::declared(rest)),
+        None if name == MCP_MOUNT && is_server_name(rest) => {
+            return any(Service::declared(rest), Api::Mcp, "/".to_owned());
+        }
         None if path.starts_with("/model/") => false,
         None if path.starts_with("/search/") => true,
         None => return None,
@@ -193,9 +85,8 @@ pub(super) fn route(
     let entry = TABLE.iter().find(|entry| {
         (entry.service == Service::Search) == searches && entry.method == method && fits(entry.path, unversioned)
     })?;
-    let versioned = entry.version == V1 || entry.version == OfClient && writes_version(headers);
-    let below = format!("{}{unversioned}", if versioned { "/v1" } else { "" });
-    let path = query.map_or_else(|| below.clone(), |query| format!("{below}?{query}"));
+    let versioned = entry.version == Version::V1 || entry.version == Version::OfClient && writes_version(headers);
+    let path = with_query(format!("{}{unversioned}", if versioned { "/v1" } else { "" }));
     let service = mount.map_or(entry.service, |mount| mount.service);
     Some(Route { service, method: entry.method, api: entry.api, path })
 }
@@ -263,7 +154,7 @@ pub(super) fn served(mounts: &[Mount]) -> String {
     TABLE.iter().map(shown).chain(declared).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a path is what a pattern says: segment by segment, `*` in a segment for any text, a trailing slash aside.
+/// Whether a path fits a pattern: segment by segment, `*` in a segment for any text, without a trailing slash.
 pub(super) fn fits(pattern: &str, path: &str) -> bool {
     let (pattern, path) = (pattern.trim_end_matches('/').split('/'), path.trim_end_matches('/').split('/'));
     let (pattern, path): (Vec<&str>, Vec<&str>) = (pattern.collect(), path.collect());
@@ -278,6 +169,8 @@ fn segment_fits(wanted: &str, given: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::wire::embeddings_shapes::{COHERE, GOOGLE, OLLAMA, OPENAI};
+    use crate::trial::proxy::table::{AGENT, CHAT, CHAT_OF_OLLAMA, CONVERSE, GEMINI, MESSAGES, RESPONSES};
 
     fn route(method: &str, path: &str, query: Option<&str>) -> Option<Route> {
         super::route(&[], (method, path), query, &HeaderMap::new())

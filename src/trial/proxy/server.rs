@@ -1,11 +1,13 @@
 //! The listener: one address, and behind it the transports of the trials that are running.
 
 use super::admission::{Refusal, Refused, admit, admit_local, read_body};
-use super::desk::{Desk, Requests, TRACEPARENT, Traced, Whose, take_base_path};
+use super::desk::{Desk, Requests, Whose};
 use super::mcp;
 use super::refusal::{broken_off, failed, refusal};
-use super::route::{Api, Mount, Route, client_dialect};
+use super::route::{Mount, Route, client_dialect};
+use super::table::Api;
 use super::telemetry;
+use super::trace_ids::{TRACEPARENT, Traced, take_base_path};
 use crate::flow::external::TurnSpans;
 use crate::platform::clock::{Clock, RealClock};
 use crate::provider::{ended_by, observed};

@@ -79,7 +79,7 @@ fn unpacked(bytes: &[u8]) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::desk::Traced;
+    use super::super::trace_ids::Traced;
     use super::*;
     use crate::platform::clock::{BoxFuture, VirtualClock, block_on};
     use crate::transport::{HttpRequest, HttpResponse, Transport, TransportError};
