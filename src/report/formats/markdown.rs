@@ -5,14 +5,20 @@
 //! cost. Text is escaped for GitHub: no markup, mention, issue link or automatic link survives. The report fits into a comment:
 //! sections that do not fit are left out, and a line says so.
 
+mod markup;
+#[cfg(test)]
+mod tests;
+mod to_do;
+
 use crate::compare::Comparison;
 use crate::gate::{CriterionResult, SpentBy, Verdict};
 use crate::report::comparison::taken;
-use crate::report::to_do::{ToDo, reproduce, subject, to_do};
+use crate::report::to_do::to_do;
 use crate::report::{Format, View, figures};
-use crate::trace::text;
+use markup::{escaped, escaped_up_to, fenced, folded, list};
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use to_do::what_fails;
 
 pub(super) const FORMATS: &[&dyn Format] = &[&Markdown];
 
@@ -23,8 +29,6 @@ pub(crate) struct Markdown;
 /// Maximum lines before the folds.
 #[cfg(test)]
 const FIRST: usize = 25;
-/// Rows of the list before the folds.
-const TO_DO: usize = 4;
 /// Maximum characters of the conclusion of a comparison.
 const CONCLUSION: usize = 900;
 /// Maximum rows of a list or table.
@@ -97,22 +101,6 @@ fn self_tests(rows: &[CriterionResult]) -> String {
     out
 }
 
-/// Writes at most `most` lines and a fifth of the size limit, then the number of omitted lines.
-fn list(out: &mut String, most: usize, lines: impl Iterator<Item = String>) {
-    let (mut written, mut more, before) = (0, 0, out.len());
-    for line in lines {
-        if written < most && more == 0 && out.len() + line.len() < before + MOST / 5 {
-            let _ = writeln!(out, "{line}");
-            written += 1;
-        } else {
-            more += 1;
-        }
-    }
-    if more > 0 {
-        let _ = writeln!(out, "\nand {} more", figures::count(more));
-    }
-}
-
 /// Result of the comparison with the base, with tokens, cost and times.
 fn changed(comparison: Option<&Comparison>) -> String {
     let Some(found) = comparison else { return String::new() };
@@ -137,82 +125,6 @@ fn changed(comparison: Option<&Comparison>) -> String {
     folded("What changed against the base", &out)
 }
 
-/// The rows before the folds, with the first of each rank among them, and the others.
-fn in_brief(found: &[ToDo]) -> (Vec<&ToDo>, Vec<&ToDo>) {
-    let mut rows: Vec<&ToDo> = found.iter().collect();
-    rows.sort_by_key(|one| one.state.in_brief());
-    let begins = |place: &usize| *place == 0 || rows[*place].state.in_brief() != rows[*place - 1].state.in_brief();
-    let (mut shown, others): (Vec<usize>, Vec<usize>) = (0..rows.len()).partition(begins);
-    shown.extend(others);
-    shown.truncate(TO_DO);
-    let (mut first, mut rest) = (Vec::new(), Vec::new());
-    for (place, one) in rows.into_iter().enumerate() {
-        if shown.contains(&place) { &mut first } else { &mut rest }.push(one);
-    }
-    (first, rest)
-}
-
-/// A fold; empty if it has no text.
-fn folded(title: &str, text: &str) -> String {
-    if text.trim().is_empty() {
-        return String::new();
-    }
-    format!("<details><summary>{}</summary>\n\n{}\n\n</details>\n\n", escaped(title), text.trim())
-}
-
-/// What to do: a few rows with the commands that record or show and reproduce the first, then the others in a fold.
-fn what_fails(view: &View<'_>, found: &[ToDo]) -> Vec<String> {
-    if found.is_empty() {
-        return Vec::new();
-    }
-    let (first, rest) = in_brief(found);
-    let head = "| | case or criterion | trials | why |\n|---|---|---:|---|\n";
-    let row = |one: &&ToDo| {
-        let trials = if one.trials > 0 { figures::count(one.trials) } else { String::new() };
-        format!("| **{}** | {} | {trials} | {} |", one.state.as_str(), escaped(&subject(one)), escaped(&one.why))
-    };
-    let mut out = head.to_owned();
-    list(&mut out, TO_DO, first.iter().map(row));
-    if !rest.is_empty() {
-        let _ = writeln!(out, "\nand {} more, below", figures::count(rest.len() as u64));
-    }
-    let block = |title: &str, commands: &[String]| {
-        let (fence, lines) = fenced(commands.iter().map(String::as_str));
-        format!("\n{title}:\n\n{fence}sh\n{lines}{fence}\n")
-    };
-    let record = found.iter().find(|one| one.state.is_untried() && !one.commands.is_empty());
-    let commands = |one: &ToDo| {
-        one.commands.iter().filter(|help| help.is_of_several()).map(|help| help.command.clone()).collect::<Vec<_>>()
-    };
-    let mut again: Vec<String> = reproduce(view, found).into_iter().collect();
-    let shown = found.iter().find(|one| one.commands.iter().any(|help| help.purpose == "see it"));
-    for help in shown.into_iter().flat_map(|one| &one.commands).filter(|help| !help.is_of_several()) {
-        again.extend((!again.contains(&help.command)).then(|| help.command.clone()));
-    }
-    let again = if again.is_empty() { String::new() } else { block("Reproduce it", &again) };
-    let mut later = String::new();
-    match record {
-        Some(one) => {
-            let help = one.commands.iter().find(|help| !help.cost.is_empty()).unwrap_or(&one.commands[0]);
-            let title = format!("{}{} ({})", help.purpose[..1].to_uppercase(), &help.purpose[1..], escaped(&help.cost));
-            out += &block(&title, &commands(one));
-            later += &again;
-        }
-        None => out += &again,
-    }
-    if !rest.is_empty() {
-        let mut text = head.to_owned();
-        list(&mut text, LISTED, rest.iter().map(row));
-        later = format!("{text}\n{later}");
-    }
-    let details = found.iter().filter(|one| !one.detail.is_empty()).take(TO_DO).map(|one| {
-        let (fence, lines) = fenced(one.detail.iter().take(PROMPT.1).map(String::as_str));
-        format!("{}: {}\n\n{fence}diff\n{lines}{fence}\n\n", escaped(&one.name), escaped(&one.why))
-    });
-    later += &details.collect::<String>();
-    vec![out + "\n", folded("More on what to do", &later)]
-}
-
 /// Every prompt that differs, collapsed.
 fn prompts(found: &Comparison) -> Vec<String> {
     let (most, lines, _) = PROMPT;
@@ -224,18 +136,6 @@ fn prompts(found: &Comparison) -> Vec<String> {
         format!("{summary}\n\n{fence}diff\n{shown}{fence}\n\n{more}</details>\n\n")
     };
     found.prompts.iter().take(most).map(section).collect()
-}
-
-/// A fence longer than any run of backticks in the lines, so that nothing in them ends the block; and the lines.
-fn fenced<'l>(lines: impl Iterator<Item = &'l str>) -> (String, String) {
-    let mut block = String::new();
-    for line in lines {
-        let line = text::block(line).replace('\n', " ");
-        block.push_str(&text::clip(&line, PROMPT.2));
-        block.push('\n');
-    }
-    let longest = block.split(|one| one != '`').map(str::len).max().unwrap_or(0);
-    ("`".repeat(longest.max(2) + 1), block)
 }
 
 /// Evidence, notes, grades, repeats, times and cost.
@@ -301,172 +201,5 @@ fn mark(verdict: Verdict) -> &'static str {
         Verdict::Inconclusive => "❔",
         Verdict::NotMeasured => "⚪",
         Verdict::Error => "⚠️",
-    }
-}
-
-/// One line of at most 300 characters in which GitHub finds no markup, mention, reference or link.
-fn escaped(words: &str) -> String {
-    escaped_up_to(words, 300)
-}
-
-fn escaped_up_to(words: &str, most: usize) -> String {
-    let line = text::line(words);
-    let mut out = String::with_capacity(line.len() + 8);
-    let mut before = ' ';
-    for character in text::clip(&line, most).chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            // A zero-width space breaks a mention, an issue reference or a link.
-            '@' | '#' => out.extend([character, '\u{200b}']),
-            ':' => out.push_str(":\u{200b}"),
-            '.' if before.eq_ignore_ascii_case(&'w') => out.push_str(".\u{200b}"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '(' | ')' | '|' | '~' | '!' | '$' | '{' | '}' => {
-                out.extend(['\\', character]);
-            }
-            _ => out.push(character),
-        }
-        before = character;
-    }
-    out.replace(":\u{200b} ", ": ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::compare::{compare, sample::summary};
-    use crate::report::{DecidedExit, sample, tests::written};
-
-    #[test]
-    fn no_markup_mention_or_link_survives() {
-        let shown = escaped("<img src=x>|`a`\n@root see #12 and https://evil.example www.evil.example [x](y)");
-        assert!(!shown.contains('<') && !shown.contains('\n'));
-        for live in ["@root", "#12", "://", "www.e", " [", "](", " |"] {
-            assert!(!shown.contains(live), "{live} in {shown}");
-        }
-    }
-
-    #[test]
-    fn each_failing_case_is_a_row_with_its_trials_and_the_commands_that_reproduce_it_follow() {
-        let text = written(&Markdown, &sample::run(30).view());
-        assert!(text.contains("| **FAILS** | heat-pumps/skips-the-manual | 30 |"), "{text}");
-        assert!(text.contains("```sh\nragcheck ") && text.contains("\nragcheck show "), "{text}");
-        assert!(!text.contains("against the base"), "nothing was compared: {text}");
-    }
-
-    #[test]
-    fn at_most_twenty_five_lines_stand_before_the_folds_and_no_failed_criterion_is_left_out_for_cases() {
-        let mut run = sample::run(40);
-        let group = run.evaluation.errors[0].clone();
-        for kind in ["cassette miss", "provider error", "lane missing"] {
-            run.evaluation.errors.push(crate::gate::ErrorGroup { kind: kind.to_owned(), ..group.clone() });
-        }
-        let found = regression("a prompt");
-        let decided = DecidedExit { exit_code: 3, why: "trials could not be run".into() };
-        let failed = run.evaluation.criteria.iter().find(|row| row.verdict == Verdict::Fail && row.required);
-        let name = escaped(&failed.expect("one fails").key());
-        for view in [View { comparison: Some(&found), decided: Some(&decided), ..run.view() }, run.view()] {
-            let text = written(&Markdown, &view);
-            let first = text.split("<details>").next().expect("a beginning");
-            assert!(first.lines().count() <= FIRST, "{}:\n{first}", first.lines().count());
-            assert!(first.contains("ragcheck cassette refresh --missed --yes"), "{first}");
-            assert!(text.contains(&format!("| {name}, ")), "with what it requires: {text}");
-        }
-        run.evaluation.errors.clear();
-        let text = written(&Markdown, &run.view());
-        let first = text.split("<details>").next().expect("a beginning");
-        assert!(first.contains(&format!("| **FAILS** | {name}, ")), "{first}");
-    }
-
-    #[test]
-    fn rows_beyond_twenty_are_counted() {
-        let mut out = String::new();
-        list(&mut out, LISTED, (0..LISTED + 7).map(|row| row.to_string()));
-        assert_eq!(out.lines().count(), LISTED + 2);
-        assert!(out.ends_with("\n\nand 7 more\n"), "{out}");
-    }
-
-    #[test]
-    fn what_changed_comes_first_with_tokens_money_and_p95_of_the_base_and_of_now() {
-        let run = sample::run(1);
-        let found = regression("```\n::stop-commands::x\n@everyone");
-        let text = written(&Markdown, &View { comparison: Some(&found), ..run.view() });
-        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} in {text}"));
-        assert!(at("Against the base: ") < at("| **REGRESSED** | cases |") && at("REGRESSED") < at("Criteria: "));
-        assert!(at("| **REGRESSED**") < at("What changed against the base"));
-        at("| | base | now | difference |");
-        at("| input tokens | 1,000 | 1,200 | +200, +20.0 % |");
-        at("| cost | \\$2.50 | \\$2.50 | the same |");
-        at("| turn p95 of tool-rag.base | 1.00 s | 1.00 s | the same |");
-        at("````diff\n@@");
-    }
-
-    #[test]
-    fn the_whole_fits_into_a_comment_however_long_the_texts_and_ends_no_block_early() {
-        let mut run = sample::run(40);
-        let long = "&[@everyone](https://x.example) ```\n".repeat(400);
-        for error in 0..500 {
-            let trials = vec![format!("{long}{error}")];
-            run.evaluation.errors.push(crate::gate::ErrorGroup {
-                kind: long.clone(),
-                message: long.clone(),
-                detail: vec![long.clone(); 9],
-                trials,
-            });
-        }
-        run.evaluation.notes = vec![long.clone(); 300];
-        run.evaluation.evidence = vec![long.clone(); 300];
-        let found = regression(&long);
-        let text = written(&Markdown, &View { comparison: Some(&found), ..run.view() });
-        assert!(text.len() < 65_536, "{}", text.len());
-        assert!(text.contains("**REGRESSED**") && text.contains("\nand 5"), "{text}");
-        assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
-    }
-
-    /// Ten cases that passed and fail now, with a prompt of these words and more expensive tokens.
-    fn regression(prompt: &str) -> Comparison {
-        let names: Vec<String> = (0..10).map(|case| format!("c{case}")).collect();
-        let rows = |passed| names.iter().map(|name| (name.as_str(), passed, 1)).collect::<Vec<_>>();
-        let (mut a, mut b) = (summary("a", &rows(1)), summary("b", &rows(0)));
-        for side in [&mut a, &mut b] {
-            side.settings[0].recorded_from = ["acme m".to_owned()].into();
-        }
-        b.settings[0].prompts.insert("system".into(), prompt.into());
-        b.cases[0].usage.as_mut().expect("kept").input_tokens = Some(300);
-        compare(&a, &b, 0.02).expect("comparable")
-    }
-
-    #[test]
-    fn the_heading_is_the_exit_code_of_the_run_with_what_decided_it() {
-        let run = sample::run(1);
-        let alone = run.evaluation.exit_code;
-        assert!(written(&Markdown, &run.view()).starts_with(&format!("### ragcheck: exit code {alone}\n\n")));
-        let decided = DecidedExit { exit_code: 0, why: "--fail-on flip: no case fails that passed".into() };
-        let text = written(&Markdown, &View { decided: Some(&decided), ..run.view() });
-        let begins =
-            "### ragcheck: exit code 0\n\n--fail-on flip: no case fails that passed; the criteria alone: exit code";
-        assert!(text.starts_with(&format!("{begins} {alone}\n\n")), "{text}");
-    }
-
-    #[test]
-    fn tokens_are_told_and_a_cost_without_a_price_is_not_measured() {
-        let mut run = sample::run(2);
-        let text = written(&Markdown, &run.view());
-        assert!(text.contains("input tokens") && text.contains("cost NOT\\_MEASURED: the plan does not say"), "{text}");
-        run.evaluation.spending.run.output_tokens = None;
-        let text = written(&Markdown, &run.view());
-        assert!(text.contains("- Tokens and cost: not measured: the plan does not say"), "{text}");
-    }
-
-    #[test]
-    fn each_criterion_is_one_row_of_the_table() {
-        let run = sample::run(1);
-        let text = written(&Markdown, &run.view());
-        let failing_gates = run.evaluation.gates.iter().filter(|gate| gate.verdict != Verdict::Pass).count();
-        let marked =
-            |line: &&str| ["✅", "❌", "❔", "⚪", "⚠️"].iter().any(|mark| line.starts_with(&format!("| {mark}")));
-        let rows = text.lines().filter(marked).count();
-        assert_eq!(rows, run.evaluation.criteria.len() + failing_gates);
     }
 }
