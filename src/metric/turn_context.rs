@@ -47,7 +47,7 @@ fn completions<'a>(turn: &TurnView<'a>) -> Vec<(&'a ModelCalled, usize)> {
         match what {
             What::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(_), .. }) => given += 1,
             What::ModelCalled(asked) if asked.service.is_none() => {
-                completions.push((asked, std::mem::take(&mut given)))
+                completions.push((asked, std::mem::take(&mut given)));
             }
             _ => {}
         }
