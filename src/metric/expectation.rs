@@ -52,11 +52,14 @@ pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
             let answered = ("an answer".into(), answer_of(turn).map(|_| ()));
             needing(view, Member::Answers, vec![answered]).for_each(|checked| add(&label, checked));
         }
-        for checked in own.iter().flat_map(|expect| turn_checks(expect, turn, view, patterns)) {
+        let of_turn = |expect: &&Expectation| checks_over(expect, &[turn], view, patterns, |_, seen| seen);
+        for checked in own.iter().flat_map(of_turn) {
             add(&label, checked);
         }
     }
-    for checked in whole.iter().flat_map(|expect| case_checks(expect, view, patterns)) {
+    let turns: Vec<_> = view.turns.iter().collect();
+    let labelled = |turn: &TurnView<'_>, seen: Seen| Seen::new(format!("{}: {seen}", turn.label()));
+    for checked in whole.iter().flat_map(|expect| checks_over(expect, &turns, view, patterns, labelled)) {
         add("", checked);
     }
     if view.case.case.asks_nothing {
@@ -126,38 +129,13 @@ pub(super) fn expects(case: &ResolvedCase, wanted: impl Fn(&AnswerExpectation) -
     turns.chain([case.expect.as_ref()]).flatten().filter_map(|expect| expect.answer.as_ref()).any(wanted)
 }
 
-fn turn_checks(expect: &Expectation, turn: &TurnView<'_>, view: &TrialView<'_>, patterns: &Patterns) -> Vec<Checked> {
-    let mut results = shared_checks(expect, &[turn], view, patterns);
-    results.extend(last_turn_checks(expect, turn, view, patterns));
-    let took = expect.within.iter().map(|limit| (format!("within: {limit}"), within(limit, turn)));
-    results.extend(needing(view, Member::Took, took.collect()));
-    results.extend(taken::checks(expect, &[turn], view));
-    results
-}
-
-fn case_checks(expect: &Expectation, view: &TrialView<'_>, patterns: &Patterns) -> Vec<Checked> {
-    let turns: Vec<_> = view.turns.iter().collect();
-    let mut results = shared_checks(expect, &turns, view, patterns);
-    if let Some(last) = view.turns.last() {
-        results.extend(last_turn_checks(expect, last, view, patterns));
-    }
-    if let Some(limit) = &expect.within {
-        let each = view
-            .turns
-            .iter()
-            .try_for_each(|turn| within(limit, turn).map_err(|seen| Seen::new(format!("{}: {seen}", turn.label()))));
-        results.extend(needing(view, Member::Took, vec![(format!("within: {limit}"), each)]));
-    }
-    results.extend(taken::checks(expect, &turns, view));
-    results
-}
-
-/// Checks read over all turns that an expectation covers.
-fn shared_checks(
+/// Checks of an expectation on these turns; `late` describes a turn that took too long.
+fn checks_over(
     expect: &Expectation,
     turns: &[&TurnView<'_>],
     view: &TrialView<'_>,
     patterns: &Patterns,
+    late: impl Fn(&TurnView<'_>, Seen) -> Seen,
 ) -> Vec<Checked> {
     let call = |expected| (calls::describe(expected), calls::check(expected, turns, patterns));
     let called: Vec<Checked> = expect.calls.iter().map(call).collect();
@@ -168,6 +146,12 @@ fn shared_checks(
     for expected in &expect.retries {
         results.extend(needing(view, Member::Retries, retries(expected, turns)));
     }
+    results.extend(turns.last().into_iter().flat_map(|last| last_turn_checks(expect, last, view, patterns)));
+    if let Some(limit) = &expect.within {
+        let each = turns.iter().try_for_each(|turn| within(limit, turn).map_err(|seen| late(turn, seen)));
+        results.extend(needing(view, Member::Took, vec![(format!("within: {limit}"), each)]));
+    }
+    results.extend(taken::checks(expect, turns, view));
     results
 }
 
