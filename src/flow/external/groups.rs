@@ -1,8 +1,9 @@
 //! Orders the exchanges of a turn and groups the attempts of each request.
 
 use super::Words;
-use crate::provider::observed::{self, Asks};
-use crate::transport::{HttpRequest, Passed, Service};
+use crate::provider::observed::{self, Asks, Observed};
+use crate::provider::{Attempt, Failure};
+use crate::transport::{HttpRequest, HttpResponse, Passed, Service, TransportError};
 use serde_json::Value;
 
 /// Exchanges of one request: the first, and its repeats after a failure.
@@ -11,6 +12,18 @@ pub(super) struct Group {
     pub(super) request: HttpRequest,
     /// The attempts.
     pub(super) passed: Vec<Passed>,
+}
+
+impl Group {
+    /// Its attempts, and the result of the last.
+    pub(super) fn observed<T>(
+        &self,
+        read: impl Fn(&HttpRequest, &Result<HttpResponse, TransportError>) -> Observed<T>,
+    ) -> Option<(Vec<Attempt>, Result<T, Failure>)> {
+        let (attempts, mut results): (Vec<_>, Vec<_>) =
+            self.passed.iter().map(|one| read(&self.request, &one.result)).map(|one| (one.attempt, one.result)).unzip();
+        Some((attempts, results.pop()?))
+    }
 }
 
 /// Sorts exchanges by time of sending, except that searches and requests for vectors are sorted by their content where

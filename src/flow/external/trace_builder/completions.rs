@@ -5,7 +5,6 @@ use crate::flow::external::groups::Group;
 use crate::flow::external::shown::{continued, digests};
 use crate::flow::external::{decoder, micros};
 use crate::flow::turn::{attempts_of, completion_of};
-use crate::provider::Attempt;
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::observed;
 use crate::trace::{self, FedBack, ModelCalled, What};
@@ -17,8 +16,7 @@ const STATE: &str = "unknown";
 
 impl TraceBuilder<'_> {
     pub(super) fn model(&mut self, group: &Group) {
-        let heard: Vec<_> = group.passed.iter().map(|one| observed::completion(&group.request, &one.result)).collect();
-        let Some(last) = heard.last() else { return };
+        let Some((attempts, result)) = group.observed(observed::completion) else { return };
         let asked = observed::asked(&group.request);
         if let Some(asked) = &asked {
             let known = self.offered.get_or_insert_default();
@@ -39,10 +37,9 @@ impl TraceBuilder<'_> {
             self.retries.asked();
             self.before.clone_from(&asked.messages);
         }
-        let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();
         let took: Duration = attempts.iter().map(|one| one.took).sum();
         let earlier: Duration = attempts.iter().rev().skip(1).map(|one| one.took).sum();
-        let reply = match &last.result {
+        let reply = match &result {
             Ok(response) => trace::Reply::Completion(completion_of(response)),
             Err(failure) => {
                 trace::Reply::Failure { kind: failure.kind.as_str().to_owned(), message: failure.message.clone() }
@@ -56,7 +53,7 @@ impl TraceBuilder<'_> {
             service: (service != Service::Model).then(|| service.as_str().to_owned()),
             state: STATE.to_owned(),
             took_us: micros(took),
-            first_token_us: last.attempt.first_token.map(|first| micros(earlier + first)),
+            first_token_us: attempts.last().and_then(|last| last.first_token).map(|first| micros(earlier + first)),
             shown: asked.iter().flat_map(|asked| &asked.messages).flat_map(|one| digests(self.known, one)).collect(),
             tool_choice: asked
                 .as_ref()
@@ -66,7 +63,7 @@ impl TraceBuilder<'_> {
         }));
         self.at += took;
         self.transport(service.as_str(), &attempts);
-        let Ok(response) = &last.result else { return };
+        let Ok(response) = &result else { return };
         if response.calls.is_empty() {
             self.slipped = Some(if response.content.trim().is_empty() { "missing_call" } else { "free_text" });
         }

@@ -17,12 +17,9 @@ const UNSEEN_VECTORS: &str = "the agent asked for vectors by itself, and what it
 
 impl TraceBuilder<'_> {
     pub(super) fn search(&mut self, group: &Group) {
-        let heard: Vec<_> =
-            group.passed.iter().map(|one| observed::search_answer(&group.request, &one.result)).collect();
-        let Some(last) = heard.last() else { return };
-        let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();
+        let Some((attempts, result)) = group.observed(observed::search_answer) else { return };
         let at = self.pass(&attempts);
-        let found = last.result.as_ref().ok().cloned();
+        let found = result.as_ref().ok().cloned();
         let question = observed::question(&group.request);
         let free = |call: &Waiting| self.role(&call.tool) == trace::Role::External && call.attempts.is_empty();
         let asks = |call: &Waiting| question.contains(&decoder::query(&call.arguments));
@@ -37,7 +34,7 @@ impl TraceBuilder<'_> {
         let (id, tool) = (String::new(), own.map_or(UNASKED, |(tool, _)| tool).to_owned());
         let (completion, arguments) = (self.completions.saturating_sub(1), json!({ "query": question }));
         let call = Waiting { at, completion, id, tool, arguments, attempts, found: None, ran: None };
-        let outcome = match (found, &last.result) {
+        let outcome = match (found, &result) {
             (Some(found), _) => ToolOutcome::Ok(self.external(&call, &Value::Null, found)),
             (None, Err(failure)) => failed_with(failure),
             (None, Ok(_)) => return,
@@ -48,10 +45,8 @@ impl TraceBuilder<'_> {
     /// Calls of an MCP server's tool belong to a pending call of the model, or to the agent itself.
     pub(super) fn tool(&mut self, group: &Group) {
         let Some((tool, arguments)) = mcp::called(&group.request.body) else { return };
-        let heard: Vec<_> = group.passed.iter().map(|one| observed::tool_answer(&group.request, &one.result)).collect();
-        let attempts: Vec<Attempt> = heard.iter().map(|one| one.attempt.clone()).collect();
-        let Some(last) = heard.into_iter().last() else { return };
-        let ran = last.result.unwrap_or_else(|failure| Ran::Failed(failure.message));
+        let Some((attempts, result)) = group.observed(observed::tool_answer) else { return };
+        let ran = result.unwrap_or_else(|failure| Ran::Failed(failure.message));
         let at = self.pass(&attempts);
         let free = |call: &Waiting| is_tool(&call.tool, tool) && !matches!(call.ran, Some(Ran::Done(_)));
         let place = self.waiting.iter().position(|call| free(call) && call.arguments == arguments);
@@ -88,17 +83,14 @@ impl TraceBuilder<'_> {
     /// Vectors are requested within a search that the model asked for, or by the agent itself. What it does with the latter
     /// is not shown, so only failures are recorded, and the first success after one.
     pub(super) fn vectors(&mut self, group: &Group) {
-        let heard: Vec<_> = group.passed.iter().map(|one| observed::vectors(&group.request, &one.result)).collect();
-        let Some((at, attempts)) = self.within_call(heard.iter().map(|one| one.attempt.clone()).collect()) else {
-            return;
-        };
-        let Some(last) = heard.last() else { return };
+        let Some((attempts, result)) = group.observed(observed::vectors) else { return };
+        let Some((at, attempts)) = self.within_call(attempts) else { return };
         let failed = attempts.iter().any(|one| one.cause.is_some());
         if !failed && !self.without_vectors {
             return;
         }
-        self.without_vectors = last.result.is_err();
-        let outcome = match &last.result {
+        self.without_vectors = result.is_err();
+        let outcome = match &result {
             Ok(()) => ToolOutcome::Unseen { reason: UNSEEN_VECTORS.to_owned() },
             Err(failure) => failed_with(failure),
         };
@@ -112,17 +104,14 @@ impl TraceBuilder<'_> {
     /// Requests to a declared service belong to a pending call of the model, or to the agent itself.
     pub(super) fn declared(&mut self, group: &Group) {
         let request = &group.request;
-        let heard: Vec<_> = group.passed.iter().map(|one| observed::declared_answer(request, &one.result)).collect();
-        let Some((at, attempts)) = self.within_call(heard.iter().map(|one| one.attempt.clone()).collect()) else {
-            return;
-        };
-        let failed = heard.last().and_then(|last| last.result.as_ref().err());
+        let Some((attempts, result)) = group.observed(observed::declared_answer) else { return };
+        let Some((at, attempts)) = self.within_call(attempts) else { return };
         let path = request.path.split('?').next().unwrap_or_default();
         let requested = Requested {
             service: request.service.as_str().to_owned(),
             method: request.method.to_owned(),
             path: self.words.text(path),
-            failed: failed.map(|failure| failure.message.clone()),
+            failed: result.err().map(|failure| failure.message),
             took_us: attempts.iter().map(|one| micros(one.took)).sum(),
             attempts: attempts_of(&attempts),
         };
