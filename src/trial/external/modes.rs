@@ -6,15 +6,14 @@ use super::single_run::RunInput;
 use super::{Work, spans};
 use crate::cassette::{Cassette, Exchange, LocalTimes, Minted, Outcome as Recording};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
-use crate::provider::faults::{FaultTransport, Faults};
 use crate::provider::observed;
 use crate::trace::{TrialEnd, TrialError, TrialErrorKind};
-use crate::transport::{ReplayTransport, Tap, Transport, Turns};
+use crate::transport::{ReplayTransport, Transport, Turns};
 use crate::trial::Doing;
 use crate::trial::hold::HeldLane;
 use crate::trial::live;
 use crate::trial::outage::{Origin, with_outage};
-use crate::trial::outcome::{Finished, error, redacted, replayed, with_faults};
+use crate::trial::outcome::{Finished, error, redacted, replayed};
 use crate::trial::proxy::{Asked, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::LiveAccess;
@@ -35,11 +34,10 @@ impl Work<'_> {
         let patterns = self.trial.opened.hold.as_ref().map(|_| self.outside.patterns.clone());
         let vars = Arc::new(Vars::new(patterns.unwrap_or_default(), BTreeMap::new()));
         let (below, held) = self.services(Doing::Live, &clock, transport, &vars)?;
-        let faults = self.trial.faults(&clock);
         let input = RunInput {
             doing: Doing::Live,
             fresh: false,
-            tap: tap(below, faults.as_ref()),
+            services: below,
             vars,
             clock,
             pace: &Measured(Arc::new(LocalTimes::recording())),
@@ -50,7 +48,7 @@ impl Work<'_> {
         let mut ran = self.run(input).await?;
         ran.trace.evidence.held = held.as_ref().map(HeldLane::calls);
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
-        let trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
+        let trace = redacted(ran.trace, &redactor);
         let trace = with_outage(self.trial, trace, &Origin::new());
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         Ok(Finished { printed, ..Finished::of(trace) })
@@ -62,12 +60,11 @@ impl Work<'_> {
         let (below, held) = self.services(Doing::Record, &clock, transport, &vars)?;
         let subject = self.outside.subject(self.trial);
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.trial.opened.redactor()));
-        let faults = self.trial.faults(&clock);
         let times = Arc::new(LocalTimes::recording());
         let input = RunInput {
             doing: Doing::Record,
             fresh: false,
-            tap: tap(recorder.transport(), faults.as_ref()),
+            services: recorder.transport(),
             vars: Arc::clone(&vars),
             clock,
             pace: &Measured(Arc::clone(&times)),
@@ -78,7 +75,7 @@ impl Work<'_> {
         let ran = self.run(input).await?;
         let recorder = recorder.holding(held.as_ref().map(HeldLane::calls));
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
-        let trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
+        let trace = redacted(ran.trace, &redactor);
         let abandoned = ran.abandoned;
         let draft = Draft { trace, times: &times, vars: vars.values(), redactor, abandoned };
         let lines = ran.spans.iter().map(|line| draft.redactor.redact(line).into_owned()).collect();
@@ -100,11 +97,10 @@ impl Work<'_> {
         let replay = ReplayTransport::new(cassette, clock, self.trial.rerecord());
         let replay = Arc::new(replay.with_redactor(self.trial.opened.redactor()));
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
-        let faults = self.trial.faults(&clock);
         let input = RunInput {
             doing: Doing::Replay,
             fresh: verifies && !self.outside.forgets(),
-            tap: tap(Arc::clone(&replay) as Arc<dyn Transport>, faults.as_ref()),
+            services: Arc::clone(&replay) as Arc<dyn Transport>,
             vars,
             clock,
             pace: &pace,
@@ -114,13 +110,13 @@ impl Work<'_> {
         };
         let ran = self.run(input).await?;
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
-        let mut trace = redacted(with_faults(ran.trace, faults.as_deref()), &redactor);
+        let mut trace = redacted(ran.trace, &redactor);
         trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let answered = trace.end == TrialEnd::Completed && heard::failure(&trace.events).is_none();
         if answered && !self.case.asks_nothing {
             let silent = self.silent(&replay.silent());
-            if let Some(problem) = silent.or_else(|| self.asks_less(&replay).filter(|_| faults.is_none())) {
+            if let Some(problem) = silent.or_else(|| self.asks_less(&replay).filter(|_| !ran.struck)) {
                 trace.end = TrialEnd::Error(*problem);
             }
         }
@@ -162,14 +158,6 @@ impl Work<'_> {
         let remedy = format!("re-record: {}", self.trial.rerecord());
         Some(error(TrialErrorKind::AsksLess, &message, vec![remedy]))
     }
-}
-
-/// Records what passes `way`, struck by the faults of the trial.
-fn tap(way: Arc<dyn Transport>, faults: Option<&Arc<Faults>>) -> Arc<Tap> {
-    Arc::new(Tap::new(match faults {
-        Some(faults) => FaultTransport::observed(way, Arc::clone(faults)),
-        None => way,
-    }))
 }
 
 /// The requests in a recording.

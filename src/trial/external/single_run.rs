@@ -9,6 +9,7 @@ use crate::flow::Abort;
 use crate::flow::external::{CRASHED, Life, Pace, Session, Silence, Telemetry, Tracing, Trouble, reset};
 use crate::plan::ResolvedCase;
 use crate::platform::clock::Clock;
+use crate::provider::faults::FaultTransport;
 use crate::trace::text::plural;
 use crate::trace::{
     Arm, Event, Evidence, Member, Mode, RestartCause, Trace, TrialEnd, TrialError, TrialErrorKind, TurnOutcome, What,
@@ -16,7 +17,7 @@ use crate::trace::{
 };
 use crate::transport::{Tap, Transport, Turns};
 use crate::trial::Doing;
-use crate::trial::outcome::{aborted, error};
+use crate::trial::outcome::{aborted, error, with_faults};
 use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, SEARCH_MOUNT, Serving, Traced, Vars};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ pub(super) struct RunInput<'p> {
     pub(super) doing: Doing,
     /// Whether the agent's process may have run no other trial.
     pub(super) fresh: bool,
-    /// The services behind the proxy.
-    pub(super) tap: Arc<Tap>,
+    /// The services behind the proxy, without the faults of the trial.
+    pub(super) services: Arc<dyn Transport>,
     pub(super) vars: Arc<Vars>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) pace: &'p dyn Pace,
@@ -42,6 +43,8 @@ pub(super) struct RunInput<'p> {
 /// Result of one run.
 pub(super) struct RunOutput {
     pub(super) trace: Trace,
+    /// Whether the trial has faults.
+    pub(super) struck: bool,
     pub(super) secrets: Vec<(String, String)>,
     /// What the agent's process printed, without the keys of the environment; `None` for an agent that runs elsewhere.
     pub(super) printed: Option<String>,
@@ -54,7 +57,12 @@ pub(super) struct RunOutput {
 impl Work<'_> {
     /// Resets the agent and runs the turns.
     pub(super) async fn run(&self, input: RunInput<'_>) -> Result<RunOutput, Box<TrialError>> {
-        let RunInput { doing, fresh, tap, vars, clock, pace, evidence, recorded, turns } = input;
+        let RunInput { doing, fresh, services, vars, clock, pace, evidence, recorded, turns } = input;
+        let faults = self.trial.faults(&clock);
+        let tap = Arc::new(Tap::new(match &faults {
+            Some(faults) => FaultTransport::observed(services, Arc::clone(faults)),
+            None => services,
+        }));
         let way: Arc<dyn Transport> = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let (setup, opened) = (self.outside, self.trial.opened);
         let access = || self.access((self.trial.plan.seed, None));
@@ -176,7 +184,8 @@ impl Work<'_> {
         if let Some(begun) = begun {
             begun.end(&trace.end);
         }
-        Ok(RunOutput { trace, secrets: tap.secrets(), printed, spans: lines, abandoned })
+        let (trace, struck) = (with_faults(trace, faults.as_deref()), faults.is_some());
+        Ok(RunOutput { trace, struck, secrets: tap.secrets(), printed, spans: lines, abandoned })
     }
 
     #[expect(
