@@ -135,7 +135,8 @@ fn sentences(text: &str) -> Vec<Range<usize>> {
     let mut from = 0;
     let mut places = Vec::new();
     for end in ends {
-        if from < end && !text[from..end].chars().all(char::is_whitespace) {
+        // What is blank after a sentence may have been its citation.
+        if from < end && !(places.is_empty() && text[from..end].chars().all(char::is_whitespace)) {
             places.push(from..end);
         }
         from = end;

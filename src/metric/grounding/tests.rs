@@ -81,6 +81,14 @@ fn a_statement_that_cites_is_looked_up_in_what_it_cites() {
     {
         assert_eq!(found(behind), (vec![], false), "{behind}");
     }
+    for wrong in [
+        "It costs 99 euros. [1]",
+        "It costs 99 euros. [1]\nSo it is.",
+        "It costs 99 euros.[[1]](/a)\n",
+        "It costs 99 euros.\n\n[1]",
+    ] {
+        assert_eq!(found(wrong).0, ["“99 euros” is not in a#1, which is cited; it is in b#1"], "{wrong:?}");
+    }
     assert_eq!(found("It weighs 20 kg [1]. [2] says 99 euros."), (vec![], false));
     assert_eq!(found("It weighs 15 kg [1]."), (vec![], false), "the user said so");
     assert_eq!(
