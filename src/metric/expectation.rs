@@ -17,7 +17,7 @@ use crate::plan::{PlannedCase, ResolvedCase};
 use crate::scenario::expect::{AnswerExpectation, ErrorExpectation, Expectation, RetryExpectation};
 use crate::settings::TimeSpan;
 use crate::trace::text::plural;
-use crate::trace::{Answer, Arm, Member, TurnOutcome};
+use crate::trace::{Answer, Arm, Member, TurnOutcome, What};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -146,6 +146,7 @@ fn checks_over(
     for expected in &expect.retries {
         results.extend(needing(view, Member::Retries, retries(expected, turns)));
     }
+    results.extend(needing(view, Member::Log, expect.log.iter().map(|kind| logged(kind, turns)).collect()));
     results.extend(turns.last().into_iter().flat_map(|last| last_turn_checks(expect, last, view, patterns)));
     if let Some(limit) = &expect.within {
         let each = turns.iter().try_for_each(|turn| within(limit, turn).map_err(|seen| late(turn, seen)));
@@ -243,6 +244,16 @@ fn retries(expected: &RetryExpectation, turns: &[&TurnView<'_>]) -> Vec<Checked>
         results.push((format!("retries on the {name} account, recovered: {wanted}"), result));
     }
     results
+}
+
+/// Checks that the agent's log has an entry of that kind.
+fn logged(kind: &str, turns: &[&TurnView<'_>]) -> Checked {
+    let mut entries = turns.iter().flat_map(|turn| &turn.events).filter_map(|what| match what {
+        What::Logged(entry) => Some(entry.kind()),
+        _ => None,
+    });
+    let held = if entries.any(|found| found == kind) { Ok(()) } else { Err(Seen::new("no such entry in the log")) };
+    (format!("log: {kind}"), held)
 }
 
 fn within(limit: &TimeSpan, turn: &TurnView<'_>) -> Held {

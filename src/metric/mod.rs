@@ -17,6 +17,7 @@ mod context_preservation;
 mod control_validity;
 mod evidence;
 pub(crate) mod expectation;
+mod failure_messages;
 mod first_attempt_rate;
 mod forced_calls;
 pub mod generic;
@@ -38,6 +39,7 @@ mod passage_order;
 pub(crate) mod provenance;
 mod query_wording;
 mod refusal_rate;
+mod reply_agreement;
 mod retry_recovery;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -46,6 +48,7 @@ mod source_flags;
 pub(crate) mod stages;
 mod state_machine_conformance;
 mod step_efficiency;
+mod step_log;
 pub(crate) mod taken;
 mod tenant_isolation;
 mod text_match;
@@ -85,6 +88,9 @@ metrics! {
     context_preservation,
     turn_context,
     passage_order,
+    failure_messages,
+    reply_agreement,
+    step_log,
     case_pass_rate,
     pass_of_k,
     turn_success_rate,

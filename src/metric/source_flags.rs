@@ -1,7 +1,7 @@
 //! `source_flags`: answers whose flags name the kinds of their sources / answers.
 //!
 //! `used_internal_kb` is true where a source is of the knowledge base, and `used_external_kb` where one is of the search
-//! service (FR-014). A flag or a list of sources that is undetermined is not compared; an answer without both flags and
+//! service (FR-014); a confidence lies between 0 and 1 (FR-009). A flag or a list of sources that is undetermined is not compared; an answer without both flags and
 //! sources to compare is not a unit.
 
 use super::catalogue::Registered;
@@ -26,6 +26,9 @@ fn unit(turn: &TurnView<'_>) -> Option<Observation> {
     ];
     let known: Vec<_> = flags.into_iter().filter(|(_, member, _)| !answer.hides(member)).collect();
     let has = |kind: &str| answer.sources.iter().any(|source| source.kind == kind);
+    if let Some(confidence) = answer.confidence.filter(|confidence| !(0.0..=1.0).contains(confidence)) {
+        return Some(Observation::failure(turn.label(), format!("the confidence is {confidence}, not 0 to 1")));
+    }
     let wrong = known.iter().find(|(kind, _, flag)| has(kind) != *flag);
     (!known.is_empty()).then(|| match wrong {
         None => Observation::success(turn.label()),

@@ -204,24 +204,26 @@ fn a_completion_is_shown_the_system_prompt_the_question_and_every_result_so_far(
     assert_eq!(of("turn_context", &["system:0", "tool:2"]), ["no: completion 2 was not shown the user's message"]);
     assert_eq!(of("turn_context", &all[..3]), ["no: completion 2 was shown 0 of 1 results"]);
     let unseen = "no: the completion that names sources was shown no result";
-    assert_eq!(of("turn_context(results=last)", &all[..3]), [unseen]);
-    let step = one("turn_context(results=last)", |s| s.search(&[]).completion_shown(&all[..2]).answer("x", &[]));
+    assert_eq!(of("turn_context(context=step)", &all[..3]), [unseen]);
+    let step = one("turn_context(context=step)", |s| s.search(&[]).completion_shown(&all[..2]).answer("x", &[]));
     assert_eq!(step, ["yes"], "a step may begin anew");
 }
 
 #[test]
-fn a_turn_is_shown_nothing_that_its_conversation_did_not_leave() {
+fn a_turn_is_shown_its_history_and_nothing_that_its_conversation_did_not_leave() {
     let plan = plan("[{case: a, turns: [{ask: a}, {ask: b}]}]", "[]", 1);
     let of = |shown: &[&str]| {
         let shown = shown.iter().map(ToString::to_string).collect();
         let story = story(&plan, 0).turn("a").answer("x", &[]).turn_shown("b", shown).answer("y", &[]);
-        observe("turn_context", &plan, &story.done())
+        let trace = story.done();
+        ["turn_context", "turn_context(context=step)"]
+            .map(|metric| observe(metric, &plan, &trace).pop().expect("a turn"))
     };
     let foreign = "no: completion 1 was shown messages that its conversation did not leave";
     assert_eq!(of(&["user:a", "assistant:x"]), ["yes", "yes"]);
-    assert_eq!(of(&[]), ["yes", "yes"], "what must be kept is judged by context_preservation");
-    assert_eq!(of(&["user:c", "assistant:z"]), ["yes", foreign]);
-    assert_eq!(of(&["assistant:x", "user:a"]), ["yes", foreign], "in its order");
+    assert_eq!(of(&[]), ["no: completion 1 was not shown the whole history", "yes"]);
+    assert_eq!(of(&["user:c", "assistant:z"]), [foreign; 2]);
+    assert_eq!(of(&["assistant:x", "user:a"]), [foreign; 2], "in its order");
 }
 
 #[test]
@@ -243,6 +245,54 @@ fn a_search_returns_the_best_passage_first() {
     assert_eq!(of(&[3.0, 2.0, 2.0]), ["yes"]);
     assert_eq!(of(&[3.0, 1.0, 2.0]), ["no: d#2 stands before d#3, which has a higher score"]);
     assert!(of(&[3.0]).is_empty(), "one passage has no order");
+}
+
+#[test]
+fn messages_about_failures_name_the_tool_the_correction_or_the_cause() {
+    let fed = |message: &'static str| {
+        one("failure_messages", move |s| {
+            let mut story = s.feedback("search");
+            story.each(|what| {
+                if let crate::trace::What::FedBack(told) = what {
+                    told.message = message.to_owned();
+                }
+            });
+            story.answer("x", &[])
+        })
+    };
+    assert_eq!(fed("Call the tool search now."), ["yes"]);
+    assert_eq!(fed("Reply with this line: «embed:1»"), ["yes"]);
+    assert_eq!(fed("That was not valid. Please try again."), ["no: feedback that names no tool"]);
+    let (refusal, cause) = ("no: a refusal without reason or guidance", "no: an error without its cause");
+    assert_eq!(one("failure_messages", |s| s.rejected("search").fail("timeout")), [refusal, cause]);
+    assert_eq!(one("failure_messages", |s| s.failed_call("search").answer("x", &[])), [cause]);
+    assert!(one("failure_messages", |s| s.answer("x", &[])).is_empty());
+}
+
+#[test]
+fn a_reply_holds_the_answer_of_its_turn_and_the_session_of_its_conversation() {
+    let plan = plan("[{case: a, turns: [{ask: a}, {ask: b}]}]", "[]", 1);
+    let of = |member: &str, value: serde_json::Value| {
+        let mut story = story(&plan, 0).turn("a").answer("x", &[]).turn("b").answer("y", &[]);
+        let mut turn = 0;
+        story.each(|what| {
+            if let crate::trace::What::TurnEnded(end) = what {
+                turn += 1;
+                let mut reply = serde_json::json!({"answer": if turn == 1 { "x" } else { "y" }, "sources": [], "confidence_score": null,
+                    "used_internal_kb": false, "used_external_kb": false, "session_id": "s-1"});
+                if turn == 2 {
+                    reply[member] = value.clone();
+                }
+                end.reply = Some(reply);
+            }
+        });
+        observe("reply_agreement", &plan, &story.done()).pop().expect("a unit")
+    };
+    assert_eq!(of("session_id", "s-1".into()), "yes");
+    assert_eq!(of("session_id", "s-2".into()), "no: `session_id` of the reply is not that of the turn");
+    assert_eq!(of("session_id", serde_json::Value::Null), "no: `session_id` of the reply is not that of the turn");
+    assert_eq!(of("answer", "x".into()), "no: `answer` of the reply is not that of the turn");
+    assert_eq!(of("sources", serde_json::json!([1])), "no: `sources` of the reply is not that of the turn");
 }
 
 #[test]

@@ -311,3 +311,30 @@ fn every_change_is_stored_before_anything_else_is_done_and_a_restart_goes_on_the
     let broken = |s: Story| notice(moved(s.turn_begins("q"), "thinking", "found", "observing"), "session", "Not kept.");
     assert!(observe("state_persistence", broken).is_empty(), "the user was told that nothing is stored");
 }
+
+/// Entries of a step before its search, and after it.
+fn step(story: Story, missing: &str) -> Story {
+    let skip = |story: Story, kind: &str, entry: Logged| if kind == missing { story } else { log(story, entry) };
+    let story = skip(story, "grounding", Logged::Grounding { step: 1, shown: "system:1".into() });
+    let story = if missing == "thought" { story } else { thought(story, 1, "direct") };
+    let story = story.search(&["a#1", "b#1"]);
+    let observation = Logged::Observation { step: 1, text: "So.".into(), goal_met: true };
+    let story = skip(story, "observation", observation);
+    let story = graded(story, if missing == "grade of each passage" { &[] } else { &["a#1"] });
+    skip(story, "summary", Logged::Summary { step: 1, text: "So.".into() })
+}
+
+#[test]
+fn the_log_of_a_step_has_its_thought_observation_grades_and_summary() {
+    let of = |missing: &str| {
+        let tell =
+            |s: Story| completion(step(s.turn_begins("q"), missing), &["system:0"]).answer("so", &[]).turn_begins("r");
+        observe("step_log", tell)
+    };
+    assert_eq!(of("nothing"), ["turn 1: yes"]);
+    for kind in ["grounding", "thought", "observation", "grade of each passage", "summary"] {
+        assert_eq!(of(kind), [format!("turn 1: search 1 has no {kind} in the log")]);
+    }
+    let ended = |s: Story| step(s.turn_begins("q"), "summary").fail("budget_used_up");
+    assert!(observe("step_log", ended).is_empty(), "a turn that ended has no log to wait for");
+}

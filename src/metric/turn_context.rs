@@ -1,13 +1,13 @@
-//! `turn_context(results=all|last)`: turns whose completions were shown what they answer from / turns with a completion.
+//! `turn_context(context=whole|step)`: turns whose completions were shown what they answer from / turns with a completion.
 //!
 //! Four conditions must hold for the completions of the scenario's model. System prompt: each begins with a system
 //! message. Question: the user's message that the first completion was shown last is shown to each. History: before
-//! this message, the first completion is shown nothing but the history of its conversation, in order, and what the
-//! agent noted of the user; parts may be missing, because [`context_preservation`](super::context_preservation) says
-//! what must be kept, and compaction leaves some out.
-//! Results: each is shown at least as many results of tools as the one before, and one more for each call that ran in
-//! between. A flow that begins each step anew is held by `results=last` to the last completion alone, which must be
-//! shown a result where the answer names sources.
+//! this message, the first completion is shown the history of its conversation and nothing else but what the agent noted
+//! of the user. Results: each is shown at least as many results of tools as the one before, and one more for each call
+//! that gave one in between.
+//!
+//! A flow that begins each step anew and leaves parts of a long history out is held by `context=step`: of the history
+//! parts may be missing, and only the last completion must be shown a result, where the answer names sources.
 
 use super::catalogue::Registered;
 use super::context_preservation::{spoken, subsequence};
@@ -16,15 +16,16 @@ use crate::settings::catalogue::Parameter;
 use crate::trace::{Logged, ModelCalled, ToolCalled, ToolOutcome, What};
 
 /// Catalogue entries of the metrics in this file.
-pub(super) const ENTRIES: &[Registered] =
-    &[Registered::rate("turn_context", |asked| Box::new(TurnContext { all: asked.parameter("results") == "all" }))
-        .about("Turns in which every completion was shown the system prompt, the question and the results so far.")
-        .takes(&[Parameter::one_of("results", &["all", "last"], "all")])];
+pub(super) const ENTRIES: &[Registered] = &[Registered::rate("turn_context", |asked| {
+    Box::new(TurnContext { whole: asked.parameter("context") == "whole" })
+})
+.about("Turns in which every completion was shown the system prompt, the history, the question and the results so far.")
+.takes(&[Parameter::one_of("context", &["whole", "step"], "whole")])];
 
 #[derive(Debug)]
 struct TurnContext {
-    /// Whether each completion must be shown all results, or only the last one any.
-    all: bool,
+    /// Whether each completion must be shown the whole history and all results.
+    whole: bool,
 }
 
 /// Number of results of tools among the messages shown.
@@ -64,6 +65,9 @@ impl TurnContext {
         let Some((question, earlier)) = said.split_last().filter(|(last, _)| last.starts_with("user:")) else {
             return Some("completion 1 was not shown the user's message last".to_owned());
         };
+        if self.whole && earlier.len() < left.history.len() {
+            return Some("completion 1 was not shown the whole history".to_owned());
+        }
         if !subsequence(earlier, left.history) {
             return Some("completion 1 was shown messages that its conversation did not leave".to_owned());
         }
@@ -73,7 +77,7 @@ impl TurnContext {
             let lack = match () {
                 () if asked.shown.first().is_none_or(|digest| spoken(digest)) => "shown no system prompt".to_owned(),
                 () if !asked.shown.contains(question) => "not shown the user's message".to_owned(),
-                () if self.all && found < expected => format!("shown {found} of {expected} results"),
+                () if self.whole && found < expected => format!("shown {found} of {expected} results"),
                 () => {
                     before = found;
                     continue;

@@ -5,7 +5,7 @@ use super::check_expect::Expectations;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::expect::CallOutcome;
 use super::{CallExpectation, CallPattern, Expectation};
-use crate::trace::{Account, Role};
+use crate::trace::{Account, Logged, Role};
 
 impl Expectations<'_> {
     /// Whether a tool of the agent has this role; an agent with unknown tools may have one.
@@ -18,6 +18,7 @@ impl Expectations<'_> {
         self.error_kind(expect, at);
         self.sources_and_keywords(expect, at);
         self.retries_allowed(expect, at.key("retries"));
+        self.kinds_of_log(expect, at.key("log"));
         self.calls_and_never(expect, at.key("calls"));
     }
 
@@ -30,6 +31,14 @@ impl Expectations<'_> {
         let message = format!("no turn of this flow ends with the error `{}`", error.kind);
         let label = did_you_mean(&error.kind, self.errors.iter().copied());
         self.say(Mistake::at(at.key("kind"), "unknown-error", message).label(label));
+    }
+
+    fn kinds_of_log(&mut self, expect: &Expectation, at: At<'_>) {
+        for (index, kind) in expect.log.iter().enumerate().filter(|(_, kind)| !Logged::KINDS.contains(&kind.as_str())) {
+            let message = format!("no entry of a log is of the kind `{kind}`");
+            let mistake = Mistake::at(at.index(index), "unknown-log-kind", message);
+            self.say(mistake.label(did_you_mean(kind, Logged::KINDS)));
+        }
     }
 
     fn sources_and_keywords(&mut self, expect: &Expectation, at: At<'_>) {

@@ -30,6 +30,10 @@ pub struct Expectation {
     /// Retries, by account.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub retries: Vec<RetryExpectation>,
+    /// Kinds of entries that the agent's log must have: `restored`, `reflection`, `compacted` and so on, as in `logged` of
+    /// a trace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
     /// Facts that must be remembered from earlier turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextExpectation>,

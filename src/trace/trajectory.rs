@@ -179,6 +179,39 @@ pub enum Logged {
 }
 
 impl Logged {
+    /// Every kind, as a trace names it.
+    pub(crate) const KINDS: [&str; 20] = [
+        "status",
+        "thought",
+        "observation",
+        "graded",
+        "summary",
+        "failure",
+        "reflection",
+        "noted",
+        "grounding",
+        "compacted",
+        "style",
+        "estimated",
+        "used",
+        "notice",
+        "persisted",
+        "restored",
+        "started_afresh",
+        "recovered",
+        "cleared",
+        "efficiency",
+    ];
+
+    /// The kind of the entry, as a trace names it.
+    pub(crate) fn kind(&self) -> String {
+        match serde_json::to_value(self) {
+            Ok(Value::String(kind)) => kind,
+            Ok(Value::Object(entry)) => entry.into_iter().next().map(|(kind, _)| kind).unwrap_or_default(),
+            _ => String::new(),
+        }
+    }
+
     /// The kind of the entry, and its words for people.
     pub fn described(&self) -> (&'static str, String) {
         match self {

@@ -135,7 +135,8 @@ def source_flags(trial):
             said = {kind: f"used_{kind}_kb" for kind in ("internal", "external")}
             known = [kind for kind in said if said[kind] not in answer.get("unseen", [])]
             if known:
-                units.append(all(answer[said[kind]] == (kind in kinds) for kind in known))
+                flagged = all(answer[said[kind]] == (kind in kinds) for kind in known)
+                units.append(flagged and 0 <= (answer.get("confidence") or 0) <= 1)
     return units
 
 
@@ -210,3 +211,42 @@ def number_kept(mark, answer, conversation, talk, externals):
         if pages:
             kept.append((owner, found["result"]) in learned_here or here is not None and bare(here) in map(bare, pages))
     return any(kept) if kept else here is not None
+
+
+def reply_agreement(trial):
+    """Replies with the answer or error of their turn, and one session for a conversation."""
+    units, sessions = [], {}
+    for turn in trial.turns.values():
+        reply = (turn.end or {}).get("reply")
+        if reply is None:
+            continue
+        answer, named = turn.answer(), reply.get("session_id")
+        if answer:
+            same = [reply.get("answer", "") == answer["text"], "confidence_score" in reply, reply.get("confidence_score") == answer.get("confidence")]
+            same += [reply.get(flag) == answer[flag] for flag in ("used_internal_kb", "used_external_kb")]
+            same.append(len(reply.get("sources", [None] * 99)) == len(answer["sources"]))
+        else:
+            failed = turn.end["outcome"]["failed"]
+            same = [reply.get("error") == {"kind": failed["kind"], "message": failed["message"]}]
+        kept = bool(named) and sessions.setdefault(turn.conversation, named) == named
+        units.append(all(same) and kept)
+    return units
+
+
+def failure_messages(trial):
+    """Feedback that names its tool, refusals with reason and guidance, errors that say more than that they are one."""
+    units, bare = [], trial.trace["evidence"]["mode"] == "imported" or trial.lane["flow"] == "external"
+    for turn in trial.turns.values():
+        for what in turn.events:
+            if "fed_back" in what:
+                told = what["fed_back"]
+                units.append(told["tool"] in told["message"] or any(quote in told["message"] for quote in "`«\""))
+            outcome = what.get("tool_called", {}).get("outcome", {})
+            outcome = outcome if isinstance(outcome, dict) else {}
+            for refused in (outcome.get("rejected"), outcome.get("out_of_order")):
+                if refused:
+                    units.append(bool(refused["reason"].strip() and (bare or refused["guidance"].strip())))
+            for failed in (outcome.get("failed"), what.get("turn_ended", {}).get("outcome", {}).get("failed")):
+                if failed:
+                    units.append(len(failed["message"].split()) > 3)
+    return units

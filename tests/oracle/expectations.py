@@ -32,11 +32,13 @@ def failures(trial):
 
 
 def unmet(expect, turns, turn, trial):
-    known = {"calls", "answer", "sources", "reply", "keywords", "retries", "context", "error", "optimal_steps"}
+    known = {"calls", "answer", "sources", "reply", "keywords", "retries", "log", "context", "error", "optimal_steps"}
     if set(expect) - known:
         raise SystemExit(f"{sorted(set(expect) - known)} of an expectation are not known to this oracle")
     checks = [calls_hold(one, turns) for one in expect.get("calls", [])]
     checks += [retries_hold(one, turns) for one in expect.get("retries", [])]
+    kinds = [entry if isinstance(entry, str) else next(iter(entry)) for turn in turns for entry in turn.of("logged")]
+    checks += [kind in kinds for kind in expect.get("log", [])]
     checks += list(keywords_hold(expect.get("keywords", {}), turns, trial))
     checks += list(answer_holds(expect.get("answer", {}), turn))
     checks += list(sources_hold(expect.get("sources", {}), turn))

@@ -308,3 +308,29 @@ def failure_contexts(trial):
             shown = before[-1]["shown"] if before else [None]  # what the model then answered may follow
             units.append(context.get("shown", [])[: len(shown)] == shown and context.get("state") == before[-1]["state"])
     return units
+
+
+def step_log(trial):
+    """Searches with grounding and a new thought before them, and with summary, observation and grades after them."""
+    units = []
+    for turn in trial.turns.values():
+        entries = [(at, logs(what)) for at, what in enumerate(turn.events)]
+        calls = [(at, what["tool_called"]) for at, what in enumerate(turn.events) if "tool_called" in what]
+        searches = [(at, given(call, "search")) for at, call in calls if trial.role(call) == "knowledge" and given(call, "search")]
+        earlier = 0
+        for number, (at, search) in enumerate(searches):
+            end = searches[number + 1][0] if number + 1 < len(searches) else len(turn.events)
+            if not any("model_called" in what for what in turn.events[at + 1:end]):
+                continue
+            thoughts = [entry["thought"]["step"] for place, entry in entries if place < at and "thought" in entry]
+            step = thoughts[-1] if thoughts else 0
+            if step <= earlier:
+                units.append(False)
+                continue
+            earlier = step
+            of = lambda kind, first, last: [e[kind] for p, e in entries if first <= p < last and kind in e and e[kind]["step"] == step]
+            hits = {hit["id"] for hit in search["hits"]}
+            grades = [hits <= set(one["relevant"]) | set(one["irrelevant"]) for one in of("graded", at, end)]
+            seen = not hits or (of("observation", at, end) and any(grades))
+            units.append(bool(of("grounding", 0, at) and of("summary", at, end) and seen))
+    return units

@@ -236,7 +236,7 @@ def state_machine_conformance(trial, machines):
     return [True]
 
 
-def turn_context(trial, results="all"):
+def turn_context(trial, context="whole"):
     """Turns whose completions were shown the system prompt, the question, their history and the results so far."""
     units, histories, notes = [], {}, {}
     for turn in trial.turns.values():
@@ -245,17 +245,19 @@ def turn_context(trial, results="all"):
         asked = [(at, what["model_called"]) for at, what in enumerate(turn.events) if "model_called" in what]
         asked = [(at, call["shown"]) for at, call in asked if not call.get("service")]
         if asked:
-            units.append(shown_what_it_answers_from(turn, asked, histories.get(turn.conversation, []), notes[turn.conversation], results))
+            units.append(shown_what_it_answers_from(turn, asked, histories.get(turn.conversation, []), notes[turn.conversation], context == "whole"))
         histories[turn.conversation] = turn.end["history"] if turn.end else histories.get(turn.conversation, [])
     return units
 
 
-def shown_what_it_answers_from(turn, asked, history, notes, results):
+def shown_what_it_answers_from(turn, asked, history, notes, whole):
     if not all(shown and shown[0].startswith(("sys", "developer")) for _, shown in asked):
         return False
     said = [one for one in asked[0][1] if not one.startswith(("sys", "developer")) and one not in notes]
     rest = iter(history)
     if not said or not said[-1].startswith("user:") or not all(one in rest for one in said[:-1]):
+        return False
+    if whole and said[:-1] != history:
         return False
     if not all(said[-1] in shown for _, shown in asked):
         return False
@@ -263,7 +265,7 @@ def shown_what_it_answers_from(turn, asked, history, notes, results):
     for number in range(1, len(asked)):
         between = turn.events[asked[number - 1][0] + 1:asked[number][0]]
         calls = sum("ok" in what["tool_called"]["outcome"] for what in between if "tool_called" in what)
-        if results == "all" and counts[number] < counts[number - 1] + calls:
+        if whole and counts[number] < counts[number - 1] + calls:
             return False
     return not ((turn.answer() or {}).get("sources") and counts[-1] == 0)
 
