@@ -57,7 +57,7 @@ impl Respond for &'static Recordings {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_live_trace_of_a_recording_equals_its_replay() {
     let project = Project::shipped();
-    let mut arguments = vec!["run".to_owned(), "--repeat".into(), "1".into(), "--jobs".into(), "16".into()];
+    let mut arguments = ["run", "--verbose", "--repeat", "1", "--jobs", "16"].map(str::to_owned).to_vec();
     for case in SELECTED {
         arguments.extend(["--only".to_owned(), case.to_owned()]);
     }

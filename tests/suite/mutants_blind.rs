@@ -1,199 +1,48 @@
 //! A third set of mutants, by an author who had seen neither the defects of `ragcheck mutate`, nor the second set, nor
-//! what the scenarios expect: each breaks a sentence of a requirement in the events of a trial.
+//! what scenarios expect and criteria ask: each breaks a sentence of a requirement in the events of a trial.
 
 #![allow(clippy::ptr_arg, reason = "every edit has the type of the table")]
 
+use serde_json::Value;
+
+/// Makes a group of mutants: the name, the places (indices of events), and the edit at each place, from the last on.
+macro_rules! mutants {
+    ($($name:literal, $places:expr, $edit:expr;)*) => {
+        /// The mutants.
+        pub const MUTANTS: &[(&str, super::Edit)] = &[$(($name, |events| super::edit::on(events, $places, $edit))),*];
+    };
+}
+
 mod edit;
 mod harness;
-mod keywords;
 mod managed;
-mod outcomes;
 mod react;
-mod react_state;
+mod tool_answer;
 mod tool_rag;
 mod two_stage;
 
-use serde_json::Value;
+/// Changes the events of a trial as a defect would; returns whether it changed anything.
+pub type Edit = fn(&mut Vec<Value>) -> bool;
 
-/// Changes the events of a trial; returns whether it could.
-type Edit = fn(&mut Vec<Value>) -> bool;
+/// The groups of mutants.
+const GROUPS: &[&[(&str, Edit)]] =
+    &[tool_rag::MUTANTS, tool_answer::MUTANTS, two_stage::MUTANTS, managed::MUTANTS, react::MUTANTS, harness::MUTANTS];
 
-/// What breaks, and the edit that breaks it.
-pub const MUTANTS: &[(&str, Edit)] = &[
-    ("FR-001: the system prompt is only in the first request of a turn", tool_rag::system_prompt_lost),
-    ("FR-001: the model writes its answer as text beside generate_response", tool_rag::text_beside_response),
-    ("FR-002: the search returns its passages worst first", tool_rag::hits_reversed),
-    ("FR-002: a hostile query is searched", tool_rag::hostile_search),
-    ("FR-002: a query of a wrong type, length or base is searched", tool_rag::unchecked_search),
-    ("FR-003: the first question is answered without a search", tool_rag::first_turn_unsearched),
-    ("FR-003: a reminder names neither step nor tool", tool_rag::vague_reminder),
-    ("FR-003: after the second miss the user gets what the model remembers", tool_rag::memory_delivered),
-    ("FR-003: the first miss of the search is an error already", tool_rag::no_second_search),
-    ("FR-003: the query is the user's question, word by word", outcomes::verbatim_query),
-    ("FR-003: both searches get the same query", outcomes::one_query_for_both),
-    ("FR-004: results that do not suffice are answered from", tool_rag::external_skipped),
-    ("FR-005: the external search loses its citations", tool_rag::citations_of_service_lost),
-    ("FR-005: a hostile or malformed external search is run", tool_rag::hostile_external),
-    ("FR-006: the external search is called although the knowledge base suffices", tool_rag::needless_external),
-    ("FR-006: the external search runs before or beside the first knowledge base result", tool_rag::out_of_order_runs),
-    ("FR-007: two keywords are enough", keywords::two_keywords),
-    ("FR-007: a generic keyword is stored", keywords::generic_keyword),
-    ("FR-007: a sentence is stored as a keyword", keywords::sentence_as_keyword),
-    ("FR-007: a rejection of keywords does not say what is better", keywords::no_guidance),
-    ("FR-007: the answer goes out without a reminder of the keywords", keywords::keywords_not_asked_for),
-    ("FR-008: a learned entry has lost the query and the result it came from", keywords::origin_forgotten),
-    ("FR-008: merged keywords are reported as new ones", keywords::merge_untold),
-    ("FR-008: the last keyword of each call is not stored", keywords::one_keyword_lost),
-    ("FR-009: text of the model is delivered in place of a call of generate_response", tool_rag::answer_as_text),
-    ("FR-009: the answer claims the external source without having one", outcomes::external_claimed),
-    ("FR-009: the answer denies the knowledge base that it cites", outcomes::internal_denied),
-    ("FR-009: the confidence is a percentage", outcomes::confidence_in_percent),
-    ("FR-010: the first missing response is an error already", tool_rag::no_second_response),
-    ("FR-010: after the second miss the text is delivered nevertheless", tool_rag::second_miss_delivered),
-    ("FR-011: an outage of the external search ends the turn with an error", tool_rag::external_down_is_fatal),
-    ("FR-011: a failure that may pass is told as final", tool_rag::not_retryable),
-    ("FR-011: the model is told `Error` and nothing else", tool_rag::bare_error),
-    ("FR-011: a failing tool is called again and again", tool_rag::endless_retries),
-    ("FR-012: earlier turns are not sent", tool_rag::history_lost),
-    ("FR-012: the model no longer sees the results when it answers", tool_rag::tool_results_forgotten),
-    ("FR-012: a conversation gets the history of another one", tool_rag::sessions_mixed),
-    ("FR-013: of two sources only the external one is in the answer", outcomes::external_part_only),
-    ("FR-014: the citation of the knowledge base is lost beside the external one", outcomes::internal_citation_lost),
-    ("FR-014: the sources are in another order than the numbers of the text", outcomes::sources_reordered),
-    ("FR-014: cited addresses are cut to the host", outcomes::address_cut),
-    ("SC-001: a follow-up question is answered without a search", tool_rag::follow_up_unsearched),
-    ("SC-002: the first attempt at a response is text", outcomes::text_first),
-    ("SC-003: no keywords are made of an external answer", keywords::keywords_forgotten),
-    ("SC-003: no keyword can be read back", keywords::nothing_read_back),
-    ("SC-004: the answer breaks off half way", outcomes::broken_off),
-    ("SC-004: the answer has another figure than its source", outcomes::wrong_figure),
-    ("SC-005: the last completion takes eleven seconds longer", outcomes::slow_turns),
-    ("SC-006: later questions find nothing through keywords", keywords::keywords_unused),
-    ("SC-007: the first correction of keywords fails as well", keywords::correction_refused),
-    ("SC-008: the second question gets the first answer again", outcomes::same_answer_again),
-    ("SC-008: a correction by the user is ignored", outcomes::correction_ignored),
-    ("CHAT-1: the reply has no session_id", outcomes::session_untold),
-    ("CHAT-1: each turn is a new session", outcomes::session_for_each_turn),
-    ("CHAT-1: the reply has no confidence_score", outcomes::confidence_untold),
-    ("CHAT-1: the reply lists no sources", outcomes::reply_without_sources),
-    ("CHAT-1: an error is sent as an answer", outcomes::error_as_answer),
-    ("CHAT-1: an error says nothing about its cause", outcomes::error_unexplained),
-    ("TT-1: the call of stage 1 is left to the model", two_stage::retrieval_not_forced),
-    ("TT-1: stage 1 returns three passages", two_stage::three_passages),
-    ("TT-1: a follow-up question skips stage 1", two_stage::answer_without_retrieval),
-    ("TT-2: stage 2 may call tools", two_stage::tools_in_answer),
-    ("TT-2: the answer adds what no document says", two_stage::more_than_retrieved),
-    ("TT-2: the answer has no inline citation", two_stage::uncited),
-    ("TT-2: citations have numbers that no passage has", two_stage::cited_out_of_range),
-    ("TT-3: scores are above 1", two_stage::raw_scores),
-    ("TT-3: sources lack the name of their file", two_stage::no_filenames),
-    ("TT-3: each source is the passage after the cited one", two_stage::source_off_by_one),
-    ("TT-4: the history is not sent", two_stage::history_lost),
-    ("TT-5: the documents of another tenant are searched", two_stage::other_tenants_documents),
-    ("TT-5: an unknown tenant gets the documents of a known one", two_stage::unknown_tenant_served),
-    ("TT-6: without a call in stage 1 its text is the answer", two_stage::memory_delivered),
-    ("TT-6: a refused query is told as a lack of documents", two_stage::refused_query_answered),
-    ("TT-6: the reply without a call is not logged", two_stage::reply_not_logged),
-    ("TT-7: if nothing is found, stage 2 does not run", two_stage::nothing_found_fails),
-    ("TT-7: if nothing is found, the model answers from memory", two_stage::memory_where_nothing_is_found),
-    ("TT-7: a refusal cites a passage", two_stage::refusal_with_source),
-    ("TT-8: an error of a service is told as a lack of documents", two_stage::outage_as_refusal),
-    ("TT-9: another model than the configured one is used", two_stage::configured_model_ignored),
-    ("KL-1.1: a search has no reasoning", react::unreasoned_search),
-    ("KL-1.2: the reasoning is logged after the call", react::reasoned_afterwards),
-    ("KL-1.3: results are not observed", react::no_observation),
-    ("KL-1.4: the loop stops at a part of the answer", react::stops_incomplete),
-    ("KL-1.6: no status while searching", react::no_search_status),
-    ("KL-1.7: a sixth step runs", react::sixth_step),
-    ("KL-1.7: the answer does not explain why the search stopped", react::stop_unexplained),
-    ("KL-2.4: a refused call gets no description of its mistake", react::bare_rejection),
-    ("KL-2.6: a call that does not fit its schema runs", react::invalid_call_runs),
-    ("KL-3.1: a failure is not analysed", react::no_reflection),
-    ("KL-3.2: lessons are forgotten with the turn", react::lesson_forgotten),
-    ("KL-3.3: the retry does not get the lesson", react::lesson_not_given),
-    ("KL-3.4: every retry takes the first approach", react::same_approach),
-    ("KL-3.5: a fourth retry runs", react::fourth_retry),
-    ("KL-3.6: retries show no tokens", react::no_retry_cost),
-    ("KL-3.6: retries are not shown at all", react::no_retry_status),
-    ("KL-4.1: the last irrelevant result is not graded", react::one_ungraded),
-    ("KL-4.1: everything is graded relevant", react::all_relevant),
-    ("KL-4.2: irrelevant results are answered from", react::stops_with_irrelevant),
-    ("KL-4.3: rewritten queries have the same words", react::same_words),
-    ("KL-4.4: own knowledge has no disclaimer", react::no_disclaimer),
-    ("KL-4.5: a source is cited that was graded irrelevant", react::cites_irrelevant),
-    ("KL-5.1: finished steps have no summary", react_state::no_summary),
-    ("KL-5.2: no compaction is logged", react_state::compaction_missing),
-    ("KL-5.3: a decision of the user is lost after the compaction", react_state::decision_lost),
-    ("KL-5.3: a lesson is lost after the compaction", react_state::reflection_lost),
-    ("KL-5.4: later cycles have no grounding section", react_state::ungrounded_cycles),
-    ("KL-5.5: a compaction saves a tenth", react_state::little_saved),
-    ("KL-6.1: a concise answer goes on with every passage", react_state::long_winded),
-    ("KL-6.2: a detailed answer is one sentence", react_state::too_short),
-    ("KL-6.3: a wish for detail is ignored", react_state::wish_ignored),
-    ("KL-6.4: answers begin with filler", react_state::filler),
-    ("KL-7.1: every thought is that of step 1", react_state::every_step_is_the_first),
-    ("KL-7.3: reflections do not say what triggered them", react_state::trigger_unknown),
-    ("KL-7.4: every trajectory is logged as efficient", react_state::always_efficient),
-    ("KL-7.4: the efficiency is not logged", react_state::efficiency_not_logged),
-    ("KL-7.5: errors are logged without the messages", react_state::failure_without_messages),
-    ("KL-7.5: errors are logged with the state alone", react_state::failure_without_context),
-    ("KL-8.4: the answer is requested with the prompt for reasoning", react_state::wrong_template),
-    ("KL-9.1: an outage of the search is not told", react::outage_untold),
-    ("KL-9.1: an outage of the search is an error", react::outage_fails),
-    ("KL-9.2: after a failure the same context is sent again", react::retry_with_the_same_context),
-    ("KL-9.2: a failure of the model is final", react::no_second_try),
-    ("KL-9.3: the partial result is not delivered", react::partial_result_lost),
-    ("KL-9.4: nobody is told that earlier turns were left out", react_state::shorter_context_untold),
-    ("KL-9.5: the search is not used again after its recovery", react::stays_degraded),
-    ("KL-10.1: results are not stored", react_state::not_stored),
-    ("KL-10.1: a state is stored only after the next request", react_state::stored_late),
-    ("KL-10.2: a restarted turn begins anew", react_state::starts_over),
-    ("KL-10.2: the session is not restored between turns", react_state::not_restored),
-    ("KL-10.3: the session is not cleared", react_state::not_cleared),
-    ("KL-10.5: a fresh session is not told", react_state::fresh_session_untold),
-    ("KL-11.1: the estimate is a third of the usual cost", react_state::estimate_too_low),
-    ("KL-11.1: nothing is estimated", react_state::no_estimate),
-    ("KL-11.2: the use of the session is that of the last request", react_state::usage_of_request_only),
-    ("KL-11.3: nobody is warned of a high cost", react_state::cost_untold),
-    ("KL-11.4: the answer is written over the budget", react_state::over_budget),
-    ("KL-11.5: input and output are one sum", react_state::tokens_in_one_sum),
-    ("NU-1: plain markers although links are configured", managed::plain_markers),
-    ("NU-1: links although plain markers are configured", managed::linked_markers),
-    ("NU-1: the configured name of the file is ignored", managed::default_filename),
-    ("NU-1: the description of the file has the whole query", managed::description_not_cut),
-    ("NU-1: audit data are not sent", managed::not_audited),
-    ("NU-2: the query is sent as it is", managed::not_rephrased),
-    ("NU-2: a placeholder is left in the question", managed::placeholder_left),
-    ("NU-2: the filter has the value of another conversation", managed::filter_of_another_country),
-    ("NU-3: the answer is asked for without citations", managed::asked_without_citations),
-    ("NU-4: markers are placed by bytes", managed::markers_at_bytes),
-    ("NU-4: all markers are at the end", managed::markers_at_the_end),
-    ("NU-4: two pages have the same number", managed::all_number_one),
-    ("NU-4: one page has several numbers", managed::number_for_each_marker),
-    ("NU-4: the list of sources is missing", managed::no_list_of_sources),
-    ("NU-4: the last source is missing in the list", managed::last_source_missing),
-    ("NU-4: the list of sources has no pages", managed::no_pages_in_list),
-    ("NU-5: links are one page early", managed::page_before),
-    ("NU-5: links go to the service itself", managed::links_to_the_service),
-    ("NU-5: links have the token", managed::token_in_links),
-    ("NU-6: every file is version 1", managed::always_version_one),
-    ("NU-6: the file is not told to be Markdown", managed::html_artifact),
-    ("NU-6: the model tells the answer in place of embedding the file", managed::artifact_not_embedded),
-    ("NU-7: status success without an answer", managed::success_without_an_answer),
-    ("NU-7: the learning id is missing", managed::no_learning_id),
-    ("NU-7: the filter is not sent, although nothing is missing", managed::filter_not_sent),
-    ("NU-7: the applied filter is not told", managed::filter_untold),
-    ("NU-7: missing parameters of the filter are not told", managed::missing_parameter_untold),
-    ("NU-7: an outage is told as a lack of documents", managed::outage_as_refusal),
-    ("NU-7: an answer from memory is delivered", managed::memory_delivered),
-    ("H-1: the recording loses which tools were called", harness::calls_not_listed),
-    ("H-1: the trace ends before the last answer", harness::end_lost),
-    ("H-1: calls are recorded for the first conversation", harness::calls_of_the_first_conversation),
-    ("H-2: a call is recorded twice", harness::call_recorded_twice),
-    ("H-2: retries are not recorded", harness::retries_unrecorded),
-    ("H-2: the last move of a turn is not recorded", harness::moves_unrecorded),
-    ("H-2: the history is not recorded", harness::history_not_recorded),
-    ("H-5: tokens are unknown", harness::tokens_unknown),
-    ("H-6: turns are measured without failed attempts", harness::last_attempt_only),
-    ("H-6: turns are measured in milliseconds", harness::milliseconds),
-];
+/// All mutants: `REQUIREMENT: what is broken`, and the edit.
+pub const MUTANTS: &[(&str, Edit)] = &all();
+
+/// Joins the groups; the array's length is the number of mutants.
+const fn all() -> [(&'static str, Edit); 97] {
+    let mut joined = [GROUPS[0][0]; 97];
+    let (mut n, mut g) = (0, 0);
+    while g < GROUPS.len() {
+        let mut k = 0;
+        while k < GROUPS[g].len() {
+            joined[n] = GROUPS[g][k];
+            n += 1;
+            k += 1;
+        }
+        g += 1;
+    }
+    joined
+}

@@ -1,344 +1,403 @@
-//! Ways to change the events of a trial.
-
+//! Helpers shared by the mutants: finding events, and changing all traces of one thing at once.
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
-/// The event of a kind, without its time and turn.
-pub fn what<'e>(event: &'e Value, kind: &str) -> Option<&'e Value> {
-    event["what"].get(kind)
+/// The events of one trial.
+pub type Events = Vec<Value>;
+
+/// Indices of the events of a kind.
+pub fn find(events: &Events, kind: &str) -> Vec<usize> {
+    pick(events, |e| e["what"].get(kind).is_some())
 }
 
-/// The entry of the agent's log of a kind.
-pub fn logged<'e>(event: &'e Value, kind: &str) -> Option<&'e Value> {
-    event["what"]["logged"].get(kind)
+/// Indices of the events that satisfy a condition.
+pub fn pick(events: &Events, test: impl Fn(&Value) -> bool) -> Vec<usize> {
+    (0..events.len()).filter(|&i| test(&events[i])).collect()
 }
 
-/// Whether the event is an accepted call of the tool.
-pub fn ran(event: &Value, tool: &str) -> bool {
-    event["what"]["tool_called"]["tool"] == tool && event["what"]["tool_called"]["outcome"].get("ok").is_some()
+/// Whether the trial is of the flow that has this state.
+pub fn flow(events: &Events, state: &str) -> bool {
+    events.iter().any(|e| e["what"]["model_called"]["state"] == state || e["what"]["moved"]["from"] == state)
 }
 
-/// Whether the event is a completion that calls the tool.
-pub fn asks_for(event: &Value, tool: &str) -> bool {
-    event["what"]["model_called"]["reply"]["completion"]["calls"]
-        .as_array()
-        .is_some_and(|calls| calls.contains(&json!(tool)))
+/// Indices of the calls of a tool with an outcome (`ok`, `rejected`, …).
+pub fn tools(events: &Events, tool: &'static str, outcome: &str) -> Vec<usize> {
+    pick(events, |e| calls(tool)(e) && e["what"]["tool_called"]["outcome"].get(outcome).is_some())
 }
 
-/// Whether the event is a call of the model in that state of the flow.
-pub fn model_in(event: &Value, state: &str) -> bool {
-    event["what"]["model_called"]["state"] == state
+/// Indices of the calls of a tool that were rejected for a cause.
+pub fn rejected(events: &Events, tool: &'static str, cause: &str) -> Vec<usize> {
+    pick(events, |e| calls(tool)(e) && e["what"]["tool_called"]["outcome"]["rejected"]["cause"] == cause)
 }
 
-/// Whether the event is a move of the flow on that event.
-pub fn moved_on(event: &Value, on: &str) -> bool {
-    event["what"]["moved"]["on"] == on
+/// Indices of the moves caused by an event.
+pub fn moves(events: &Events, on: &str) -> Vec<usize> {
+    pick(events, |e| e["what"]["moved"]["on"] == on)
 }
 
-/// Whether the trial is one of the flow, by the first state of its turns.
-pub fn in_flow(events: &[Value], first: &str) -> bool {
-    events.iter().any(|event| model_in(event, first) || event["what"]["moved"]["from"] == first)
+/// Indices of the log's entries of a kind.
+pub fn logs(events: &Events, entry: &str) -> Vec<usize> {
+    pick(events, |e| e["what"]["logged"].get(entry).is_some() || e["what"]["logged"] == entry)
 }
 
-/// Place of the first event from `from` on that fits.
-pub fn place(events: &[Value], from: usize, fits: impl Fn(&Value) -> bool) -> Option<usize> {
-    events.iter().skip(from).position(fits).map(|found| found + from)
+/// Indices of the ends of answered turns.
+pub fn answered(events: &Events) -> Vec<usize> {
+    pick(events, |e| e["what"]["turn_ended"]["outcome"].get("answered").is_some())
 }
 
-/// Place of the last event that fits.
-pub fn last(events: &[Value], fits: impl Fn(&Value) -> bool) -> Option<usize> {
-    events.iter().rposition(fits)
+/// Edits at each index, from the last to the first, so that removals leave the other indices valid.
+pub fn each(events: &mut Events, at: Vec<usize>, mut edit: impl FnMut(&mut Events, usize) -> bool) -> bool {
+    at.into_iter().rev().fold(false, |changed, i| edit(events, i) | changed)
 }
 
-/// Changes every event; whether one was changed.
-pub fn each(events: &mut [Value], edit: impl FnMut(&mut Value) -> bool) -> bool {
-    events.iter_mut().map(edit).fold(false, |any, one| any | one)
+/// Edits at each of the places that are found first.
+pub fn on(
+    events: &mut Events,
+    places: impl Fn(&Events) -> Vec<usize>,
+    edit: impl FnMut(&mut Events, usize) -> bool,
+) -> bool {
+    let at = places(events);
+    each(events, at, edit)
 }
 
-/// Sets the value at a pointer; whether it was there and another one.
-pub fn set(value: &mut Value, pointer: &str, new: Value) -> bool {
-    value.pointer_mut(pointer).is_some_and(|old| std::mem::replace(old, new.clone()) != new)
+/// For edits of the whole trial.
+pub fn whole(_: &Events) -> Vec<usize> {
+    vec![0]
 }
 
-/// Removes a member of the object at a pointer; whether it was there.
-pub fn unset(value: &mut Value, pointer: &str, member: &str) -> bool {
-    let object = value.pointer_mut(pointer).and_then(Value::as_object_mut);
-    object.is_some_and(|object| object.shift_remove(member).is_some())
+/// Whether two events belong to one turn.
+pub fn same_turn(a: &Value, b: &Value) -> bool {
+    a["conversation"] == b["conversation"] && a["turn"] == b["turn"]
 }
 
-/// Changes the text at a pointer; whether there was one and it is another now.
-pub fn reword(value: &mut Value, pointer: &str, edit: impl Fn(&str) -> String) -> bool {
-    let Some(old) = value.pointer(pointer).and_then(Value::as_str).map(&edit) else { return false };
-    set(value, pointer, json!(old))
+/// Next event of the turn, after `i`, that satisfies a condition.
+pub fn after(events: &Events, i: usize, test: impl Fn(&Value) -> bool) -> Option<usize> {
+    (i + 1..events.len()).find(|&k| same_turn(&events[k], &events[i]) && test(&events[k]))
 }
 
-/// Changes the list at a pointer; whether there was one and it is another now.
-pub fn relist(value: &mut Value, pointer: &str, edit: impl Fn(&mut Vec<Value>)) -> bool {
-    let Some(list) = value.pointer_mut(pointer).and_then(Value::as_array_mut) else { return false };
-    let before = list.clone();
-    edit(list);
-    *list != before
+/// Nearest event of the turn, before `i`, that satisfies a condition.
+pub fn before(events: &Events, i: usize, test: impl Fn(&Value) -> bool) -> Option<usize> {
+    (0..i).rev().find(|&k| same_turn(&events[k], &events[i]) && test(&events[k]))
 }
 
-/// Replaces a text in every string of a value; whether it occurred.
-pub fn replace(value: &mut Value, from: &str, to: &str) -> bool {
+/// Whether the event is of a kind.
+pub fn is(kind: &'static str) -> impl Fn(&Value) -> bool {
+    move |e| e["what"].get(kind).is_some()
+}
+
+/// Whether the event is a call of a tool.
+pub fn calls(tool: &'static str) -> impl Fn(&Value) -> bool {
+    move |e| e["what"]["tool_called"]["tool"] == tool
+}
+
+/// Sets cause and target of a move.
+pub fn turn_to(e: &mut Value, on: &str, to: &str) {
+    e["what"]["moved"]["on"] = json!(on);
+    e["what"]["moved"]["to"] = json!(to);
+}
+
+/// The text at a path of an event, or nothing.
+pub fn at(e: &Value, path: &str) -> String {
+    e.pointer(path).and_then(Value::as_str).unwrap_or_default().to_string()
+}
+
+/// End of the turn to which event `i` belongs.
+pub fn end_of(events: &Events, i: usize) -> usize {
+    after(events, i, is("turn_ended")).unwrap_or(i)
+}
+
+/// 12 hex digits that stand for a text, like those in `shown` and `history`.
+pub fn digest(text: &str) -> String {
+    let hash = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, hash))[..12].to_string()
+}
+
+/// Changes each text in a value; returns whether one was changed.
+fn texts(value: &mut Value, change: &impl Fn(&mut String) -> bool) -> bool {
     match value {
-        Value::String(text) if text.contains(from) => {
-            *text = text.replace(from, to);
-            true
-        }
-        Value::Array(list) => list.iter_mut().fold(false, |any, one| any | replace(one, from, to)),
-        Value::Object(map) => map.values_mut().fold(false, |any, one| any | replace(one, from, to)),
+        Value::String(text) => change(text),
+        Value::Array(items) => items.iter_mut().fold(false, |c, v| texts(v, change) | c),
+        Value::Object(map) => map.values_mut().fold(false, |c, v| texts(v, change) | c),
         _ => false,
     }
 }
 
-/// Removes the events that fit; whether there was one.
-pub fn drop_all(events: &mut Vec<Value>, fits: impl Fn(&Value) -> bool) -> bool {
-    let before = events.len();
-    events.retain(|event| !fits(event));
-    events.len() != before
+/// Replaces a whole text wherever it occurs in a value.
+pub fn replace(value: &mut Value, old: &str, new: &str) {
+    texts(value, &|text| text == old && std::mem::replace(text, new.to_string()) != new);
 }
 
-fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_default()
+/// Replaces a part of texts wherever it occurs in a value; returns whether it did.
+pub fn replace_part(value: &mut Value, old: &str, new: &str) -> bool {
+    texts(value, &|text| text.contains(old) && std::mem::replace(text, text.replace(old, new)) != *text)
 }
 
-/// Moves the events from `from` on by a time, to later or earlier, with the length of their turn.
-pub fn delay(events: &mut [Value], from: usize, by: i64) {
-    for event in events.iter_mut().skip(from) {
-        event["at_us"] = json!(number(&event["at_us"]).saturating_add_signed(by));
-        if let Some(took) = event.pointer_mut("/what/turn_ended/took_us") {
-            *took = json!(number(took).saturating_add_signed(by));
-        }
+/// Replaces a message's digest (or another whole text) in all events of the conversation from `i` on.
+pub fn swap(events: &mut Events, i: usize, old: &str, new: &str) {
+    let conversation = events[i]["conversation"].clone();
+    events[i..].iter_mut().filter(|e| e["conversation"] == conversation).for_each(|e| replace(e, old, new));
+}
+
+/// The text of the answer that ends a turn.
+pub fn text(events: &Events, end: usize) -> String {
+    at(&events[end], "/what/turn_ended/outcome/answered/text")
+}
+
+/// The sources of the answer that ends a turn.
+pub fn sources(events: &Events, end: usize) -> Vec<Value> {
+    events[end]["what"]["turn_ended"]["outcome"]["answered"]["sources"].as_array().cloned().unwrap_or_default()
+}
+
+/// The user's message of the turn.
+pub fn question(events: &Events, i: usize) -> String {
+    before(events, i, is("turn_started")).map(|s| at(&events[s], "/what/turn_started/query")).unwrap_or_default()
+}
+
+/// Gives the history's last message a new digest, there and in all that later turns are shown.
+fn new_history(events: &mut Events, end: usize, said: &str) {
+    let history = &events[end]["what"]["turn_ended"]["history"];
+    if let Some(old) = history.as_array().and_then(|h| h.last()).and_then(Value::as_str) {
+        let old = old.to_string();
+        swap(events, end, &old, &format!("assistant:{}", digest(said)));
     }
 }
 
-/// Removes the events `from..to`, with the time that they took.
-pub fn cut(events: &mut Vec<Value>, from: usize, to: usize) {
-    let took = number(&events[to]["at_us"]).saturating_sub(number(&events[from]["at_us"]));
-    delay(events, to, -(took as i64));
-    events.drain(from..to);
-}
-
-/// Puts the events `from..to` another time at `to`, with the time that they took.
-pub fn again(events: &mut Vec<Value>, from: usize, to: usize) {
-    let took = number(&events[to]["at_us"]).saturating_sub(number(&events[from]["at_us"])) as i64;
-    let mut copies = events[from..to].to_vec();
-    delay(&mut copies, 0, took);
-    delay(events, to, took);
-    events.splice(to..to, copies);
-}
-
-/// An event like another one in time and turn.
-pub fn beside(event: &Value, what: Value) -> Value {
-    let mut new = event.clone();
-    new["what"] = what;
-    new
-}
-
-/// Changes each turn on its own, whatever happened beside it, and keeps what follows in time and its numbers.
-pub fn turns(events: &mut Vec<Value>, edit: impl Fn(&mut Vec<Value>) -> bool) -> bool {
-    let turn_of = |event: &Value| (number(&event["conversation"]), number(&event["turn"]));
-    let mut placed: Vec<Value> = events.clone();
-    for (place, event) in placed.iter_mut().enumerate() {
-        event["place"] = json!(place);
-    }
-    let mut all = Vec::new();
-    events.iter().map(turn_of).for_each(|turn| {
-        if !all.contains(&turn) {
-            all.push(turn);
-        }
-    });
-    let mut changed = false;
-    for turn in all {
-        let (mut part, rest): (Vec<_>, Vec<_>) = placed.iter().cloned().partition(|event| turn_of(event) == turn);
-        let end = |part: &[Value]| part.last().map_or(0, |event| number(&event["at_us"]));
-        let (old, last_place) = (end(&part), part.last().map_or(0, |event| number(&event["place"])));
-        if !edit(&mut part) {
-            continue;
-        }
-        changed = true;
-        let mut latest = 0;
-        for event in &mut part {
-            latest = number(&event["place"]).max(latest);
-            event["place"] = json!(latest);
-        }
-        let by = end(&part) as i64 - old as i64;
-        let rest = rest.into_iter().map(|mut event| {
-            if number(&event["place"]) > last_place {
-                event["at_us"] = json!(number(&event["at_us"]).saturating_add_signed(by));
-            }
-            event
-        });
-        placed = part.into_iter().chain(rest).collect();
-        placed.sort_by_key(|event| number(&event["place"]));
-    }
-    if changed {
-        each(&mut placed, |event| unset(event, "", "place"));
-        *events = placed;
-        number_calls(events);
-    }
-    changed
-}
-
-/// Numbers the completions from 0 where some are missing or double.
-fn number_calls(events: &mut [Value]) {
-    let mut calls: Vec<u64> = events.iter().filter_map(|event| what(event, "model_called")?["call"].as_u64()).collect();
-    calls.sort_unstable();
-    if calls.iter().copied().eq(0..calls.len() as u64) {
-        return;
-    }
-    let (mut new, mut next) = (BTreeMap::new(), 0);
-    for event in events {
-        if let Some(call) = event.pointer_mut("/what/model_called/call") {
-            new.insert(number(call), next);
-            *call = json!(next);
-            next += 1;
-        }
-        if let Some(call) = event.pointer_mut("/what/tool_called/call") {
-            *call = json!(new.get(&number(call)).copied().unwrap_or_else(|| number(call)));
-        }
-    }
-}
-
-/// Where a turn's answer or error is.
-pub fn end_of(part: &[Value]) -> Option<usize> {
-    place(part, 0, |event| what(event, "turn_ended").is_some())
-}
-
-/// The turn's answer, as the user got it.
-pub fn answer_of(part: &[Value]) -> Option<&Value> {
-    what(&part[end_of(part)?], "turn_ended")?["outcome"].get("answered")
-}
-
-/// Changes the turn's answer wherever it is: at its end, in the service's reply, in the call or the text that gave it.
-pub fn answer(part: &mut [Value], edit: impl Fn(&mut Value) -> bool) -> bool {
-    let Some(before) = answer_of(part).cloned() else { return false };
-    let mut after = before.clone();
-    if !edit(&mut after) || after == before {
+/// Changes the answer's text: in the call or completion that gave it, the end of the turn, the reply and the history.
+pub fn reword(events: &mut Events, end: usize, new: &str) -> bool {
+    if new == text(events, end) {
         return false;
     }
-    if let Some(call) = last(part, |event| ran(event, "generate_response")) {
-        let arguments = &mut part[call]["what"]["tool_called"]["arguments"];
-        for (name, argument) in [
-            ("text", "answer"),
-            ("sources", "sources"),
-            ("confidence", "confidence_score"),
-            ("used_internal_kb", "used_internal_kb"),
-            ("used_external_kb", "used_external_kb"),
-        ] {
-            if let Some(value) = after.get(name) {
-                arguments[argument] = value.clone();
-            }
-        }
+    let (call, completion) = ("/what/tool_called/arguments/answer", "/what/model_called/reply/completion/text");
+    let gave = |e: &Value| calls("generate_response")(e) || e.pointer(completion).is_some();
+    let gave = before(events, end, gave).filter(|&i| !at(&events[i], completion).contains("«artifact"));
+    let plain = new.split("\n\nNote: ").next().unwrap_or(new);
+    let places = [(gave.unwrap_or(end), call, new), (gave.unwrap_or(end), completion, plain)];
+    let ended = [(end, "/what/turn_ended/outcome/answered/text", new), (end, "/what/turn_ended/reply/answer", new)];
+    for (i, path, said) in places.into_iter().chain(ended) {
+        events[i].pointer_mut(path).into_iter().for_each(|old| *old = json!(said));
     }
-    let (old, new) = (before["text"].as_str().unwrap_or_default(), after["text"].as_str().unwrap_or_default());
-    let own = new.split("\n\nNote:").next().unwrap_or_default();
-    if let Some(text) = last(part, |event| what(event, "model_called").is_some())
-        .and_then(|call| part[call].pointer_mut("/what/model_called/reply/completion/text"))
-        && text.as_str().is_some_and(|text| old.starts_with(text))
+    new_history(events, end, new);
+    true
+}
+
+/// Changes the answer's sources, and the flags that follow from them: in the call, the end of the turn and the reply.
+pub fn cite(events: &mut Events, end: usize, sources: Vec<Value>) -> bool {
+    let call = before(events, end, |e| e["what"]["tool_called"]["tool"] == "generate_response").unwrap_or(end);
+    let has = |kind: &str| sources.iter().any(|s| s["kind"] == kind);
+    for (i, path) in [(call, "tool_called/arguments"), (end, "turn_ended/outcome/answered"), (end, "turn_ended/reply")]
     {
-        *text = json!(own);
+        let place = events[i].pointer_mut(&format!("/what/{path}"));
+        let Some(place) = place.filter(|p| p.get("sources").is_some()) else { continue };
+        let old = place["sources"].as_array().cloned().unwrap_or_default();
+        let known = |s: &Value| old.iter().find(|o| o["id"] == s["id"]).unwrap_or(s).clone();
+        place["sources"] = sources.iter().map(known).collect();
+        place["used_internal_kb"] = json!(has("internal"));
+        place["used_external_kb"] = json!(has("external"));
     }
-    let Some(end) = end_of(part) else { return false };
-    let ended = &mut part[end]["what"]["turn_ended"];
-    if let Some(reply) = ended.get_mut("reply").filter(|reply| reply.get("answer").is_some()) {
-        let given = reply["sources"].as_array().cloned().unwrap_or_default();
-        let sources = after["sources"].as_array().into_iter().flatten().map(|source| {
-            let same = given.iter().find(|given| given["id"] == source["id"]);
-            same.cloned().unwrap_or_else(
-                || json!({"kind": source["kind"], "id": source["id"], "title": source["title"], "url": null}),
-            )
-        });
-        reply["sources"] = sources.collect();
-        reply["answer"] = after["text"].clone();
-        reply["confidence_score"] = after["confidence"].clone();
-        reply["used_internal_kb"] = after["used_internal_kb"].clone();
-        reply["used_external_kb"] = after["used_external_kb"].clone();
-    }
-    ended["outcome"]["answered"] = after;
     true
 }
 
-/// Changes the text of every answer.
-pub fn texts(events: &mut Vec<Value>, edit: impl Fn(&str) -> String) -> bool {
-    turns(events, |part| answer(part, |answer| reword(answer, "/text", &edit)))
-}
-
-/// Ends a turn at an event with an error, for which nothing that follows is needed.
-pub fn fail(part: &mut Vec<Value>, at: usize, on: &str, kind: &str, message: &str) -> bool {
-    let Some(end) = end_of(part).filter(|end| *end > at) else { return false };
-    let state = part[..at].iter().rev().find_map(|event| {
-        let (to, state) = (&event["what"]["moved"]["to"], &event["what"]["model_called"]["state"]);
-        to.as_str().or(state.as_str())
-    });
-    let state = state.unwrap_or_default().to_owned();
-    let stored = part[at..end].iter().any(|event| logged(event, "persisted").is_some());
-    let at_us = part[at]["at_us"].clone();
-    cut(part, at, end);
-    let mut ended = vec![beside(&part[at], json!({"moved": {"from": state, "on": on, "to": "failed"}}))];
-    if stored {
-        ended.push(beside(&part[at], json!({"logged": {"persisted": {"state": "failed"}}})));
+/// Gives a turn another outcome and reply, and the history what was said.
+fn finish(events: &mut Events, end: usize, outcome: Value, mut reply: Value, said: &str) -> bool {
+    let ended = &mut events[end]["what"]["turn_ended"];
+    ended["outcome"] = outcome;
+    if ended.get("reply").is_some_and(|r| !r.is_null()) {
+        reply["session_id"] = ended["reply"]["session_id"].clone();
+        ended["reply"] = reply;
     }
-    let outcome = &mut part[at]["what"]["turn_ended"];
-    outcome["outcome"] = json!({"failed": {"kind": kind, "message": message}});
-    if let Some(reply) = outcome.get_mut("reply") {
-        *reply = json!({"error": {"kind": kind, "message": message}, "session_id": reply["session_id"]});
-    }
-    part[at]["at_us"] = at_us;
-    part.splice(at..at, ended);
+    new_history(events, end, said);
     true
 }
 
-/// Gives the user a text where the turn ended with an error of that kind.
-pub fn deliver(part: &mut [Value], kind: &str, text: &str) -> bool {
-    let Some(end) = end_of(part).filter(|end| part[*end]["what"]["turn_ended"]["outcome"]["failed"]["kind"] == kind)
-    else {
-        return false;
-    };
-    let given = json!({"text": text, "sources": [], "used_internal_kb": false, "used_external_kb": false});
-    let ended = &mut part[end]["what"]["turn_ended"];
-    ended["outcome"] = json!({"answered": given});
-    if let Some(reply) = ended.get_mut("reply") {
-        *reply = json!({
-            "answer": text, "sources": [], "confidence_score": null, "used_internal_kb": false, "used_external_kb": false,
-            "session_id": reply["session_id"],
-        });
+/// Ends a turn with an error in place of its answer.
+pub fn fail(events: &mut Events, end: usize, kind: &str, message: &str) -> bool {
+    let error = json!({"kind": kind, "message": message});
+    finish(events, end, json!({"failed": error}), json!({"error": error}), message)
+}
+
+/// Ends a turn with an answer in place of its error.
+pub fn answer(events: &mut Events, end: usize, said: &str) -> bool {
+    let given = json!({"text": said, "sources": [], "used_internal_kb": false, "used_external_kb": false});
+    let reply = json!({"answer": said, "sources": [], "confidence_score": null, "used_internal_kb": false,
+        "used_external_kb": false});
+    finish(events, end, json!({"answered": given}), reply, said)
+}
+
+/// Moves all later events of the conversation by a time.
+fn shift(events: &mut Events, i: usize, by: i64) {
+    let turn = events[i].clone();
+    for e in events[i + 1..].iter_mut().filter(|e| e["conversation"] == turn["conversation"]) {
+        e["at_us"] = json!((e["at_us"].as_i64().unwrap_or_default() + by).max(0));
     }
-    each(part, |event| {
-        event["what"]["moved"]["to"] == "failed"
-            && (set(event, "/what/moved/to", json!("answered")) | set(event, "/what/moved/on", json!("answered")))
-    });
-    each(part, |event| {
-        logged(event, "persisted").is_some_and(|entry| entry["state"] == "failed")
-            && set(event, "/what/logged/persisted/state", json!("answered"))
-    });
+    let end = if events[i]["what"].get("turn_ended").is_some() { i } else { end_of(events, i) };
+    if let Some(took) = events[end]["what"]["turn_ended"]["took_us"].as_i64() {
+        events[end]["what"]["turn_ended"]["took_us"] = json!((took + by).max(0));
+    }
+}
+
+/// Makes a model's or tool's call take longer.
+pub fn delay(events: &mut Events, i: usize, extra: i64) -> bool {
+    let kind = if events[i]["what"].get("model_called").is_some() { "model_called" } else { "tool_called" };
+    let call = &mut events[i]["what"][kind];
+    call["took_us"] = json!(call["took_us"].as_i64().unwrap_or_default() + extra);
+    if let Some(last) = call["attempts"].as_array_mut().and_then(|a| a.last_mut()) {
+        last["took_us"] = json!(last["took_us"].as_i64().unwrap_or_default() + extra);
+    }
+    shift(events, i, extra);
     true
 }
 
-/// The text of the turn's last completion.
-pub fn last_text(part: &[Value]) -> Option<String> {
-    let call = last(part, |event| what(event, "model_called").is_some())?;
-    Some(part[call]["what"]["model_called"]["reply"]["completion"]["text"].as_str()?.to_owned())
+/// Removes the events of one turn in a range of indices, numbers completions anew and closes the gap in time.
+pub fn cut(events: &mut Events, from: usize, to: usize) -> bool {
+    let first = events[from].clone();
+    let time = |e: &Value| e["at_us"].as_i64().unwrap_or_default();
+    let resumes = (to..events.len()).find(|&k| same_turn(&events[k], &first));
+    let gap = resumes.map_or(0, |k| time(&events[k]) - time(&first));
+    let mut k = 0..;
+    events.retain(|e| !k.next().is_some_and(|k| (from..to).contains(&k)) || !same_turn(e, &first));
+    let last = (0..from).rev().find(|&k| same_turn(&events[k], &first)).filter(|_| gap > 0);
+    if let Some(k) = last {
+        shift(events, k, -gap);
+    }
+    number(events);
+    true
 }
 
-/// Changes what the model was shown, in every completion that fits.
-pub fn shown(events: &mut [Value], fits: impl Fn(&Value) -> bool, edit: impl Fn(&mut Vec<Value>)) -> bool {
-    each(events, |event| fits(event) && relist(event, "/what/model_called/shown", &edit))
-}
-
-/// Takes the turns before out of what the model is shown.
-pub fn without_history(events: &mut [Value]) -> bool {
-    let mut histories = BTreeMap::new();
-    for event in events.iter() {
-        if let Some(ended) = what(event, "turn_ended") {
-            histories.insert((number(&event["conversation"]), number(&event["turn"])), ended["history"].clone());
+/// Numbers the completions anew, and the calls by them.
+pub fn number(events: &mut Events) {
+    let mut old: Vec<u64> = events.iter().filter_map(|e| e["what"]["model_called"]["call"].as_u64()).collect();
+    old.sort_unstable();
+    for e in events.iter_mut() {
+        for kind in ["model_called", "tool_called"] {
+            let place = e["what"][kind]["call"].as_u64().and_then(|c| old.iter().position(|o| *o == c));
+            if let Some(p) = place {
+                e["what"][kind]["call"] = json!(p);
+            }
         }
     }
-    each(events, |event| {
-        let before = number(&event["turn"]).checked_sub(1).map(|turn| (number(&event["conversation"]), turn));
-        let Some(history) = before.and_then(|before| histories.get(&before)?.as_array()) else { return false };
-        relist(event, "/what/model_called/shown", |list| list.retain(|message| !history.contains(message)))
-    })
+}
+
+/// The messages shown to a completion.
+pub fn shown(e: &mut Value) -> Option<&mut Vec<Value>> {
+    e.pointer_mut("/what/model_called/shown").and_then(Value::as_array_mut)
+}
+
+/// Removes the completion at `m` with all that came of it, also from what later completions of the turn are shown.
+pub fn drop_step(events: &mut Events, m: usize) -> bool {
+    let stop = after(events, m, |e| is("model_called")(e) || is("turn_ended")(e));
+    let Some(stop) = stop else { return false };
+    let length = |i: usize| events[i]["what"]["model_called"]["shown"].as_array().map_or(0, Vec::len);
+    let (from, to) = (length(m), length(stop));
+    let turn = events[m].clone();
+    for e in events[stop..].iter_mut().filter(|e| same_turn(e, &turn)) {
+        if let Some(shown) = shown(e).filter(|s| from <= to && to <= s.len()) {
+            shown.drain(from..to);
+        }
+    }
+    let initial = first_state(events, &turn);
+    cut(events, m, stop);
+    let all = pick(events, |e| same_turn(e, &turn) && is("moved")(e));
+    all.first().into_iter().for_each(|&i| events[i]["what"]["moved"]["from"] = initial.clone());
+    for pair in all.windows(2) {
+        events[pair[0]]["what"]["moved"]["to"] = events[pair[1]]["what"]["moved"]["from"].clone();
+    }
+    true
+}
+
+/// The state in which the turn began.
+fn first_state(events: &Events, turn: &Value) -> Value {
+    let first = events.iter().find(|e| same_turn(e, turn) && is("moved")(e));
+    first.map(|e| e["what"]["moved"]["from"].clone()).unwrap_or_default()
+}
+
+/// After a change of a tool's result: gives its message a new digest in what later completions are shown.
+pub fn retold(events: &mut Events, i: usize) -> bool {
+    let Some(next) = after(events, i, is("model_called")) else { return true };
+    let shown = events[next]["what"]["model_called"]["shown"].as_array();
+    let old = shown.and_then(|s| s.iter().rev().filter_map(Value::as_str).find(|s| s.starts_with("tool:")));
+    if let Some(old) = old.map(String::from) {
+        let new = format!("tool:{}", digest(&events[i]["what"]["tool_called"]["outcome"].to_string()));
+        swap(events, i, &old, &new);
+    }
+    true
+}
+
+/// Removes messages from all that is shown to completions from `i` on.
+pub fn unshow(events: &mut Events, i: usize, gone: &[String]) {
+    let hidden = |v: &Value| v.as_str().is_some_and(|s| gone.iter().any(|g| g == s));
+    for e in &mut events[i..] {
+        for path in ["/what/model_called/shown", "/what/logged/failure/context/shown"] {
+            if let Some(shown) = e.pointer_mut(path).and_then(Value::as_array_mut) {
+                shown.retain(|v| !hidden(v));
+            }
+        }
+    }
+}
+
+/// Ends the turn right after event `i` with an error.
+pub fn break_off(events: &mut Events, i: usize, on: &str, kind: &str, message: &str) -> bool {
+    let end = end_of(events, i);
+    let state = before(events, i + 1, is("moved")).map(|k| events[k]["what"]["moved"]["to"].clone());
+    let state = state.unwrap_or_else(|| first_state(events, &events[i]));
+    if end > i + 1 {
+        cut(events, i + 1, end);
+    }
+    let mut moved = events[i].clone();
+    moved["what"] = json!({"moved": {"from": state, "on": on, "to": "failed"}});
+    let end = end_of(events, i);
+    moved["at_us"] = events[end]["at_us"].clone();
+    events.insert(end, moved);
+    fail(events, end + 1, kind, message)
+}
+
+/// Replaces each `[n]` of a text by what is given for its number.
+pub fn markers(text: &str, new: impl Fn(usize) -> String) -> String {
+    let mut parts = text.split('[');
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let Some((n, rest)) = part.split_once(']').and_then(|(n, rest)| Some((n.parse().ok()?, rest))) else {
+            out = out + "[" + part;
+            continue;
+        };
+        let marker = new(n);
+        let kept = if marker.is_empty() { out.trim_end_matches(' ') } else { &out };
+        out = format!("{kept}{marker}{rest}");
+    }
+    out
+}
+
+/// The first sentence of a text.
+pub fn first_sentence(text: &str) -> String {
+    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.').to_string() + "."
+}
+
+/// Inserts a call, with its arguments, its result and its duration, and a move before the completion at `m`.
+pub fn insert(events: &mut Events, m: usize, call: (&str, Value, Value, i64), moved: [&str; 3]) {
+    let turn = events[m].clone();
+    let (mut model, added) = (turn["what"]["model_called"].clone(), format!("tool:{}", digest(call.0)));
+    let (length, n) = (model["shown"].as_array().map_or(0, Vec::len), model["call"].as_u64());
+    for (k, e) in events.iter_mut().enumerate() {
+        for kind in ["model_called", "tool_called"] {
+            let later = e["what"][kind]["call"].as_u64().filter(|c| Some(*c) >= n);
+            if let Some(c) = later {
+                e["what"][kind]["call"] = json!(c + 1);
+            }
+        }
+        let own = k >= m && same_turn(e, &turn);
+        if let Some(shown) = shown(e).filter(|s| own && s.len() >= length) {
+            shown.splice(length..length, [json!("assistant:e3b0c44298fc"), json!(added)]);
+        }
+    }
+    model["state"] = json!(moved[0]);
+    model["reply"]["completion"]["calls"] = json!([call.0]);
+    let took = [0, model["took_us"].as_i64().unwrap_or_default(), call.3];
+    let called = json!({"tool_called": {"call": n, "id": format!("call_more_{}", call.0), "tool": call.0,
+        "arguments": call.1, "outcome": {"ok": call.2}, "took_us": call.3}});
+    let moved = json!({"moved": {"from": moved[0], "on": moved[1], "to": moved[2]}});
+    for (k, what) in [json!({"model_called": model}), called, moved].into_iter().enumerate() {
+        let mut e = turn.clone();
+        e["at_us"] = json!(e["at_us"].as_i64().unwrap_or_default() + took[..=k].iter().sum::<i64>());
+        e["what"] = what;
+        events.insert(m + k, e);
+    }
+    shift(events, m + 2, took.iter().sum());
 }

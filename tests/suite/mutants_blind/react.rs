@@ -1,389 +1,203 @@
-//! Defects of an agent that reasons, searches, assesses and corrects itself: its loop.
-
+//! Defects of the flow `react`.
 use super::edit::{
-    again, answer, answer_of, cut, drop_all, each, end_of, fail, in_flow, last, logged, model_in, moved_on, place, ran,
-    relist, reword, set, shown, turns, unset, what,
+    Events, after, answer, answered, at, before, break_off, cite, cut, each, end_of, find, first_sentence, flow, logs,
+    moves, pick, replace, replace_part, reword, same_turn, sources, text, tools, turn_to, unshow, whole,
 };
-use super::tool_rag::run_refused;
+use super::tool_answer::forget;
 use serde_json::{Value, json};
 
-pub const SEARCH: &str = "search_documents_for_facts";
+const SEARCH: &str = "search_documents_for_facts";
 
-pub fn here(events: &[Value]) -> bool {
-    in_flow(events, "thinking")
+/// Answers of this flow.
+fn answers(events: &Events) -> Vec<usize> {
+    if flow(events, "thinking") { answered(events) } else { vec![] }
 }
 
-pub fn is(event: &Value, kind: &str) -> bool {
-    logged(event, kind).is_some()
+/// Changes each entry of a kind in the log; returns whether one was changed.
+fn entries(events: &mut Events, kind: &str, change: impl Fn(&mut Value)) -> bool {
+    events.iter_mut().fold(false, |changed, e| {
+        let Some(entry) = e["what"].get_mut("logged").and_then(|l| l.get_mut(kind)) else { return changed };
+        let old = entry.clone();
+        change(entry);
+        changed || old != *entry
+    })
 }
 
-/// Numbers the steps of the entries from `from` on higher or lower.
-fn shift_steps(part: &mut [Value], from: usize, by: i64) {
-    for event in part.iter_mut().skip(from) {
-        let Some(entry) = event.pointer_mut("/what/logged").and_then(Value::as_object_mut) else { continue };
-        for fields in entry.values_mut() {
-            for pointer in ["/step", "/actual"] {
-                let old = fields.pointer(pointer).and_then(Value::as_u64);
-                if let Some(old) = old {
-                    set(fields, pointer, json!(old.saturating_add_signed(by)));
-                }
-            }
+/// Removes entries from the log.
+fn strike(events: &mut Events, kind: &str, test: impl Fn(&Value) -> bool) -> bool {
+    let (gone, length) = (logs(events, kind), events.len());
+    let mut k = 0..;
+    events.retain(|e| !k.next().is_some_and(|k| gone.contains(&k) && test(&e["what"]["logged"][kind])));
+    events.len() < length
+}
+
+/// Removes a notice from the log, the answer and the reply.
+fn unnote(events: &mut Events, about: &str) -> bool {
+    for i in logs(events, "notice") {
+        let notice = events[i]["what"]["logged"]["notice"].clone();
+        let (end, note) = (end_of(events, i), at(&notice, "/text"));
+        if notice["about"] == about && events[end]["what"]["turn_ended"]["outcome"].get("answered").is_some() {
+            let said = text(events, end).replace(&format!("\n\nNote: {note}"), "");
+            reword(events, end, &said);
+            let told = events[end].pointer_mut("/what/turn_ended/reply/trajectory/notices");
+            told.and_then(Value::as_array_mut).into_iter().for_each(|t| t.retain(|t| *t != *note));
         }
     }
+    strike(events, "notice", |n| n["about"] == about)
 }
 
-/// Sums what the sessions used.
-fn recount(events: &mut [Value]) {
-    let mut sums = std::collections::BTreeMap::<u64, (u64, u64)>::new();
-    for event in events {
-        let sum = sums.entry(event["conversation"].as_u64().unwrap_or_default()).or_default();
-        if is(event, "started_afresh") {
-            *sum = (0, 0);
-        }
-        if let Some(used) = event.pointer_mut("/what/logged/used") {
-            let of = |name: &str| used[name].as_u64().unwrap_or_default();
-            *sum = (sum.0 + of("input"), sum.1 + of("output"));
-            used["session_input"] = json!(sum.0);
-            used["session_output"] = json!(sum.1);
-        }
-    }
+/// The digests by which log entries of a kind were shown.
+fn digests(events: &Events, kind: &str) -> Vec<String> {
+    let all = logs(events, kind).into_iter().map(|i| &events[i]["what"]["logged"][kind]["shown"]);
+    all.filter_map(|s| s.as_str().map(String::from)).collect()
 }
 
-fn counted(events: &mut Vec<Value>, edit: impl Fn(&mut Vec<Value>) -> bool) -> bool {
-    here(events) && turns(events, edit) && {
-        recount(events);
-        true
-    }
+/// Changes the answers of turns with a style.
+fn styled(events: &mut Events, style: &str, change: impl Fn(&Events, usize, &str) -> String) -> bool {
+    each(events, answers(events), |ev, end| {
+        let is_so = |e: &Value| e["what"]["logged"]["style"]["style"] == style;
+        let said = text(ev, end);
+        let (said, notes) = said.split_at(said.find("\n\nNote: ").unwrap_or(said.len()));
+        let new = change(ev, end, said) + notes;
+        before(ev, end, is_so).is_some() && reword(ev, end, &new)
+    })
 }
 
-pub fn unreasoned_search(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        let thought = last(part, |event| is(event, "thought"));
-        thought.is_some_and(|at| {
-            part.remove(at);
+/// What a long-winded answer adds: the beginnings of all passages that the last search found.
+fn more(events: &Events, end: usize) -> String {
+    let hits = |e: &Value| e["what"]["tool_called"]["outcome"]["ok"]["search"]["hits"].as_array().cloned();
+    let found = before(events, end, |e| hits(e).is_some()).and_then(|i| hits(&events[i])).unwrap_or_default();
+    found.iter().map(|h| at(h, "/excerpt")).collect::<Vec<_>>().join(" ")
+}
+
+mutants! {
+    "KL-1: searches come without reasoning", whole, |e, _| {
+        each(e, tools(e, SEARCH, "ok"), |ev, i| {
+            ev[i]["what"]["tool_called"]["arguments"]["reasoning"] = json!("");
             true
-        })
-    })
-}
-
-pub fn reasoned_afterwards(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        let Some(thought) = place(part, 0, |event| is(event, "thought")) else { return false };
-        let Some(call) = place(part, thought, |event| event["what"]["tool_called"]["tool"] == SEARCH) else {
-            return false;
-        };
-        let (thought_at, mut moved) = (part[thought]["place"].clone(), part.remove(thought));
-        moved["at_us"] = part[call]["at_us"].clone();
-        moved["place"] = thought_at;
-        part.insert(call, moved);
-        true
-    })
-}
-
-pub fn no_observation(events: &mut Vec<Value>) -> bool {
-    drop_all(events, |event| is(event, "observation"))
-}
-
-/// Stops at the first result, although the step ended otherwise.
-fn stops_early(part: &mut Vec<Value>, on: &str) -> bool {
-    let Some(first) = place(part, 0, |event| event["what"]["moved"]["from"] == "observing") else { return false };
-    let Some(answering) = last(part, |event| event["what"]["moved"]["to"] == "answering") else { return false };
-    if !moved_on(&part[first], on) || first >= answering || answer_of(part).is_none() {
-        return false;
-    }
-    let found =
-        part[..first].iter().find_map(|event| Some(logged(event, "graded")?["relevant"].clone())).unwrap_or(json!([]));
-    let summary =
-        part[..first].iter().find_map(|event| Some(logged(event, "summary")?["text"].clone())).unwrap_or(json!(""));
-    part[answering]["what"]["moved"] = json!({"from": "observing", "on": "goal_met", "to": "answering"});
-    let lessons = part[first..answering].iter().filter_map(|event| Some(logged(event, "reflection")?["shown"].clone()));
-    let lessons: Vec<Value> = lessons.collect();
-    shown(part, |_| true, |list| list.retain(|message| !lessons.contains(message)));
-    cut(part, first, answering);
-    part.retain(|event| !is(event, "failure"));
-    if let Some(efficiency) = place(part, 0, |event| is(event, "efficiency")) {
-        let useful = u64::from(found.as_array().is_some_and(|found| !found.is_empty()));
-        part[efficiency]["what"]["logged"]["efficiency"] = json!({"useful": useful, "actual": 1});
-    }
-    answer(part, |answer| {
-        relist(answer, "/sources", |list| {
-            list.retain(|source| found.as_array().is_some_and(|found| found.contains(&source["id"])));
         });
-        let none = answer["sources"].as_array().is_some_and(Vec::is_empty);
-        none && set(answer, "/text", summary.clone()) | set(answer, "/used_internal_kb", json!(false))
-    });
-    true
-}
-
-pub fn stops_incomplete(events: &mut Vec<Value>) -> bool {
-    counted(events, |part| stops_early(part, "incomplete"))
-}
-
-pub fn stops_with_irrelevant(events: &mut Vec<Value>) -> bool {
-    counted(events, |part| stops_early(part, "irrelevant"))
-}
-
-pub fn no_search_status(events: &mut Vec<Value>) -> bool {
-    drop_all(events, |event| logged(event, "status").is_some_and(|status| status["text"] == "Searching…"))
-}
-
-pub fn no_retry_status(events: &mut Vec<Value>) -> bool {
-    drop_all(events, |event| logged(event, "status").is_some_and(|status| status["tokens"].is_number()))
-}
-
-/// Takes one more step where the turn was to stop.
-fn one_more_step(part: &mut Vec<Value>, notice: &str) -> bool {
-    let stopped = |event: &Value| {
-        logged(event, "notice").is_some_and(|entry| entry["text"].as_str().is_some_and(|text| text.contains(notice)))
+        strike(e, "thought", |_| true)
     };
-    if !part.iter().any(stopped) {
-        return false;
-    }
-    let starts: Vec<usize> = (0..part.len()).filter(|at| part[*at]["what"]["moved"]["to"] == "thinking").collect();
-    let [.., before, after] = starts[..] else { return false };
-    again(part, before + 1, after + 1);
-    shift_steps(part, after + 1, 1);
-    let mut call = 9_000;
-    for event in part.iter_mut().skip(after + 1).take(after - before) {
-        if set(event, "/what/model_called/call", json!(call + 1)) {
-            call += 1;
+    "KL-1: results are not observed before the next step", whole, |e, _| strike(e, "observation", |_| true);
+    "KL-1: the agent answers after its first step, although a part is open", |e| moves(e, "incomplete"), |ev, i| {
+        let Some(k) = after(ev, i, |e| e["what"]["moved"]["to"] == "answering") else { return false };
+        ev[i]["what"]["moved"] = json!({"from": "observing", "on": "goal_met", "to": "answering"});
+        cut(ev, i + 1, k + 1);
+        entries(ev, "efficiency", |x| *x = json!({"useful": 1, "actual": 1}));
+        let end = end_of(ev, i);
+        let said = first_sentence(&text(ev, end));
+        unnote(ev, "stopped");
+        let end = end_of(ev, i);
+        let first: Vec<Value> = sources(ev, end).into_iter().take(1).collect();
+        cite(ev, end, first) && reword(ev, end, &format!("{said} [1]")) | true
+    };
+    "KL-1: the waiting user sees no status", whole, |e, _| strike(e, "status", |_| true);
+    "KL-1: the answer does not say that the search stopped early", whole, |e, _| unnote(e, "stopped");
+    "KL-1: when the steps or retries are used up, the user gets an error", whole, |e, _| {
+        let at = pick(e, |e| e["what"]["moved"]["on"].as_str().is_some_and(|on| on.ends_with("s_used_up")));
+        each(e, at, |ev, i| break_off(ev, i, "no_result", "no_answer", "No answer was found."))
+    };
+    "KL-3: failures are not analysed before the retry", whole, |e, _| {
+        let lessons = digests(e, "reflection");
+        unshow(e, 0, &lessons);
+        each(e, pick(e, |e| e["what"]["moved"]["to"] == "reflecting"), |ev, i| {
+            after(ev, i, |e| e["what"]["moved"]["from"] == "reflecting").is_some_and(|k| k > i + 1 && cut(ev, i + 1, k))
+        })
+    };
+    "KL-3: lessons are not shown to the retry", whole, |e, _| {
+        let (old, lessons) = (e.clone(), digests(e, "reflection"));
+        unshow(e, 0, &lessons);
+        old != *e
+    };
+    "KL-3: retries keep the approach that failed", |e| tools(e, SEARCH, "ok"), |ev, i| {
+        let (turn, old) = (ev[i].clone(), at(&ev[i], "/what/tool_called/arguments/approach"));
+        for e in ev.iter_mut().filter(|e| same_turn(e, &turn) && old != "direct") {
+            replace(e, &old, "direct");
+            replace_part(e, &format!("approach {old}"), "approach direct");
         }
-        set(event, "/what/tool_called/call", json!(call));
-    }
-    true
-}
-
-pub fn sixth_step(events: &mut Vec<Value>) -> bool {
-    counted(events, |part| one_more_step(part, "5 steps"))
-}
-
-pub fn fourth_retry(events: &mut Vec<Value>) -> bool {
-    counted(events, |part| one_more_step(part, "3 retries"))
-}
-
-/// Leaves the words of a notice out of the answer.
-pub fn unsaid(events: &mut Vec<Value>, about: &str, unlogged: bool) -> bool {
-    turns(events, |part| {
-        let notice = |event: &Value| {
-            logged(event, "notice").filter(|notice| notice["about"] == about).map(|notice| notice["text"].clone())
-        };
-        let Some(text) = part.iter().find_map(notice) else { return false };
-        let words = format!("\n\nNote: {}", text.as_str().unwrap_or_default());
-        answer(part, |answer| reword(answer, "/text", |text| text.replace(&words, ""))) && {
-            let end = end_of(part).unwrap_or_default();
-            relist(&mut part[end], "/what/turn_ended/reply/trajectory/notices", |list| {
-                list.retain(|notice| unlogged && *notice != text);
-            });
-            if unlogged {
-                drop_all(part, |event| notice(event).is_some());
-            }
-            true
-        }
-    })
-}
-
-pub fn stop_unexplained(events: &mut Vec<Value>) -> bool {
-    unsaid(events, "stopped", false)
-}
-
-pub fn no_disclaimer(events: &mut Vec<Value>) -> bool {
-    unsaid(events, "own_knowledge", true)
-}
-
-pub fn outage_untold(events: &mut Vec<Value>) -> bool {
-    unsaid(events, "search", false)
-}
-
-pub fn bare_rejection(events: &mut Vec<Value>) -> bool {
-    here(events)
-        && each(events, |event| {
-            set(event, "/what/tool_called/outcome/rejected/reason", json!("invalid input"))
-                | set(event, "/what/tool_called/outcome/rejected/guidance", json!(""))
-        })
-}
-
-pub fn invalid_call_runs(events: &mut Vec<Value>) -> bool {
-    counted(events, |part| {
-        let called = place(part, 0, |event| event["what"]["tool_called"]["outcome"]["rejected"]["cause"] == "schema");
-        run_refused(part, SEARCH, &["schema"]) && {
-            shift_steps(part, called.unwrap_or_default(), -1);
-            true
-        }
-    })
-}
-
-pub fn no_reflection(events: &mut Vec<Value>) -> bool {
-    counted(events, |part| {
-        let Some(into) = place(part, 0, |event| event["what"]["moved"]["to"] == "reflecting") else { return false };
-        let Some(out) = place(part, into, |event| event["what"]["moved"]["from"] == "reflecting") else { return false };
-        let Some(digest) = part[into..out].iter().find_map(|event| Some(logged(event, "reflection")?["shown"].clone()))
-        else {
-            return false;
-        };
-        part[out]["what"]["moved"]["from"] = part[into]["what"]["moved"]["from"].clone();
-        cut(part, into, out);
-        shown(&mut part[into..], |_| true, |list| list.retain(|message| *message != digest));
-        true
-    })
-}
-
-/// Withholds lessons in the turn in which they were learned, or afterwards.
-fn lessons_withheld(events: &mut [Value], in_turn: bool) -> bool {
-    let mut lessons: Vec<(Value, Value)> = Vec::new();
-    let mut changed = false;
-    for event in events {
-        if let Some(reflection) = logged(event, "reflection") {
-            lessons.push((event["turn"].clone(), reflection["shown"].clone()));
-        }
-        let turn = event["turn"].clone();
-        let hidden = |message: &Value| lessons.iter().any(|(of, lesson)| (*of == turn) == in_turn && lesson == message);
-        changed |= relist(event, "/what/model_called/shown", |list| list.retain(|message| !hidden(message)));
-    }
-    changed
-}
-
-pub fn lesson_not_given(events: &mut Vec<Value>) -> bool {
-    lessons_withheld(events, true)
-}
-
-pub fn lesson_forgotten(events: &mut Vec<Value>) -> bool {
-    lessons_withheld(events, false)
-}
-
-pub fn same_approach(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        let first = part.iter().find_map(|event| logged(event, "thought")?["approach"].as_str().map(str::to_owned));
-        first.is_some_and(|first| {
-            each(part, |event| {
-                reword(event, "/what/logged/status/text", |text| match text.split_once("approach ") {
-                    Some((before, _)) => format!("{before}approach {first}…"),
-                    None => text.to_owned(),
-                }) | set(event, "/what/logged/thought/approach", json!(first))
-                    | set(event, "/what/logged/failure/approach", json!(first))
-                    | set(event, "/what/tool_called/arguments/approach", json!(first))
-                    | (moved_on(event, "change_approach") && set(event, "/what/moved/on", json!("retry")))
-            })
-        })
-    })
-}
-
-pub fn no_retry_cost(events: &mut Vec<Value>) -> bool {
-    each(events, |event| unset(event, "/what/logged/status", "tokens"))
-}
-
-pub fn one_ungraded(events: &mut Vec<Value>) -> bool {
-    each(events, |event| relist(event, "/what/logged/graded/irrelevant", |list| _ = list.pop()))
-}
-
-pub fn all_relevant(events: &mut Vec<Value>) -> bool {
-    each(events, |event| {
-        let Some(graded) = event.pointer_mut("/what/logged/graded") else { return false };
-        let irrelevant = graded["irrelevant"].as_array().cloned().unwrap_or_default();
-        set(graded, "/irrelevant", json!([]))
-            && relist(graded, "/relevant", |list| list.extend(irrelevant.iter().cloned()))
-    })
-}
-
-pub fn same_words(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        let search = |event: &Value| event["what"]["tool_called"]["tool"] == SEARCH;
-        let Some(first) = place(part, 0, |event| ran(event, SEARCH)) else { return false };
-        let query = part[first]["what"]["tool_called"]["arguments"]["query"].as_str().unwrap_or_default();
-        let query = json!(format!("{query} please"));
-        each(&mut part[first + 1..], |event| {
-            search(event)
-                && (set(event, "/what/tool_called/arguments/query", query.clone())
-                    | set(event, "/what/tool_called/outcome/ok/search/query", query.clone()))
-        })
-    })
-}
-
-pub fn cites_irrelevant(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        let hits: Vec<Value> = part
-            .iter()
-            .filter_map(|event| event["what"]["tool_called"]["outcome"]["ok"]["search"]["hits"].as_array())
-            .flatten()
-            .cloned()
-            .collect();
-        let grades = |kind: &str| -> Vec<Value> {
-            part.iter().filter_map(|event| logged(event, "graded")?[kind].as_array()).flatten().cloned().collect()
-        };
-        let relevant = grades("relevant");
-        let Some(id) = grades("irrelevant").into_iter().find(|id| !relevant.contains(id)) else { return false };
-        let title = hits.iter().find(|hit| hit["id"] == id).map(|hit| hit["title"].clone());
-        answer(part, |answer| {
-            let number = answer["sources"].as_array().map_or(0, Vec::len) + 1;
-            number > 1
-                && relist(answer, "/sources", |list| list.push(json!({"kind": "internal", "id": id, "title": title})))
-                && reword(answer, "/text", |text| text.replacen(" [1]", &format!(" [1] [{number}]"), 1))
-        })
-    })
-}
-
-/// Answers where the documents are down with an error instead.
-pub fn outage_fails(events: &mut Vec<Value>) -> bool {
-    here(events)
-        && turns(events, |part| {
-            let moved = place(part, 0, |event| moved_on(event, "own_knowledge"));
-            moved.is_some_and(|moved| {
-                fail(part, moved, "search_failed", "retrieval_failed", "The documents cannot be searched.")
-            })
-        })
-}
-
-pub fn retry_with_the_same_context(events: &mut Vec<Value>) -> bool {
-    here(events)
-        && turns(events, |part| {
-            let Some(moved) = place(part, 0, |event| moved_on(event, "shorter_context")) else { return false };
-            let Some(failed) = last(&part[..moved], |event| what(event, "model_called").is_some()) else {
-                return false;
-            };
-            let before = part[failed]["what"]["model_called"]["shown"].clone();
-            let next = place(part, moved, |event| what(event, "model_called").is_some());
-            next.is_some_and(|next| set(&mut part[next], "/what/model_called/shown", before))
-        })
-}
-
-pub fn no_second_try(events: &mut Vec<Value>) -> bool {
-    here(events)
-        && turns(events, |part| {
-            let moved = place(part, 0, |event| moved_on(event, "shorter_context"));
-            moved.is_some_and(|moved| {
-                fail(part, moved, "model_unavailable", "model_unavailable", "The language model is unavailable.")
-            })
-        })
-}
-
-pub fn partial_result_lost(events: &mut Vec<Value>) -> bool {
-    here(events)
-        && turns(events, |part| {
-            let moved = place(part, 0, |event| moved_on(event, "partial_result"));
-            moved.is_some_and(|moved| {
-                fail(part, moved, "model_unavailable", "model_unavailable", "The language model is unavailable.")
-            })
-        })
-}
-
-/// Does not search in the turn in which the search works again.
-pub fn stays_degraded(events: &mut Vec<Value>) -> bool {
-    counted(events, |part| {
-        if !part.iter().any(|event| is(event, "recovered")) {
+        old != "direct"
+    };
+    "KL-4: an answer from own knowledge has no disclaimer", whole, |e, _| unnote(e, "own_knowledge");
+    "KL-4: the answer also cites a passage that was graded irrelevant", answers, |ev, end| {
+        let none = |e: &Value| e["what"]["logged"]["graded"]["irrelevant"][0].is_string();
+        let (Some(g), mut all) = (before(ev, end, none), sources(ev, end)) else { return false };
+        if all.is_empty() {
             return false;
         }
-        let Some(call) = place(part, 0, |event| model_in(event, "thinking")) else { return false };
-        let Some(answering) = last(part, |event| event["what"]["moved"]["to"] == "answering") else { return false };
-        part[answering]["what"]["moved"] = json!({"from": "thinking", "on": "own_knowledge", "to": "answering"});
-        cut(part, call, answering);
-        let tool = |message: &Value| message.as_str().is_some_and(|text| text.starts_with("tool:"));
-        shown(part, |_| true, |list| list.retain(|message| !tool(message)));
-        if let Some(efficiency) = place(part, 0, |event| is(event, "efficiency")) {
-            part[efficiency]["what"]["logged"]["efficiency"] = json!({"useful": 0, "actual": 0});
+        let id = &ev[g]["what"]["logged"]["graded"]["irrelevant"][0];
+        all.push(json!({"kind": "internal", "id": id, "title": "Related"}));
+        let (said, marker) = (text(ev, end), format!(" [{}]", all.len()));
+        let (said, notes) = said.split_at(said.find("\n\nNote: ").unwrap_or(said.len()));
+        cite(ev, end, all) && reword(ev, end, &format!("{said}{marker}{notes}"))
+    };
+    "KL-5: compaction drops the user's decisions and preferences", whole, |e, _| {
+        let (notes, compacted) = (digests(e, "noted"), logs(e, "compacted"));
+        let changed = entries(e, "compacted", |c| {
+            c["keeps"].as_array_mut().into_iter().for_each(|k| k.retain(|k| !notes.iter().any(|n| *k == **n)));
+        });
+        compacted.first().filter(|_| changed).into_iter().for_each(|&i| unshow(e, i, &notes));
+        changed
+    };
+    "KL-5: the model gets no grounding section", whole, |e, _| {
+        let grounding = digests(e, "grounding");
+        unshow(e, 0, &grounding);
+        strike(e, "grounding", |_| true)
+    };
+    "KL-6: short questions get long answers", whole, |e, _| {
+        styled(e, "concise", |ev, end, said| format!("{said} Here is what else belongs to it. {}", more(ev, end)))
+    };
+    "KL-6: questions that explore get one sentence", whole, |e, _| styled(e, "detailed", |_, _, said| {
+        first_sentence(said) + if said.contains('[') { " [1]" } else { "" }
+    });
+    "KL-6: answers begin and end with filler", answers, |ev, end| {
+        let said = format!("Great question! {} I hope this helps. Let me know if you need anything else!", text(ev, end));
+        reword(ev, end, &said)
+    };
+    "KL-6: the user's explicit wish for the style is ignored", |e| logs(e, "style"), |ev, i| {
+        let style = &mut ev[i]["what"]["logged"]["style"];
+        let wished = style["because"].as_str().is_some_and(|b| b.contains("asked") || b.contains("wish"));
+        let other = if style["style"] == "concise" { "detailed" } else { "concise" };
+        if wished {
+            *style = json!({"style": other, "because": "the question decides"});
         }
-        answer(part, |answer| {
-            set(answer, "/text", json!("In general, this depends on the product; its manual says more."))
-                | set(answer, "/sources", json!([]))
-                | set(answer, "/used_internal_kb", json!(false))
-        })
-    })
+        let end = end_of(ev, i);
+        let said = text(ev, end);
+        let new = if other == "concise" { first_sentence(&said) + " [1]" } else { format!("{said} {}", more(ev, end)) };
+        wished && (said.is_empty() || reword(ev, end, &new) | true)
+    };
+    "KL-7: the log of a failure lacks its context", whole, |e, _| entries(e, "failure", |f| {
+        for name in ["shown", "tried", "queries", "findings"] {
+            f["context"][name] = json!([]);
+        }
+    });
+    "KL-9: the user is not told that the search is down", whole, |e, _| unnote(e, "search");
+    "KL-9: an answer that breaks off is lost instead of delivered in part",
+        |e| moves(e, "partial_result"), |ev, i| break_off(ev, i, "no_answer", "no_answer", "No answer was given.");
+    "KL-9: a timeout ends the turn instead of a shorter context", |e| moves(e, "shorter_context"), |ev, i| {
+        ev[i]["what"]["moved"]["on"] = json!("timeout");
+        break_off(ev, i, "model_unavailable", "model_unavailable", "The language model did not respond.")
+            && cut(ev, i, i + 1)
+    };
+    "KL-10: the state is stored only at the end of a turn",
+        whole, |e, _| strike(e, "persisted", |p| p["state"] != "answered" && p["state"] != "ended" && p["state"] != "failed");
+    "KL-10: the session is not restored in the next turn, in silence",
+        whole, |e, _| flow(e, "thinking") && forget(e, |_| vec![]) && strike(e, "restored", |r| r.get("state").is_none());
+    "KL-10: a fresh start after a failed restore is not told to the user", whole, |e, _| unnote(e, "session");
+    "KL-11: the session's tokens are not summed up", whole, |e, _| entries(e, "used", |u| {
+        u["session_input"] = u["input"].clone();
+        u["session_output"] = u["output"].clone();
+    });
+    "KL-11: the user is not warned of the cost",
+        whole, |e, _| unnote(e, "budget") && entries(e, "estimated", |x| x["warned"] = json!(false));
+    "KL-11: the limit of tokens does not end the session", |e| moves(e, "budget_used_up"), |ev, i| {
+        let Some(last) = pick(ev, |e| e["what"]["model_called"]["state"] == "answering").pop() else { return false };
+        let (mut model, mut moved, end) = (ev[i].clone(), ev[i].clone(), end_of(ev, i));
+        turn_to(&mut ev[i], "goal_met", "answering");
+        cut(ev, i + 1, end);
+        model["what"] = ev[last]["what"].clone();
+        model["what"]["model_called"]["call"] = json!(find(ev, "model_called").len());
+        moved["what"] = json!({"moved": {"from": "answering", "on": "answered", "to": "answered"}});
+        ev.splice((i + 1)..=i, [model, moved]);
+        answer(ev, i + 3, "") && reword(ev, i + 3, "In general, this depends on the product; its manual says more.")
+    };
 }

@@ -1,376 +1,210 @@
-//! Defects of an agent with tools for its knowledge base and an external search.
-
+//! Defects of the flow `tool-rag`: its calls, its keywords and its retries.
 use super::edit::{
-    again, answer, answer_of, asks_for, beside, cut, delay, deliver, each, fail, in_flow, last, last_text, model_in,
-    moved_on, place, ran, relist, reword, set, shown, turns, unset, what,
+    Events, after, answer, answered, at, before, break_off, calls, cite, cut, drop_step, each, end_of, flow, insert,
+    is, pick, question, rejected, replace, retold, reword, same_turn, sources, text, tools, whole,
 };
 use serde_json::{Value, json};
 
-const KNOWLEDGE: &str = "knowledge_base_search";
-const EXTERNAL: &str = "perplexity_search";
-const INDEX: &str = "index_keywords";
-const RESPOND: &str = "generate_response";
-const FIRST: &str = "knowledge_due";
+pub const KB: &str = "knowledge_base_search";
+pub const OUT: &str = "perplexity_search";
+pub const INDEX: &str = "index_keywords";
+pub const RESPOND: &str = "generate_response";
+pub const NOTHING: &str = "I found nothing about this.";
 
-pub fn kinds(answer: &Value) -> (bool, bool) {
-    let of =
-        |kind: &str| answer["sources"].as_array().is_some_and(|list| list.iter().any(|source| source["kind"] == kind));
-    (of("internal"), of("external"))
+/// Answers of this flow, by the ends of their turns.
+pub fn answers(events: &Events) -> Vec<usize> {
+    if flow(events, "knowledge_due") { answered(events) } else { vec![] }
 }
 
-pub fn system_prompt_lost(events: &mut Vec<Value>) -> bool {
-    let later = |event: &Value| {
-        ["judging", "keywords_due", "keywords_reminded", "response_reminded"].iter().any(|state| model_in(event, state))
-    };
-    shown(events, later, |list| {
-        list.retain(|message| !message.as_str().is_some_and(|text| text.starts_with("system:")));
+/// The completion that asked for the call at `i`.
+pub fn asked_by(events: &Events, i: usize) -> usize {
+    before(events, i, is("model_called")).unwrap_or(i)
+}
+
+/// Removes the steps of the turn that called a tool, last first; returns the turn's new end.
+pub fn without(events: &mut Events, end: usize, tool: &str) -> usize {
+    let turn = events[end].clone();
+    let calls = pick(events, |e| same_turn(e, &turn) && e["what"]["tool_called"]["tool"] == tool);
+    each(events, calls, |ev, i| {
+        let m = asked_by(ev, i);
+        drop_step(ev, m)
+    });
+    pick(events, |e| same_turn(e, &turn) && is("turn_ended")(e))[0]
+}
+
+/// Lets a rejected call run with this result, and removes the corrected call of the same tool.
+pub fn let_run(events: &mut Events, i: usize, result: impl Fn(&Value, &Value) -> Value) -> bool {
+    let tool = events[i]["what"]["tool_called"]["tool"].clone();
+    let ran = |e: &Value| e["what"]["tool_called"]["outcome"].get("ok").is_some();
+    let good = after(events, i, |e| e["what"]["tool_called"]["tool"] == tool && ran(e));
+    let Some(good) = good else { return false };
+    let mut call = events[i]["what"]["tool_called"].clone();
+    call["outcome"] = json!({"ok": result(&call["arguments"], &events[good]["what"]["tool_called"]["outcome"]["ok"])});
+    call["call"] = events[good]["what"]["tool_called"]["call"].clone();
+    call["took_us"] = events[good]["what"]["tool_called"]["took_us"].clone();
+    events[good]["what"]["tool_called"] = call;
+    retold(events, good);
+    let m = asked_by(events, i);
+    let retried = |e: &Value| e["what"]["retried"]["target"] == tool && e["what"]["retried"]["recovered"] == true;
+    if let Some(r) = after(events, m, retried) {
+        cut(events, r, r + 1);
+    }
+    drop_step(events, m)
+}
+
+/// A search as the rejected arguments ask for it, with the hits of the corrected one.
+pub fn searched(arguments: &Value, ok: &Value) -> Value {
+    let mut ok = ok.clone();
+    let kind = if ok.get("search").is_some() { "search" } else { "external" };
+    if let Some(query) = arguments["query"].as_str() {
+        ok[kind]["query"] = json!(query);
+    }
+    ok
+}
+
+/// Keywords as the rejected arguments give them, stored like the corrected ones.
+pub fn indexed(arguments: &Value, ok: &Value) -> Value {
+    let mut ok = ok.clone();
+    ok["indexed"]["keywords"] = arguments["keywords"].clone();
+    ok["indexed"]["read_back"] = arguments["keywords"].clone();
+    ok
+}
+
+/// Changes the hits of each search of the knowledge base, the message that shows them and the sources that they give.
+pub fn hits(events: &mut Events, change: impl Fn(&mut Vec<Value>)) -> bool {
+    each(events, tools(events, KB, "ok"), |ev, i| {
+        let search = &mut ev[i]["what"]["tool_called"]["outcome"]["ok"]["search"];
+        let old = search.clone();
+        search["hits"].as_array_mut().into_iter().for_each(&change);
+        search["without_learned"].as_array_mut().into_iter().for_each(&change);
+        let (new, mut left, end) = (search.clone(), sources(ev, end_of(ev, i)), end_of(ev, i));
+        let has = |s: &Value, id: &Value| s["hits"].as_array().is_some_and(|h| h.iter().any(|h| h["id"] == *id));
+        left.retain(|s| has(&new, &s["id"]) || !has(&old, &s["id"]));
+        if left.len() < sources(ev, end).len() {
+            cite(ev, end, left);
+        }
+        old != new && retold(ev, i)
     })
 }
 
-pub fn text_beside_response(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        let Some(text) = answer_of(part).map(|answer| answer["text"].clone()) else { return false };
-        let Some(call) = last(part, |event| asks_for(event, RESPOND)) else { return false };
-        part[call]["what"]["model_called"]["reply"]["completion"]["text"] = text;
+/// Forgets all stored results: what is learned is not found, and an answer from nothing else says so.
+fn unlearn(events: &mut Events) -> bool {
+    each(events, answers(events), |ev, end| {
+        sources(ev, end).iter().any(|s| at(s, "/id").starts_with("learned:")) && shrug(ev, end, NOTHING)
+    }) | hits(events, |h| h.retain(|h| h["learned"].is_null()))
+}
+
+/// Whether the turn called a tool with success.
+pub fn called(events: &Events, end: usize, tool: &str) -> bool {
+    let ran = |e: &Value| e["what"]["tool_called"]["outcome"].get("ok").is_some();
+    before(events, end, |e| e["what"]["tool_called"]["tool"] == tool && ran(e)).is_some()
+}
+
+/// Whether the turn needed the knowledge base alone, and no feedback.
+pub fn plain(events: &Events, end: usize) -> bool {
+    called(events, end, KB) && !called(events, end, OUT) && before(events, end, is("fed_back")).is_none()
+}
+
+/// Gives the turn this answer without sources.
+pub fn shrug(events: &mut Events, end: usize, said: &str) -> bool {
+    cite(events, end, vec![]);
+    reword(events, end, said)
+}
+
+/// Ends turns at the first feedback of a step, instead of the retry.
+pub fn no_retry(events: &mut Events, step: &str, kind: &str) -> bool {
+    let at = pick(events, |e| e["what"]["fed_back"]["step"] == step && e["what"]["fed_back"]["tool"] != "nuclia_rag");
+    each(events, at, |ev, i| {
+        let done = break_off(ev, i, "given_up", kind, "No answer was given: a step is missing.");
+        cut(ev, i, i + 1) && done
+    })
+}
+
+mutants! {
+    "FR-002: the search ignores top_k and returns only its best hit", whole, |e, _| hits(e, |h| h.truncate(1));
+    "FR-002: the hits come with the worst first", whole, |e, _| hits(e, |h| h.reverse());
+    "FR-002: hostile queries are searched instead of refused",
+        |e| rejected(e, KB, "hostile"), |ev, i| let_run(ev, i, searched);
+    "FR-002: an unknown kb_id falls back to the default base in silence",
+        |e| rejected(e, KB, "unknown_kb"), |ev, i| let_run(ev, i, searched);
+    "FR-005: hostile queries go to Perplexity", |e| rejected(e, OUT, "hostile"), |ev, i| let_run(ev, i, searched);
+    "FR-003: questions are answered from memory, without a search", answers, |ev, end| {
+        plain(ev, end) && {
+            let end = without(ev, end, KB);
+            let m = asked_by(ev, end);
+            ev[m]["what"]["model_called"]["state"] = json!("knowledge_due");
+            cite(ev, end, vec![])
+        }
+    };
+    "FR-003: a forgotten search ends the turn at once, without a retry",
+        whole, |e, _| no_retry(e, "knowledge_base", "mandatory_call_missing");
+    "FR-002 (tailored queries): the user's words go to the knowledge base verbatim", |e| tools(e, KB, "ok"), |ev, i| {
+        let (said, call) = (question(ev, i), &mut ev[i]["what"]["tool_called"]);
+        call["arguments"]["query"] = json!(said);
+        call["outcome"]["ok"]["search"]["query"] = json!(said);
+        retold(ev, i)
+    };
+    "FR-005 (tailored queries): Perplexity gets the knowledge base's query", |e| tools(e, OUT, "ok"), |ev, i| {
+        let (path, kb) = ("/what/tool_called/arguments/query", before(ev, i, calls(KB)).unwrap_or(i));
+        let (query, old) = (at(&ev[kb], path), at(&ev[i], path));
+        retold(ev, i);
+        ev[i..].iter_mut().for_each(|e| replace(e, &old, &query));
+        old != query
+    };
+    "FR-004: the model takes any hit as sufficient and never searches outside", answers, |ev, end| {
+        unlearn(ev);
+        if !called(ev, end, OUT) {
+            return false;
+        }
+        let end = without(ev, end, INDEX);
+        let end = without(ev, end, OUT);
+        let inside: Vec<Value> = sources(ev, end).into_iter().filter(|s| s["kind"] == "internal").collect();
+        let said = text(ev, end).split_once("Outside sources add:").map_or("", |(kb, _)| kb.trim()).to_string();
+        cite(ev, end, inside);
+        reword(ev, end, if said.is_empty() { NOTHING } else { &said })
+    };
+    "FR-006: Perplexity is asked although the knowledge base answers", answers, |ev, end| {
+        if !plain(ev, end) || sources(ev, end).is_empty() {
+            return false;
+        }
+        let m = asked_by(ev, before(ev, end, calls(RESPOND)).unwrap_or(end));
+        let query = format!("{} explained", question(ev, end).trim_end_matches('?'));
+        let keywords = json!(["greenhouse control", "grower manual", "controller settings"]);
+        let found = json!({"result": "result-9", "query": query, "answer": text(ev, end), "citations": [],
+            "model": "perplexity/sonar", "input_tokens": 70, "output_tokens": 60});
+        let stored = json!({"result": "result-9", "keywords": keywords, "merged": [], "read_back": keywords});
+        let index = json!({"keywords": keywords, "query": query, "perplexity_result_id": "result-9"});
+        let out = (OUT, json!({"query": query}), json!({"external": found}), 1_100_000);
+        insert(ev, m, out, ["judging", "external_answered", "keywords_due"]);
+        insert(ev, m + 3, (INDEX, index, json!({"indexed": stored}), 900), ["keywords_due", "keywords_indexed", "judging"]);
         true
-    })
-}
-
-pub fn hits_reversed(events: &mut Vec<Value>) -> bool {
-    each(events, |event| {
-        ran(event, KNOWLEDGE) && relist(event, "/what/tool_called/outcome/ok/search/hits", |hits| hits.reverse())
-    })
-}
-
-/// Runs a call that was to be refused, so that the next one is not needed.
-pub fn run_refused(part: &mut Vec<Value>, tool: &str, causes: &[&str]) -> bool {
-    let Some(refused) = place(part, 0, |event| {
-        let called = &event["what"]["tool_called"];
-        called["tool"] == tool && causes.iter().any(|cause| called["outcome"]["rejected"]["cause"] == *cause)
-    }) else {
-        return false;
     };
-    let Some(next) = place(part, refused, |event| ran(event, tool)) else { return false };
-    let Some(moved) = place(part, next, |event| what(event, "moved").is_some()) else { return false };
-    let mut outcome = part[next]["what"]["tool_called"]["outcome"].clone();
-    let query = part[refused]["what"]["tool_called"]["arguments"]["query"].as_str().map(str::to_owned);
-    for pointer in ["/ok/search/query", "/ok/external/query"] {
-        if let Some(query) = &query {
-            set(&mut outcome, pointer, json!(query));
-        }
-    }
-    part[refused]["what"]["tool_called"]["outcome"] = outcome;
-    cut(part, refused + 1, moved);
-    true
-}
-
-pub fn hostile_search(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| run_refused(part, KNOWLEDGE, &["hostile"]))
-}
-
-pub fn unchecked_search(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| run_refused(part, KNOWLEDGE, &["schema", "length", "unknown_kb"]))
-}
-
-pub fn hostile_external(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| run_refused(part, EXTERNAL, &["hostile", "not_json"]))
-}
-
-/// Answers without the search that came before.
-fn unsearched(part: &mut Vec<Value>) -> bool {
-    if part.iter().any(|event| asks_for(event, EXTERNAL)) || answer_of(part).is_none() {
-        return false;
-    }
-    let Some(asked) = place(part, 0, |event| asks_for(event, KNOWLEDGE)) else { return false };
-    let Some(responds) = place(part, asked, |event| asks_for(event, RESPOND) && model_in(event, "judging")) else {
-        return false;
+    "FR-007: keywords are never indexed after an external answer", whole, |e, _| {
+        each(e, answers(e), |ev, end| called(ev, end, INDEX) && without(ev, end, INDEX) < end) && unlearn(e) | true
     };
-    if !part[responds..].iter().any(|event| ran(event, RESPOND)) {
-        return false;
-    }
-    let before = part[asked]["what"]["model_called"].clone();
-    part[responds]["what"]["model_called"]["shown"] = before["shown"].clone();
-    part[responds]["what"]["model_called"]["state"] = before["state"].clone();
-    if let Some(moved) = place(part, responds, |event| moved_on(event, "answered")) {
-        part[moved]["what"]["moved"]["from"] = before["state"].clone();
-    }
-    cut(part, asked, responds);
-    answer(part, |answer| set(answer, "/sources", json!([])) | set(answer, "/used_internal_kb", json!(false)))
-}
-
-pub fn first_turn_unsearched(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| part[0]["turn"] == 0 && unsearched(part))
-}
-
-pub fn follow_up_unsearched(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| part[0]["turn"] != 0 && unsearched(part))
-}
-
-pub fn vague_reminder(events: &mut Vec<Value>) -> bool {
-    each(events, |event| {
-        set(event, "/what/fed_back/message", json!("Your last message was not valid. Please try again."))
-    })
-}
-
-pub fn memory_delivered(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| last_text(part).is_some_and(|text| deliver(part, "mandatory_call_missing", &text)))
-}
-
-/// Gives up at the feedback for a step.
-fn gives_up(part: &mut Vec<Value>, step: &str, on: &str, kind: &str) -> bool {
-    let Some(told) = place(part, 0, |event| event["what"]["fed_back"]["step"] == step) else { return false };
-    answer_of(part).is_some()
-        && fail(part, told, on, kind, "No answer was given: the language model did not make the call that is needed.")
-}
-
-pub fn no_second_search(events: &mut Vec<Value>) -> bool {
-    in_flow(events, FIRST)
-        && turns(events, |part| gives_up(part, "knowledge_base", "knowledge_missing", "mandatory_call_missing"))
-}
-
-pub fn no_second_response(events: &mut Vec<Value>) -> bool {
-    in_flow(events, FIRST) && turns(events, |part| gives_up(part, "response", "response_missing", "response_missing"))
-}
-
-fn found_outside(query: &str) -> Value {
-    json!({"external": {
-        "result": "result-1",
-        "query": query,
-        "answer": "Several guides describe the subject in general terms and recommend the manual of the maker [1].",
-        "citations": [{"title": "A general guide", "url": "https://guides.example.org/general"}],
-        "model": "perplexity-sim", "input_tokens": 24, "output_tokens": 31,
-    }})
-}
-
-/// Searches outside, and indexes what is found, although the knowledge base was enough.
-pub fn needless_external(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        if part[0]["turn"] != 0 || !part.iter().any(|event| ran(event, KNOWLEDGE)) {
-            return false;
-        }
-        let enough = answer_of(part).is_some_and(|answer| kinds(answer) == (true, false));
-        if !enough || part.iter().any(|event| asks_for(event, EXTERNAL)) {
-            return false;
-        }
-        let Some(at) = place(part, 0, |event| asks_for(event, RESPOND) && model_in(event, "judging")) else {
-            return false;
-        };
-        let question = part.iter().find_map(|event| what(event, "turn_started")?["query"].as_str());
-        let query = format!("{} facts", question.unwrap_or_default().trim_end_matches('?'));
-        let mut asks = part[at].clone();
-        let completion = &mut asks["what"]["model_called"]["reply"]["completion"];
-        completion["calls"] = json!([EXTERNAL]);
-        let mut indexes = asks.clone();
-        indexes["what"]["model_called"]["state"] = json!("keywords_due");
-        indexes["what"]["model_called"]["reply"]["completion"]["calls"] = json!([INDEX]);
-        let keywords = json!(["general guide", "manual of the maker", "greenhouse guide"]);
-        let call = |id: &str, tool: &str, arguments: Value, ok: Value, took: u64| json!({"tool_called": {"call": 0, "id": id, "tool": tool, "arguments": arguments, "outcome": {"ok": ok}, "took_us": took}});
-        let start = part[at].clone();
-        let mut new = vec![
-            asks,
-            beside(&start, call("call_b11d0001", EXTERNAL, json!({"query": query}), found_outside(&query), 1_500_000)),
-            beside(&start, json!({"moved": {"from": "judging", "on": "external_answered", "to": "keywords_due"}})),
-            indexes,
-            beside(
-                &start,
-                call(
-                    "call_b11d0002",
-                    INDEX,
-                    json!({"keywords": keywords, "query": query, "perplexity_result_id": "result-1"}),
-                    json!({"indexed": {"result": "result-1", "keywords": keywords, "merged": [], "read_back": keywords}}),
-                    400,
-                ),
-            ),
-            beside(&start, json!({"moved": {"from": "keywords_due", "on": "keywords_indexed", "to": "judging"}})),
-        ];
-        // Ordinals far above those of the turn: they are numbered afterwards.
-        for (event, ordinal) in new.iter_mut().zip([9_001, 9_001, 0, 9_002, 9_002, 0]) {
-            for pointer in ["/what/model_called/call", "/what/tool_called/call"] {
-                set(event, pointer, json!(ordinal));
-            }
-        }
-        let took = start["what"]["model_called"]["took_us"].as_u64().unwrap_or_default() as i64;
-        for (from, by) in [(1, took), (2, 1_500_000), (4, took), (5, 400)] {
-            delay(&mut new, from, by);
-        }
-        delay(part, at, 2 * took + 1_500_400);
-        let more = [
-            json!("assistant:e3b0c44298fc"),
-            json!("tool:2f1c60aa01d7"),
-            json!("assistant:e3b0c44298fc"),
-            json!("tool:11c5ac2dbea2"),
-        ];
-        relist(&mut new[3], "/what/model_called/shown", |list| list.extend_from_slice(&more[..2]));
-        shown(&mut part[at..], |_| true, |list| list.extend_from_slice(&more));
-        part.splice(at..at, new);
-        true
-    })
-}
-
-/// Answers from what the knowledge base has, although it does not suffice.
-pub fn external_skipped(events: &mut Vec<Value>) -> bool {
-    if events.iter().any(|event| event.to_string().contains("\"learned\"")) {
-        return false;
-    }
-    turns(events, |part| {
-        let Some(asked) = place(part, 0, |event| asks_for(event, EXTERNAL) && model_in(event, "judging")) else {
-            return false;
-        };
-        let Some(responds) = last(part, |event| asks_for(event, RESPOND) && model_in(event, "judging")) else {
-            return false;
-        };
-        if asked > responds
-            || !part[asked..responds].iter().any(|event| ran(event, EXTERNAL))
-            || answer_of(part).is_none()
-        {
-            return false;
-        }
-        let found = part.iter().find(|event| ran(event, KNOWLEDGE));
-        let hit =
-            found.and_then(|event| event["what"]["tool_called"]["outcome"]["ok"]["search"]["hits"].get(0)).cloned();
-        part[responds]["what"]["model_called"]["shown"] = part[asked]["what"]["model_called"]["shown"].clone();
-        cut(part, asked, responds);
-        answer(part, |answer| {
-            let (text, sources) = match &hit {
-                Some(hit) => {
-                    (hit["excerpt"].clone(), json!([{"kind": "internal", "id": hit["id"], "title": hit["title"]}]))
-                }
-                None => (json!("The documents say nothing about this question."), json!([])),
-            };
-            set(answer, "/text", text)
-                | set(answer, "/sources", sources)
-                | set(answer, "/used_internal_kb", json!(hit.is_some()))
-                | set(answer, "/used_external_kb", json!(false))
-        })
-    })
-}
-
-pub fn citations_of_service_lost(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        let lost = each(part, |event| {
-            ran(event, EXTERNAL) && relist(event, "/what/tool_called/outcome/ok/external/citations", Vec::clear)
-        });
-        lost && {
-            answer(part, |answer| {
-                relist(answer, "/sources", |list| list.retain(|source| source["kind"] != "external"))
-            });
+    "FR-007: generic keywords are accepted", |e| rejected(e, INDEX, "generic_keyword"), |ev, i| let_run(ev, i, indexed);
+    "FR-007: the number and length of keywords are not checked",
+        |e| rejected(e, INDEX, "length"), |ev, i| let_run(ev, i, indexed);
+    "FR-008: stored results are never found again", whole, |e, _| unlearn(e);
+    "FR-008: keywords are said to be indexed, but a look-up does not return the result",
+        |e| tools(e, INDEX, "ok"), |ev, i| {
+            ev[i]["what"]["tool_called"]["outcome"]["ok"]["indexed"]["read_back"] = json!([]);
             true
+        };
+    "FR-008: stored results displace all passages of the knowledge base", whole, |e, _| hits(e, |h| {
+        if h.iter().any(|h| h["learned"].is_object()) {
+            h.retain(|h| h["learned"].is_object());
         }
-    })
-}
-
-pub fn answer_as_text(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        let Some(responds) = last(part, |event| ran(event, RESPOND)) else { return false };
-        let Some(text) = answer_of(part).map(|answer| answer["text"].clone()) else { return false };
-        let Some(call) = last(&part[..responds], |event| asks_for(event, RESPOND)) else { return false };
-        let completion = &mut part[call]["what"]["model_called"]["reply"]["completion"];
-        completion["text"] = text;
-        completion["finish"] = json!("stop");
-        unset(completion, "", "calls");
-        part.remove(responds);
-        true
-    })
-}
-
-pub fn second_miss_delivered(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        let refused = last(part, |event| event["what"]["tool_called"]["tool"] == RESPOND);
-        let argument = refused
-            .and_then(|call| part[call]["what"]["tool_called"]["arguments"]["answer"].as_str().map(str::to_owned));
-        let text = last_text(part).filter(|text| !text.is_empty()).or(argument);
-        text.is_some_and(|text| deliver(part, "response_missing", &text))
-    })
-}
-
-/// The place of the move after a failed call of the tool that was not made good.
-fn given_up(part: &[Value], tool: &str) -> Option<usize> {
-    let failed = |event: &Value| {
-        event["what"]["tool_called"]["tool"] == tool && event["what"]["tool_called"]["outcome"].get("failed").is_some()
+    });
+    "FR-009: free text is delivered as the answer, without generate_response", answers, |ev, end| {
+        let Some(i) = before(ev, end, calls(RESPOND)) else { return false };
+        let (m, said) = (asked_by(ev, i), text(ev, end));
+        let done = &mut ev[m]["what"]["model_called"]["reply"]["completion"];
+        done["text"] = json!(said);
+        done["calls"] = json!([]);
+        done["finish"] = json!("stop");
+        answer(ev, end, "");
+        reword(ev, end, &said);
+        cut(ev, i, i + 1)
     };
-    let call = last(part, failed).filter(|_| !part.iter().any(|event| ran(event, tool)))?;
-    place(part, call, |event| what(event, "moved").is_some())
-}
-
-pub fn external_down_is_fatal(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        given_up(part, EXTERNAL).is_some_and(|moved| {
-            answer_of(part).is_some()
-                && fail(part, moved, "external_failed", "external_unavailable", "The external search failed.")
-        })
-    })
-}
-
-pub fn not_retryable(events: &mut Vec<Value>) -> bool {
-    each(events, |event| {
-        event["what"]["tool_called"]["outcome"]["failed"]["retryable"] == true
-            && set(event, "/what/tool_called/outcome/failed/retryable", json!(false))
-    })
-}
-
-pub fn bare_error(events: &mut Vec<Value>) -> bool {
-    each(events, |event| set(event, "/what/tool_called/outcome/failed/message", json!("Error")))
-}
-
-pub fn endless_retries(events: &mut Vec<Value>) -> bool {
-    turns(events, |part| {
-        let Some(moved) = given_up(part, EXTERNAL).or_else(|| given_up(part, KNOWLEDGE)) else { return false };
-        let Some(call) = last(&part[..moved], |event| what(event, "model_called").is_some()) else { return false };
-        (0..6).for_each(|_| again(part, call, moved + 1));
-        let mut attempts = 0;
-        each(part, |event| {
-            attempts += u64::from(event["what"]["retried"]["account"] == "tool");
-            event["what"]["retried"]["account"] == "tool" && set(event, "/what/retried/attempt", json!(attempts))
-        });
-        true
-    })
-}
-
-pub fn tool_results_forgotten(events: &mut Vec<Value>) -> bool {
-    in_flow(events, FIRST)
-        && turns(events, |part| {
-            let Some(call) = last(part, |event| asks_for(event, RESPOND)) else { return false };
-            let tool = |message: &Value| message.as_str().is_some_and(|text| text.starts_with("tool:"));
-            relist(&mut part[call], "/what/model_called/shown", |list| list.retain(|message| !tool(message)))
-        })
-}
-
-pub fn history_lost(events: &mut Vec<Value>) -> bool {
-    in_flow(events, FIRST) && super::edit::without_history(events) && {
-        turns(events, |part| {
-            part[0]["turn"] != 0
-                && answer(part, |answer| {
-                    reword(answer, "/text", |text| match text.split_once(": ") {
-                        Some((about, rest)) if about.starts_with("About ") => rest.to_owned(),
-                        _ => text.to_owned(),
-                    })
-                })
-        });
-        true
-    }
-}
-
-pub fn sessions_mixed(events: &mut Vec<Value>) -> bool {
-    let mut before: Vec<Value> = Vec::new();
-    let mut changed = false;
-    for event in events.iter_mut() {
-        if event["conversation"] == 0 {
-            before = what(event, "turn_ended").and_then(|ended| ended["history"].as_array().cloned()).unwrap_or(before);
-        } else if !before.is_empty() {
-            changed |= relist(event, "/what/model_called/shown", |list| _ = list.splice(1..1, before.iter().cloned()));
-        }
-    }
-    changed
-}
-
-/// Leaves the call that came out of order as it would be without a check of the order.
-pub fn out_of_order_runs(events: &mut Vec<Value>) -> bool {
-    each(events, |event| {
-        let called = &event["what"]["tool_called"];
-        let query = called["arguments"]["query"].as_str().unwrap_or_default().to_owned();
-        called["tool"] == EXTERNAL
-            && called["outcome"].get("out_of_order").is_some()
-            && set(event, "/what/tool_called/outcome", json!({"ok": found_outside(&query)}))
-            && set(event, "/what/tool_called/took_us", json!(1_500_000))
-    })
 }

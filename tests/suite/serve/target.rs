@@ -8,7 +8,7 @@ use serde_json::Map;
 use std::collections::BTreeMap;
 
 /// Criteria and gates that traffic does not show: the list of docs/how-to/chat-service.md.
-const NOT_SHOWN: [&str; 18] = [
+const NOT_SHOWN: [&str; 26] = [
     "SC-002",
     "SC-003",
     "SC-006",
@@ -28,6 +28,15 @@ const NOT_SHOWN: [&str; 18] = [
     "searched",
     "own-words",
     "supported-facts",
+    "FACTS",
+    "ranks",
+    // Self-tests that read refusals, flags or the log.
+    "SHOWN",
+    "STATES",
+    "REPLIES",
+    "shown",
+    "messages",
+    "replies",
 ];
 
 /// Cases whose verdict differs where the agent is served, by `scenario/case`: the list of docs/how-to/chat-service.md.
