@@ -40,7 +40,7 @@ const UNSEEN: &str = "no later message of the agent's shows a result of this cal
 pub(super) struct TraceBuilder<'a> {
     roles: &'a Roles,
     words: &'a dyn Words,
-    /// Texts of earlier turns and of this one, for [`ModelCalled::shown`].
+    /// Texts of earlier turns and of this one, for [`shown`](crate::trace::ModelCalled::shown).
     known: &'a [(Role, String)],
     pub(super) events: Vec<(Duration, What)>,
     retries: Retries,
