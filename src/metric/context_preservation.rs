@@ -95,10 +95,8 @@ impl Metric for ContextPreservation {
             preamble.pop();
             let foreign = || turns.iter().enumerate().find_map(|(at, turn)| foreign(&preamble, before(at), turn));
             let probe = || turns.iter().find_map(|turn| probe_failure(view, turn));
-            units.push(match history.or_else(foreign).or_else(probe) {
-                None => Observation::success(turns[0].conversation_label()),
-                Some(note) => Observation::failure(turns[0].conversation_label(), note),
-            });
+            let lack = history.or_else(foreign).or_else(probe);
+            units.push(Observation::judged(turns[0].conversation_label(), lack));
         }
         units
     }

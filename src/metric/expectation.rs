@@ -12,12 +12,12 @@ pub(super) use probes::{probe_failure, probed};
 
 use super::calls::{self, Patterns};
 use super::text_match::contains;
-use super::{Check, Held, Seen, TrialView, TurnView, keywords, quote, taken};
+use super::{Check, Held, Seen, TrialView, TurnView, keywords, quote, taken, trajectory};
 use crate::plan::{PlannedCase, ResolvedCase};
 use crate::scenario::expect::{AnswerExpectation, ErrorExpectation, Expectation, RetryExpectation};
 use crate::settings::TimeSpan;
 use crate::trace::text::plural;
-use crate::trace::{Answer, Arm, Member, TurnOutcome, What};
+use crate::trace::{Answer, Arm, Member, TurnOutcome};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -248,11 +248,9 @@ fn retries(expected: &RetryExpectation, turns: &[&TurnView<'_>]) -> Vec<Checked>
 
 /// Checks that the agent's log has an entry of that kind.
 fn logged(kind: &str, turns: &[&TurnView<'_>]) -> Checked {
-    let mut entries = turns.iter().flat_map(|turn| &turn.events).filter_map(|what| match what {
-        What::Logged(entry) => Some(entry.kind()),
-        _ => None,
-    });
-    let held = if entries.any(|found| found == kind) { Ok(()) } else { Err(Seen::new("no such entry in the log")) };
+    let mut entries = turns.iter().flat_map(|turn| trajectory::logs(turn));
+    let held =
+        if entries.any(|entry| entry.kind() == kind) { Ok(()) } else { Err(Seen::new("no such entry in the log")) };
     (format!("log: {kind}"), held)
 }
 

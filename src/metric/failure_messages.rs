@@ -69,12 +69,8 @@ impl Metric for FailureMessages {
         // A published trace and spans have the reason of a refusal alone.
         let guided = view.trace.evidence.mode != Mode::Imported && view.trace.lane.flow != EXTERNAL;
         for turn in view.turns {
-            units.extend(turn.events.iter().filter_map(|what| message(what, guided)).map(
-                |message| match message.lack {
-                    None => Observation::success(turn.label()),
-                    Some(lack) => Observation::failure(turn.label(), lack),
-                },
-            ));
+            let messages = turn.events.iter().filter_map(|what| message(what, guided));
+            units.extend(messages.map(|message| Observation::judged(turn.label(), message.lack)));
         }
         units
     }

@@ -250,6 +250,14 @@ impl Observation {
         Self { unit: unit.into(), outcome: Outcome::Failure, note: note.into() }
     }
 
+    /// A unit that fails for the reason given, and succeeds without one.
+    pub(crate) fn judged(unit: impl Into<String>, lack: Option<impl Into<String>>) -> Self {
+        match lack {
+            None => Self::success(unit),
+            Some(note) => Self::failure(unit, note),
+        }
+    }
+
     /// A unit in which the counted event occurred, where that is unwanted, and a description of the event.
     pub(crate) fn occurrence(unit: impl Into<String>, note: impl Into<String>) -> Self {
         Self { unit: unit.into(), outcome: Outcome::Success, note: note.into() }

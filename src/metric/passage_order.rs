@@ -20,13 +20,11 @@ struct PassageOrder;
 fn unit(turn: &TurnView<'_>, search: &SearchResult) -> Option<Observation> {
     let found: Vec<_> = search.hits.iter().filter(|hit| hit.learned.is_none()).collect();
     let worse = found.windows(2).find(|pair| pair[0].raw_score < pair[1].raw_score);
-    (found.len() > 1).then(|| match worse {
-        None => Observation::success(turn.label()),
-        Some(pair) => {
-            let [before, after] = [0, 1].map(|at| super::quote(&pair[at].id, 60));
-            Observation::failure(turn.label(), format!("{before} stands before {after}, which has a higher score"))
-        }
-    })
+    let note = worse.map(|pair| {
+        let [before, after] = [0, 1].map(|at| super::quote(&pair[at].id, 60));
+        format!("{before} stands before {after}, which has a higher score")
+    });
+    (found.len() > 1).then(|| Observation::judged(turn.label(), note))
 }
 
 impl Metric for PassageOrder {

@@ -56,12 +56,9 @@ impl Metric for ReplyAgreement {
                 let named = reply["session_id"].as_str().filter(|id| !id.is_empty());
                 let kept = named.is_some() && session.is_none_or(|before| named == Some(before));
                 session = session.or(named);
-                units.push(match differs(reply, &end.outcome).or((!kept).then_some("session_id")) {
-                    None => Observation::success(turn.label()),
-                    Some(member) => {
-                        Observation::failure(turn.label(), format!("`{member}` of the reply is not that of the turn"))
-                    }
-                });
+                let wrong = differs(reply, &end.outcome).or((!kept).then_some("session_id"));
+                let note = wrong.map(|member| format!("`{member}` of the reply is not that of the turn"));
+                units.push(Observation::judged(turn.label(), note));
             }
         }
         units

@@ -67,10 +67,9 @@ fn steps(turn: &TurnView<'_>, trace: &Trace) -> Vec<Observation> {
             continue;
         }
         let passages = found(turn.events[*at], trace).unwrap_or_default();
-        units.push(match lacks(before, after, &passages, &mut earlier) {
-            None => Observation::success(turn.label()),
-            Some(kind) => Observation::failure(turn.label(), format!("search {} has no {kind} in the log", place + 1)),
-        });
+        let lack = lacks(before, after, &passages, &mut earlier);
+        let note = lack.map(|kind| format!("search {} has no {kind} in the log", place + 1));
+        units.push(Observation::judged(turn.label(), note));
     }
     units
 }

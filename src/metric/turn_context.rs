@@ -11,7 +11,7 @@
 
 use super::catalogue::Registered;
 use super::context_preservation::{spoken, subsequence};
-use super::{Member, Metric, Observation, TrialView, TurnView};
+use super::{Member, Metric, Observation, TrialView, TurnView, trajectory};
 use crate::settings::catalogue::Parameter;
 use crate::trace::{Logged, ModelCalled, ToolCalled, ToolOutcome, What};
 
@@ -74,16 +74,16 @@ impl TurnContext {
         let mut before = 0;
         for (ordinal, (asked, given)) in (1..).zip(asked) {
             let (expected, found) = (if ordinal == 1 { 0 } else { before + given }, results(asked));
-            let lack = match () {
-                () if asked.shown.first().is_none_or(|digest| spoken(digest)) => "shown no system prompt".to_owned(),
-                () if !asked.shown.contains(question) => "not shown the user's message".to_owned(),
-                () if self.whole && found < expected => format!("shown {found} of {expected} results"),
-                () => {
-                    before = found;
-                    continue;
-                }
-            };
-            return Some(format!("completion {ordinal} was {lack}"));
+            if asked.shown.first().is_none_or(|digest| spoken(digest)) {
+                return Some(format!("completion {ordinal} was shown no system prompt"));
+            }
+            if !asked.shown.contains(question) {
+                return Some(format!("completion {ordinal} was not shown the user's message"));
+            }
+            if self.whole && found < expected {
+                return Some(format!("completion {ordinal} was shown {found} of {expected} results"));
+            }
+            before = found;
         }
         let names_sources = turn.answer().is_some_and(|answer| !answer.sources.is_empty());
         (names_sources && before == 0).then(|| "the completion that names sources was shown no result".to_owned())
@@ -104,16 +104,13 @@ impl Metric for TurnContext {
         for turns in view.turns.chunk_by(|left, right| left.conversation == right.conversation) {
             let mut left = Left::default();
             for turn in turns {
-                left.notes.extend(turn.events.iter().filter_map(|what| match what {
-                    What::Logged(Logged::Noted { shown, .. }) => Some(shown),
+                left.notes.extend(trajectory::logs(turn).filter_map(|entry| match entry {
+                    Logged::Noted { shown, .. } => Some(shown),
                     _ => None,
                 }));
                 let asked = completions(turn);
                 if !asked.is_empty() {
-                    units.push(match self.lack(&asked, turn, &left) {
-                        None => Observation::success(turn.label()),
-                        Some(note) => Observation::failure(turn.label(), note),
-                    });
+                    units.push(Observation::judged(turn.label(), self.lack(&asked, turn, &left)));
                 }
                 left.history = turn.ended().map_or(left.history, |end| &end.history);
             }

@@ -259,3 +259,23 @@ impl Logged {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_kinds_are_those_of_the_schema() {
+        let schema = serde_json::to_value(schemars::schema_for!(Logged)).expect("a schema");
+        let variants = schema["oneOf"].as_array().expect("variants").iter();
+        let kinds = variants.flat_map(|one| match one["required"].as_array() {
+            Some(kinds) => kinds.clone(),
+            None => one["enum"].as_array().cloned().unwrap_or_else(|| vec![one["const"].clone()]),
+        });
+        let kinds: BTreeSet<String> = kinds.map(|kind| kind.as_str().expect("a name").to_owned()).collect();
+        assert_eq!(kinds, Logged::KINDS.map(str::to_owned).into());
+        assert_eq!(Logged::Cleared.kind(), "cleared");
+        assert_eq!(Logged::Restored { state: None }.kind(), "restored");
+    }
+}

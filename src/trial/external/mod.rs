@@ -9,7 +9,7 @@
 //! | `modes` | what is behind the proxy in each mode, and what is checked after a replay |
 //! | `single_run` | one run of the trial: reset, turns, trace |
 //! | `connections` | the clients for the services and for the agent |
-//! | `agents` | where the agent runs: in a process of its own for each worker, or elsewhere |
+//! | `agents` | where the agent runs: one process per worker, or elsewhere |
 //! | `start` | what a process asks before its first turn |
 //! | `runner` | trials in which a test runner asks the agent instead |
 
