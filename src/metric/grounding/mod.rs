@@ -62,8 +62,21 @@ pub struct FactLookup(OnceCell<Vec<Option<Grounded>>>);
 #[derive(Debug)]
 struct Evidence<'a> {
     id: &'a str,
-    source: Source,
+    /// The text, and what else is said of it.
+    texts: Vec<Cow<'a, str>>,
+    /// The texts, prepared when the first fact is looked up in them: most statements cite one passage of many.
+    prepared: OnceCell<Source>,
     whole: bool,
+}
+
+impl<'a> Evidence<'a> {
+    fn new(id: &'a str, texts: Vec<Cow<'a, str>>, whole: bool) -> Self {
+        Self { id, texts, prepared: OnceCell::new(), whole }
+    }
+
+    fn source(&self) -> &Source {
+        self.prepared.get_or_init(|| Source::of(self.texts.iter().map(AsRef::as_ref)))
+    }
 }
 
 /// What one conversation asked and retrieved so far.
@@ -73,8 +86,8 @@ struct Known<'a> {
     evidence: Vec<Evidence<'a>>,
     /// Places in `evidence` by what an answer may name as a source: a passage, a result or the address of a page.
     named: HashMap<&'a str, Vec<usize>>,
-    /// Places of passages by id and text: one that is found twice is prepared once.
-    prepared: HashMap<(&'a str, &'a str), usize>,
+    /// Places of passages by id and text: one that is found twice is listed once.
+    places: HashMap<(&'a str, &'a str), usize>,
 }
 
 /// The facts of an answer, with what became of each.
@@ -151,7 +164,7 @@ impl<'a> Known<'a> {
                 numbered
             }
             ToolResult::External(found) => {
-                let titles: Vec<&str> = found.citations.iter().map(|page| page.title.as_str()).collect();
+                let titles: Vec<&'a str> = found.citations.iter().map(|page| page.title.as_str()).collect();
                 let pages = found.citations.iter().map(|page| page.url.as_str());
                 self.add(&found.result, pages, (&found.answer, &titles), true);
                 Vec::new()
@@ -159,8 +172,7 @@ impl<'a> Known<'a> {
             ToolResult::Other(value) => {
                 let text = value.to_string();
                 let whole = text.chars().count() < ToolResult::MOST;
-                let source = Source::of([text.as_str()]);
-                self.evidence.push(Evidence { id: "a tool's result", source, whole });
+                self.evidence.push(Evidence::new("a tool's result", vec![text.into()], whole));
                 Vec::new()
             }
             ToolResult::Indexed(_) | ToolResult::Responded => Vec::new(),
@@ -172,12 +184,12 @@ impl<'a> Known<'a> {
         &mut self,
         id: &'a str,
         names: impl Iterator<Item = &'a str>,
-        (text, beside): (&'a str, &[&str]),
+        (text, beside): (&'a str, &[&'a str]),
         whole: bool,
     ) -> usize {
-        let place = *self.prepared.entry((id, text)).or_insert_with(|| {
-            let source = Source::of(beside.iter().copied().chain([text]));
-            self.evidence.push(Evidence { id, source, whole });
+        let place = *self.places.entry((id, text)).or_insert_with(|| {
+            let texts = beside.iter().copied().chain([text]).map(Cow::Borrowed).collect();
+            self.evidence.push(Evidence::new(id, texts, whole));
             self.evidence.len() - 1
         });
         for name in names.chain([id]) {
@@ -207,11 +219,11 @@ impl<'a> Known<'a> {
                     continue;
                 }
                 let supports = |source: &Source| source.supports(&fact, text);
-                let sources = all.iter().map(|place| &self.evidence[*place].source);
-                match [&self.asked].into_iter().chain(sources).map(supports).min_by_key(|support| *support as u8) {
-                    Some(Support::Supported) => found.supported += 1,
-                    Some(Support::Computed) => {}
-                    _ => {
+                let sources = all.iter().map(|place| self.evidence[*place].source());
+                match Support::best([&self.asked].into_iter().chain(sources).map(supports)) {
+                    Support::Supported => found.supported += 1,
+                    Support::Computed => {}
+                    Support::Unsupported => {
                         if let Some(part) = all.iter().map(|place| &self.evidence[*place]).find(|one| !one.whole) {
                             let why = format!("the whole text of {} is not known", quote(part.id, 60));
                             found.unseen.get_or_insert(why);
@@ -244,13 +256,13 @@ fn note(fact: &Fact, statement: &str, evidence: &[Evidence<'_>], cited: &[usize]
     }
     let id = |place: usize| quote(evidence[place].id, 60);
     let elsewhere =
-        (0..evidence.len()).find(|place| evidence[*place].source.supports(fact, statement) == Support::Supported);
+        (0..evidence.len()).find(|place| evidence[*place].source().supports(fact, statement) == Support::Supported);
     let mut places: Vec<String> = cited.iter().map(|place| id(*place)).collect();
     places.dedup();
     if let Some(place) = elsewhere {
         return format!("{words} is not in {}, which is cited; it is in {}", places.join(", "), id(place));
     }
-    let near = |place: &usize| (evidence[*place].source.overlap(statement), usize::MAX - place);
+    let near = |place: &usize| (evidence[*place].source().overlap(statement), usize::MAX - place);
     let nearest = (0..evidence.len()).max_by_key(near).map(id).unwrap_or_default();
     format!("{words} is in nothing that was retrieved; the nearest passage is {nearest}")
 }

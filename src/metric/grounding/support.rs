@@ -86,6 +86,21 @@ pub(crate) enum Support {
     Unsupported,
 }
 
+impl Support {
+    /// The best of several sources; none is asked after one that supports the fact.
+    pub(super) fn best(all: impl Iterator<Item = Self>) -> Self {
+        let mut best = Self::Unsupported;
+        for one in all {
+            match one {
+                Self::Supported => return one,
+                Self::Computed => best = one,
+                Self::Unsupported => {}
+            }
+        }
+        best
+    }
+}
+
 impl Source {
     /// Prepares texts.
     pub(crate) fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
