@@ -14,6 +14,7 @@ use super::faults::Faults;
 use super::index_arguments::{Keywords, Knowledge};
 use super::review::Review;
 use super::runs_arguments::{Compare, History, Runs};
+use super::storage::Storage;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -113,6 +114,8 @@ pub(super) enum Command {
     Keywords(Keywords),
     /// Manage recordings.
     Cassette(Cassette),
+    /// Keep runs and recordings in S3-compatible storage.
+    Storage(Storage),
     /// Print a JSON Schema, for editors and for programs that read run folders.
     Schema(Schema),
     /// Print the completions of a shell: `ragcheck completions bash > FILE`, where the shell reads them.
@@ -352,6 +355,8 @@ pub(super) enum Schemas {
     Keywords,
     /// What `cassette --format json` prints.
     Cassette,
+    /// What `storage --format json` prints.
+    Storage,
     /// Columns of the CSV files, as a page in Markdown.
     Csv,
 }

@@ -53,6 +53,7 @@ mod serve;
 mod show;
 mod simulate;
 pub(crate) mod starter;
+mod storage;
 mod touched;
 mod watch;
 mod workflow_commands;
@@ -256,6 +257,7 @@ pub fn main() -> ExitCode {
         Command::Knowledge(given) => knowledge::run(&given),
         Command::Keywords(given) => keywords::run(&given),
         Command::Cassette(given) => cassette::run(&given),
+        Command::Storage(given) => storage::run(&given),
         Command::Runs(given) => runs::run(&given),
         Command::Schema(given) => schema::run(&given),
         Command::Completions(given) => Ok(completions::run(&given)),

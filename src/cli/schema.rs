@@ -24,6 +24,7 @@ use crate::simulator;
 use crate::suite::faults::FaultMatrix;
 use crate::suite::import::published::PublishedTrace;
 use crate::suite::mutation::Mutants;
+use crate::suite::storage::StoredSet;
 use crate::trace::Trace;
 use clap::ValueEnum as _;
 use regex::Regex;
@@ -55,8 +56,20 @@ pub const DOCUMENTS: [&str; 15] = [
 
 /// Further commands with a schema of what they print, as file stems below `schema/`.
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
-pub const PRINTED: [&str; 11] =
-    ["init", "demo", "judge", "compare", "history", "runs", "mutate", "faults", "knowledge", "keywords", "cassette"];
+pub const PRINTED: [&str; 12] = [
+    "init",
+    "demo",
+    "judge",
+    "compare",
+    "history",
+    "runs",
+    "mutate",
+    "faults",
+    "knowledge",
+    "keywords",
+    "cassette",
+    "storage",
+];
 
 /// Schema of a document, ending with a newline; for `csv` the page of its columns. `None` for an unknown document.
 pub fn text(document: &str) -> Option<String> {
@@ -118,6 +131,7 @@ fn of(document: &str) -> Option<Value> {
         "knowledge" => of_data::<knowledge::Printable>("ragcheck knowledge --format json"),
         "keywords" => of_data::<keywords::Printable>("ragcheck keywords --format json"),
         "cassette" => of_data::<cassette::Printable>("ragcheck cassette --format json"),
+        "storage" => of_data::<Vec<StoredSet>>("ragcheck storage --format json"),
         _ => return None,
     })
 }

@@ -54,6 +54,8 @@ pub enum Bound {
     ImportSize,
     /// Bytes of one history.
     HistorySize,
+    /// Bytes of one run, or of all recordings, in storage.
+    PullSize,
 }
 
 /// A number of something, or of bytes.
@@ -82,7 +84,7 @@ static SET: RwLock<BTreeMap<Bound, (u64, bool)>> = RwLock::new(BTreeMap::new());
 
 impl Bound {
     /// All limits.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::ScenarioSize,
         Self::ScenariosSize,
         Self::Entries,
@@ -101,6 +103,7 @@ impl Bound {
         Self::FoundPassagesSize,
         Self::ImportSize,
         Self::HistorySize,
+        Self::PullSize,
     ];
 
     /// Name of the limit.
@@ -124,6 +127,7 @@ impl Bound {
             Self::FoundPassagesSize => "found-passages-size",
             Self::ImportSize => "import-size",
             Self::HistorySize => "history-size",
+            Self::PullSize => "pull-size",
         }
     }
 
@@ -142,6 +146,7 @@ impl Bound {
             Self::Expressions => 5_000_000,
             Self::Mistakes => 100,
             Self::ImportSize => 128 << 20,
+            Self::PullSize => 4 << 30,
         }
     }
 

@@ -10,6 +10,7 @@
 //! | [`failed_trials`] | the trials of a run folder that did not pass |
 //! | [`import`](fn@import) | makes a run folder of another agent's conversations |
 //! | [`merge`](fn@merge) | makes one run of the runs of its partitions |
+//! | `storage` | keeps runs and recordings in S3-compatible storage |
 //!
 //! Nothing here prints: remarks beside the verdicts are in [`FinishedRun`].
 
@@ -31,6 +32,7 @@ mod progress;
 pub(crate) mod recordings;
 pub(crate) mod review;
 mod run;
+pub(crate) mod storage;
 
 pub use error::SuiteError;
 pub(crate) use grading::{GradedRun, GradingError, GradingOptions, grade};

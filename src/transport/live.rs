@@ -111,25 +111,29 @@ fn with_roots(builder: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
     builder
 }
 
+/// A client of services: `direct` ignores the proxies of the environment, `plain` speaks no TLS.
+pub(crate) fn client_builder(direct: bool, plain: bool) -> reqwest::ClientBuilder {
+    // Another part of the process may have installed the provider already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    // A redirecting API is misconfigured; a redirect is never followed with a key.
+    let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+    let builder = if direct { builder.no_proxy() } else { builder };
+    // Reading the certificates of the machine takes longer than a replayed turn.
+    if plain { builder.tls_certs_only([]) } else { with_roots(builder) }
+}
+
 impl LiveTransport {
     /// Creates a transport to these services; the keys are redacted from error messages.
     ///
     /// # Errors
     /// `LiveError` if a base URL or key is unusable.
     pub fn new(targets: BTreeMap<Service, Target>, clock: Arc<dyn Clock>) -> Result<Self, LiveError> {
-        // Another part of the process may have installed the provider already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        // A redirecting API is misconfigured; a redirect is never followed with a key.
         let build = |direct: bool| {
-            let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-            let builder = if direct { builder.no_proxy() } else { builder };
-            // Reading the certificates of the machine takes longer than a replayed turn.
             let plain = targets
                 .iter()
                 .filter(|(service, target)| is_direct(**service, target) == direct)
                 .all(|(_, target)| target.base_url.starts_with("http://"));
-            let builder = if plain { builder.tls_certs_only([]) } else { with_roots(builder) };
-            builder.build().map_err(|why| LiveError::Client(chain(&why)))
+            client_builder(direct, plain).build().map_err(|why| LiveError::Client(chain(&why)))
         };
         let (client, direct) = (build(false)?, build(true)?);
         let secrets = targets

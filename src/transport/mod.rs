@@ -23,6 +23,8 @@ pub(crate) use hold::{Held, HoldTransport, Holding, Turns, held};
 pub(crate) use links::broken as broken_conversation;
 pub use live::LiveTransport;
 pub use live::Target;
+#[cfg(feature = "s3")]
+pub(crate) use live::client_builder;
 pub(crate) use live::{LiveError, REDIRECT_HEADER, TARGET_HEADER};
 pub use pace::Pace;
 pub use record::RecordTransport;
