@@ -32,6 +32,7 @@ pub use record::RecordTransport;
 pub use record::SIMULATOR_HEADER;
 pub(crate) use record::{BROKEN_HEADER, DECLARED_FAULT_HEADER};
 pub use replay::ReplayTransport;
+pub(crate) use replay::ServiceKeys;
 pub(crate) use tap::{Passed, Tap};
 
 pub use crate::cassette::Profile;

@@ -11,13 +11,15 @@ use std::time::Duration;
 /// Duration of an abandoned exchange beyond its recorded wait: longer than any time limit.
 const BEYOND: Duration = Duration::from_hours(24);
 
+/// Keys that link successive requests of each service.
+pub(crate) type ServiceKeys = BTreeMap<Service, Keys>;
+
 /// Replays one lane, once.
 pub struct ReplayTransport {
     cassette: Cassette,
     bursts: Vec<u32>,
     pool: Pool,
-    /// Keys that link successive requests of each service.
-    keys: Mutex<BTreeMap<Service, Keys>>,
+    keys: Mutex<ServiceKeys>,
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     rerecord: String,
@@ -37,6 +39,19 @@ impl ReplayTransport {
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
         self
+    }
+
+    /// Starts with the keys of an earlier replay. They change no key: what requests have in common with its last ones is
+    /// not hashed again.
+    #[must_use]
+    pub(crate) fn with_keys(mut self, keys: ServiceKeys) -> Self {
+        self.keys = Mutex::new(keys);
+        self
+    }
+
+    /// Takes the keys, for [`ReplayTransport::with_keys`].
+    pub(crate) fn take_keys(&self) -> ServiceKeys {
+        std::mem::take(&mut self.keys.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The recorded exchanges that were not requested, one line each.

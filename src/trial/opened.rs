@@ -17,10 +17,10 @@ use crate::provider::faults::{Faults, Payload};
 use crate::scenario::Loaded;
 use crate::settings::DeclaredFault;
 use crate::trace::{EXTERNAL, Trace};
-use crate::transport::{Budget, LiveTransport, Pace};
+use crate::transport::{Budget, LiveTransport, Pace, ServiceKeys};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Everything that the trials of one plan share.
@@ -68,6 +68,8 @@ pub(super) struct FlowSetup {
     pub(super) declared: VariantSettings,
     /// Connections, opened by the first live trial.
     pub(super) live: OnceLock<Result<LiveTransport, SetupError>>,
+    /// Keys of finished replays: the requests of the next one begin with the same prompt and tools.
+    pub(super) keys: Mutex<Vec<ServiceKeys>>,
 }
 
 /// One trial, with its plan and what is open for it.
@@ -275,7 +277,15 @@ fn setups(
             let knowledge = knowledge::sources(loaded, scenario, sources)?;
             let named = declared.managed_retrieval.as_ref().filter(|_| flow.description().managed_retrieval);
             let retrieval = RetrievalServices::of(&loaded.project, scenario, named.map(|named| named.name.as_str()))?;
-            Setup::Flow(Box::new(FlowSetup { flow, knowledge, retrieval, settings, declared, live: OnceLock::new() }))
+            Setup::Flow(Box::new(FlowSetup {
+                flow,
+                knowledge,
+                retrieval,
+                settings,
+                declared,
+                live: OnceLock::new(),
+                keys: Mutex::default(),
+            }))
         };
         setups.insert(variant.name.clone(), setup);
     }

@@ -30,7 +30,9 @@ pub(super) fn replay_from(trial: Trial<'_>, setup: &FlowSetup, cassette: Cassett
     let shared: Arc<dyn Clock> = Arc::new(clock.clone());
     let times = Arc::new(LocalTimes::replaying(cassette.stages.clone()));
     let stages = RecordedStages::replaying(times, Arc::clone(&shared));
-    let transport = Arc::new(ReplayTransport::new(cassette, Arc::clone(&shared), trial.rerecord()));
+    let keys = setup.keys.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+    let transport = ReplayTransport::new(cassette, Arc::clone(&shared), trial.rerecord()).with_keys(keys);
+    let transport = Arc::new(transport);
     let way = Arc::clone(&transport) as Arc<dyn Transport>;
     let flow_trial = FlowTrial::new(trial, setup, &way, shared, stages, header.seed);
     let flow_trial = match flow_trial.and_then(FlowTrial::with_index) {
@@ -53,6 +55,7 @@ pub(super) fn replay_from(trial: Trial<'_>, setup: &FlowSetup, cassette: Cassett
     let trace = if clean && clean_passages { trace } else { redacted(trace, &redactor) };
     let trace = with_outage(trial, trace, &header.recorded_from);
     let unused = if completed { transport.unused() } else { Vec::new() };
+    setup.keys.lock().unwrap_or_else(PoisonError::into_inner).push(transport.take_keys());
     Finished { trace, unused, passages, again: None, printed: None }
 }
 
