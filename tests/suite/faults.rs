@@ -101,10 +101,14 @@ const PASSING: [&str; 9] = [
     "delay",
 ];
 
-/// The scenarios of the flows, and the cases that stand for each: all of two, some of one turn of the others.
+/// The scenarios of the flows, and the cases that stand for each: one search and two, one turn and more, tenants, nothing
+/// found, a service that fails by itself.
 const CASES: [(&str, &[&str]); 4] = [
-    ("knowledge", &["*"]),
-    ("two-stage", &["*"]),
+    ("knowledge", &["valve-error", "two-passages"]),
+    (
+        "two-stage",
+        &["grounded-plan-price", "tenants-side-by-side", "history-follow-up", "nothing-found", "provider-error"],
+    ),
     ("react", &["one-step", "nothing-found"]),
     ("managed-rag", &["error-code", "nothing-found", "versions", "two-calls"]),
 ];
@@ -135,7 +139,7 @@ fn expect_none_wrong(scenario: &str, cases: &[&str]) {
             && !cell["place"].as_str().expect("a place").contains("later")
     };
     let once: Vec<&Value> = cells.iter().filter(once).collect();
-    assert!(once.len() > 100, "{scenario}: {}", once.len());
+    assert!(once.len() > 30, "{scenario}: {}", once.len());
     assert_eq!(once.iter().find(|cell| cell["verdict"] != "recovered"), None, "{scenario}");
     for cell in of(&cells, "not_recorded") {
         assert!(cell["calls"].as_u64() > Some(0), "{cell}");

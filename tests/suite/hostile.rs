@@ -104,10 +104,15 @@ fn set_up(hostile: &Hostile, root: &Path, outside: &Path, host: &str) {
         assert!(text.contains(from), "{}: {file} has no {from:?}", hostile.tries);
         fs::write(root.join(file), text.replacen(from, &put(to), 1)).expect("written");
     }
+    let mut made: Option<(&str, usize, String)> = None;
     for (file, head, part, times) in &hostile.long {
-        let counted = || (0..*times).map(|number| part.replace("NUMBER", &number.to_string())).collect();
-        let parts = if part.contains("NUMBER") { counted() } else { part.repeat(*times) };
+        // Files that differ in their names alone are made once.
+        let parts = match made.take() {
+            Some((before, so_often, parts)) if before == part && so_often == *times => parts,
+            _ => repeated(part, *times),
+        };
         fs::write(place(file), put(head) + &parts).expect("written");
+        made = Some((part, *times, parts));
     }
     for (file, last) in &hostile.tail {
         let text = fs::read_to_string(root.join(file)).expect("a file");
@@ -135,6 +140,15 @@ fn set_up(hostile: &Hostile, root: &Path, outside: &Path, host: &str) {
         }
         std::os::unix::fs::symlink(put(target), path).expect("a link");
     }
+}
+
+/// The text so many times, with the number of each in place of `NUMBER`.
+fn repeated(part: &str, times: usize) -> String {
+    let between: Vec<&str> = part.split("NUMBER").collect();
+    if between.len() == 1 {
+        return part.repeat(times);
+    }
+    (0..times).map(|number| between.join(&number.to_string())).collect()
 }
 
 /// How many names a file has.
@@ -257,14 +271,17 @@ fn mistakes(hostile: &Hostile) -> Vec<String> {
     // A hard link is the file that it is a link of, as long as nothing took its place.
     written.retain(|path, _| !hostile.hard.keys().any(|file| root.join(file) == *path && names(path) > 1));
     for (path, bytes) in &written {
-        let text = String::from_utf8_lossy(bytes);
         for secret in PLANTED.iter().map(|(_, value)| *value).chain([CANARY]) {
-            if text.contains(secret) {
+            if memchr::memmem::find(bytes, secret.as_bytes()).is_some() {
                 wrong.push(format!("{} holds {secret}", path.display()));
             }
         }
     }
     for (path, bytes) in &written {
+        let is_read = |end: &std::ffi::OsStr| end == "html" || end == "csv";
+        if !path.extension().is_some_and(is_read) {
+            continue;
+        }
         let text = String::from_utf8_lossy(bytes);
         match path.extension().and_then(|end| end.to_str()) {
             // What a page holds of a stranger is text: it opens no element and ends no attribute.

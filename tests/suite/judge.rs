@@ -1,6 +1,6 @@
 //! `ragcheck judge`: the shipped recordings replay, misses are explained, people are set beside the judge.
 
-use super::project::{Outcome, Project};
+use super::project::{Outcome, Project, copy_of_whole};
 use super::schemas::printed;
 use super::simulator::Simulator;
 use std::collections::BTreeMap;
@@ -33,9 +33,7 @@ fn recordings(project: &Project) -> Vec<String> {
 
 #[test]
 fn the_shipped_judge_replays_and_its_rates_are_a_proxy() {
-    // A run of its own: the one that tests share is only looked at.
-    let project = Project::shipped();
-    project.run(&["run"]).expect_code(0);
+    let project = copy_of_whole();
     let outcome = judged(&project, &[]);
     outcome.expect_code(0);
     assert!(outcome.stdout.contains("REPLAYED from simulator, recorded "), "{}", outcome.stdout);

@@ -40,6 +40,17 @@ pub fn whole() -> &'static (Project, Outcome) {
     })
 }
 
+/// A copy of the shipped project with the run that [`whole`] made, for a test that writes into its folder.
+pub fn copy_of_whole() -> Project {
+    let (made, outcome) = whole();
+    outcome.expect_code(0);
+    let (project, run) = (Project::shipped(), made.newest());
+    copy(&made.path(&run), &project.path(&run));
+    let name = Path::new(&run).file_name().expect("a name");
+    std::os::unix::fs::symlink(name, project.path("reports/latest")).expect("a link");
+    project
+}
+
 /// A hundred of its trials, of three flows, run once for all tests that look at some run.
 pub fn few() -> &'static (Project, Outcome) {
     static FEW: OnceLock<(Project, Outcome)> = OnceLock::new();
