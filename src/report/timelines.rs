@@ -102,6 +102,8 @@ impl Timelines {
 pub struct Room {
     troubled_full: Arc<AtomicBool>,
     passed_full: Arc<AtomicBool>,
+    /// Whether the table has no room for further search texts: of trials that did not pass, and of those that did.
+    unsearchable: Arc<[AtomicBool; 2]>,
 }
 
 impl Room {
@@ -109,6 +111,11 @@ impl Room {
     pub fn is_full(&self, verdict: Verdict) -> bool {
         let full = if verdict == Verdict::Pass { &self.passed_full } else { &self.troubled_full };
         full.load(Ordering::Relaxed)
+    }
+
+    /// Whether the search text of a trial of that verdict would be dropped.
+    pub(crate) fn is_unsearchable(&self, verdict: Verdict) -> bool {
+        self.unsearchable[usize::from(verdict == Verdict::Pass)].load(Ordering::Relaxed)
     }
 }
 
@@ -159,6 +166,8 @@ impl TimelineBuilder {
         if packer.found < MOST {
             packer.found += 1;
             self.searchable.insert(result.id.clone(), searchable);
+        } else {
+            self.room.unsearchable[usize::from(result.verdict == Verdict::Pass)].store(true, Ordering::Relaxed);
         }
     }
 

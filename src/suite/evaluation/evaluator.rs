@@ -27,12 +27,16 @@ impl ExaminedTrace {
         let mut line = Vec::with_capacity(8 * 1024);
         // Writing to memory cannot fail, and a trace has string keys only.
         let _ = trace::write_trace(&mut line, trace);
-        Self::of_line(examiner, trace, passages, line)
+        Self { line, ..Self::read(examiner, trace, passages, None) }
     }
 
-    /// Examines a trace that is already serialised.
-    pub fn of_line(examiner: &Examiner<'_>, trace: &Trace, passages: &[Arc<NamedPassage>], line: Vec<u8>) -> Self {
-        Self { examined: examiner.examine(trace, passages), searchable: Searchable::of(trace), line }
+    /// Examines a trace that is stored already. Its search text is left out if `room` has none for it.
+    pub fn read(examiner: &Examiner<'_>, trace: &Trace, passages: &[Arc<NamedPassage>], room: Option<&Room>) -> Self {
+        let examined = examiner.examine(trace, passages);
+        let verdict = examined.as_ref().map(|examined| examined.result().verdict);
+        let is_dropped = room.zip(verdict.ok()).is_some_and(|(room, verdict)| room.is_unsearchable(verdict));
+        let searchable = if is_dropped { Searchable::default() } else { Searchable::of(trace) };
+        Self { examined, searchable, line: Vec::new() }
     }
 
     /// Verdict of the trial; `None` if it could not be examined.

@@ -259,7 +259,7 @@ fn read_line(
     let trace = trace::parse_trace(text, number)?;
     let edited = is_edited(trace::sealed(text), &trace.plan).then(|| trace.trial.clone());
     let found = passages.of(&trace);
-    let examined = ExaminedTrace::of_line(examiner, &trace, &found, Vec::new());
+    let examined = ExaminedTrace::read(examiner, &trace, &found, room);
     let is_done = room.zip(examined.verdict()).is_some_and(|(room, verdict)| room.is_full(verdict));
     Ok(ExaminedLine { trace: (!is_done).then_some(trace), found, examined, edited })
 }
