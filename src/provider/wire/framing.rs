@@ -38,7 +38,7 @@ impl Framing {
     ///
     /// # Errors
     /// An event is longer than [`LIMIT`].
-    pub(crate) fn read(self, body: &[u8]) -> Result<Vec<Event>, TooLong> {
+    pub fn read(self, body: &[u8]) -> Result<Vec<Event>, TooLong> {
         match self {
             Self::Events => sse::read_all(body),
             Self::Lines => lines(body),
