@@ -93,6 +93,7 @@ mod servers;
 mod shipped;
 mod simulator;
 mod starter;
+mod storage;
 mod tables;
 mod to_do;
 mod told_apart;

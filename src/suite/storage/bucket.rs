@@ -1,7 +1,7 @@
 //! The storage that a URL and the environment name, and the objects of a set in it.
 
 use super::client::Connector;
-use super::manifest::{Item, LONGEST, Manifest, ManifestError, is_name};
+use super::manifest::{Item, Manifest, ManifestError, is_name};
 use super::{Kind, Outcome, StorageError, StoredSet};
 use crate::platform::{loopback, secrets};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Requests that are under way at the same time.
 pub(super) const AT_ONCE: usize = 8;
+/// Maximum bytes of a manifest: 100,000 files with long names.
+const LONGEST: u64 = 32 << 20;
 /// How often a request is repeated, about 10 s in all.
 const RETRIES: usize = 6;
 
@@ -23,6 +25,8 @@ pub(crate) struct Bucket {
     pub(super) store: Arc<dyn ObjectStore>,
     /// Its URL without a `/` at the end, for messages.
     pub(super) url: String,
+    /// The server, for messages.
+    pub(super) server: String,
     pub(super) prefix: Path,
 }
 
@@ -84,11 +88,12 @@ impl Bucket {
         if let Some(token) = token {
             builder = builder.with_token(token);
         }
+        let server = endpoint.clone().unwrap_or_else(|| "Amazon S3".to_owned());
         if let Some(endpoint) = endpoint {
             builder = builder.with_endpoint(endpoint).with_allow_http(allowed);
         }
         let store = builder.build().map_err(|why| StorageError::Setting(format!("{url}: {why}")))?;
-        Ok(Self { store: Arc::new(store), url: url.to_owned(), prefix: Path::from(prefix) })
+        Ok(Self { store: Arc::new(store), url: url.to_owned(), server, prefix: Path::from(prefix) })
     }
 
     /// A set by its name, which `recordings` does not need.
@@ -136,7 +141,7 @@ impl Bucket {
     }
 
     pub(super) fn failed(&self, path: &Path, error: &object_store::Error) -> StorageError {
-        StorageError::of(&self.shown(path), error)
+        StorageError::of(&self.shown(path), &self.server, error)
     }
 
     /// URL of an object.

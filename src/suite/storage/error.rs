@@ -17,11 +17,13 @@ pub(crate) enum StorageError {
     Setting(String),
     /// The storage did not answer, or the connection was lost.
     #[error(
-        "{at}: no usable reply: {why}; nothing that is stored or here has changed, and the same command goes on from there"
+        "{at}: no usable reply from {server}: {why}; nothing that is stored or here has changed, and the same command goes on from there"
     )]
     Outage {
         /// URL of the object.
         at: String,
+        /// The server.
+        server: String,
         /// The last cause.
         why: String,
     },
@@ -102,13 +104,13 @@ impl StorageError {
     }
 
     /// For a request about the object at the URL `at`.
-    pub(super) fn of(at: &str, error: &object_store::Error) -> Self {
+    pub(super) fn of(at: &str, server: &str, error: &object_store::Error) -> Self {
         let (at, text) = (at.to_owned(), error.to_string());
         let why = why(error, &text);
         // 408 and 429 were repeated until the retries ran out.
         let is_refused = text.contains("status code: 4")
             && !["408", "429"].iter().any(|code| text.contains(&format!("status code: {code}")));
-        if is_refused { Self::Refused { at, why } } else { Self::Outage { at, why } }
+        if is_refused { Self::Refused { at, why } } else { Self::Outage { at, server: quote(server, 100), why } }
     }
 }
 

@@ -43,6 +43,7 @@ use serde::Serialize;
 /// What a set is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(not(any(feature = "s3", test)), expect(dead_code, reason = "the schema names them"))]
 pub(crate) enum Kind {
     /// A run folder.
     Run,

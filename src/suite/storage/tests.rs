@@ -16,7 +16,12 @@ const RUN: (Kind, &str) = (Kind::Run, "a1b2");
 const RECORDINGS: (Kind, &str) = (Kind::Recordings, "recordings");
 
 fn bucket() -> Bucket {
-    Bucket { store: Arc::new(InMemory::new()), url: "s3://bucket/team".to_owned(), prefix: Key::from("team") }
+    Bucket {
+        store: Arc::new(InMemory::new()),
+        url: "s3://bucket/team".to_owned(),
+        server: "memory".to_owned(),
+        prefix: Key::from("team"),
+    }
 }
 
 fn folder(files: &[(&str, &str)]) -> TempDir {
