@@ -36,7 +36,7 @@ fn elements(page: &str) -> (usize, usize, bool) {
 
 fuzz_target!(|words: (String, String)| {
     let (one, other) = words;
-    // With and without the marks around, the page has the same elements.
+    // One script element more is closed than opened: a page that holds the words as they are has unequal numbers.
     let (one, other) = (format!("{one}{ELEMENT}</script><script>"), format!("{other}</SCRIPT >{ELEMENT}\"'>"));
     let (cell, tool) = (one.as_str(), other.as_str());
     let call = json!({"id": "1", "type": "function", "function": {"name": tool, "arguments": json!({(cell): tool}).to_string()}});

@@ -100,22 +100,30 @@ impl Timelines {
 /// Remaining room; once there is none for a kind of trial, this is final.
 #[derive(Debug, Clone, Default)]
 pub struct Room {
-    troubled_full: Arc<AtomicBool>,
-    passed_full: Arc<AtomicBool>,
-    /// Whether the table has no room for further search texts: of trials that did not pass, and of those that did.
-    unsearchable: Arc<[AtomicBool; 2]>,
+    troubled: Arc<Full>,
+    passed: Arc<Full>,
+}
+
+/// What a kind of trial has no more room for.
+#[derive(Debug, Default)]
+struct Full {
+    conversations: AtomicBool,
+    search_texts: AtomicBool,
 }
 
 impl Room {
     /// Whether a trial of that verdict would only be counted.
     pub fn is_full(&self, verdict: Verdict) -> bool {
-        let full = if verdict == Verdict::Pass { &self.passed_full } else { &self.troubled_full };
-        full.load(Ordering::Relaxed)
+        self.of(verdict).conversations.load(Ordering::Relaxed)
     }
 
     /// Whether the search text of a trial of that verdict would be dropped.
     pub(crate) fn is_unsearchable(&self, verdict: Verdict) -> bool {
-        self.unsearchable[usize::from(verdict == Verdict::Pass)].load(Ordering::Relaxed)
+        self.of(verdict).search_texts.load(Ordering::Relaxed)
+    }
+
+    fn of(&self, verdict: Verdict) -> &Full {
+        if verdict == Verdict::Pass { &self.passed } else { &self.troubled }
     }
 }
 
@@ -141,8 +149,8 @@ impl TimelineBuilder {
     /// A builder that stores at most `budget` compressed bytes.
     pub fn within(budget: usize) -> Self {
         let room = Room::default();
-        let packer = |full: &Arc<AtomicBool>| Packer { full: Arc::clone(full), ..Packer::default() };
-        let (troubled, passed) = (packer(&room.troubled_full), packer(&room.passed_full));
+        let packer = |full: &Arc<Full>| Packer { full: Arc::clone(full), ..Packer::default() };
+        let (troubled, passed) = (packer(&room.troubled), packer(&room.passed));
         Self { budget, row: 0, room, common: CommonTexts::default(), troubled, passed, searchable: HashMap::new() }
     }
 
@@ -167,7 +175,7 @@ impl TimelineBuilder {
             packer.found += 1;
             self.searchable.insert(result.id.clone(), searchable);
         } else {
-            self.room.unsearchable[usize::from(result.verdict == Verdict::Pass)].store(true, Ordering::Relaxed);
+            packer.full.search_texts.store(true, Ordering::Relaxed);
         }
     }
 
@@ -208,7 +216,7 @@ struct Packer {
     /// Number of trials with a search text.
     found: usize,
     left_out: usize,
-    full: Arc<AtomicBool>,
+    full: Arc<Full>,
 }
 
 impl Packer {
@@ -219,7 +227,7 @@ impl Packer {
         budget: usize,
     ) {
         if self.bytes > budget || self.taken == MOST {
-            self.full.store(true, Ordering::Relaxed);
+            self.full.conversations.store(true, Ordering::Relaxed);
             self.left_out += 1;
             return;
         }

@@ -58,7 +58,7 @@ mod with_s3rver {
     fn until(what: &str, reached: impl Fn() -> bool) {
         let start = Instant::now();
         while !reached() {
-            assert!(start.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
+            assert!(start.elapsed() < Duration::from_mins(1), "{what}: not within a minute");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

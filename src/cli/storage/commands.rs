@@ -8,13 +8,10 @@ use crate::cli::{runs, select};
 use crate::platform::files;
 use crate::scenario;
 use crate::suite::recordings::{known_secrets, lock};
-use crate::suite::storage::{Bucket, Kind, Outcome, StorageError, StoredSet, pull, push};
+use crate::suite::storage::{Bucket, Kind, Outcome, RECORDINGS, StorageError, StoredSet, pull, push};
 use crate::trace::text::{plural, quote};
 use crate::trial::Variables;
 use std::path::PathBuf;
-
-/// Name of the recordings, of which a place has one set.
-const RECORDINGS: &str = "recordings";
 
 impl From<StorageError> for Problem {
     fn from(error: StorageError) -> Self {
@@ -36,7 +33,9 @@ pub(in crate::cli) fn run(given: &Storage) -> Result<Exit, Problem> {
     match &given.command {
         StorageCommand::List { place } => {
             let (sets, notes) = runtime.block_on(open(place)?.0.list())?;
-            notes.iter().for_each(|note| output::remark(&format!("note: {note}")));
+            for note in notes {
+                output::remark(&format!("note: {note}"));
+            }
             print(place, &sets).map(|()| Exit::Passed)
         }
         StorageCommand::Push { place, runs, recordings, replace } => {

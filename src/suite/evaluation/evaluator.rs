@@ -33,10 +33,11 @@ impl ExaminedTrace {
     /// Examines a trace that is stored already. Its search text is left out if `room` has none for it.
     pub fn read(examiner: &Examiner<'_>, trace: &Trace, passages: &[Arc<NamedPassage>], room: Option<&Room>) -> Self {
         let examined = examiner.examine(trace, passages);
-        let verdict = examined.as_ref().map(|examined| examined.result().verdict);
-        let is_dropped = room.zip(verdict.ok()).is_some_and(|(room, verdict)| room.is_unsearchable(verdict));
-        let searchable = if is_dropped { Searchable::default() } else { Searchable::of(trace) };
-        Self { examined, searchable, line: Vec::new() }
+        let mut read = Self { examined, searchable: Searchable::default(), line: Vec::new() };
+        if !room.zip(read.verdict()).is_some_and(|(room, verdict)| room.is_unsearchable(verdict)) {
+            read.searchable = Searchable::of(trace);
+        }
+        read
     }
 
     /// Verdict of the trial; `None` if it could not be examined.

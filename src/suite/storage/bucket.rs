@@ -2,7 +2,7 @@
 
 use super::client::Connector;
 use super::manifest::{Item, Manifest, ManifestError, is_name};
-use super::{Kind, Outcome, StorageError, StoredSet};
+use super::{Kind, Outcome, RECORDINGS, StorageError, StoredSet};
 use crate::platform::{loopback, secrets};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::aws::AmazonS3Builder;
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(super) const AT_ONCE: usize = 8;
 /// Maximum bytes of a manifest: 100,000 files with long names.
 const LONGEST: u64 = 32 << 20;
-/// How often a request is repeated, about 10 s in all.
+/// How often a request is repeated, after random waits of two to eleven seconds in all.
 const RETRIES: usize = 6;
 
 /// A folder of a bucket.
@@ -66,10 +66,8 @@ impl Bucket {
         let endpoint = set("AWS_ENDPOINT_URL_S3").or_else(|| set("AWS_ENDPOINT_URL"));
         let is_local = endpoint.as_deref().is_some_and(loopback::is_loopback_url);
         let allowed = is_local || set("AWS_ALLOW_HTTP").is_some_and(|value| ["1", "true"].contains(&&*value));
-        if endpoint
-            .as_ref()
-            .is_some_and(|address| !address.starts_with("https://") && !(allowed && address.starts_with("http://")))
-        {
+        let is_fit = |address: &String| address.starts_with("https://") || allowed && address.starts_with("http://");
+        if !endpoint.as_ref().is_none_or(is_fit) {
             return Err(wrong(
                 "AWS_ENDPOINT_URL has to begin with https://; http:// is for addresses of this machine, and others with AWS_ALLOW_HTTP=true",
             ));
@@ -99,7 +97,7 @@ impl Bucket {
     /// A set by its name, which `recordings` does not need.
     pub(super) fn set(&self, kind: Kind, name: &str) -> Result<Set<'_>, StorageError> {
         let folder = match kind {
-            Kind::Recordings => self.prefix.clone().join("recordings"),
+            Kind::Recordings => self.prefix.clone().join(RECORDINGS),
             Kind::Run if is_name(name) => self.prefix.clone().join("runs").join(name),
             Kind::Run => return Err(StorageError::Missing(format!("run `{name}`"))),
         };
@@ -122,7 +120,7 @@ impl Bucket {
     /// If the storage cannot be asked.
     pub(crate) async fn list(&self) -> Result<(Vec<StoredSet>, Vec<String>), StorageError> {
         let runs = self.runs().await?;
-        let all = runs.iter().map(|name| (Kind::Run, name.as_str())).chain([(Kind::Recordings, "recordings")]);
+        let all = runs.iter().map(|name| (Kind::Run, name.as_str())).chain([(Kind::Recordings, RECORDINGS)]);
         let read =
             |(kind, name)| async move { Ok::<_, StorageError>((kind, name, self.set(kind, name)?.stored().await)) };
         let read: Vec<_> = stream::iter(all).map(read).buffered(AT_ONCE).try_collect().await?;

@@ -42,7 +42,7 @@ pub(crate) enum StorageError {
     #[error("{0}: others stored it at the same time; run the same command again")]
     Busy(String),
     /// There is no such set.
-    #[error("{0}: there is no such set, or its push has not ended; `ragcheck storage list` shows those that there are")]
+    #[error("{0}: there is no such set, or its push has not ended; `ragcheck storage list` shows what is stored")]
     Missing(String),
     /// A manifest is refused.
     #[error("{at}: {error}; nothing was written")]

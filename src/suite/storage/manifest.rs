@@ -277,14 +277,14 @@ mod tests {
             Manifest::new(files.iter().map(file).collect())
         };
         let (old, more, other) = (set(&[("a", 1), ("b", 1)]), set(&[("a", 1), ("c", 1)]), set(&[("a", 2)]));
-        let decided = |new: &Manifest, replace| decide(Kind::Recordings, Some(&old), new, replace);
+        let decided = |new: &Manifest, replace: bool| decide(Kind::Recordings, Some(&old), new, replace);
         assert_eq!(decide(Kind::Recordings, None, &old, false), Decision::Write(old.clone()));
         assert_eq!(decided(&set(&[("b", 1)]), false), Decision::Unchanged);
         assert_eq!(decided(&more, false), Decision::Write(set(&[("a", 1), ("b", 1), ("c", 1)])));
         assert_eq!(decided(&other, false), Decision::Refuse(vec!["a".into()]));
         assert_eq!(decided(&other, true), Decision::Write(set(&[("a", 2), ("b", 1)])));
         let run = |traces, page| set(&[(PLAN, 1), (TRACES, traces), ("index.html", page)]);
-        let decided = |new: &Manifest, replace| decide(Kind::Run, Some(&run(1, 1)), new, replace);
+        let decided = |new: &Manifest, replace: bool| decide(Kind::Run, Some(&run(1, 1)), new, replace);
         assert_eq!(decided(&run(1, 1), false), Decision::Unchanged);
         assert_eq!(decided(&run(1, 2), false), Decision::Keep(vec!["index.html".into()]));
         assert_eq!(decided(&run(1, 2), true), Decision::Write(run(1, 2)));

@@ -40,6 +40,10 @@ pub(crate) use {bucket::Bucket, error::StorageError, pull::pull, push::push};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// Name of the recordings, of which a place has one set.
+#[cfg(feature = "s3")]
+pub(crate) const RECORDINGS: &str = "recordings";
+
 /// What a set is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
