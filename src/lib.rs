@@ -27,7 +27,7 @@
 //! | read results | [`score`], [`EvaluatedRun::evaluation`] |
 //! | read and write traces | [`read_traces`], [`write_trace`], [`Trace`] |
 //! | test an agent of your own | a scenario with `flow: external`: the agent runs as it is, in any language |
-//! | add a flow, backend, metric, dialect or format | a file and a line of a table in this crate: "To add a …" in `ARCHITECTURE.md` |
+//! | add a flow, knowledge server, metric, dialect or format | a file and a line of a table in this crate: "To add a …" in `ARCHITECTURE.md` |
 //!
 //! The last row is no API. A table that is compiled in lets tests compare it with its folder, and the schemas, help and
 //! pages of documentation follow it.

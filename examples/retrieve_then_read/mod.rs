@@ -9,10 +9,8 @@ use crate::trace::{Answer, SourceRef};
 use State::{Answered, Failed, Reading, Retrieving};
 use serde_json::json;
 
-/// The flow.
 pub(crate) static FLOW: RetrieveThenRead = RetrieveThenRead;
 
-/// The flow.
 #[derive(Debug)]
 pub(crate) struct RetrieveThenRead;
 

@@ -96,7 +96,6 @@ fn rules(profile: &Profile) -> Vec<Rule> {
     dropped.chain(tools).chain(prompts).chain(messages).collect()
 }
 
-/// The rules for one message.
 fn message_rules(layout: &Layout) -> Vec<Rule> {
     let ids = layout.calls.iter().chain(layout.results).filter_map(Place::fold);
     let ids = ids.map(|(at, when)| rule(at, when, Action::NumberCall));

@@ -55,7 +55,6 @@ pub(crate) struct Layout {
     pub tool_names: &'static [&'static str],
     /// Who speaks.
     pub role: &'static str,
-    /// The text of a message.
     pub text: &'static str,
     /// Ids of the calls that a message makes.
     pub calls: &'static [Place],

@@ -20,7 +20,6 @@ const FILLERS: [&str; 12] = ["is", "are", "the", "of", "at", "on", "for", "no", 
 /// A value that an agent generates per run, as a line of `vars` declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Minted {
-    /// Its name.
     pub name: String,
     /// JSON pointer into request bodies.
     pub at: String,

@@ -6,8 +6,7 @@
 
 use super::base64;
 use super::exchange::{Cassette, Outcome};
-use crate::platform::secrets::Redactor;
-use crate::platform::secrets::redact_stream;
+use crate::platform::secrets::{Redactor, redact_stream};
 use flate2::read::MultiGzDecoder;
 use regex::Regex;
 use schemars::JsonSchema;

@@ -106,9 +106,6 @@ impl StoppingDesign {
     }
 
     /// Writes the design to a temporary file and renames it.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), StoppingError> {
         let text = seal(&serde_json::to_string_pretty(self).unwrap_or_default()).0 + "\n";
         files::replace(path, &text).map_err(|error| StoppingError::File { path: path.to_owned(), error })

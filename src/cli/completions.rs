@@ -6,7 +6,6 @@ use super::output;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-/// Runs `ragcheck completions`.
 pub(super) fn run(given: &Completions) -> Exit {
     output::result(&script(given.shell));
     Exit::Passed

@@ -36,7 +36,6 @@ SELECT name, outcome, count(*), quantile_cont(took_us, 0.95) / 1000 AS p95_ms FR
 `interval.lower` is `interval_lower`. Its times end in `_us`, microseconds.
 ";
 
-/// The page.
 pub(super) fn page() -> String {
     let sections = [
         ("criteria.csv: one row per criterion or gate", described(&criterion_columns())),

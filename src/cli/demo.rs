@@ -18,9 +18,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A folder of its own for the demo, below the machine's temporary one. Created before access to files is restricted.
-///
-/// # Errors
-/// If it cannot be created.
 pub(super) fn folder() -> Result<PathBuf, Problem> {
     let mut name = [0; 6];
     getrandom::fill(&mut name).map_err(|why| format!("no random name for a folder: {why}"))?;

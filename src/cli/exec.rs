@@ -16,10 +16,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Runs `ragcheck exec`.
-///
-/// # Errors
-/// If nothing could be run.
 pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
     let folder = current_folder()?;
     let (file, criteria) = from_here(given.scenario.as_slice(), given.criteria.as_deref());

@@ -7,23 +7,16 @@ use super::runs_arguments::{History, HistoryCommand};
 use super::select::reports_folder;
 use crate::history::{self, Gather, HISTORY, Series};
 use crate::platform::files;
-use crate::report;
-use crate::scenario;
-use crate::suite::DEFAULT_JOBS;
-use crate::suite::evaluation;
+use crate::suite::{DEFAULT_JOBS, evaluation};
 use crate::trace::{self, text::plural};
+use crate::{report, scenario};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
-/// Runs `ragcheck history`.
-///
-/// # Errors
-/// If a file cannot be read or written.
 pub(super) fn run(given: &History) -> Result<Exit, Problem> {
     let file = given.file.clone().unwrap_or_else(usual);
     let words = |why: history::HistoryError| Problem::Words(why.to_string());

@@ -8,7 +8,7 @@ use super::schema;
 use super::workflow_file::{Below, placed};
 use crate::cli::starter;
 use crate::platform::files;
-use crate::trace::text::{plural, shell_word};
+use crate::trace::text::{listed, plural, shell_word};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -94,14 +94,11 @@ fn exists(path: &Path) -> bool {
 }
 
 fn refusal(folder: &Path, in_the_way: &[(String, String)]) -> String {
-    let shown: Vec<&str> = in_the_way.iter().take(SHOWN).map(|(path, _)| path.as_str()).collect();
-    let more = in_the_way.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
-        "{} has {}{more} already, with other text, and no file is overwritten: move them away, or name another folder, `ragcheck init \
+        "{} has {} already, with other text, and no file is overwritten: move them away, or name another folder, `ragcheck init \
          my-project`",
         shown_folder(folder),
-        shown.join(", ")
+        listed(in_the_way.iter().map(|(path, _)| path), SHOWN)
     )
 }
 

@@ -12,10 +12,6 @@ use schemars::JsonSchema;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Runs `ragcheck keywords`.
-///
-/// # Errors
-/// If the index cannot be read or written.
 pub(super) fn run(given: &Keywords) -> Result<Exit, Problem> {
     match &given.command {
         KeywordsCommand::List { index } => {

@@ -76,7 +76,7 @@ const SECRET_NAMES: [&str; 10] =
 const LONG: usize = 16;
 
 /// Printed without arguments: two ways to begin.
-const DOORS: &str = "\
+const FIRST_COMMANDS: &str = "\
 ragcheck tests assistants that retrieve documents and answer with tools.
 
   ragcheck demo                             look: a finished project, a flake and a real break told apart
@@ -86,7 +86,7 @@ In a project, `ragcheck run` replays its recordings. `ragcheck --help` lists all
 
 /// Registers likely keys of the environment, by variable name and value, for redaction of all output. Called first,
 /// because any argument may be a key by mistake.
-fn heed_environment() {
+fn register_secrets() {
     secrets::declare(variables().filter(|(name, value)| looks_secret(name, value)));
 }
 
@@ -120,7 +120,7 @@ fn typed_variables() -> Vec<(String, String)> {
 
 /// Registers the keys that the project names, of any length, and those in variable files on the command line. Also
 /// applies the limits that the project lowers.
-fn heed_project() {
+fn apply_project() {
     let root = crate::scenario::find_root(&std::env::current_dir().unwrap_or_default());
     let project = crate::scenario::load_project(&root, &crate::catalogues()).ok();
     for (bound, amount) in project.iter().flat_map(|project| &project.bounds) {
@@ -208,10 +208,10 @@ fn trust(arguments: &Arguments, root: &Path) -> Result<(), output::Problem> {
 /// Parses the process's arguments, runs the subcommand, and returns the exit code.
 pub fn main() -> ExitCode {
     output::heed_colour();
-    heed_environment();
+    register_secrets();
     let words = habits::read(std::env::args_os());
     if words.len() < 2 {
-        output::remark(DOORS);
+        output::remark(FIRST_COMMANDS);
         return Exit::Usage.into();
     }
     let arguments = match Arguments::try_parse_from(&words) {
@@ -227,7 +227,7 @@ pub fn main() -> ExitCode {
     // First: files that declare secrets are read under the restriction too.
     let confined = confine(&arguments);
     if confined.is_ok() {
-        heed_project();
+        apply_project();
     }
     std::panic::set_hook(Box::new(|panic| output::remark(&panic.to_string())));
     let granted = arguments.granted();

@@ -7,6 +7,7 @@ use super::runs;
 use crate::gate::RequirementState;
 use crate::suite::evaluation;
 use crate::suite::mutation::{self, Mutants, Silent};
+use crate::trace::text::listed;
 use crate::trace::{
     self,
     text::{line, plural},
@@ -54,9 +55,7 @@ fn table(found: &Mutants, all: bool) -> String {
         let criteria = row.criteria.iter().map(|id| line(id));
         for (by, names) in [("", expectations.collect::<Vec<_>>()), ("criteria: ", criteria.collect())] {
             if !names.is_empty() {
-                let more = names.len().saturating_sub(NAMED);
-                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                let _ = writeln!(out, "    {by}{}{more}", names[..names.len().min(NAMED)].join(", "));
+                let _ = writeln!(out, "    {by}{}", listed(&names, NAMED));
             }
         }
     }

@@ -142,9 +142,6 @@ pub(super) fn json(text: &str) {
 }
 
 /// Prints data as JSON, or as `human` writes it.
-///
-/// # Errors
-/// If the data cannot be written as JSON.
 pub(super) fn data<T: Serialize>(format: Printed, data: &T, human: impl FnOnce(&T) -> String) -> Result<(), Problem> {
     match format {
         Printed::Human => result(&human(data)),
@@ -154,9 +151,6 @@ pub(super) fn data<T: Serialize>(format: Printed, data: &T, human: impl FnOnce(&
 }
 
 /// Prints data as JSON.
-///
-/// # Errors
-/// If the data cannot be written as JSON.
 pub(super) fn data_as_json<T: Serialize>(data: &T) -> Result<(), Problem> {
     let text = serde_json::to_string_pretty(data).map_err(|why| format!("the result cannot be printed: {why}"))?;
     json(&format!("{text}\n"));

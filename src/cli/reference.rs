@@ -29,7 +29,6 @@ fn introduction(document: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// The page of a document.
 pub(super) fn page(document: &str, schema: &Value) -> String {
     let (title, about) = introduction(document);
     let mut out = format!(

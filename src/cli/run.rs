@@ -13,9 +13,7 @@ use super::select::{bounded, load, newest_run, reports_folder, selection};
 use super::watch::watch;
 use crate::gate::Verdict;
 use crate::plan::{Hold, Plan};
-use crate::platform::files;
-use crate::platform::secrets;
-use crate::platform::yaml;
+use crate::platform::{files, secrets, yaml};
 use crate::report::{self, DecidedExit, Format};
 use crate::settings::DeclaredFault;
 use crate::settings::fault::FaultFile;
@@ -33,10 +31,6 @@ use std::sync::Arc;
 /// Maximum number of unused exchanges and missing trials listed.
 const SHOWN: usize = 5;
 
-/// Runs `ragcheck run`.
-///
-/// # Errors
-/// If nothing could be run.
 pub(super) fn run(given: &Run) -> Result<Exit, Problem> {
     if given.resume && std::env::args_os().skip(1).eq(["run", "--resume"]) {
         let (begun, words) = begun(&reports_folder())?;
@@ -243,9 +237,6 @@ fn begun(reports: &Path) -> Result<(Run, Vec<String>), Problem> {
 }
 
 /// Runs a suite and prints its results. `typed` are the words of a `ragcheck run` that can be repeated.
-///
-/// # Errors
-/// If nothing could be run.
 pub(super) fn carry_out(
     suite: &Suite,
     options: &RunOptions,

@@ -9,10 +9,6 @@ use crate::report::runs::RunRow;
 use crate::suite::evaluation;
 use std::path::{Path, PathBuf};
 
-/// Runs `ragcheck runs`.
-///
-/// # Errors
-/// If the reports folder cannot be read.
 pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let runs = listed(&reports)?;
@@ -24,9 +20,6 @@ pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
 }
 
 /// Rewrites the list beside a run folder, if there is one.
-///
-/// # Errors
-/// If it cannot be written.
 pub(super) fn renew_page(folder: &Path) -> Result<(), Problem> {
     evaluation::renew_runs_page(folder).map_err(|why| unwritten(folder.parent().unwrap_or(folder), &why))
 }
@@ -41,9 +34,6 @@ fn listed(reports: &Path) -> Result<Vec<RunRow>, Problem> {
 }
 
 /// The given run folder, or the newest one.
-///
-/// # Errors
-/// See [`is_there`].
 pub(super) fn typed_or_newest(typed: Option<&Path>) -> Result<PathBuf, Problem> {
     let folder = newest_run(typed);
     is_there(&folder)?;

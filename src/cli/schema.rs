@@ -2,7 +2,6 @@
 
 use super::arguments::Schema;
 use super::compare::Compared;
-use super::csv_page;
 use super::demo::Demonstrated;
 use super::exit::Exit;
 use super::explain::Explanation;
@@ -11,9 +10,8 @@ use super::judge::Judged;
 use super::list::ListedTrial;
 use super::output::{self, Problem};
 use super::payloads::PayloadFile;
-use super::reference;
 use super::show::ShownTrial;
-use super::{cassette, history, keywords, knowledge};
+use super::{cassette, csv_page, history, keywords, knowledge, reference};
 use crate::gate::Evaluation;
 use crate::metric::catalogue;
 use crate::plan::Plan;

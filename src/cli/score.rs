@@ -2,14 +2,12 @@
 
 use super::arguments::{Detail, Score};
 use super::exit::Exit;
-use super::import;
 use super::output::{self, Problem};
-use super::runs;
 use super::select::newest_run;
+use super::{import, runs};
 use crate::platform::files;
-use crate::report;
 use crate::suite::evaluation::{self, EvaluatedRun};
-use crate::trace;
+use crate::{report, trace};
 use std::path::Path;
 
 /// Runs `ragcheck score`.

@@ -11,9 +11,6 @@ use crate::trial::{self, Variables};
 use std::path::{Path, PathBuf};
 
 /// The current folder.
-///
-/// # Errors
-/// If it cannot be read.
 pub(super) fn current_folder() -> Result<PathBuf, Problem> {
     std::env::current_dir().map_err(|why| Problem::Words(format!("the current folder cannot be read: {why}")))
 }

@@ -1,7 +1,6 @@
 //! A comparison as data, for JSON and reports.
 
-use super::{Counts, Difference, Figure, Flip, PairedCase, PromptChange, Span};
-use super::{decision, sentences};
+use super::{Counts, Difference, Figure, Flip, PairedCase, PromptChange, Span, decision, sentences};
 use crate::trace::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,11 @@
 //! What a comparison decides, in one sentence: the same on every page and from every command.
 
 use super::flips::Flip;
-use super::sentences::{cases_are, change, count, interval, seen, shortage};
+use super::sentences::{cases_are, change, interval, seen, shortage};
 use super::summary::CASES;
 use super::{ComparedCriterion, Comparison, Figure, Finding, Unit};
 use crate::stats::percent::points;
+use crate::trace::text::count;
 
 /// Largest difference, as a share, that the interval may hold where two sides are said not to differ.
 const UNSEEN: f64 = 0.1;

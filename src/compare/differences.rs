@@ -2,9 +2,10 @@
 
 use super::collect::NO_GATE;
 use super::pairing::Pair;
-use super::sentences::{count, named};
+use super::sentences::NAMED;
 use super::summary::{CaseFigures, Measured, Setting, Summary};
 use crate::scenario::target_text;
+use crate::trace::text::{count, listed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
@@ -116,7 +117,7 @@ pub(super) fn asked(a: &Summary, b: &Summary, pairs: &[Pair<'_>]) -> Vec<Differe
         for pair in &changed {
             note(&mut scenarios, pair.scenario);
         }
-        let b = format!("changed in {}: {}", count(names.len() as u64, "case", "cases"), named(&names));
+        let b = format!("changed in {}: {}", count(names.len() as u64, "case", "cases"), listed(&names, NAMED));
         rows.push(Difference { what: what.into(), a: "as before".into(), b, scenarios });
     }
     rows

@@ -1,15 +1,15 @@
 //! Turns paired figures into rows: tests, one correction over all gated rows, and the finding of each row.
 
-use super::held;
 use super::pairing::Pair;
 use super::rates::Rates;
 use super::summary::{Measured, Summary};
 use super::tail::{self, Tail};
 use super::times::Times;
-use super::{ComparedCriterion, Finding, Scale, Span, TIME_MARGIN, rates, sentences, times};
+use super::{ComparedCriterion, Finding, Scale, Span, TIME_MARGIN, held, rates, sentences, times};
 use crate::plan::trial_seed;
 use crate::stats::paired_shift::PairedShift;
 use crate::stats::{benjamini_hochberg, benjamini_hochberg_levels, holm, holm_levels};
+use crate::trace::text::count;
 
 /// The two-sided error probability over all gated rows together.
 const ALPHA: f64 = 0.05;
@@ -149,7 +149,7 @@ fn rate_row(pairs: &[Pair<'_>], measured: &Measured, seed: u64) -> Tested {
 fn time_row(pairs: &[Pair<'_>], gated: bool, notes: &mut Vec<String>) -> Tested {
     let found = times::times(pairs);
     if found.unanswered > 0 {
-        let cases = sentences::count(found.unanswered, "case", "cases");
+        let cases = count(found.unanswered, "case", "cases");
         notes.push(format!(
             "{TURN_TIME}: {cases} left out, in which half of the turns got no answer on one side or both"
         ));

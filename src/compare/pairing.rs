@@ -10,9 +10,7 @@ use std::ptr;
 /// One case on both sides.
 #[derive(Debug, Clone)]
 pub(super) struct Pair<'s> {
-    /// The scenario.
     pub scenario: &'s str,
-    /// The case.
     pub case: &'s str,
     /// Its figures under A and under B, one row per pair of variants.
     pub rows: Vec<(&'s CaseFigures, &'s CaseFigures)>,

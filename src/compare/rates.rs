@@ -141,9 +141,8 @@ pub(super) fn normal_difference(values: &[f64], alpha: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::RepetitionCounts;
     use super::super::collect::cases_row;
-    use super::super::{pairing::pair, sample::summary};
+    use super::super::{RepetitionCounts, pairing::pair, sample::summary};
     use super::*;
     use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 

@@ -6,10 +6,11 @@ use super::summary::{CASES, Summary};
 use super::{ComparedCriterion, Finding, LIVE_REPETITIONS, Scale, Span};
 use crate::stats::percent::{Rounding, percent, points, points_interval, rounded};
 use crate::stats::power::fewest_cases;
+use crate::trace::text::{count, listed};
 use std::collections::BTreeSet;
 
 /// Largest number of cases that a note names.
-const NAMED: usize = 5;
+pub(super) const NAMED: usize = 5;
 
 /// A difference of rates in points, or of times in per cent, with its sign.
 pub(super) fn change(scale: Scale, value: f64) -> String {
@@ -24,11 +25,6 @@ fn level(scale: Scale, value: f64) -> String {
 /// A p-value with three decimals.
 pub(super) fn p_value(p: f64) -> String {
     if p < 0.0005 { "p < 0.001".into() } else { format!("p = {p:.3}") }
-}
-
-/// `1 case`, `2 cases`.
-pub(super) fn count(n: u64, one: &str, many: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
 /// The sentence of one row; `margin` is the one that counts for it.
@@ -219,7 +215,7 @@ pub(super) fn dropped(pairing: &Pairing<'_>, names: [&str; 2]) -> Vec<String> {
     let mut said = Vec::new();
     if !pairing.only_a.is_empty() {
         let cases = count(pairing.only_a.len() as u64, "case", "cases");
-        said.push(format!("{} lacks {cases} of {}: {}", names[1], names[0], named(&pairing.only_a)));
+        said.push(format!("{} lacks {cases} of {}: {}", names[1], names[0], listed(&pairing.only_a, NAMED)));
     }
     let empty = |of: &super::CaseFigures, other: &super::CaseFigures| of.trials == 0 && other.trials > 0;
     for (of, side) in names.into_iter().enumerate() {
@@ -239,11 +235,11 @@ pub(super) fn dropped(pairing: &Pairing<'_>, names: [&str; 2]) -> Vec<String> {
         }
         if !whole.is_empty() {
             let cases = count(whole.len() as u64, "case", "cases");
-            said.push(format!("{side} ran no trial of {cases} of the other side: {}", named(&whole)));
+            said.push(format!("{side} ran no trial of {cases} of the other side: {}", listed(&whole, NAMED)));
         }
         if !in_part.is_empty() {
             let lanes = count(in_part.len() as u64, "case and variant", "cases and variants");
-            said.push(format!("{side} ran no trial of {lanes} of the other side: {}", named(&in_part)));
+            said.push(format!("{side} ran no trial of {lanes} of the other side: {}", listed(&in_part, NAMED)));
         }
     }
     said
@@ -266,7 +262,7 @@ pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<St
         }
     }
     if !pairing.only_b.is_empty() {
-        notes.push(format!("only in {newer}: {}", named(&pairing.only_b)));
+        notes.push(format!("only in {newer}: {}", listed(&pairing.only_b, NAMED)));
     }
     for (side, other, of) in [(older, newer, 0), (newer, older, 1)] {
         let mut cases = Vec::new();
@@ -282,23 +278,19 @@ pub(super) fn missing(a: &Summary, b: &Summary, pairing: &Pairing<'_>) -> Vec<St
         if repetitions > 0 {
             let number = count(repetitions, "repetition", "repetitions");
             let are = if repetitions == 1 { "is" } else { "are" };
-            notes
-                .push(format!("{number} of {side} without a partner in {other} {are} not compared: {}", named(&cases)));
+            notes.push(format!(
+                "{number} of {side} without a partner in {other} {are} not compared: {}",
+                listed(&cases, NAMED)
+            ));
         }
     }
     if !pairing.unmatched.is_empty() {
         notes.push(format!(
             "not compared, for the variants have no name in common (write RUN@variant): {}",
-            named(&pairing.unmatched)
+            listed(&pairing.unmatched, NAMED)
         ));
     }
     notes
-}
-
-pub(super) fn named(names: &[String]) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -308,8 +300,8 @@ mod tests {
     #[test]
     fn notes_name_a_few_and_count_the_rest() {
         let names: Vec<String> = (1..8).map(|n| format!("c{n}")).collect();
-        assert_eq!(named(&names), "c1, c2, c3, c4, c5 and 2 more");
-        assert_eq!(named(&names[..2]), "c1, c2");
+        assert_eq!(listed(&names, NAMED), "c1, c2, c3, c4, c5 and 2 more");
+        assert_eq!(listed(&names[..2], NAMED), "c1, c2");
     }
 
     #[test]

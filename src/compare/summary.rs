@@ -20,11 +20,9 @@ pub(crate) const CASES: &str = "cases";
 /// Figures of one run, or of one variant of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Summary {
-    /// Format version.
     pub version: u32,
     /// Its name: the run folder's name, followed by `@variant` if one was chosen.
     pub label: String,
-    /// The measured criteria.
     pub criteria: Vec<Measured>,
     /// The settings, one row per scenario and variant.
     pub settings: Vec<Setting>,
@@ -83,11 +81,8 @@ pub(crate) struct Measured {
 /// Settings of one variant of a scenario, from the plan and its traces.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Setting {
-    /// The scenario.
     pub scenario: String,
-    /// The variant.
     pub variant: String,
-    /// The agent.
     pub flow: String,
     /// Purpose of the variant.
     pub about: String,
@@ -112,7 +107,6 @@ pub(crate) struct Setting {
     pub recorded_from: BTreeSet<String>,
     /// The days on which it was recorded, `2026-11-21`.
     pub recorded_on: BTreeSet<String>,
-    /// The requested models.
     pub models: BTreeSet<String>,
     /// Hashes of the knowledge searched.
     pub knowledge: BTreeSet<String>,
@@ -124,11 +118,8 @@ pub(crate) struct Setting {
 /// them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CaseFigures {
-    /// The scenario.
     pub scenario: String,
-    /// The case.
     pub case: String,
-    /// The variant.
     pub variant: String,
     /// Trials that could be run.
     pub trials: u64,

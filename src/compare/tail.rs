@@ -7,11 +7,12 @@
 //! with a quarter of 5 %. Unanswered turns count as slower than any other.
 
 use super::pairing::Pair;
-use super::sentences::{change, count, p_value};
+use super::sentences::{change, p_value};
 use super::usage::Usage;
 use super::{ComparedCriterion, Finding, Scale};
 use crate::stats::percent::percent;
 use crate::stats::quantile::{Bounded, nearest_rank, quantile_in_clusters, rank};
+use crate::trace::text::count;
 use rand::{RngExt as _, SeedableRng as _, rngs::ChaCha8Rng};
 
 /// The key of its row.

@@ -15,7 +15,6 @@ pub(crate) struct Usage {
     pub citing: u64,
     /// Sources that answers name.
     pub citations: u64,
-    /// Calls of the model.
     pub model_calls: u64,
     /// Calls of tools, executed or not.
     pub tool_calls: u64,

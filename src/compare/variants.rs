@@ -11,6 +11,7 @@ use super::variant_figures::figures;
 use super::{
     CaseFigures, CompareError, Comparison, Finding, Fraction, Opened, Passes, Summary, close, open, sentences,
 };
+use crate::trace::text::{count, listed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -188,11 +189,11 @@ pub(crate) fn compare_variants(run: &Summary, named: &[String], margin: f64) -> 
         warnings.push(format!("PART ({}); what was not run is not compared", run.part));
     }
     if !left_out.is_empty() {
-        let number = sentences::count(left_out.len() as u64, "case", "cases");
+        let number = count(left_out.len() as u64, "case", "cases");
         let were = if left_out.len() == 1 { "was" } else { "were" };
         warnings.push(format!(
             "{number} left out that {were} not run under every variant: {}",
-            sentences::named(&left_out)
+            listed(&left_out, sentences::NAMED)
         ));
     }
     if let Some(stopped) = run.stopped {
@@ -236,9 +237,6 @@ fn others(run: &Summary, names: &[String], known: &BTreeSet<&str>, margin: f64) 
 }
 
 /// Two variants of one run compared: the pair that [`compare_variants`] makes of them.
-///
-/// # Errors
-/// As [`compare_variants`].
 pub(crate) fn compare_pair(run: &Summary, a: &str, b: &str, margin: f64) -> Result<Comparison, CompareError> {
     let mut found = compare_variants(run, &[a.to_owned(), b.to_owned()], margin)?;
     let variant = a.to_owned();
@@ -354,9 +352,9 @@ fn conclusion(names: &[String], pairs: &[Comparison], cases: u64) -> String {
     }
     let over = format!(
         "{}, {}, over {}",
-        sentences::count(names.len() as u64, "variant", "variants"),
-        sentences::count(pairs.len() as u64, "pair", "pairs"),
-        sentences::count(cases, "case", "cases")
+        count(names.len() as u64, "variant", "variants"),
+        count(pairs.len() as u64, "pair", "pairs"),
+        count(cases, "case", "cases")
     );
     if found.is_empty() {
         return format!("{over}: undecided: no variant is clearly better or worse than another");

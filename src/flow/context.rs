@@ -26,11 +26,9 @@ struct Record {
 
 /// Services, settings and record of one trial, as its flow sees them.
 pub struct AgentContext {
-    /// The chat model.
     pub model: Arc<dyn ChatModel>,
     /// The external search service.
     pub search: Option<Arc<dyn SearchService>>,
-    /// The knowledge bases.
     pub knowledge: KnowledgeBases,
     /// The trial's keyword index.
     pub keywords: Arc<KeywordIndex>,
@@ -38,7 +36,6 @@ pub struct AgentContext {
     pub clock: Arc<dyn Clock>,
     /// Time that local work takes.
     pub stages: Arc<dyn Stages>,
-    /// The settings.
     pub settings: Arc<Settings>,
     /// The managed retrieval service, for flows that ask one.
     pub managed_retrieval: Option<ManagedRetrieval>,
@@ -69,26 +66,21 @@ impl AgentContext {
         stages: Arc<dyn Stages>,
         settings: Arc<Settings>,
     ) -> Self {
-        let started = clock.now();
-        let (managed_retrieval, observer, record) = (None, None, Mutex::default());
-        let refusals = None;
-        let sessions = Arc::new(MemoryStore::default());
-        let faults = None;
         Self {
             model,
             search,
             knowledge,
             keywords,
+            started: clock.now(),
             clock,
             stages,
             settings,
-            managed_retrieval,
-            sessions,
-            faults,
-            refusals,
-            observer,
-            started,
-            record,
+            managed_retrieval: None,
+            sessions: Arc::new(MemoryStore::default()),
+            faults: None,
+            refusals: None,
+            observer: None,
+            record: Mutex::default(),
         }
     }
 

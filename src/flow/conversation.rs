@@ -19,7 +19,6 @@ pub(crate) const CONVERSATION_VERSION: u32 = 3;
 /// The version before: has a tenant, but no user data for tools.
 const WITH_TENANT: u32 = 2;
 
-/// One conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConversationState {
     /// Ordinal within the trial, from 0.

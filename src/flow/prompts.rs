@@ -78,7 +78,6 @@ pub struct PromptError {
 /// A fixed text, filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixedText {
-    /// The text.
     pub text: String,
     /// Its digest as a system message, as traces show it.
     pub digest: String,

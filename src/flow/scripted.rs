@@ -143,7 +143,6 @@ pub(in crate::flow) fn settings(flow: &dyn Flow, limits: Limits, enforcement: En
     }
 }
 
-/// Outcomes of the turns.
 pub(in crate::flow) fn outcomes(events: &[Event]) -> impl Iterator<Item = &TurnOutcome> {
     events.iter().filter_map(|event| match &event.what {
         What::TurnEnded(ended) => Some(&ended.outcome),
@@ -162,7 +161,6 @@ pub(in crate::flow) fn ends(events: &[Event]) -> Vec<&str> {
         .collect()
 }
 
-/// The answers.
 pub(in crate::flow) fn answers(events: &[Event]) -> Vec<&Answer> {
     outcomes(events)
         .filter_map(|outcome| if let TurnOutcome::Answered(answer) = outcome { Some(answer) } else { None })
@@ -174,7 +172,6 @@ pub(in crate::flow) fn moves(events: &[Event]) -> Vec<&Moved> {
     events.iter().filter_map(|event| if let What::Moved(moved) = &event.what { Some(moved) } else { None }).collect()
 }
 
-/// The calls of tools.
 pub(in crate::flow) fn calls(events: &[Event]) -> Vec<&ToolCalled> {
     events
         .iter()

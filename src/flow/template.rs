@@ -19,7 +19,6 @@ const MOST_PLACEHOLDERS: usize = 100;
 /// Value of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'v> {
-    /// A text.
     Text(&'v str),
     /// A condition.
     Flag(bool),

@@ -1,11 +1,11 @@
-//! Derives the exit code from the verdicts, and groups the causes of ERROR.
+//! Derives the exit code and its sentence from the verdicts.
 
-use super::format::count;
-use super::{CriterionResult, ErrorGroup, Unshown, Verdict};
-use crate::plan::Plan;
+use super::{CriterionResult, Unshown, Verdict};
 use crate::scenario::criteria::Undecided;
-use crate::trace::{EXTERNAL, TrialError};
-use std::collections::BTreeSet;
+use crate::trace::text::{count, listed};
+
+/// Largest number of criteria that a conclusion names.
+const NAMED: usize = 8;
 
 /// The exit code for the verdicts and the reason in one sentence. `in_error` of `planned` trials are in ERROR.
 ///
@@ -49,7 +49,7 @@ pub(super) fn conclude<'a>(
     let mut parts = Vec::new();
     let mut say = |names: &[String], what: &str| {
         if !names.is_empty() {
-            parts.push(format!("{what}: {}", listed(names)));
+            parts.push(format!("{what}: {}", listed(names, NAMED)));
         }
     };
     say(&failed, "failed");
@@ -63,7 +63,7 @@ pub(super) fn conclude<'a>(
         let mut text = format!("incomplete: {in_error} of {trials} in ERROR");
         if !broken.is_empty() {
             text.push_str("; cannot be judged: ");
-            text.push_str(&listed(&broken));
+            text.push_str(&listed(&broken, NAMED));
         }
         // Behind what fails, before what is undecided.
         parts.insert(fail, text);
@@ -84,12 +84,12 @@ pub(super) fn conclude<'a>(
         return (4, parts.join("; "));
     }
     if held == 0 {
-        return (1, format!("nothing was shown: {} NOT_MEASURED, as declared", listed(&declared)));
+        return (1, format!("nothing was shown: {} NOT_MEASURED, as declared", listed(&declared, NAMED)));
     }
     let mut said = vec![count(held, "required gate passed", "required gates passed")];
     let mut let_through = |names: &[String], what: &str| {
         if !names.is_empty() {
-            said.push(format!("{what}: {}", listed(names)));
+            said.push(format!("{what}: {}", listed(names, NAMED)));
         }
     };
     let_through(&met, "met, not shown, and let through");
@@ -102,7 +102,7 @@ pub(super) fn conclude<'a>(
 /// violates.
 ///
 /// Any other figure needs the unselected cases too. Returns the name of one that fails, for a message.
-pub(super) fn of_selection(result: &mut CriterionResult) -> Option<String> {
+pub(super) fn relax_for_selection(result: &mut CriterionResult) -> Option<String> {
     let broken = result.verdict == Verdict::Fail && result.kind == "invariant";
     let was_required = result.required;
     result.required &= broken || matches!(result.verdict, Verdict::Pass | Verdict::Error);
@@ -111,7 +111,7 @@ pub(super) fn of_selection(result: &mut CriterionResult) -> Option<String> {
 }
 
 /// Makes a criterion optional if, by their declarations, it applies to none of the selected trials; returns its name.
-pub(super) fn of_others(result: &mut CriterionResult) -> Option<String> {
+pub(super) fn relax_unasked(result: &mut CriterionResult) -> Option<String> {
     let unasked = result.verdict == Verdict::NotMeasured && result.not_asked && result.required;
     result.required &= !unasked;
     (unasked && !result.not_measured_ok).then(|| result.key())
@@ -119,13 +119,17 @@ pub(super) fn of_others(result: &mut CriterionResult) -> Option<String> {
 
 /// Text after the conclusion: the criteria that decide nothing because they do not apply to the selected trials.
 pub(super) fn asked_of_others(names: &[String]) -> String {
-    if names.is_empty() { String::new() } else { format!("; not asked of the selected trials: {}", listed(names)) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("; not asked of the selected trials: {}", listed(names, NAMED))
+    }
 }
 
 /// Keeps a criterion required in a run of some of the project's scenarios only if they decide it. One that measures
 /// nothing in them, or needs more units than they have, is only shown, since the other scenarios may have these.
 /// Gates of a scenario stay.
-pub(super) fn of_scenarios(result: &mut CriterionResult) -> Option<String> {
+pub(super) fn relax_for_scenarios(result: &mut CriterionResult) -> Option<String> {
     let open = match result.verdict {
         Verdict::NotMeasured if !result.not_measured_ok => true,
         Verdict::Inconclusive => true,
@@ -138,7 +142,7 @@ pub(super) fn of_scenarios(result: &mut CriterionResult) -> Option<String> {
 
 /// Text after the conclusion of a run of some scenarios: the criteria that they do not decide.
 pub(super) fn not_decided(open: &[String]) -> String {
-    if open.is_empty() { String::new() } else { format!("; not decided by these scenarios: {}", listed(open)) }
+    if open.is_empty() { String::new() } else { format!("; not decided by these scenarios: {}", listed(open, NAMED)) }
 }
 
 /// [`conclude`] for a run of selected cases: their expectations and invariants decide. `shown` is whether any
@@ -155,10 +159,10 @@ pub(super) fn conclude_selection<'a>(
         .map(CriterionResult::key)
         .collect();
     let missed =
-        if missed.is_empty() { String::new() } else { format!("; FAIL over the selection: {}", listed(missed)) };
+        if missed.is_empty() { String::new() } else { format!("; FAIL over the selection: {}", listed(missed, NAMED)) };
     let trials = count(planned, "selected trial", "selected trials");
     let of_trials = (failed > 0).then(|| format!("{failed} of {trials} failed"));
-    let of_criteria = (!broken.is_empty()).then(|| format!("failed: {}", listed(&broken)));
+    let of_criteria = (!broken.is_empty()).then(|| format!("failed: {}", listed(&broken, NAMED)));
     if in_error > 0 {
         let incomplete = format!("incomplete: {in_error} of {trials} in ERROR");
         return (3, of_trials.into_iter().chain([incomplete]).collect::<Vec<_>>().join("; "));
@@ -171,81 +175,3 @@ pub(super) fn conclude_selection<'a>(
     }
     (1, [of_trials, of_criteria].into_iter().flatten().collect::<Vec<_>>().join("; ") + &missed)
 }
-
-fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > 8 { format!("{shown} and {} more", names.len() - 8) } else { shown }
-}
-
-/// Trials in ERROR by cause, most frequent first, then in plan order; `None` is a trial without a trace.
-///
-/// If one cause affects several cases, the re-record command of the first becomes one command for all.
-pub(super) fn group(errors: Vec<(String, Option<TrialError>)>, plan: &Plan) -> Vec<ErrorGroup> {
-    let mut groups: Vec<(Option<String>, ErrorGroup)> = Vec::new();
-    // Calls in the recordings that each group missed; `None` if one does not say.
-    let mut calls: Vec<Option<u64>> = Vec::new();
-    let mut known = std::collections::HashMap::new();
-    for (trial, error) in errors {
-        let cause = error.as_ref().map(|error| error.cause.clone());
-        let place = *known.entry(cause.clone()).or_insert(groups.len());
-        let held = error.as_ref().and_then(|error| error.detail.iter().find_map(|line| calls_held(line)));
-        if place == groups.len() {
-            calls.push(Some(0));
-            let group = match error {
-                Some(error) => ErrorGroup {
-                    kind: error.kind.label().into(),
-                    message: error.message,
-                    detail: error.detail,
-                    trials: Vec::new(),
-                },
-                None => ErrorGroup {
-                    kind: "not run".into(),
-                    message: NOT_RUN.into(),
-                    detail: vec!["run it again, or put its line back into traces.jsonl".into()],
-                    trials: Vec::new(),
-                },
-            };
-            groups.push((cause, group));
-        }
-        groups[place].1.trials.push(trial);
-        calls[place] = calls[place].zip(held).map(|(all, held)| all + held);
-    }
-    let mut groups: Vec<_> = groups.into_iter().map(|(_, group)| group).collect();
-    for (group, calls) in groups.iter_mut().zip(calls) {
-        record_all(group, calls, plan);
-    }
-    groups.sort_by_key(|group| std::cmp::Reverse(group.trials.len()));
-    groups
-}
-
-/// The number of calls in a line that ends with `(about 4 calls)`: those of the recording that a trial missed, or in a line
-/// for several trials of all their recordings.
-pub(crate) fn calls_held(line: &str) -> Option<u64> {
-    let (_, about) = line.rsplit_once("     (about ")?;
-    about.split(' ').next()?.parse().ok()
-}
-
-fn record_all(group: &mut ErrorGroup, calls: Option<u64>, plan: &Plan) {
-    let Some(line) = group.detail.iter().position(|line| line.contains("ragcheck run ") && line.contains("record"))
-    else {
-        return;
-    };
-    let place = |id: &String| plan.trials.at(plan.trials.place_of(id)?);
-    let hit = || group.trials.iter().filter_map(place);
-    let recordings: BTreeSet<_> = hit().map(|trial| (trial.scenario, trial.case, trial.lane.variant)).collect();
-    if recordings.len() > 1 {
-        let files: BTreeSet<&str> = hit().map(|trial| plan.scenarios[trial.scenario].file.as_str()).collect();
-        let files = files.into_iter().collect::<Vec<_>>().join(" ");
-        let agents = hit().filter(|trial| trial.lane.flow == EXTERNAL).filter_map(|trial| {
-            let agent = plan.scenarios[trial.scenario].agent.as_ref()?;
-            agent.target.server().map(|server| format!(" --agent {server}"))
-        });
-        let agents: BTreeSet<String> = agents.collect();
-        let (trials, agents) = (group.trials.len(), agents.into_iter().collect::<String>());
-        let about = calls.map_or_else(String::new, |calls| format!("     (about {calls} calls)"));
-        group.detail[line] = format!("record all {trials}: ragcheck run {files} --mode record --failed{agents}{about}");
-    }
-}
-
-/// Error kind of a planned trial without a trace.
-pub(super) const NOT_RUN: &str = "planned, and there is no trace of it";

@@ -2,10 +2,10 @@
 
 use super::counting::Counting;
 use super::design::{Design, Standing};
-use super::format::{count, share};
+use super::format::share;
 use super::grouped::UnitKey;
 use super::rule::{Asked, Evidence, Ruling, rule};
-use super::tally::{LeftOut, Tally};
+use super::tally::{Tally, WhyNoUnits};
 use super::unshown::{Unshown, ending, unbroken};
 use super::{CriterionResult, Sequential, VariantCounts, Verdict};
 use crate::metric::{Metric, Observation};
@@ -14,6 +14,7 @@ use crate::scenario::criteria::Estimand;
 use crate::scenario::{Criterion, GateKind, Target, target_text};
 use crate::stats::stopping::Decision;
 use crate::stats::{Clusters, Sample};
+use crate::trace::text::count;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -180,7 +181,10 @@ impl CriterionSums<'_> {
             return result;
         }
         if tally.n == 0 {
-            nothing(&mut result, tally.scope.as_ref().map(LeftOut::words).or_else(|| metric.why_no_unit(plan)));
+            nothing(
+                &mut result,
+                tally.why_no_units.as_ref().map(WhyNoUnits::words).or_else(|| metric.why_no_unit(plan)),
+            );
             return result;
         }
         let sample = self.counting.sample(tally, plan.criteria.estimand, &self.first_alike);
@@ -203,7 +207,7 @@ impl CriterionSums<'_> {
             let cases = count(result.excluded.len() as u64, "case", "cases");
             result.sentence = format!("{}; {cases} left out ({} with them)", result.sentence, result.with_excluded);
         }
-        if let Some(why) = tally.scope.as_ref().map(LeftOut::words) {
+        if let Some(why) = tally.why_no_units.as_ref().map(WhyNoUnits::words) {
             let trials = count(tally.out_of_scope, "trial", "trials");
             result.sentence = format!("{}; {trials} out of scope ({why})", result.sentence);
         }

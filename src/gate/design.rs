@@ -26,6 +26,7 @@ use crate::stats::Clusters;
 use crate::stats::rate::{lower_bound_at, units_for, upper_bound_at};
 use crate::stats::sequential::{Mixture, lower_at_stopping, upper_at_stopping};
 use crate::stats::stopping::{Decision, Monitor, Rule};
+use crate::trace::text;
 
 /// Condition that a gate checks after each pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -113,12 +114,12 @@ impl Design {
         if !self.counting.is_single(passes) && self.look != Look::Nothing {
             return self.bet.words();
         }
-        let count = |n: u64| super::format::count(n, "unit", "units");
+        let count = |n: u64| text::count(n, "unit", "units");
         match self.look {
             Look::NoViolation { units } => format!("no violation in {} or more", count(units)),
             Look::Plan { units, bad: 0, .. } => format!("{} without a failure", count(units)),
             Look::Plan { units, bad, .. } => {
-                format!("{} with at most {}", count(units), super::format::count(bad, "failure", "failures"))
+                format!("{} with at most {}", count(units), text::count(bad, "failure", "failures"))
             }
             Look::Mixture { test, units } => {
                 let at_least = if units > 1 { format!(", {} at least", count(units)) } else { String::new() };

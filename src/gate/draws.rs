@@ -3,8 +3,8 @@
 //! A trial that is re-run while nothing under test has changed keeps its first draw. Where every trial of a scenario
 //! is drawn in one run, the new draws count, and earlier ones are reported.
 
-use super::format::count;
 use super::{TrialResults, Verdict};
+use crate::trace::text::count;
 use crate::trace::{self, Evidence};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -10,7 +10,7 @@ use super::examine::{Examined, Examiner};
 use super::held::HeldSum;
 use super::latency::{Kind, Latencies};
 use super::sources::Sources;
-use super::tally::{LeftOut, Tally};
+use super::tally::{Tally, WhyNoUnits};
 use super::{Evaluation, Restarts, TrialResults, Verdict};
 use crate::metric::{Metric, catalogue};
 use crate::plan::Plan;
@@ -28,7 +28,7 @@ pub struct Evaluator<'p> {
     trials: TrialResults,
     errors: BTreeMap<usize, TrialError>,
     /// For each trial in ERROR, the metrics whose scope excludes its agent, and why.
-    error_scopes: BTreeMap<usize, Vec<(usize, LeftOut)>>,
+    error_scopes: BTreeMap<usize, Vec<(usize, WhyNoUnits)>>,
     /// Trials in ERROR because an expectation is undetermined: what they did is counted.
     unjudged: BTreeSet<usize>,
     sources: Sources,
@@ -213,7 +213,7 @@ impl<'p> Evaluator<'p> {
             criterion.applies |= !excluded && scope.is_none() && metric.arm() == trial.lane.arm && metric.applies(case);
             let tally = criterion.tally_of(trial.lane.repetition);
             if let Some((_, why)) = scope {
-                tally.leave_out(why);
+                tally.add_out_of_scope(why);
             }
             match (seen, grouped) {
                 (Some((_, seen)), None) => tally.add(place, &trial, seen, target, excluded, (&evidence, behaviour)),
@@ -285,7 +285,7 @@ impl<'p> Evaluator<'p> {
             criterion.applies |= out_of_scope.is_none();
             let tally = criterion.tally_of(trial.lane.repetition);
             match out_of_scope {
-                Some((_, why)) => tally.leave_out(why),
+                Some((_, why)) => tally.add_out_of_scope(why),
                 None => tally.errors += 1,
             }
         }

@@ -2,12 +2,11 @@
 //! in parallel.
 
 use super::behaviour::behaviour;
-use super::coverage;
 use super::held::HeldTrial;
 use super::latency::Timed;
-use super::tally::LeftOut;
+use super::tally::WhyNoUnits;
 use super::unread::Replies;
-use super::{Draws, EvaluationError, RetryCounts, TrialResult, Verdict, part, sources, spending};
+use super::{Draws, EvaluationError, RetryCounts, TrialResult, Verdict, coverage, part, sources, spending};
 use crate::metric::grounding::FactLookup;
 use crate::metric::turns::turns;
 use crate::metric::{Check, Metric, Observation, Patterns, TrialView, expectation, offer, taken};
@@ -52,7 +51,7 @@ pub struct Examined {
     /// Units by metric, in the order of `Examiner::relevant`.
     pub(super) units: Vec<(usize, Vec<Observation>)>,
     /// The metrics whose scope excludes the trial, and why.
-    pub(super) out_of_scope: Vec<(usize, LeftOut)>,
+    pub(super) out_of_scope: Vec<(usize, WhyNoUnits)>,
     pub(super) taken: Vec<u32>,
     pub(super) turn_times: Vec<u64>,
     pub(super) timed: Timed,
@@ -116,13 +115,15 @@ impl<'p> Examiner<'p> {
     }
 
     /// The metrics whose scope excludes the agent of a trial, as far as its tools are known, and why.
-    fn out_of_scope(&self, trial: &PlannedTrial, trace: &Trace) -> Vec<(usize, LeftOut)> {
+    fn out_of_scope(&self, trial: &PlannedTrial, trace: &Trace) -> Vec<(usize, WhyNoUnits)> {
         if trace.roles.is_empty() && trace.offered.is_none() {
             return Vec::new();
         }
         let metrics = self.relevant[trial.scenario].iter().map(|place| (*place, &self.metrics[*place]));
         let counted = metrics.filter(|(_, metric)| metric.arm() == trial.lane.arm);
-        counted.filter_map(|(place, metric)| Some((place, LeftOut::OutOfScope(metric.out_of_scope(trace)?)))).collect()
+        counted
+            .filter_map(|(place, metric)| Some((place, WhyNoUnits::OutOfScope(metric.out_of_scope(trace)?))))
+            .collect()
     }
 
     /// Grades of a trial's answers by models with a rubric.
@@ -221,11 +222,11 @@ impl<'p> Examiner<'p> {
             if metric.arm() != trial.lane.arm {
                 continue;
             }
-            let absent = trace.not_shown(metric.members()).map(LeftOut::Absent);
-            match absent.or_else(|| metric.out_of_scope(trace).map(LeftOut::OutOfScope)) {
+            let absent = trace.not_shown(metric.members()).map(WhyNoUnits::Absent);
+            match absent.or_else(|| metric.out_of_scope(trace).map(WhyNoUnits::OutOfScope)) {
                 None => {
                     units.push((*place, metric.observe(&view)));
-                    out_of_scope.extend(metric.unseen(&view).map(|why| (*place, LeftOut::OutOfScope(why))));
+                    out_of_scope.extend(metric.unseen(&view).map(|why| (*place, WhyNoUnits::OutOfScope(why))));
                 }
                 Some(why) => out_of_scope.push((*place, why)),
             }

@@ -1,12 +1,11 @@
 //! Figures of one criterion and their text: the observed rates per unit and per conversation, kept apart, and the
 //! bounds.
 
-use super::Verdict;
 use super::counting::Counting;
 use super::criterion::CriterionSums;
-use super::format::{count, one_of, share, time};
+use super::format::{one_of, share, time};
 use super::rule::Ruling;
-use super::{CriterionResult, Interval};
+use super::{CriterionResult, Interval, Verdict};
 use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
@@ -15,6 +14,7 @@ use crate::stats::percent::{Rounding, bound, percent};
 use crate::stats::quantile::nearest_rank;
 use crate::stats::rate::wilson;
 use crate::stats::{ALPHA, Sample};
+use crate::trace::text::count;
 
 impl CriterionSums<'_> {
     /// Fills in the observed figures of this sample and the bounds of that ruling.

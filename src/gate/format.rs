@@ -1,4 +1,4 @@
-//! Formats rates, times and counts for verdicts.
+//! Formats rates, times and units for verdicts.
 
 use crate::stats::percent::percent;
 
@@ -16,11 +16,6 @@ pub(super) fn time(microseconds: u64) -> String {
     } else {
         format!("{:.2} s", microseconds as f64 / 1e6)
     }
-}
-
-/// `1 trial`, `2 trials`.
-pub(super) fn count(n: u64, one: &str, many: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
 /// The singular of a unit name: `query` of `queries`, `answer with sources` of `answers with sources`.

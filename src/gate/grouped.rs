@@ -1,10 +1,10 @@
 //! Units of several repetitions: repetitions 1 to k of a case form one unit, k + 1 to 2k the next.
 
 use super::criterion::CriterionSums;
-use super::format::count;
 use super::{CriterionResult, Verdict};
 use crate::metric::{Group, Observation, Outcome};
 use crate::plan::{Plan, PlannedTrial};
+use crate::trace::text::count;
 
 /// Key of a unit of several repetitions: scenario, case, variant, and the unit's number.
 pub(super) type UnitKey = (usize, usize, String, u32);

@@ -1,11 +1,10 @@
 //! Calls of a run with held services: what the recordings answered, what was new, and what acted all the same.
 
 use super::TrialResult;
-use super::format::count;
 use crate::metric::taken::{Charged, Taken};
 use crate::plan::{Plan, PlannedTrial};
 use crate::settings::price::dollars;
-use crate::trace::text::quote;
+use crate::trace::text::{count, listed, quote};
 use crate::trace::{Attempt, HeldCalls, ToolOutcome, Trace, What};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,12 +133,9 @@ impl HeldRun {
                 _ => ")".to_owned(),
             };
         }
-        let acted: Vec<String> =
-            self.acted.iter().take(NAMED).map(|(tool, n)| format!("{} ({n})", quote(tool, 60))).collect();
-        let more = self.acted.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let acted = (!acted.is_empty())
-            .then(|| format!("not held, because they run inside the agent: {}{more}", acted.join(", ")));
+        let acted = self.acted.iter().map(|(tool, n)| format!("{} ({n})", quote(tool, 60)));
+        let acted = (!self.acted.is_empty())
+            .then(|| format!("not held, because they run inside the agent: {}", listed(acted, NAMED)));
         std::iter::once(line).chain(acted).collect()
     }
 }

@@ -14,6 +14,7 @@ mod criterion;
 mod design;
 mod draws;
 mod error;
+mod error_groups;
 mod evaluator;
 mod examine;
 mod figures;
@@ -53,7 +54,6 @@ mod tests;
 mod undecided_tests;
 
 pub(crate) use cause::{Cause, expectation, note_in_words, reason};
-pub(crate) use conclusion::calls_held;
 pub(crate) use counting::most_units;
 pub(crate) use counts::{
     CaseCounts, CurvePoint, Interval, KindCount, RequirementCoverage, RequirementState, RetryCounts, StageTime,
@@ -61,6 +61,7 @@ pub(crate) use counts::{
 };
 pub(crate) use draws::{Draws, Redrawn};
 pub(crate) use error::EvaluationError;
+pub(crate) use error_groups::calls_held;
 pub use evaluator::Evaluator;
 #[cfg(not(front_door_only))]
 pub use evaluator::evaluate;

@@ -1,9 +1,8 @@
 //! Notes of an evaluation: changed recordings and verdicts, plans of older builds, trials drawn more than once.
 
-use super::format::count;
 use super::{TrialResults, TrialRow, Verdict};
 use crate::plan::{ChangedRecordings, Plan};
-use crate::trace::text::quote;
+use crate::trace::text::{count, listed, quote};
 use std::collections::BTreeMap;
 
 /// Warns of recordings that differ from those of the base and may have been edited.
@@ -13,10 +12,8 @@ pub(super) fn changed_since(changed: &ChangedRecordings) -> String {
     if trials.is_empty() {
         return format!("every recording is as it was at {base}");
     }
-    let named: Vec<String> = trials.iter().take(NAMED).map(|trial| quote(trial, 200)).collect();
-    let more = if trials.len() > NAMED { format!(" and {} more", trials.len() - NAMED) } else { String::new() };
-    let recordings = count(trials.len() as u64, "recording", "recordings");
-    format!("{recordings} CHANGED since {base}: {}{more}", named.join(", "))
+    let named = listed(trials.iter().map(|trial| quote(trial, 200)), NAMED);
+    format!("{} CHANGED since {base}: {named}", count(trials.len() as u64, "recording", "recordings"))
 }
 
 /// The first plan version whose criteria state what they count.
@@ -35,14 +32,12 @@ const NAMED: usize = 5;
 
 /// Notes recordings whose verdict has changed since they were made, because the expectations or the rules changed.
 pub(super) fn changed(plan: &Plan, changed: &BTreeMap<usize, (String, Verdict)>) -> Option<String> {
-    let named = changed.iter().take(NAMED).filter_map(|(place, (noted, verdict))| {
+    let named = changed.iter().filter_map(|(place, (noted, verdict))| {
         let id = plan.trials.at(*place)?.id;
         Some(format!("{id} ({}, now {})", quote(noted, 40), verdict.as_str()))
     });
-    let named: Vec<String> = named.collect();
-    let more = if changed.len() > NAMED { format!(" and {} more", changed.len() - NAMED) } else { String::new() };
     let recordings = count(changed.len() as u64, "recording", "recordings");
-    (!named.is_empty()).then(|| format!("{recordings} had another verdict when recorded: {}{more}", named.join(", ")))
+    (!changed.is_empty()).then(|| format!("{recordings} had another verdict when recorded: {}", listed(named, NAMED)))
 }
 
 /// Lists the trials that were drawn more than once, with the results of their draws.
@@ -51,12 +46,8 @@ pub(super) fn redrawn_trials(trials: &TrialResults) -> Option<String> {
         let again = !trial.draws.run_again.is_empty() || trial.draws.earlier.iter().any(|verdict| verdict == FAILED);
         again.then(|| format!("{} ({}, {})", trial.id, trial.verdict.as_str(), trial.draws.words().unwrap_or_default()))
     };
-    let (mut named, mut more) = (Vec::new(), 0_u64);
-    for told in trials.iter().filter_map(|trial| told(&trial)) {
-        if named.len() < NAMED { named.push(told) } else { more += 1 }
-    }
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!named.is_empty()).then(|| format!("drawn more than once: {}{rest}", named.join(", ")))
+    let named = listed(trials.iter().filter_map(|trial| told(&trial)), NAMED);
+    (!named.is_empty()).then(|| format!("drawn more than once: {named}"))
 }
 
 /// Spelling of [`Verdict::Fail`] in [`super::Draws`].

@@ -1,8 +1,8 @@
 //! Describes partial runs, and rejects traces that do not belong to the plan.
 
 use super::EvaluationError;
-use super::format::count;
 use crate::plan::{Plan, PlannedTrial};
+use crate::trace::text::count;
 use crate::trace::{Trace, TrialEnd, TrialError, TrialErrorKind};
 
 /// Describes how a run of `planned` trials is partial; `errors` are those of the trials in ERROR (`None`: without a

@@ -3,13 +3,13 @@
 
 use super::counting::Counting;
 use super::design::{Standing, standing};
-use super::format::count;
 use super::rule::Asked;
 use crate::scenario::GateKind;
 use crate::stats::Clusters;
 use crate::stats::betting::{Bet, Stakes};
 use crate::stats::percent::percent;
 use crate::stats::stopping::Decision;
+use crate::trace::text::count;
 
 /// The bets of one gate.
 #[derive(Debug, Clone, Copy, PartialEq)]

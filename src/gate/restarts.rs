@@ -1,7 +1,7 @@
 //! How often the process of an external agent was started again.
 
-use super::format::count;
 use crate::trace::RestartCause;
+use crate::trace::text::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Report of a run until decided: where it stopped, by which rules, and what that saved.
 
-use super::format::count;
+use crate::trace::text::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

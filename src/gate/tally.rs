@@ -15,14 +15,14 @@ const LISTED: usize = 50_000;
 
 /// Why a trial without ERROR has no units, or not all. A missing member comes first: adding it may measure something.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LeftOut {
+pub(super) enum WhyNoUnits {
     /// Its trace lacks a member.
     Absent(String),
     /// Its agent is out of scope, or part of the trial is undetermined.
     OutOfScope(String),
 }
 
-impl LeftOut {
+impl WhyNoUnits {
     /// The reason.
     pub(super) fn words(&self) -> &str {
         let (Self::Absent(why) | Self::OutOfScope(why)) = self;
@@ -43,8 +43,8 @@ pub(super) struct Tally {
     pub errors: u64,
     /// Trials whose agent is out of the metric's scope, or whose trace lacks what it needs.
     pub out_of_scope: u64,
-    /// The first reason in order, so that the order of trials does not matter.
-    pub scope: Option<LeftOut>,
+    /// Why trials have no units: the least reason, so that the order of trials does not matter.
+    pub why_no_units: Option<WhyNoUnits>,
     /// Where the units come from.
     pub sources: Sources,
     /// Good units by trial: the independent clusters when these cases run again.
@@ -118,10 +118,10 @@ impl Tally {
     }
 
     /// Counts a trial whose agent is out of the metric's scope.
-    pub(super) fn leave_out(&mut self, why: &LeftOut) {
+    pub(super) fn add_out_of_scope(&mut self, why: &WhyNoUnits) {
         self.out_of_scope += 1;
-        if self.scope.as_ref().is_none_or(|known| why < known) {
-            self.scope = Some(why.clone());
+        if self.why_no_units.as_ref().is_none_or(|known| why < known) {
+            self.why_no_units = Some(why.clone());
         }
     }
 
@@ -131,7 +131,7 @@ impl Tally {
         self.times.extend(&other.times);
         self.errors += other.errors;
         self.out_of_scope += other.out_of_scope;
-        self.scope = self.scope.take().into_iter().chain(other.scope.clone()).min();
+        self.why_no_units = self.why_no_units.take().into_iter().chain(other.why_no_units.clone()).min();
         self.sources.absorb(&other.sources);
         self.run_again = (self.run_again.0 + other.run_again.0, self.run_again.1 + other.run_again.1);
         self.clusters.absorb(&other.clusters);

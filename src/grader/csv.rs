@@ -24,9 +24,6 @@ pub(crate) fn columns<'a>() -> Vec<Column<&'a Grade>> {
 }
 
 /// Writes one row per grade.
-///
-/// # Errors
-/// If writing fails.
 pub(crate) fn write_csv(out: &mut dyn Write, grades: &[Grade]) -> io::Result<()> {
     write_rows(out, &columns(), grades)
 }

@@ -52,7 +52,6 @@ impl Grader {
         Self { rubric, around, access, root: root.to_owned(), folder, rerecord, lanes: OnceLock::new() }
     }
 
-    /// The rubric.
     pub(crate) fn rubric(&self) -> &Rubric {
         &self.rubric
     }
@@ -62,7 +61,6 @@ impl Grader {
         &self.around
     }
 
-    /// Access to the model.
     pub(crate) fn access(&self) -> &ModelAccess {
         &self.access
     }
@@ -108,9 +106,6 @@ impl Grader {
     }
 
     /// Like [`Grader::record`], over the given `transport` and `clock`.
-    ///
-    /// # Errors
-    /// See [`Grader::record`].
     pub(crate) async fn record_with(
         &self,
         task: &GradingTask,

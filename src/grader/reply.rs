@@ -14,9 +14,7 @@ use std::collections::BTreeMap;
 /// One item's grade.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ItemGrade {
-    /// Name of the item.
     pub item: String,
-    /// Its grade.
     pub grade: GradeValue,
     /// The judge's quotation; empty if none.
     pub quote: String,

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 pub(crate) enum Scope {
     /// Answers for which both the knowledge base and the external search returned something (SC-004).
     BothSources,
-    /// All answers.
     All,
 }
 
@@ -23,7 +22,6 @@ pub(crate) enum Scope {
 pub(crate) struct Content {
     /// The user's earlier questions in the conversation.
     pub earlier: Vec<String>,
-    /// The question.
     pub question: String,
     /// The answer, with the sources that it cites.
     pub answer: String,
@@ -52,7 +50,6 @@ impl Content {
 /// One answered turn of one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GradingTask {
-    /// The trial.
     pub trial: String,
     /// Ordinals of the conversation and of the turn in it, from 0.
     pub at: (u32, u32),
@@ -60,9 +57,7 @@ pub(crate) struct GradingTask {
     pub turn: String,
     /// Digest of the answer.
     pub answer: String,
-    /// The model that answered.
     pub model: String,
-    /// Content to grade.
     pub content: Content,
 }
 

@@ -12,10 +12,8 @@ mod store;
 mod trend;
 
 pub(crate) use gather::{Gather, NoPoint};
-pub use store::append;
-pub use store::doubtful;
-pub use store::load;
 pub(crate) use store::{EDITED, HistoryError, NO_DIGEST, merge};
+pub use store::{append, doubtful, load};
 pub(crate) use trend::{Change, Line, RECENT, Series, Shown, Unit, series};
 
 use crate::trace::Mode;
@@ -23,7 +21,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Version of a point.
 pub(crate) const POINT_VERSION: u32 = 1;
 
 /// The label with the number of re-run trials; figures use first draws.
@@ -98,9 +95,7 @@ pub struct Conditions {
 pub struct Rate {
     /// The criterion's id, `scenario/id` for a scenario's own gate.
     pub key: String,
-    /// Its metric.
     pub metric: String,
-    /// Its target.
     pub target: String,
     /// Successes; for a time, units below the limit.
     pub successes: u64,

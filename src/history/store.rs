@@ -2,8 +2,7 @@
 
 use super::{POINT_VERSION, Point, RUN_AGAIN};
 use crate::platform::bounds::Bound;
-use crate::platform::files;
-use crate::platform::secrets;
+use crate::platform::{files, secrets};
 use crate::trace::{Seal, seal, sealed};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -57,9 +56,6 @@ pub enum HistoryError {
 }
 
 /// Returns the points of a file, each once, in order; empty when there is no file.
-///
-/// # Errors
-/// If the file or a line of it cannot be read.
 pub fn load(path: &Path) -> Result<Vec<Point>, HistoryError> {
     Ok(read(path)?.into_iter().map(|line| line.point).collect())
 }
@@ -70,9 +66,6 @@ pub(crate) const EDITED: &str = "EDITED BY HAND";
 pub(crate) const NO_DIGEST: &str = "without a digest: an edit would not show";
 
 /// Returns the lines of a file (from 1) that may have been changed, with the reason.
-///
-/// # Errors
-/// As [`load`].
 pub fn doubtful(path: &Path) -> Result<Vec<(usize, &'static str)>, HistoryError> {
     let lines = read(path)?.into_iter().map(|line| (line.number, line.point.doubt));
     Ok(lines.filter(|(_, doubt)| !doubt.is_empty()).collect())
@@ -125,9 +118,6 @@ fn read(path: &Path) -> Result<Vec<Line>, HistoryError> {
 
 /// Appends a point unless the file already has it; returns whether it was added. If trials of an existing point were
 /// re-run, the point is written again with its labels and time: the last line of an id counts.
-///
-/// # Errors
-/// If the file cannot be read or written.
 pub fn append(path: &Path, point: &Point) -> Result<bool, HistoryError> {
     let known = load(path)?.into_iter().find(|known| known.id == point.id);
     let again = known.map(|Point { at, mut labels, .. }| {

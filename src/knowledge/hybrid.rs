@@ -24,7 +24,6 @@ const COUNTED: &str = " passages";
 pub(super) enum VectorsAt {
     /// A local file beside the folder.
     Folder(Arc<PassageVectors>),
-    /// On a server.
     Server(ServerAddress),
 }
 

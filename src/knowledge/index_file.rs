@@ -63,9 +63,6 @@ fn failed(file: &Path) -> impl Fn(rusqlite::Error) -> KnowledgeError {
 }
 
 /// The index of `corpus` in a file below `folder`.
-///
-/// # Errors
-/// When no file can be read or written there.
 pub(super) fn derive(
     corpus: &Corpus,
     words: Words,

@@ -8,10 +8,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::KnowledgeError;
 use super::learned::{ExternalRecord, KeywordEntry, LearnedHit, learned_id};
 use super::upkeep::{PruneRule, Pruned, Upkeep};
-use super::{keyword_store as store, tokenize};
+use super::{KnowledgeError, keyword_store as store, tokenize};
 use crate::settings::KeywordIndexSettings;
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -117,9 +116,6 @@ impl KeywordIndex {
 
     /// External answers whose keywords occur in `query`: every meaningful word of the keyword, plurals alike. Most
     /// matched keywords first, then in the order of conversations and of indexing.
-    ///
-    /// # Errors
-    /// When the index cannot be read.
     pub fn find(&self, query: &str) -> Result<Vec<LearnedHit>, KnowledgeError> {
         let stems = tokenize::stems(query);
         if stems.is_empty() {
@@ -139,9 +135,6 @@ impl KeywordIndex {
     }
 
     /// Counts one use of each of these keywords.
-    ///
-    /// # Errors
-    /// When the index cannot be written.
     pub fn note_use<'a>(
         &self,
         keywords: impl IntoIterator<Item = &'a String>,
@@ -155,9 +148,6 @@ impl KeywordIndex {
     }
 
     /// All keywords, sorted.
-    ///
-    /// # Errors
-    /// When the index cannot be read.
     pub fn list(&self) -> Result<Vec<KeywordEntry>, KnowledgeError> {
         Ok(self.if_open(store::list)?.unwrap_or_default())
     }

@@ -13,9 +13,8 @@
 
 use super::guard::{differs, guard};
 use super::learned::{ExternalRecord, KeywordEntry, Provenance, learned_id};
-use super::tokenize;
 use super::upkeep::{PruneRule, Pruned};
-use super::{ForeignFile, KnowledgeError};
+use super::{ForeignFile, KnowledgeError, tokenize};
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};

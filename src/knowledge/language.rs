@@ -16,7 +16,6 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 use stop_words::Language as List;
 
-/// The words of one language.
 #[derive(Clone, Copy)]
 pub(super) struct Words(Language);
 
@@ -47,7 +46,6 @@ impl Words {
         Self(language)
     }
 
-    /// Which language.
     pub(super) fn language(self) -> Language {
         self.0
     }

@@ -58,7 +58,6 @@ fn digest_of<'a>(parts: impl Iterator<Item = &'a str>) -> String {
 pub struct LearnedHit {
     /// `learned:` and the record's digest: the same wherever and whenever it is computed.
     pub id: String,
-    /// The answer.
     pub record: ExternalRecord,
     /// The keywords that matched, sorted.
     pub keywords: Vec<String>,

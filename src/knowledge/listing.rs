@@ -72,9 +72,6 @@ impl Listing {
     }
 
     /// Writes it, whole or not at all.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub(crate) fn save(&self, file: &Path) -> Result<(), KnowledgeError> {
         let unwritable = |error| KnowledgeError::Read { path: file.to_owned(), error };
         let text = serde_json::to_vec(self).map_err(|why| unwritable(why.into()))?;

@@ -118,7 +118,6 @@ impl Patterns {
     }
 }
 
-/// The patterns of one expectation.
 fn listed(expectation: &CallExpectation) -> &[CallPattern] {
     match expectation {
         CallExpectation::InOrder(list)

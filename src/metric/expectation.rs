@@ -108,7 +108,6 @@ fn is_last(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
     view.turns.last().is_some_and(|last| (last.conversation, last.turn) == (turn.conversation, turn.turn))
 }
 
-/// Expectations on this turn.
 fn expected<'a>(case: &'a PlannedCase, turn: &TurnView<'_>) -> Option<&'a Expectation> {
     let conversation = case.case.conversations().nth(turn.conversation as usize)?;
     conversation.turns.get(turn.turn as usize)?.expect.as_ref()

@@ -12,9 +12,8 @@
 //! code, and outside of that sentence a name or quoted words. "I found nothing, but it is 42 metres" is an answer.
 
 use super::catalogue::Registered;
-use super::grounding;
 use super::trajectory::own_words;
-use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView};
+use super::{Held, Member, Metric, Observation, Seen, TrialView, TurnView, grounding};
 use crate::settings::catalogue::Units;
 use crate::trace::Answer;
 use crate::trace::citations::numbers_of;

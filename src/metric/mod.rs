@@ -133,15 +133,10 @@ use std::sync::Arc;
 /// One trial with everything a metric may read about it.
 #[derive(Debug, Clone, Copy)]
 pub struct TrialView<'a> {
-    /// The whole plan.
     pub plan: &'a Plan,
-    /// The planned trial.
     pub trial: &'a PlannedTrial,
-    /// Its scenario.
     pub scenario: &'a PlannedScenario,
-    /// Its case.
     pub case: &'a PlannedCase,
-    /// The recorded trace.
     pub trace: &'a Trace,
     /// The trace by turn, including planned turns that never began: see [`turns::turns`].
     pub turns: &'a [TurnView<'a>],

@@ -5,6 +5,7 @@
 
 use crate::plan::ResolvedCase;
 use crate::scenario::{CallExpectation, Expectation};
+use crate::trace::text::listed;
 use crate::trace::{Trace, TrialError, TrialErrorKind};
 
 /// Tools that the case names and that the agent was neither offered nor called.
@@ -75,9 +76,7 @@ fn offer(trace: &Trace) -> String {
     if offered.is_empty() {
         return "the agent offered no tool".to_owned();
     }
-    let shown: Vec<String> = offered.iter().take(20).map(|tool| super::quote(tool, 60)).collect();
-    let more = if offered.len() > 20 { format!(" and {} more", offered.len() - 20) } else { String::new() };
-    format!("the agent offered {}{more}", shown.join(", "))
+    format!("the agent offered {}", listed(offered.iter().map(|tool| super::quote(tool, 60)), 20))
 }
 
 fn quoted(tools: &[String]) -> String {

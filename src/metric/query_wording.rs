@@ -61,7 +61,6 @@ struct QueryWording {
     tools: Tools,
 }
 
-/// The query of a call.
 fn query(call: &ToolCalled) -> Option<&str> {
     call.arguments.get("query").and_then(serde_json::Value::as_str)
 }

@@ -92,7 +92,6 @@ impl<'p> Charged<'p> {
 pub(crate) struct Taken {
     /// Model calls, failed ones included.
     pub model_calls: u32,
-    /// Completions.
     completions: u32,
     /// Completions that do not report their tokens.
     silent: u32,

@@ -8,7 +8,6 @@ use crate::trace::{Role, Trace};
 pub enum Tools {
     /// Every tool with this role.
     Role(Role),
-    /// The tool of this name.
     Named(String),
 }
 

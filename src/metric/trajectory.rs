@@ -179,7 +179,6 @@ impl Metric for Trajectory {
 /// Units of a turn, each with its name within the turn.
 type Units = Vec<(String, Held)>;
 
-/// The log of a turn.
 pub(super) fn logs<'a>(turn: &TurnView<'a>) -> impl Iterator<Item = &'a Logged> {
     turn.events.iter().filter_map(|what| if let What::Logged(entry) = what { Some(entry) } else { None })
 }

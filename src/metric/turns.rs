@@ -97,33 +97,29 @@ impl<'a> TurnView<'a> {
 
     /// Results of calls and of the flow's searches, in order.
     pub(super) fn retrievals(&self) -> impl Iterator<Item = &'a ToolResult> {
-        self.results()
+        self.events.iter().filter_map(|what| what.given())
     }
 
     /// Results of the calls before the last accepted response call; of all calls where there is none.
     pub(super) fn retrievals_before_response(&self) -> impl Iterator<Item = &'a ToolResult> {
-        let results: Vec<&ToolResult> = self.results().collect();
+        let results: Vec<&ToolResult> = self.retrievals().collect();
         let end = results.iter().rposition(|result| matches!(result, ToolResult::Responded)).unwrap_or(results.len());
         results.into_iter().take(end)
     }
 
-    fn results(&self) -> impl Iterator<Item = &'a ToolResult> {
-        self.events.iter().filter_map(|what| what.given())
-    }
-
     /// Searches of the knowledge base that returned a result.
     pub fn searches(&self) -> impl Iterator<Item = &'a SearchResult> {
-        self.results().filter_map(|result| if let ToolResult::Search(search) = result { Some(search) } else { None })
+        self.retrievals().filter_map(|result| if let ToolResult::Search(search) = result { Some(search) } else { None })
     }
 
     /// Answers of the external service.
     pub fn externals(&self) -> impl Iterator<Item = &'a ExternalResult> {
-        self.results().filter_map(|result| if let ToolResult::External(found) = result { Some(found) } else { None })
+        self.retrievals().filter_map(|result| if let ToolResult::External(found) = result { Some(found) } else { None })
     }
 
     /// Accepted keyword indexings.
     pub fn indexings(&self) -> impl Iterator<Item = &'a IndexResult> {
-        self.results().filter_map(|result| if let ToolResult::Indexed(index) = result { Some(index) } else { None })
+        self.retrievals().filter_map(|result| if let ToolResult::Indexed(index) = result { Some(index) } else { None })
     }
 
     /// The event that ended the turn, if any.

@@ -103,7 +103,6 @@ impl ResolvedCase {
             || turns.chain(&self.expect).any(|expect| expect.error.is_some())
     }
 
-    /// All its turns.
     pub fn turns(&self) -> impl Iterator<Item = &Turn> {
         self.conversations().flat_map(|conversation| &conversation.turns)
     }

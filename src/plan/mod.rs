@@ -150,24 +150,27 @@ impl Plan {
     }
 
     /// Places of a pass's trials, `from` to `to`, in the order in which a live run starts them.
-    pub fn begun(&self, from: usize, to: usize) -> Vec<usize> {
+    pub fn start_order(&self, from: usize, to: usize) -> Vec<usize> {
         let drawn = self.order.get(from..to).unwrap_or_default().iter().map(|place| *place as usize);
         let drawn: Vec<usize> = drawn.filter(|place| (from..to).contains(place)).collect();
         if drawn.len() == to - from { drawn } else { (from..to).collect() }
     }
 
     /// `plan.json`: with a list of trials, or with runs of repeats where the list would be long.
-    ///
-    /// # Errors
-    /// If it cannot be written as JSON.
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         self.json(LISTED)
     }
 
+    /// Like [`Plan::to_json`], with a list of at most `listed` trials.
+    pub(crate) fn json(&self, listed: usize) -> serde_json::Result<Vec<u8>> {
+        if self.trials.number() <= listed {
+            return serde_json::to_vec_pretty(self);
+        }
+        let trials = self.trials.in_runs(self.seed);
+        serde_json::to_vec_pretty(&Self { trials, ..self.clone() })
+    }
+
     /// The sealed text of `plan.json` (see [`trace::seal`]); also sets the plan's id, which the traces must carry.
-    ///
-    /// # Errors
-    /// If it cannot be written as JSON.
     pub fn stored(&mut self, clean: impl Fn(&[u8]) -> Vec<u8>) -> serde_json::Result<Vec<u8>> {
         let (order, typed, partition) = (std::mem::take(&mut self.order), self.typed.take(), self.partition.take());
         self.id = String::new();
@@ -178,15 +181,6 @@ impl Plan {
         let (_, id) = seal(self.to_json()?);
         (self.id, self.order, self.typed, self.partition) = (id, order, typed, partition);
         Ok(seal(self.to_json()?).0.into_bytes())
-    }
-
-    /// The same, with a list of at most `listed` trials.
-    pub(crate) fn json(&self, listed: usize) -> serde_json::Result<Vec<u8>> {
-        if self.trials.number() <= listed {
-            return serde_json::to_vec_pretty(self);
-        }
-        let trials = self.trials.in_runs(self.seed);
-        serde_json::to_vec_pretty(&Self { trials, ..self.clone() })
     }
 
     /// The trials in parts that run one after another: passes, or a single part without a stopping design.
@@ -223,7 +217,6 @@ pub struct PlannedScenario {
 }
 
 impl PlannedScenario {
-    /// The variant of that name.
     pub fn variant(&self, name: &str) -> Option<&PlannedVariant> {
         self.variants.iter().find(|variant| variant.name == name)
     }

@@ -172,7 +172,6 @@ impl Runs {
 }
 
 impl Trials {
-    /// Number of trials.
     pub fn number(&self) -> usize {
         self.runs.as_ref().map_or_else(|| self.listed().len(), |runs| runs.starts.last().copied().unwrap_or(0))
     }
@@ -182,7 +181,6 @@ impl Trials {
         self.runs.as_ref().map_or_else(|| self.listed().get(place).cloned(), |runs| runs.at(place))
     }
 
-    /// The place of the trial with that id.
     pub fn place_of(&self, id: &str) -> Option<usize> {
         if let Some(runs) = &self.runs {
             return runs.place_of(id);

@@ -25,7 +25,6 @@ const BRACES: Signs = ("{", "}");
 pub(crate) enum Piece<'t> {
     /// Literal text, never empty.
     Text(&'t str),
-    /// A placeholder.
     Placeholder(Placeholder<'t>),
     /// An opening sign without its closing sign; the rest of the text is not read.
     Open {
@@ -39,7 +38,6 @@ pub(crate) enum Piece<'t> {
 /// A placeholder as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Placeholder<'t> {
-    /// Its signs.
     pub signs: Signs,
     /// The text between them.
     pub inside: &'t str,

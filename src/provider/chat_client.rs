@@ -2,9 +2,8 @@
 
 use super::failure::{failure, malformed, unreadable};
 use super::retry::{Failure, RetryPolicy, attempt};
-use super::stream;
 use super::wire::Dialect;
-use super::{Attempted, ChatModel};
+use super::{Attempted, ChatModel, stream};
 use crate::cassette::Redactor;
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::platform::secrets;

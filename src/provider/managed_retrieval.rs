@@ -25,7 +25,6 @@ const MARKS: &str = "[redacted:";
 pub struct Download {
     /// Content type as reported by the service.
     pub content_type: String,
-    /// Its bytes.
     pub bytes: Bytes,
 }
 

@@ -40,8 +40,7 @@ pub(crate) use wire::nuclia_ask::{AskAnswer, AskRequest, AskStatus, Paragraph};
 
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::provider::chat::{ChatRequest, ChatResponse, Usage};
-use crate::transport::Held;
-use crate::transport::{HttpRequest, HttpResponse, Miss, Service, Transport};
+use crate::transport::{Held, HttpRequest, HttpResponse, Miss, Service, Transport};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -130,13 +129,11 @@ impl std::fmt::Display for ProviderError {
 /// One HTTP attempt, as recorded in the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// Service of the request.
     pub service: Service,
     /// HTTP status, if there was a response.
     pub status: Option<u16>,
     /// Kind of the failure; `None` on success.
     pub cause: Option<ErrorKind>,
-    /// Duration.
     pub took: Duration,
     /// Wait before the next attempt; `None` if there was none.
     pub wait: Option<Duration>,
@@ -199,7 +196,6 @@ pub trait ChatModel: Send + Sync {
 /// One question to an external search service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchQuestion {
-    /// The query.
     pub query: String,
     /// What is already known, as context for the service.
     pub context: Option<String>,
@@ -210,7 +206,6 @@ pub struct SearchQuestion {
 /// One citation of a search service's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
-    /// Title of the page.
     pub title: String,
     /// Its address.
     pub url: String,

@@ -2,15 +2,13 @@
 //!
 //! The agent does its own retries, so every exchange is one attempt here, successful or not.
 
-use super::chat_client;
 use super::failure::{failure, malformed, unreadable};
 use super::json_service::EXACT;
 use super::mcp::{self, MCP};
-use super::perplexity_agent as client;
 use super::retry::Failure;
 use super::wire::embeddings_shapes::Shape;
 use super::wire::{self, Dialect, WireError, openai_chat, perplexity, perplexity_agent};
-use super::{Attempt, ErrorKind, SearchAnswer, stream};
+use super::{Attempt, ErrorKind, SearchAnswer, chat_client, perplexity_agent as client, stream};
 use crate::cassette::Redactor;
 use crate::provider::chat::{ChatRequest, ChatResponse, Role};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Service, TransportError, held, sse};
@@ -20,20 +18,16 @@ use std::borrow::Cow;
 /// One attempt and its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Observed<T> {
-    /// The attempt.
     pub attempt: Attempt,
-    /// The result.
     pub result: Result<T, Failure>,
 }
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// A completion of a model.
     Completion,
     /// An answer of a search service.
     Search,
-    /// Vectors.
     Vectors,
     /// Something of a declared HTTP service: it is compared exactly, and not decoded.
     Declared,

@@ -3,8 +3,7 @@
 //! Attempts are reported when a call ends. A turn that reaches its time limit while a service refuses or does not
 //! answer drops the call; its refusals are kept here, so that an outage is not mistaken for a slow agent.
 
-use super::wire;
-use super::{Attempt, ErrorKind};
+use super::{Attempt, ErrorKind, wire};
 use crate::platform::clock::{BoxFuture, Clock};
 use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError, held};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -112,7 +112,6 @@ impl Encoder {
         std::mem::swap(&mut self.common, common);
     }
 
-    /// Adds one trial.
     pub(super) fn add(&mut self, trace: &Trace, beside: Beside<'_>, result: &TrialResult) {
         if !self.trials.is_empty() {
             self.body.push(b',');

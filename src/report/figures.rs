@@ -2,15 +2,14 @@
 //!
 //! For display only; verdicts are decided by the bounds in `gate`.
 
-use crate::gate::{CriterionResult, Edge, Evaluation, ItemGrades, Latency, Quantile, Repeats, Spent};
-use crate::gate::{Unshown, Verdict};
+use crate::gate::{CriterionResult, Edge, Evaluation, ItemGrades, Latency, Quantile, Repeats, Spent, Unshown, Verdict};
 use crate::history::Unit;
 use crate::metric::catalogue;
 use crate::scenario::{Target, parse_target, resolve_metric, target_text};
 use crate::settings::price::dollars;
 use crate::stats::percent::{interval, percent};
 use crate::stats::rate::wilson;
-use crate::trace::text::quote;
+use crate::trace::text::{listed, quote};
 
 /// A duration in microseconds as `0.12 ms`, `3.2 ms`, `812 ms`, `8.41 s` or `2 min 05 s`.
 pub(super) fn duration(us: u64) -> String {
@@ -95,7 +94,6 @@ pub(super) fn middle_and_p95(row: &Latency, more: impl Fn(&Quantile) -> String) 
     [0.5, 0.95].into_iter().filter_map(shown).collect::<Vec<_>>().join(", ")
 }
 
-/// Verdict of an exit code.
 pub(super) fn verdict_of(exit_code: u8) -> Verdict {
     match exit_code {
         0 => Verdict::Pass,
@@ -227,13 +225,8 @@ pub(super) fn claimed_share(metric: &str) -> Option<f64> {
 }
 
 /// The first `most` names, and the number of further ones: `a, b and 3 more`.
-pub(super) fn first_names<'n>(names: impl ExactSizeIterator<Item = &'n String>, most: usize) -> String {
-    let more = names.len().saturating_sub(most);
-    let shown: Vec<String> = names.take(most).map(|name| quote(name, 40)).collect();
-    match more {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+pub(super) fn first_names<'n>(names: impl Iterator<Item = &'n String>, most: usize) -> String {
+    listed(names.map(|name| quote(name, 40)), most)
 }
 
 /// Replaces the spaces between a number and its unit, and around `=`, so that no line breaks there: `591/602 = 98.2 %`, `6.77 s`.

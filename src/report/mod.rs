@@ -33,8 +33,7 @@ pub(crate) use self::formats::{
 };
 pub(crate) use self::searchable::Searchable;
 pub(crate) use self::terminal::{Known, each_trial, terminal, terminal_brief, what_to_do};
-pub use self::timelines::Beside;
-pub use self::timelines::TimelineBuilder;
+pub use self::timelines::{Beside, TimelineBuilder};
 pub(crate) use self::timelines::{Room, Timelines};
 pub(crate) use self::to_do::resumes;
 pub(crate) use self::variants::columns as variant_columns;

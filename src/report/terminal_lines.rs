@@ -51,7 +51,6 @@ pub(super) struct Paint {
 }
 
 impl Paint {
-    /// Dims a text.
     pub(super) fn dim(&self, text: &str) -> String {
         if self.colour { format!("\u{1b}[2m{text}\u{1b}[0m") } else { text.to_owned() }
     }

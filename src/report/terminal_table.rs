@@ -54,7 +54,6 @@ fn evidence(row: &CriterionResult) -> String {
     line(&figures::evidence(row))
 }
 
-/// Name of a row.
 pub(super) fn name(row: &CriterionResult) -> String {
     line(&figures::name(row))
 }

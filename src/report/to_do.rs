@@ -39,7 +39,6 @@ pub(super) enum State {
     NotMeasured,
     /// A required criterion is INCONCLUSIVE.
     Undecided,
-    /// It failed on the base too.
     FailsOnBaseToo,
 }
 

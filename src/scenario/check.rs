@@ -3,7 +3,7 @@
 //! Runs after the checks of shape. Every check gives its place as a path, and no check stops the others.
 
 use super::Scenario;
-use super::check_criteria::{self, Judged, Known};
+use super::check_criteria::{self, Known, Rows};
 use super::check_expect::Expectations;
 use super::check_sources::Citable;
 use super::criteria::{Criteria, Gate};
@@ -14,8 +14,7 @@ use super::named_file::{NamedFileError, read_named};
 use super::names::is_name;
 use super::project::Project;
 use crate::platform::bounds::Bound;
-use crate::platform::files;
-use crate::platform::yaml;
+use crate::platform::{files, yaml};
 use crate::settings::catalogue::{Catalogues, DialectEntry, FlowEntry, ToolEntry};
 use crate::settings::{DEFAULT_KB, ModelSettings, Provider, SearchSettings};
 use crate::trace::EXTERNAL;
@@ -30,7 +29,6 @@ pub(super) struct Surroundings<'a> {
     pub root: &'a Path,
     /// The scenario file.
     pub path: &'a Path,
-    /// The project file.
     pub project: &'a Project,
     /// Declarations of flows and metrics.
     pub catalogues: &'a Catalogues,
@@ -136,11 +134,11 @@ impl Checker<'_> {
                 "a case is left out of a criterion only for what goes wrong in it on purpose: name that by `fault`",
             ));
         }
-        let judged = Judged { rows: scenario.gates.as_deref().unwrap_or_default(), kept: None };
+        let gates = Rows { rows: scenario.gates.as_deref().unwrap_or_default(), kept: None };
         let tools = self.tools.as_ref().map(|tools| tools.iter().map(|tool| tool.name).collect());
         let flows = Some(self.around.catalogues.flow_names().collect());
         let known = Known { metrics: &self.around.catalogues.metrics, tools, flows };
-        check_criteria::rows(judged, &known, root.key("gates"), &mut self.mistakes);
+        check_criteria::rows(gates, &known, root.key("gates"), &mut self.mistakes);
         self.variants()
     }
 

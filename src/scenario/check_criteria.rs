@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// Criteria or gates, with their indices in the file if some were dropped.
 #[derive(Clone, Copy)]
-pub(super) struct Judged<'a> {
+pub(super) struct Rows<'a> {
     /// The criteria.
     pub rows: &'a [Criterion],
     /// Their indices in the file; `None` when none was dropped.
@@ -19,7 +19,6 @@ pub(super) struct Judged<'a> {
 
 /// Names that criteria may use.
 pub(super) struct Known<'a> {
-    /// The metrics.
     pub metrics: &'a [&'static MetricEntry],
     /// The tools of the flows concerned; `None` where an agent's tools are known only at run time.
     pub tools: Option<BTreeSet<&'a str>>,
@@ -42,22 +41,22 @@ pub(super) fn criteria(criteria: &Criteria, known: &Known<'_>, kept: &[usize]) -
             "the file states no criteria: nothing would be judged",
         ));
     }
-    rows(Judged { rows: &criteria.criteria, kept: Some(kept) }, known, root.key("criteria"), &mut mistakes);
+    rows(Rows { rows: &criteria.criteria, kept: Some(kept) }, known, root.key("criteria"), &mut mistakes);
     mistakes
 }
 
 /// Checks criteria or gates.
-pub(super) fn rows(judged: Judged<'_>, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) {
+pub(super) fn rows(written: Rows<'_>, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) {
     let mut ids = BTreeSet::new();
-    for (position, row) in judged.rows.iter().enumerate() {
-        let index = judged.kept.and_then(|kept| kept.get(position)).copied().unwrap_or(position);
+    for (position, row) in written.rows.iter().enumerate() {
+        let index = written.kept.and_then(|kept| kept.get(position)).copied().unwrap_or(position);
         let at = at.index(index);
         if row.id.trim().is_empty() {
             mistakes.push(Mistake::at(at.key("id"), "empty-text", "a criterion needs an id"));
         } else if !ids.insert(row.id.as_str()) {
             mistakes.push(Mistake::at(at.key("id"), "duplicate-criterion", "another criterion has this id"));
         }
-        one(row, known, at, mistakes);
+        criterion(row, known, at, mistakes);
     }
 }
 
@@ -66,7 +65,6 @@ pub(super) fn rows(judged: Judged<'_>, known: &Known<'_>, at: At<'_>, mistakes: 
 pub struct ReadCriterion {
     /// Its metric with all parameters.
     pub metric: ResolvedMetric,
-    /// Its target.
     pub target: Target,
     /// For an invariant: the share of good units that the bound must reach.
     pub floor: Option<f64>,
@@ -89,7 +87,7 @@ impl Criterion {
     /// The first mistake: what is wrong and what to write.
     pub fn read(&self, metrics: &[&'static MetricEntry]) -> Result<ReadCriterion, CriterionError> {
         let mut mistakes = Vec::new();
-        let read = one(self, &Known { metrics, tools: None, flows: None }, At::ROOT, &mut mistakes);
+        let read = criterion(self, &Known { metrics, tools: None, flows: None }, At::ROOT, &mut mistakes);
         match (read, mistakes.into_iter().next()) {
             (Some(read), None) => Ok(read),
             (_, Some(mistake)) => Err(CriterionError(mistake.sentence())),
@@ -98,11 +96,11 @@ impl Criterion {
     }
 }
 
-fn one(row: &Criterion, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) -> Option<ReadCriterion> {
+fn criterion(row: &Criterion, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistake>) -> Option<ReadCriterion> {
     let metric = resolve_metric(&row.metric, known.metrics);
-    let metric = metric.map_err(|error| mistakes.push(written(error, at.key("metric"), "bad-metric"))).ok();
+    let metric = metric.map_err(|error| mistakes.push(grammar_mistake(error, at.key("metric"), "bad-metric"))).ok();
     let target = parse_target(&row.target);
-    let target = target.map_err(|error| mistakes.push(written(error, at.key("target"), "bad-target"))).ok();
+    let target = target.map_err(|error| mistakes.push(grammar_mistake(error, at.key("target"), "bad-target"))).ok();
     if let (Some(metric), Some(tools)) = (&metric, &known.tools) {
         named_tools(metric, tools, row, at, mistakes);
     }
@@ -149,7 +147,7 @@ fn one(row: &Criterion, known: &Known<'_>, at: At<'_>, mistakes: &mut Vec<Mistak
         (Some(floor), Some(target)) => match parse_floor(floor, target) {
             Ok(floor) => Some(floor),
             Err(error) => {
-                mistakes.push(written(error, at.key("floor"), "bad-target"));
+                mistakes.push(grammar_mistake(error, at.key("floor"), "bad-target"));
                 None
             }
         },
@@ -244,7 +242,7 @@ fn margin(row: &Criterion, share: f64, at: At<'_>, mistakes: &mut Vec<Mistake>) 
     }
 }
 
-fn written(error: GrammarError, at: At<'_>, code: &'static str) -> Mistake {
+fn grammar_mistake(error: GrammarError, at: At<'_>, code: &'static str) -> Mistake {
     let mut mistake = Mistake::at(at, code, error.message).within(error.start, error.length);
     mistake.label = error.label;
     mistake

@@ -74,7 +74,6 @@ impl<'a> Expectations<'a> {
         self.say(mistake.help("write what must hold, or remove it"));
     }
 
-    /// Checks one expectation.
     pub(super) fn check(&mut self, expect: &Expectation, at: At<'_>, scene: &Scene) {
         if *expect == Expectation::default() {
             self.nothing(at, "this expectation asserts nothing");

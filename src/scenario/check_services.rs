@@ -106,7 +106,7 @@ impl Checker<'_> {
     pub(super) fn one_model(&mut self) {
         let scenario = self.scenario;
         let first = scenario.services.iter().find(|(_, service)| service.provider.is_some());
-        let model = !scenario.model.provider.is_empty() || scenario.has_service("model");
+        let model = !scenario.model.provider.is_empty() || scenario.services.contains_key("model");
         if let Some((name, _)) = first.filter(|_| !model) {
             let at = At::ROOT;
             let services = at.key("services");

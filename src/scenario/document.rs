@@ -131,14 +131,8 @@ impl Scenario {
         own.into_iter().chain(self.variants.values().map(|variant| self.flow_of(variant)))
     }
 
-    /// The flow of one of its variants.
     pub fn flow_of<'a>(&'a self, variant: &'a Variant) -> &'a str {
         variant.flow.as_deref().unwrap_or(&self.flow)
-    }
-
-    /// Whether a service is declared in `services`, which its short form would declare too.
-    pub(super) fn has_service(&self, name: &str) -> bool {
-        self.services.contains_key(name)
     }
 
     /// Settles the services `model` and `search`, if they are declared in `services`.

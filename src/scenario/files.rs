@@ -9,7 +9,6 @@ use globset::{GlobBuilder, GlobMatcher};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Name of the project file.
 pub(super) const PROJECT_FILE: &str = "ragcheck.yaml";
 
 /// The nearest parent folder with `ragcheck.yaml`; `start` if there is none.

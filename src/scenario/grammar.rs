@@ -45,7 +45,6 @@ pub(crate) struct MetricCall {
 pub(crate) struct Argument {
     /// The parameter's name, when it is given by name.
     pub key: Option<String>,
-    /// The value.
     pub value: String,
 }
 

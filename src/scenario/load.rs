@@ -254,7 +254,7 @@ impl<'a> Work<'a> {
             room = text.as_ref().map_or(room, |text| room.saturating_sub(text.len() as u64));
             if room == 0 {
                 let message = format!("the scenarios are larger than {} together", Bound::ScenariosSize.shown());
-                self.too_much(Bound::ScenariosSize, "", &message);
+                self.too_much(Bound::ScenariosSize, &message);
                 return None;
             }
             match text {
@@ -307,7 +307,7 @@ impl<'a> Work<'a> {
             })
             .collect();
         if work.into_inner() > Bound::Expressions.most() {
-            self.too_much(Bound::Expressions, "", "the regular expressions of the scenarios are too large together");
+            self.too_much(Bound::Expressions, "the regular expressions of the scenarios are too large together");
             return None;
         }
         let mut loaded = Vec::new();
@@ -358,8 +358,8 @@ impl<'a> Work<'a> {
         })
     }
 
-    fn too_much(&mut self, bound: Bound, file: &str, message: &str) {
-        self.diagnostics.push(Diagnostic::error("too-large", file, message).with_help(bound.advice()));
+    fn too_much(&mut self, bound: Bound, message: &str) {
+        self.diagnostics.push(Diagnostic::error("too-large", "", message).with_help(bound.advice()));
     }
 
     fn is_criteria_only(&self, path: &Path) -> bool {

@@ -2,9 +2,9 @@
 //!
 //! | question | files |
 //! |---|---|
-//! | what can be written | `document`, `case_table`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `schema` |
-//! | which files, and how are they read | `files`, `load`, `read_files`, `named_file`, `tables`, `lines`, `repair`, `ratings`, `prices` |
-//! | what is wrong, and where | `shape`, `check`, `check_case`, `check_expect`, `check_external`, `check_services`, `check_criteria`, `check_knowledge`, `check_managed`, `diagnostic` |
+//! | what can be written | `document`, `case_table`, `knowledge`, `expect`, `external`, `criteria`, `project`, `rubric`, `grammar`, `resolve`, `names`, `pattern`, `schema` |
+//! | which files, and how are they read | `files`, `load`, `load_scenario`, `read_files`, `named_file`, `tables`, `lines`, `repair`, `ratings`, `prices` |
+//! | what is wrong, and where | `shape` for form; for meaning `check` and `check_…`, one for each subject; `diagnostic` |
 //!
 //! Nothing here runs anything or knows how anything is run.
 
@@ -54,14 +54,12 @@ pub(crate) use grammar::{Target, parse_target, target_text};
 pub(crate) use knowledge::KnowledgeNames;
 #[cfg(test)]
 pub(crate) use load::CasePlace;
-pub use load::Loaded;
-pub use load::load;
+pub use load::{Loaded, load};
 pub(crate) use load::{LoadedScenario, load_for_runner, load_project, load_report, load_rubric};
 pub(crate) use resolve::resolve_metric;
 
 pub(crate) use criteria::{Criteria, Criterion, GateKind};
-pub use document::Case;
-pub use document::SequenceStep;
+pub use document::{Case, SequenceStep};
 pub(crate) use document::{Conversation, KeywordIndexState, Scenario, Turn};
 pub(crate) use expect::{CallExpectation, CallPattern, Expectation};
 pub(crate) use project::{Project, Requirement};

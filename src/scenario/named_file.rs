@@ -30,9 +30,6 @@ pub(super) fn beside(scenario: &Path, file: &str) -> PathBuf {
 }
 
 /// Reads the text of a file that the scenario at `scenario` names.
-///
-/// # Errors
-/// See [`NamedFileError`].
 pub(super) fn read_named(scenario: &Path, file: &str, bound: Bound) -> Result<String, NamedFileError> {
     if Path::new(file).is_absolute() {
         return Err(NamedFileError::Absolute);

@@ -31,7 +31,6 @@ pub(super) fn with_price_file(root: &Path, mut project: Project, out: &mut Vec<D
     (project, 1)
 }
 
-/// Checks prices.
 pub(super) fn check(prices: &Prices, at: At<'_>) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for (name, price) in prices {

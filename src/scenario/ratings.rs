@@ -33,7 +33,6 @@ pub(crate) struct Rating {
     pub fields: Vec<String>,
     /// The trial's id.
     pub trial: String,
-    /// The rating.
     pub satisfied: bool,
     /// Whether the trial was chosen for a [`DISAGREEMENT`].
     pub chosen: bool,

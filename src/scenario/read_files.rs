@@ -140,9 +140,7 @@ impl Work<'_> {
             }
         }
     }
-}
 
-impl Work<'_> {
     pub(super) fn agreement(&mut self, project: &Project, project_text: &str) -> Option<MeasuredAgreement> {
         let file = project.agreement.as_ref()?;
         self.files += 1;

@@ -13,7 +13,6 @@ use std::collections::BTreeSet;
 
 /// A typed document, possibly only its valid parts.
 pub(super) struct Parsed<T> {
-    /// The document.
     pub value: T,
     kept: Option<Vec<usize>>,
     patched: BTreeSet<String>,

@@ -43,9 +43,6 @@ struct Line<'a> {
 
 impl EventLog {
     /// Opens the log at `path` for appending, with at most `most` bytes per file.
-    ///
-    /// # Errors
-    /// If it cannot be opened.
     pub(super) fn open(path: &Path, most: u64) -> io::Result<Self> {
         let file = files::append_private(path)?;
         let bytes = file.metadata()?.len();

@@ -10,12 +10,10 @@
 //! | `GET /openapi.json` | the OpenAPI document |
 //! | `POST /api/test/reset` | removes all sessions, if the service is an agent under test |
 
-use super::admission;
 use super::api::{ApiError, Body, QueryRequest};
-use super::gateway;
-use super::openapi;
 use super::service::Service;
 use super::status::StreamEvent;
+use super::{admission, gateway, openapi};
 use crate::platform::secrets;
 use axum::error_handling::HandleErrorLayer;
 use axum::extract::rejection::JsonRejection;
@@ -42,7 +40,6 @@ const BEYOND_TURN: Duration = Duration::from_secs(30);
 
 type Shared = Arc<Service>;
 
-/// The router of the service.
 pub(crate) fn routes(service: Shared) -> Router {
     let longest = service.longest_turn() + BEYOND_TURN;
     let limits = ServiceBuilder::new().layer(HandleErrorLayer::new(turned_away)).timeout(longest);

@@ -25,7 +25,6 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Options of a service.
 #[derive(Debug, Clone)]
 pub(crate) struct ServiceOptions {
     /// The state folder.

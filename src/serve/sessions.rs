@@ -10,8 +10,7 @@
 use super::api::ApiError;
 use super::under_way::UnderWay;
 use crate::flow::{ConversationState, StateError};
-use crate::platform::files;
-use crate::platform::secrets;
+use crate::platform::{files, secrets};
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -125,9 +124,6 @@ fn lock(held: &Held) -> MutexGuard<'_, BTreeSet<String>> {
 impl Sessions {
     /// Opens the sessions in `folder`, and their running turns in `under-way` beside it; creates missing folders. Each
     /// session expires when it is unused for `lifetime`.
-    ///
-    /// # Errors
-    /// If the folder cannot be created.
     pub(super) fn open(folder: &Path, lifetime: Duration, adopts: bool) -> io::Result<Self> {
         let under_way = folder.with_file_name("under-way");
         files::create_private_dir(folder)?;
@@ -228,9 +224,6 @@ impl Sessions {
     }
 
     /// Removes all sessions that are not locked by a request.
-    ///
-    /// # Errors
-    /// If a file cannot be removed.
     pub(super) fn clear(&self) -> io::Result<()> {
         for folder in [&self.folder, &self.under_way] {
             files::remove_dir_all(folder)?;

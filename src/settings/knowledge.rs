@@ -85,7 +85,6 @@ pub struct ServerAddress {
     pub scheme: String,
     /// The server's URL for HTTP.
     pub base_url: String,
-    /// The collection.
     pub collection: String,
     /// Parameters after `?`, by name: a tenant, a database.
     pub options: BTreeMap<String, String>,

@@ -167,7 +167,6 @@ impl ManagedRetrievalSettings {
         rest.split(['/', '?', '#']).next().unwrap_or_default()
     }
 
-    /// The parameter of that name.
     pub fn parameter(&self, name: &str) -> Option<&TemplateParameter> {
         self.template_parameters.iter().find(|parameter| parameter.name == name)
     }

@@ -41,8 +41,7 @@ pub(crate) use managed::{ManagedRetrievalSettings, QUERY};
 pub(crate) use model::{Enforcement, Limits, ModelSettings, SearchSettings};
 pub(crate) use model_end::{CHECKED, is_date, model_end};
 pub(crate) use optional::OptionalService;
-pub use provider::Auth;
-pub use provider::PaceLimits;
+pub use provider::{Auth, PaceLimits};
 pub(crate) use provider::{Provider, Quirks};
 
 /// The `kb_id` of the first knowledge base, in addition to its name: it is searched when the model names none.

@@ -30,7 +30,6 @@ pub struct Tokens {
     pub input: Option<u64>,
     /// Input tokens from the provider's cache.
     pub cached: Option<u64>,
-    /// Output tokens.
     pub output: Option<u64>,
 }
 

@@ -336,7 +336,6 @@ pub(crate) struct Failure {
 pub(crate) enum FailTimes {
     /// That many failures, then one answer.
     Count(u32),
-    /// Always.
     Always,
 }
 

@@ -44,7 +44,6 @@ impl Step {
         TOOLS.keys().map(String::as_str)
     }
 
-    /// The step of the tool of that name.
     pub(crate) fn of_tool(name: &str) -> Option<Self> {
         let plays = TOOLS.get(name)?;
         Self::ALL.into_iter().find(|step| step.role() == plays)

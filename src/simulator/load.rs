@@ -3,11 +3,10 @@
 //! A typed reader stops at its first error. Here the invalid word is replaced by a placeholder of the right type, and
 //! the file is read again, until there are no errors left or the error is not a single word.
 
-use super::aliases;
 use super::behaviour::{Behaviour, Rates};
 use super::dice::Latency;
-use super::managed;
 use super::mistake::{BehaviourError, BehaviourMistake, BehaviourProblem, ValueError};
+use super::{aliases, managed};
 use crate::platform::files;
 use crate::platform::yaml::{self, Focus, Place, Problem, Step};
 use std::path::Path;

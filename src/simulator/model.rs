@@ -17,7 +17,6 @@ use std::time::Duration;
 
 /// Input of the model.
 pub(super) struct Prompt<'a> {
-    /// The conversation.
     pub messages: &'a [Message],
     /// The tools offered.
     pub tools: &'a [ToolDefinition],
@@ -41,16 +40,13 @@ pub(super) struct Completion {
     pub text: String,
     /// A refusal, in the separate field.
     pub refusal: Option<String>,
-    /// Calls.
     pub calls: Vec<ToolCall>,
-    /// Finish reason.
     pub finish: Finish,
 }
 
 /// A completion, its response time, and the number of failures before it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outcome {
-    /// The completion.
     pub completion: Completion,
     /// Response time.
     pub latency: Duration,

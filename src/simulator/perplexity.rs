@@ -39,7 +39,6 @@ fn flat(content: Option<&Value>) -> String {
 /// A decoded search request.
 #[derive(Debug)]
 pub(super) struct AgentBody {
-    /// The requested model.
     pub model: String,
     /// The question: all items of `input` in one text.
     pub question: String,

@@ -19,7 +19,6 @@ use std::sync::LazyLock;
 pub(super) const SEARCH: &str = "search_documents_for_facts";
 /// Grades results.
 pub(super) const ASSESS: &str = "assess_search_results";
-/// Analyses a failure.
 pub(super) const ANALYSE: &str = "record_failure_analysis";
 
 /// Overrides for one step; missing parts keep the default behaviour.
@@ -118,7 +117,6 @@ pub(super) fn act(
     }
 }
 
-/// Query for an approach.
 fn query(asked: &[String], approach: &str) -> String {
     let half = asked.len().div_ceil(2);
     match approach {

@@ -9,7 +9,6 @@ use std::time::Duration;
 pub(super) struct SearchAnswer<'a> {
     /// The text.
     pub answer: &'a str,
-    /// The pages of the answer.
     pub results: &'a [Page],
     /// Response time.
     pub latency: Duration,
@@ -20,7 +19,6 @@ pub(super) struct SearchAnswer<'a> {
 /// Answer if no topic matches.
 const NOTHING: &str = "No reliable source was found for this question.";
 
-/// Answers one query.
 pub(super) fn ask<'a>(behaviour: &'a SearchBehaviour, seed: u64, caller: Caller<'_>, query: &str) -> SearchAnswer<'a> {
     let topic = behaviour.topics.iter().find(|topic| topic.when.holds(query, caller));
     let failure = behaviour.failures.iter().enumerate().find(|(_, failure)| failure.when.holds(query, caller));

@@ -18,8 +18,7 @@ use crate::provider::chat::{Message, Role};
 use crate::provider::wire::{Dialect, embeddings, nuclia_ask, openai_chat};
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::Request;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -39,7 +38,6 @@ pub(crate) const NAME_HEADER: &str = "x-ragcheck-simulator";
 pub(crate) const LATENCY_HEADER: &str = "x-ragcheck-latency-us";
 /// Header of a failure that the behaviour file declares.
 pub(super) const DECLARED_FAULT_HEADER: &str = "x-ragcheck-declared-fault";
-/// Header with the seed of the trial.
 pub(crate) const SEED_HEADER: &str = "x-ragcheck-seed";
 /// Header with the fault that the trial's case declares.
 pub(crate) const FAULT_HEADER: &str = "x-ragcheck-fault";
@@ -60,9 +58,6 @@ struct Server {
 
 /// Binds `address` and returns the bound address (port 0 picks a free one) and the server as a future; it runs until it
 /// is dropped.
-///
-/// # Errors
-/// If the address cannot be bound.
 pub(crate) async fn serve(
     behaviour: Behaviour,
     address: SocketAddr,

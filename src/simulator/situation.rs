@@ -18,7 +18,6 @@ pub(super) struct Chunk {
     pub id: String,
     /// Its document's title.
     pub title: String,
-    /// Its text.
     pub text: String,
     /// Whether it is a learned entry.
     pub learned: bool,
@@ -31,7 +30,6 @@ pub(super) struct Chunk {
 pub(super) struct External {
     /// Id for indexing keywords.
     pub result: String,
-    /// The query.
     pub query: String,
     /// The text.
     pub answer: String,
@@ -44,13 +42,11 @@ pub(super) struct External {
 pub(super) struct Situation {
     /// Whether the knowledge base returned a result, with or without chunks.
     pub searched: bool,
-    /// Its chunks.
     pub chunks: Vec<Chunk>,
     /// Embeds of the artifacts that it created.
     pub embeds: Vec<String>,
     /// Whether the chunks suffice.
     pub sufficient: bool,
-    /// The external answer.
     pub external: Option<External>,
     /// Whether the external search was given up.
     pub search_down: bool,
@@ -174,8 +170,9 @@ impl Situation {
 enum Problem {
     /// The call was invalid; a corrected one may work.
     Rejected,
-    /// The tool failed.
-    Failed { retryable: bool },
+    Failed {
+        retryable: bool,
+    },
 }
 
 impl Problem {

@@ -30,7 +30,6 @@ pub(crate) struct ChangePoint {
 /// A value of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Measured {
-    /// The measured value.
     pub value: f64,
     /// The variance of one such measurement when nothing changes, in the unit of the value squared: the least that
     /// values are taken to vary; 0 where it is not known.

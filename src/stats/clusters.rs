@@ -49,12 +49,10 @@ impl Clusters {
         self.counts.iter().map(|((good, n), times)| (*good, *n, *times))
     }
 
-    /// Number of clusters.
     pub(crate) fn number(&self) -> u64 {
         self.counts.values().sum()
     }
 
-    /// Units of all clusters.
     pub(crate) fn units(&self) -> u64 {
         self.iter().map(|(_, n, times)| n * times).sum()
     }

@@ -22,8 +22,6 @@ pub(crate) mod operating;
 mod paired;
 pub(crate) mod paired_shift;
 pub(crate) mod percent;
-#[cfg(test)]
-mod permutation;
 pub(crate) mod population;
 pub(crate) mod power;
 pub(crate) mod prediction_powered;

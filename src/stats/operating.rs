@@ -8,7 +8,6 @@ use super::stopping::{Decision, Rule};
 /// One look at the units: the rule in whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Look {
-    /// Units at this look.
     pub units: u64,
     /// Largest number of failures that passes here; `None` if none does.
     pub pass_at_most: Option<u64>,

@@ -25,7 +25,6 @@ pub(crate) enum Sample {
     Means {
         /// The sum of these rates.
         s: f64,
-        /// Their number.
         number: u64,
     },
 }

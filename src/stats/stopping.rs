@@ -15,7 +15,6 @@ pub(crate) enum Decision {
     Fail,
     /// Neither, and more units cannot lead to a pass.
     CannotPass,
-    /// Undecided.
     Undecided,
 }
 

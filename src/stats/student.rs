@@ -32,7 +32,6 @@ pub(super) fn critical(df: f64, alpha: f64) -> f64 {
 pub(super) struct Moments {
     /// Number of values.
     pub n: f64,
-    /// Their mean.
     pub mean: f64,
     /// Their variance, with divisor `n - 1`.
     pub variance: f64,

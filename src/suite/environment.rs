@@ -1,7 +1,6 @@
 //! Writes `environment.json`: facts that differ between machines and runs, and therefore are in no other file.
 
-use crate::platform::files;
-use crate::platform::secrets;
+use crate::platform::{files, secrets};
 use crate::trace;
 use serde_json::json;
 use std::io;

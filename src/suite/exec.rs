@@ -6,8 +6,7 @@
 use super::{FinishedRun, HistoryPoint, Mode, SuiteError, environment};
 use crate::gate::Verdict;
 use crate::plan::{self, Part, Plan, PlannedCase, Selection};
-use crate::platform::secrets;
-use crate::platform::yaml;
+use crate::platform::{secrets, yaml};
 use crate::scenario::{self, Loaded, LoadedScenario};
 use crate::settings::Provider;
 use crate::suite::evaluation::{self, ExaminedTrace, RunEvaluator};
@@ -16,7 +15,7 @@ use crate::trace::{self, EXTERNAL, TrialEnd};
 use crate::transport::Budget;
 use crate::trial::external::runner::{self, NO_ADDRESS, Runner, RunnerTrial};
 use crate::trial::run::{self, UNJUDGED, folder::Writing};
-use crate::trial::{self, Doing, Opened, Variables};
+use crate::trial::{self, Opened, TrialMode, Variables};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
@@ -49,7 +48,6 @@ pub(crate) struct ExecOptions<'e> {
 
 /// The scenario of a test runner.
 pub(crate) enum Named {
-    /// A file.
     File(PathBuf),
     /// Usual settings: the text of a scenario, and providers beside the project's.
     Usual(String, BTreeMap<String, Provider>),
@@ -84,16 +82,16 @@ pub(crate) fn exec(folder: &Path, options: &ExecOptions<'_>) -> Result<ExecRun, 
     if record {
         recordings::writable(&opened, &base)?;
     }
-    let doing = match options.mode {
-        Mode::Live => Doing::Live,
-        Mode::Record => Doing::Record,
-        Mode::Replay => Doing::Replay,
+    let mode = match options.mode {
+        Mode::Live => TrialMode::Live,
+        Mode::Record => TrialMode::Record,
+        Mode::Replay => TrialMode::Replay,
     };
     let (shared, plan) = (Arc::clone(&opened), Arc::clone(&base));
     let runner = Runner {
         opened: shared,
         plan,
-        doing,
+        mode,
         command: options.command,
         stdout_is_ours: options.stdout_is_ours,
         tell: options.tell,

@@ -22,7 +22,7 @@ use crate::provider::faults::Payload;
 use crate::settings::{DeclaredFault, FaultKind};
 use crate::suite::evaluation::{ExaminedTrace, RunEvaluator};
 use crate::trace::{Arm, Trace};
-use crate::trial::{self, Doing, Finished, Opened, Strike, Trial, external};
+use crate::trial::{self, Finished, Opened, Strike, Trial, TrialMode, external};
 use cells::fitting;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,7 +93,7 @@ impl Matrix<'_, '_> {
         if case.fails_on_purpose() {
             return None;
         }
-        let ran = self.run(trial, Doing::Replay);
+        let ran = self.run(trial, TrialMode::Replay);
         let green = ExaminedTrace::of(self.examiner, &ran.trace, &ran.passages);
         if green.verdict() != Some(Verdict::Pass) {
             return None;
@@ -115,9 +115,9 @@ impl Matrix<'_, '_> {
                 let faults = faults.filter(|fault| kinds.is_empty() || kinds.contains(&fault.fault));
                 let cell = |fault: DeclaredFault| {
                     let struck = trial.with_cell(Strike::Fault(&fault));
-                    let mut ran = self.run(struck, Doing::Replay);
+                    let mut ran = self.run(struck, TrialMode::Replay);
                     if self.mode == Mode::Record && is_unrecorded(&ran.trace) && self.may_pay() {
-                        ran = self.run(struck, Doing::Record);
+                        ran = self.run(struck, TrialMode::Record);
                     }
                     cell(fault.fault.as_str(), fault.place(), self.verdict(struck, &fault, &ran))
                 };
@@ -157,32 +157,32 @@ impl Matrix<'_, '_> {
             found => found,
         };
         if self.mode == Mode::Live {
-            return if self.may_pay() { of(self.run(struck, Doing::Live)) } else { unrecorded() };
+            return if self.may_pay() { of(self.run(struck, TrialMode::Live)) } else { unrecorded() };
         }
-        let recorded = if struck.has_own_lane() { of(self.run(struck, Doing::Replay)) } else { unrecorded() };
+        let recorded = if struck.has_own_lane() { of(self.run(struck, TrialMode::Replay)) } else { unrecorded() };
         if recorded.0 == CellVerdict::NotRecorded && self.mode == Mode::Record && self.may_pay() {
-            return of(self.run(struck, Doing::Record));
+            return of(self.run(struck, TrialMode::Record));
         }
         recorded
     }
 
-    fn run(&self, trial: Trial<'_>, doing: Doing) -> Finished {
+    fn run(&self, trial: Trial<'_>, mode: TrialMode) -> Finished {
         let external = trial.planned.is_external();
-        if doing == Doing::Replay && !external {
+        if mode == TrialMode::Replay && !external {
             return trial::replay(trial);
         }
         let work = async {
-            match doing {
+            match mode {
                 _ if external => {
                     let place = external::place(self.opened, trial.planned).await;
-                    external::run(trial, doing, &place).await
+                    external::run(trial, mode, &place).await
                 }
-                Doing::Record => trial::record(trial).await,
-                Doing::Live | Doing::Replay => trial::live(trial).await,
+                TrialMode::Record => trial::record(trial).await,
+                TrialMode::Live | TrialMode::Replay => trial::live(trial).await,
             }
         };
         self.runtime.block_on(async {
-            if doing == Doing::Replay {
+            if mode == TrialMode::Replay {
                 return work.await;
             }
             // A request that the budget does not allow has no answer.

@@ -15,7 +15,6 @@ const NAMED: usize = 20;
 pub(super) struct ForeignTools(BTreeSet<String>);
 
 impl ForeignTools {
-    /// Adds the tools of a trace.
     pub(super) fn add(&mut self, trace: &Trace) {
         let called = |tool: &&String| {
             trace.events.iter().any(|event| matches!(&event.what, What::ToolCalled(call) if call.tool == **tool))
@@ -31,16 +30,13 @@ impl ForeignTools {
         if self.0.is_empty() || said.exists() {
             return None;
         }
-        let named: Vec<String> = self.0.iter().take(NAMED).map(|tool| text::quote(tool, 60)).collect();
-        let more = self.0.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let tools = text::listed(self.0.iter().map(|tool| text::quote(tool, 60)), NAMED);
         // If the marker cannot be written, the note is shown again.
         let _ = files::write(&said, "");
         Some(format!(
-            "note: a replay answers for model and search service alone; the agent's own tools ran for real: {}{more}. \
+            "note: a replay answers for model and search service alone; the agent's own tools ran for real: {tools}. \
              Each turn carries the header `x-ragcheck-mode: replay`, by which the agent can leave out what must not \
-             happen again (said once)",
-            named.join(", ")
+             happen again (said once)"
         ))
     }
 }

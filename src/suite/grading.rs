@@ -25,7 +25,6 @@ use std::path::{Path, PathBuf};
 /// Default path of the rubric.
 const RUBRIC: &str = "scenarios/rubric.yaml";
 
-/// Options of grading.
 #[derive(Debug, Clone)]
 pub(crate) struct GradingOptions {
     /// Project folder.
@@ -50,7 +49,6 @@ pub(crate) struct GradingOptions {
 
 /// A graded run folder.
 pub(crate) struct GradedRun {
-    /// The rubric.
     pub rubric: Rubric,
     /// Answers in the order of the traces.
     pub tasks: Vec<GradingTask>,

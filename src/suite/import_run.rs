@@ -2,8 +2,7 @@
 
 use super::{SuiteError, environment};
 use crate::platform::bounds::Bound;
-use crate::platform::files;
-use crate::platform::secrets;
+use crate::platform::{files, secrets};
 use crate::scenario::{Criteria, Scenario};
 use crate::suite::evaluation::{self, EvaluatedRun, ExaminedTrace, RunEvaluator};
 use crate::suite::import::{Format, ImportError, Imported};
@@ -50,7 +49,6 @@ pub(crate) enum ImportFileError {
 
 /// Result of an import.
 pub(crate) struct ImportedRun {
-    /// The run folder.
     pub folder: PathBuf,
     /// What it shows.
     pub evaluated: EvaluatedRun,
@@ -92,9 +90,6 @@ pub(crate) fn import(
 }
 
 /// The conversations of a file, in `format` or the one that it has (optionally gzip), and their format.
-///
-/// # Errors
-/// If the file cannot be used.
 pub(crate) fn imported(
     format: Option<Format>,
     file: &Path,

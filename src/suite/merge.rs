@@ -3,8 +3,7 @@
 
 use super::environment;
 use crate::plan::{self, Partition, Plan};
-use crate::platform::files;
-use crate::platform::secrets;
+use crate::platform::{files, secrets};
 use crate::suite::evaluation::{self, EvaluatedRun, ScoreError};
 use crate::trace::text::plural;
 use crate::trace::{self, Passages, PassagesError, Seal, Trace, TraceError, TrialEnd, TrialErrorKind};
@@ -96,7 +95,6 @@ fn missing(trials: &[String], planned: usize, of: u32) -> String {
 
 /// A merged and written run.
 pub(crate) struct MergedRun {
-    /// Run folder.
     pub(crate) folder: PathBuf,
     /// Verdicts of the run.
     pub(crate) evaluated: EvaluatedRun,
@@ -250,7 +248,6 @@ struct Line {
     run: usize,
     start: u64,
     length: u64,
-    /// Its digest.
     digest: String,
     completed: bool,
 }

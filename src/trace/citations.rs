@@ -71,7 +71,6 @@ pub(crate) enum Mark {
     Number(usize, Vec<String>),
     /// A source by its id.
     Id(String),
-    /// A page by its address.
     Address(String),
 }
 

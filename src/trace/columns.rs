@@ -22,7 +22,6 @@ pub(crate) struct Column<R> {
 /// What the cells of a column hold. CSV writes them all as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Text.
     Text,
     /// A whole number.
     Whole,
@@ -61,9 +60,6 @@ pub(crate) fn flag_column<R>(name: &'static str, meaning: &'static str, cell: fn
 }
 
 /// Writes a header, and one line per row.
-///
-/// # Errors
-/// If writing fails.
 pub(crate) fn write_rows<R>(
     out: impl Write,
     columns: &[Column<R>],

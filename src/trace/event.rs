@@ -1,7 +1,6 @@
 //! Events of a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
-use super::words;
-use super::{Attempt, IndexResult, Logged, ModelCalled, ToolResult, TurnEnded};
+use super::{Attempt, IndexResult, Logged, ModelCalled, ToolResult, TurnEnded, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

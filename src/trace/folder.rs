@@ -43,7 +43,6 @@ pub(crate) const RUN: &str = "run.json";
 pub(crate) const ENVIRONMENT: &str = "environment.json";
 /// What the processes of external agents printed, a line of JSON with `trial` and `text` for each trial.
 pub(crate) const AGENT_OUTPUT: &str = "agent-output.jsonl";
-/// One row a trial.
 pub(crate) const TRIALS_CSV: &str = "trials.csv";
 /// One row a criterion.
 pub(crate) const CRITERIA_CSV: &str = "criteria.csv";
@@ -51,7 +50,6 @@ pub(crate) const CRITERIA_CSV: &str = "criteria.csv";
 pub(crate) const VIOLATIONS_CSV: &str = "violations.csv";
 /// One row a figure of time.
 pub(crate) const LATENCY_CSV: &str = "latency.csv";
-/// One row a requirement.
 pub(crate) const REQUIREMENTS_CSV: &str = "requirements.csv";
 /// Which defects of the evidence change a verdict.
 pub(crate) const MUTANTS: &str = "mutants.json";
@@ -63,7 +61,6 @@ pub(crate) const JUDGEMENTS_CSV: &str = "judgements.csv";
 pub(crate) const EXIT_CODE: &str = "exit-code.json";
 /// One row a criterion compared.
 pub(crate) const COMPARISON_CSV: &str = "comparison.csv";
-/// The comparison as a page.
 pub(crate) const COMPARISON_HTML: &str = "comparison.html";
 /// The comparison as data.
 pub(crate) const COMPARISON_JSON: &str = "comparison.json";

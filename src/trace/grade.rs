@@ -4,8 +4,7 @@
 //! another request. A grade belongs to one answer: the line holds its digest, so that grades of another run are
 //! rejected. A reader rejects a newer version and ignores unknown fields of an equal one.
 
-use super::words;
-use super::{Answer, Seal, Trace, TurnOutcome, What, seal, sealed};
+use super::{Answer, Seal, Trace, TurnOutcome, What, seal, sealed, words};
 use crate::platform::files;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -60,9 +59,7 @@ impl GradeValue {
 /// One answer graded by one item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grade {
-    /// Format version.
     pub version: u32,
-    /// The trial.
     pub trial: String,
     /// Ordinal of the conversation, from 0.
     pub conversation: u32,
@@ -76,7 +73,6 @@ pub struct Grade {
     pub item: String,
     /// Kind of grader.
     pub kind: GradeKind,
-    /// The grade.
     pub value: GradeValue,
     /// The grader's quotation; empty if none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -84,7 +80,6 @@ pub struct Grade {
     /// Reason why there is no verdict; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The model that graded.
     pub model: String,
     /// Service that answered: `simulator`, or the provider and model; empty for an answer that was not graded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -149,9 +144,6 @@ pub enum GradeError {
 
 impl Grades {
     /// Reads the grades of a run folder; empty if the file does not exist.
-    ///
-    /// # Errors
-    /// When the file or a line of it cannot be read.
     pub fn read(folder: &Path) -> Result<Self, GradeError> {
         let file = folder.join(GRADES);
         let input = match files::open(&file) {
@@ -187,7 +179,6 @@ impl Grades {
         self.edited
     }
 
-    /// The grades of a trial.
     pub fn of_trial(&self, trial: &str) -> &[Grade] {
         self.by_trial.get(trial).map_or(&[], Vec::as_slice)
     }
@@ -214,9 +205,6 @@ impl FromIterator<Grade> for Grades {
 }
 
 /// Writes grades, one per line, each with the total and a digest; `clean` removes what must not be written.
-///
-/// # Errors
-/// When writing fails.
 pub(crate) fn write_grades(out: &mut dyn Write, grades: &[Grade], clean: impl Fn(&str) -> String) -> io::Result<()> {
     for grade in grades {
         let of = u32::try_from(grades.len()).unwrap_or(u32::MAX);

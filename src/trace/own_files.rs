@@ -50,9 +50,6 @@ pub(crate) fn claim(folder: &Path, names: &[&str]) -> io::Result<()> {
 }
 
 /// Moves the additions that were not made here to [`EARLIER`], and removes links; returns their names.
-///
-/// # Errors
-/// If a file cannot be read or moved.
 pub(crate) fn set_aside(folder: &Path) -> io::Result<Vec<&'static str>> {
     let Some(name) = name_of(folder) else { return Ok(Vec::new()) };
     let claimed = claimed(folder);

@@ -34,9 +34,7 @@ pub struct PassageText {
     pub base: String,
     /// Its id there.
     pub id: String,
-    /// Title of its document.
     pub title: String,
-    /// Its text.
     pub text: String,
 }
 
@@ -53,7 +51,6 @@ impl NamedPassage {
         Self { name: passage.name(), passage }
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -144,9 +141,6 @@ impl<W: Write> PassageWriter<W> {
     }
 
     /// Writes the new ones; returns whether there were any.
-    ///
-    /// # Errors
-    /// When they cannot be written.
     pub(crate) fn add(&mut self, passages: &[Arc<NamedPassage>]) -> io::Result<bool> {
         let mut new = false;
         for passage in passages {
@@ -221,9 +215,6 @@ impl Passages {
     }
 
     /// Reads the file of a killed process up to the first incomplete line, with the number of bytes read.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub(crate) fn whole(file: &Path) -> io::Result<(Self, u64)> {
         let mut read = Self::default();
         let mut input = match files::open(file) {
@@ -268,7 +259,6 @@ impl Passages {
         self.known.is_empty()
     }
 
-    /// The one of that name.
     pub(crate) fn get(&self, name: &str) -> Option<&PassageText> {
         self.known.get(name).map(|named| &named.passage)
     }

@@ -78,6 +78,22 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// The first `most` names, and the number of the others: `a, b and 3 more`.
+pub(crate) fn listed<S: AsRef<str>>(names: impl IntoIterator<Item = S>, most: usize) -> String {
+    let mut names = names.into_iter();
+    let first: Vec<S> = names.by_ref().take(most).collect();
+    let first = first.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    match names.count() {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// `1 case`, `2 cases`.
+pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
+}
+
 /// Sanitises `text` for a CSV cell: like [`block`], without line breaks and tabs, and prefixed with an apostrophe if
 /// its first non-space character would begin a formula.
 pub(crate) fn cell(text: &str) -> Cow<'_, str> {

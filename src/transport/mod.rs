@@ -16,16 +16,14 @@ mod tap;
 #[cfg(test)]
 mod tests;
 
-pub use budget::Budget;
-pub use budget::LimitTransport;
 pub(crate) use budget::Tariff;
+pub use budget::{Budget, LimitTransport};
 pub(crate) use hold::{Held, HoldTransport, Holding, Turns, held};
 pub(crate) use links::broken as broken_conversation;
-pub use live::LiveTransport;
-pub use live::Target;
 #[cfg(feature = "s3")]
 pub(crate) use live::client_builder;
 pub(crate) use live::{LiveError, REDIRECT_HEADER, TARGET_HEADER};
+pub use live::{LiveTransport, Target};
 pub use pace::Pace;
 pub use record::RecordTransport;
 #[cfg(not(front_door_only))]
@@ -83,12 +81,10 @@ pub enum Service {
 static DECLARED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 impl Service {
-    /// The declared service of that name.
     pub(crate) fn declared(name: &str) -> Self {
         Self::Declared(Self::kept(name))
     }
 
-    /// The provider service of that name.
     pub(crate) fn provider(name: &str) -> Self {
         match name {
             "model" => Self::Model,

@@ -11,9 +11,7 @@ use std::time::Duration;
 /// One request with its result.
 #[derive(Debug, Clone)]
 pub(crate) struct Passed {
-    /// The request.
     pub request: HttpRequest,
-    /// Its result.
     pub result: Result<HttpResponse, TransportError>,
 }
 

@@ -1,6 +1,6 @@
 //! Runs a trial with services held: which services those are, and which recording answers for them.
 
-use super::Doing;
+use super::TrialMode;
 use super::lane::lane_file;
 use super::opened::{Opened, Setup, Trial};
 use super::outcome::error;
@@ -171,7 +171,7 @@ impl HeldLane {
 /// If its recording cannot be read.
 pub(super) fn held(
     trial: Trial<'_>,
-    doing: Doing,
+    mode: TrialMode,
     clock: &Arc<dyn Clock>,
     below: &Arc<dyn Transport>,
 ) -> Result<Option<HeldLane>, Box<TrialError>> {
@@ -194,9 +194,9 @@ pub(super) fn held(
         let simulated = header.recorded_from.iter().filter(|(_, from)| from.starts_with("simulator"));
         holding.simulated = simulated.map(|(service, _)| service.clone()).collect();
         vars.clone_from(&header.vars);
-        let clock: Arc<dyn Clock> = match doing {
-            Doing::Live => Arc::new(FixedClock::at(header.recorded_at)),
-            Doing::Record | Doing::Replay => Arc::clone(clock),
+        let clock: Arc<dyn Clock> = match mode {
+            TrialMode::Live => Arc::new(FixedClock::at(header.recorded_at)),
+            TrialMode::Record | TrialMode::Replay => Arc::clone(clock),
         };
         ReplayTransport::new(cassette, clock, trial.rerecord()).with_redactor(trial.opened.redactor())
     });

@@ -108,7 +108,6 @@ impl RetrievalServices {
         &self.embeddings
     }
 
-    /// The services.
     pub(super) fn services(&self) -> impl Iterator<Item = Service> + '_ {
         let managed = self.managed.iter().map(|_| Service::ManagedRetrieval);
         self.services.keys().copied().chain(managed)

@@ -128,9 +128,6 @@ pub(crate) fn stopping_design(plan: &Plan) -> Option<StoppingDesign> {
 }
 
 /// Notes the verdict of the newest take in a trial's cassette, so that repeated recording until a pass is visible.
-///
-/// # Errors
-/// If the cassette cannot be read or written.
 pub(crate) fn note_verdict(opened: &Opened, trace: &Trace, verdict: &str) -> Result<(), CassetteError> {
     note(opened, trace, |header| {
         let take = Take { recorded_at: header.recorded_at, verdict: verdict.to_owned() };
@@ -142,9 +139,6 @@ pub(crate) fn note_verdict(opened: &Opened, trace: &Trace, verdict: &str) -> Res
 
 /// Notes in a trial's cassette that its newest take is no draw: the run found it in ERROR after all. It is replaced
 /// when the trial is recorded again.
-///
-/// # Errors
-/// If the cassette cannot be read or written.
 pub(crate) fn note_error(opened: &Opened, plan: &Plan, trial: &str) -> Result<(), CassetteError> {
     let Some(planned) = plan.trials.place_of(trial).and_then(|place| plan.trials.at(place)) else { return Ok(()) };
     let (scenario, case) = opened.trial(plan, &planned).names();
@@ -156,9 +150,6 @@ pub(crate) fn note_error(opened: &Opened, plan: &Plan, trial: &str) -> Result<()
 }
 
 /// Notes in a trial's cassette that it was recorded again with that verdict, and that the first recording stayed.
-///
-/// # Errors
-/// If the cassette cannot be read or written.
 pub(crate) fn note_run_again(opened: &Opened, again: &Trace, verdict: &str) -> Result<(), CassetteError> {
     note(opened, again, |header| {
         let at = again.evidence.recorded_at.as_ref().and_then(|at| at.parse().ok());

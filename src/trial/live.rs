@@ -10,7 +10,7 @@ use super::recording::Recorder;
 use super::services::{LiveAccess, access};
 use super::stages::RecordedStages;
 use super::verified::{Draft, keep};
-use super::{Doing, SetupError, replay};
+use super::{SetupError, TrialMode, replay};
 use crate::cassette::LocalTimes;
 use crate::flow::AgentContext;
 use crate::plan::{PlannedTrial, VariantSettings};
@@ -26,7 +26,7 @@ pub(crate) async fn live(trial: Trial<'_>) -> Finished {
         Ok(prepared) => prepared,
         Err(why) => return trial.failed(&why),
     };
-    let held = match held(trial, Doing::Live, &clock, &transport) {
+    let held = match held(trial, TrialMode::Live, &clock, &transport) {
         Ok(held) => held,
         Err(why) => return trial.failed(&why),
     };
@@ -48,7 +48,7 @@ pub(crate) async fn record(trial: Trial<'_>) -> Finished {
 /// Records one trial over the given `transport` and `clock`, and returns the trace of replaying it.
 pub async fn record_with(trial: Trial<'_>, clock: Arc<dyn Clock>, transport: Arc<dyn Transport>) -> Finished {
     let Some(setup) = trial.opened.flow(trial.planned) else { return trial.failed(&foreign()) };
-    let held = match held(trial, Doing::Record, &clock, &transport) {
+    let held = match held(trial, TrialMode::Record, &clock, &transport) {
         Ok(held) => held,
         Err(why) => return trial.failed(&why),
     };

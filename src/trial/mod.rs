@@ -129,7 +129,7 @@ pub enum SetupError {
 
 /// How a trial is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum TrialMode {
     /// Runs against the providers.
     Live,
     /// Runs against the providers, is recorded, and is then replayed from the new cassette.

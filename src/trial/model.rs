@@ -18,9 +18,6 @@ use std::time::Duration;
 /// Time limit of one request.
 const REQUEST: Duration = Duration::from_mins(1);
 
-/// A clock, and a transport to the provider on it.
-pub(super) type Way = (Arc<dyn Clock>, Arc<dyn Transport>);
-
 /// Access to one provider's models.
 pub(crate) struct ModelAccess {
     name: String,
@@ -85,7 +82,7 @@ impl ModelAccess {
     ///
     /// # Errors
     /// [`SetupError`] if the provider's key is missing or its address is invalid.
-    pub(crate) fn live(&self, seed: u64) -> Result<Way, SetupError> {
+    pub(crate) fn live(&self, seed: u64) -> Result<(Arc<dyn Clock>, Arc<dyn Transport>), SetupError> {
         let shared = self.live.get_or_init(|| {
             let key = services::key(&self.name, &self.provider, &self.variables, Keys::Ours)?;
             let target = services::target(&self.provider, self.dialect, key, REQUEST);

@@ -54,7 +54,6 @@ pub struct Opened {
 pub(super) enum Setup {
     /// A built-in flow.
     Flow(Box<FlowSetup>),
-    /// An external agent.
     Agent(Box<ExternalSetup>),
 }
 
@@ -85,7 +84,6 @@ pub struct Trial<'o> {
 /// What strikes the trial of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Strike<'o> {
-    /// A fault.
     Fault(&'o DeclaredFault),
     /// An instruction in what its model reads.
     Poison(&'o Payload),
@@ -224,7 +222,6 @@ impl<'o> Trial<'o> {
         (scenario.unwrap_or_default(), self.case().map(|case| case.case.clone()).unwrap_or_default())
     }
 
-    /// The trial of a cell.
     pub(crate) fn with_cell(self, cell: Strike<'o>) -> Self {
         Self { cell: Some(cell), ..self }
     }

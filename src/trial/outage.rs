@@ -24,7 +24,6 @@ const SIMULATOR: &str = "simulator";
 /// A failed service call that the agent did not cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Outage {
-    /// The service.
     pub(super) service: Service,
     /// The failure, with the HTTP status: `authentication failed (HTTP 401)`.
     pub(super) what: String,

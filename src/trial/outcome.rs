@@ -14,7 +14,6 @@ use std::sync::Arc;
 /// Result of one trial.
 #[derive(Debug)]
 pub struct Finished {
-    /// Trace of the trial.
     pub trace: Trace,
     /// Recorded exchanges of its lane that no request used, as messages.
     pub unused: Vec<String>,
@@ -115,7 +114,6 @@ pub(super) fn error(kind: TrialErrorKind, message: &str, detail: Vec<String>) ->
 
 /// Error for services that cannot be used.
 #[expect(clippy::unnecessary_box_returns, reason = "an error of a trial is long and always on its way through results")]
-#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
 pub(super) fn unusable(why: impl ToString) -> Box<TrialError> {
     error(TrialErrorKind::Provider, &why.to_string(), Vec::new())
 }

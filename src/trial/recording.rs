@@ -20,9 +20,7 @@ pub(crate) struct Subject {
     pub scenario: String,
     /// The case's name.
     pub case: String,
-    /// The lane.
     pub lane: String,
-    /// The file.
     pub path: PathBuf,
     /// Path shown in messages.
     pub shown: PathBuf,

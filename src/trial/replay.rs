@@ -59,7 +59,6 @@ pub(super) fn replay_from(trial: Trial<'_>, setup: &FlowSetup, cassette: Cassett
     Finished { trace, unused, passages, again: None, printed: None }
 }
 
-/// Message of a panic.
 fn message_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     bug(text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words"))

@@ -116,7 +116,6 @@ pub(crate) fn name_models(plan: &mut Plan, variables: &Variables) {
     }
 }
 
-/// Providers of a variant by service.
 pub(super) fn providers(declared: &VariantSettings) -> BTreeMap<Service, &str> {
     let search = declared.search.as_ref().map(|search| (Service::Search, search.provider.as_str()));
     [Some((Service::Model, declared.model.provider.as_str())), search].into_iter().flatten().collect()
@@ -131,7 +130,6 @@ pub(super) fn unknown(provider: &str) -> SetupError {
 pub(super) struct LiveAccess {
     /// The clock, which pauses while a request waits for its rate limit.
     pub(super) clock: Arc<dyn Clock>,
-    /// The transport.
     pub(super) transport: Arc<dyn Transport>,
 }
 

@@ -87,7 +87,6 @@ fn record(file: &[u8], start: usize, (request, response): (usize, usize)) -> (Re
 enum Loss {
     /// Those of its headers: its body has line feeds alone.
     Head,
-    /// All.
     All,
     /// Those of its headers and around its chunks; the chunks have their lengths.
     Chunks,

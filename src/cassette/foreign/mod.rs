@@ -182,7 +182,6 @@ pub(crate) struct Refused {
     pub number: usize,
     /// Its line; 0 if it is not known, as in JSON.
     pub line: u32,
-    /// Why.
     pub why: Refusal,
 }
 

@@ -142,7 +142,6 @@ pub(super) const FIRST: &str = "init-1f0c7a52";
 /// Id of a second conversation.
 pub(super) const SECOND: &str = "init-2e9b4d83";
 
-/// The request of a turn.
 pub(super) fn turn(path: &str, send: &Value, question: &str, conversation: &str) -> HttpRequest {
     let target = Target {
         endpoint: Endpoint { origin: String::new(), path: path.to_owned() },

@@ -66,7 +66,6 @@ impl From<Unmet> for Problem {
 
 /// The question unless `--question` names another.
 const QUESTION: &str = "What can you help me with?";
-/// The scenario.
 const SCENARIO: &str = "scenarios/agent.yaml";
 /// Meets the agent, writes the project, records the question and replays it.
 ///

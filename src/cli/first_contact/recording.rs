@@ -14,7 +14,6 @@ use crate::suite::{Mode, RunOptions, Suite, evaluation};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The criteria.
 const CRITERIA: &str = "scenarios/criteria.yaml";
 
 /// Writes all files; those of git that exist stay. Returns both.

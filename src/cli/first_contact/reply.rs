@@ -36,7 +36,6 @@ pub(super) struct Shape {
     pub(super) sources: Option<String>,
     /// The content in words.
     pub(super) kind: &'static str,
-    /// The answer.
     pub(super) text: String,
 }
 

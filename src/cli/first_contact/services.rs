@@ -24,7 +24,6 @@ pub(super) const SIMULATOR: &str = "simulator";
 const USUAL_PORT: u16 = 8091;
 /// The usual dialect of a search service.
 const SEARCH: &str = "perplexity-agent";
-/// Limit of one request.
 const LIMIT: Duration = Duration::from_mins(2);
 
 /// Providers by name: the dialect's family, the base URL and the variable of the key.
@@ -62,7 +61,6 @@ pub(in crate::cli) fn clients_of(dialect: &str) -> &'static str {
 pub(super) struct Choice {
     /// Its name in the project file.
     pub(super) name: String,
-    /// Its dialect.
     pub(super) dialect: String,
     pub(super) base_url: String,
     /// The variable of its key.
@@ -298,7 +296,6 @@ fn dialect_of(family: &str) -> &'static str {
     }
 }
 
-/// The tools that a request offers.
 pub(super) fn offered(request: &HttpRequest) -> Vec<ToolDefinition> {
     let dialect = wire::by_name(request.profile.name).filter(|_| request.service == Service::Model);
     let decoded = dialect.and_then(|dialect| dialect.decode_request(&request.path, &request.body).ok());

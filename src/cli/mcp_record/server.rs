@@ -38,7 +38,6 @@ enum Event {
     Note(Value),
     /// The server asks: its id, and the request.
     Asks(Value, Value),
-    /// The answer.
     Answer(Value),
 }
 

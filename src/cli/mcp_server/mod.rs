@@ -70,14 +70,10 @@ struct Server {
     spent: PathBuf,
     /// Calls in flight, by their ids as JSON.
     calls: Mutex<BTreeMap<String, AbortHandle>>,
-    /// Their tasks.
     tasks: Mutex<JoinSet<()>>,
 }
 
 /// Serves an agent until it closes its output, and answers the calls under way before it ends.
-///
-/// # Errors
-/// If no runtime can be started.
 pub(super) fn run(given: &McpServer, granted: Vec<OsString>) -> Result<Exit, Problem> {
     let program = std::env::current_exe().map_err(|why| format!("this program cannot be found: {why}"))?;
     let root = scenario::find_root(&super::select::current_folder()?);

@@ -45,7 +45,6 @@ pub(super) enum ArgumentError {
     Outside(String),
 }
 
-/// Which tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tool {
     Check,

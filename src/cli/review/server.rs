@@ -44,9 +44,6 @@ type Refused = (StatusCode, String);
 
 impl Session {
     /// Opens a review with the ratings that its file has. Those whose trial is now in the sample are marked so.
-    ///
-    /// # Errors
-    /// If the file cannot be used.
     pub(super) fn open(items: Vec<ReviewItem>, file: PathBuf, then: String) -> Result<Self, RatingsError> {
         let mut table = RatingsTable::read(&file)?;
         let ratings: Vec<Option<bool>> = items.iter().map(|item| table.rating(&item.trial)).collect();
@@ -98,9 +95,6 @@ impl Session {
 }
 
 /// Listens on loopback; returns the address with the token, and the server, which runs until it is dropped.
-///
-/// # Errors
-/// If the port is taken.
 pub(super) async fn open(
     session: Session,
     port: u16,

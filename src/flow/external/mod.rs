@@ -79,7 +79,6 @@ pub(crate) struct Settings {
     pub target: Target,
     /// Endpoint called before each trial.
     pub reset: Option<Endpoint>,
-    /// Roles of its tools.
     pub roles: Roles,
     /// Time limit of one turn.
     pub turn: Duration,
@@ -182,7 +181,6 @@ pub(crate) struct Session<'a> {
     pub withhold_history: bool,
     /// Whether traces hold the bodies of the agent's replies.
     pub keep_replies: bool,
-    /// Transport to the agent.
     pub way: Arc<dyn Transport>,
     /// How its keyword index is read, if the scenario says so.
     pub probe: Option<Probe>,

@@ -22,7 +22,6 @@ const SHOWN: usize = 120;
 
 /// How the index is read.
 pub(crate) struct Probe {
-    /// Transport to it.
     pub way: Arc<dyn Transport>,
     /// The service that holds it: the agent itself, or a declared one.
     pub service: Service,

@@ -113,7 +113,6 @@ fn find<'a>(name: &str, known: &'a [Artifact]) -> Option<&'a Artifact> {
     }
 }
 
-/// The embed of an artifact.
 pub(super) fn embed_of(artifact: &Artifact) -> String {
     format!("{OPEN}{}:{}{CLOSE}", artifact.filename, artifact.version)
 }

@@ -31,10 +31,8 @@ use serde_json::{Value, json};
 /// The name that scenarios use.
 pub(crate) const NAME: &str = "managed-rag";
 
-/// The flow.
 pub(crate) static FLOW: ManagedRag = ManagedRag;
 
-/// The flow.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ManagedRag;
 

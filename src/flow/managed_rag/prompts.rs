@@ -4,7 +4,6 @@ use super::tools::NUCLIA_RAG;
 use crate::flow::template::Value;
 use crate::flow::{PromptText, Settings};
 
-/// The system prompt.
 pub(super) const SYSTEM: &str = "managed_system";
 /// The exact text with which the model refuses when the documents hold no answer.
 pub(super) const REFUSAL: &str = "refusal";
@@ -18,7 +17,6 @@ pub(super) const MISSING_ANSWER: &str = "missing_answer";
 /// Variables of feedback.
 const FEEDBACK: &[&str] = &["tool", "embed"];
 
-/// All prompts.
 pub(super) static PROMPTS: [PromptText; 6] = [
     PromptText::fixed(SYSTEM, include_str!("prompts/managed_system.md")),
     PromptText::plain(REFUSAL, include_str!("prompts/refusal.txt")),

@@ -170,7 +170,6 @@ pub(super) struct Report {
     pub(super) estimated_tokens: u64,
     #[serde(default)]
     pub(super) expected_tokens: u64,
-    /// Services that are unavailable.
     pub(super) unavailable: Vec<String>,
     /// How often the session was stored: once at the beginning of the turn and once for each change.
     #[serde(default)]

@@ -39,10 +39,8 @@ use std::time::Duration;
 /// The name that scenarios use.
 pub(crate) const NAME: &str = "react";
 
-/// The flow.
 pub(crate) static FLOW: React = React;
 
-/// The flow.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct React;
 

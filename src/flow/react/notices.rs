@@ -40,7 +40,6 @@ impl Notice {
         }
     }
 
-    /// Text.
     pub(super) fn text(&self) -> String {
         match self {
             Self::OwnKnowledge => {

@@ -20,7 +20,6 @@ pub(super) enum Approach {
     Direct,
     /// A broader subject.
     Broader,
-    /// Synonyms.
     Synonyms,
     /// A related subject.
     Related,
@@ -55,7 +54,6 @@ impl Approach {
 pub(super) enum FailureKind {
     /// Most of the passages found are irrelevant.
     Irrelevant,
-    /// The search found nothing.
     NothingFound,
     /// The call was refused: an unknown tool, invalid parameters, or a repeated search.
     CallRefused,
@@ -77,7 +75,6 @@ impl FailureKind {
         }
     }
 
-    /// The event of this failure.
     fn event(self) -> Event {
         match self {
             Self::Irrelevant => Event::Irrelevant,

@@ -11,7 +11,6 @@ use crate::flow::{PromptText, Prompts};
 
 /// The system prompt of every request except the last.
 pub(super) const SYSTEM: &str = "system";
-/// The system prompt of the answer.
 pub(super) const ANSWER_SYSTEM: &str = "answer_system";
 const GROUNDING: &str = "grounding";
 const FAILURE: &str = "failure";
@@ -19,7 +18,6 @@ const REFLECTION: &str = "reflection";
 const NOTE: &str = "note";
 const SYNTHESIS: &str = "synthesis";
 
-/// All prompts.
 pub(super) static PROMPTS: [PromptText; 10] = [
     PromptText::fixed(SYSTEM, include_str!("prompts/system.md")).with_sections(&["Role", "Thinking", "Tools", "Rules"]),
     PromptText::fixed(ANSWER_SYSTEM, include_str!("prompts/answer_system.md"))

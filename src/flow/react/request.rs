@@ -1,12 +1,10 @@
 //! Builds one request of `react`: its messages, what is left out if they are too long, and whether it may be sent.
 
-use super::budget;
-use super::compaction;
 use super::machine::State;
 use super::notices::Notice;
 use super::policy::Happened;
 use super::tools::{self, SEARCH};
-use super::{React, prompts};
+use super::{React, budget, compaction, prompts};
 use crate::flow::turn::{Completed, Reply, Turn};
 use crate::flow::{Abort, digest};
 use crate::provider::chat::{Message, Role, ToolCall, ToolChoice, ToolDefinition};

@@ -6,7 +6,6 @@ use crate::trace::{Logged, What};
 
 /// Initial state of a turn.
 pub(super) enum Begins {
-    /// From the conversation.
     Usual(Memory),
     /// From the store.
     Restored(Memory),

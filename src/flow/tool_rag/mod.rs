@@ -26,10 +26,8 @@ use policy::{CompletionResult, Next, Progress, Step};
 /// The name that scenarios use.
 pub(crate) const NAME: &str = "tool-rag";
 
-/// The flow.
 pub(crate) static FLOW: ToolRag = ToolRag;
 
-/// The flow.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ToolRag;
 

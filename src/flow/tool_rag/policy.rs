@@ -25,7 +25,6 @@ impl Step {
         }
     }
 
-    /// Tool of the step.
     pub(super) fn tool(self) -> &'static str {
         match self {
             Self::Knowledge => KNOWLEDGE_BASE_SEARCH,

@@ -4,7 +4,6 @@ use super::tools::{GENERATE_RESPONSE, INDEX_KEYWORDS, KNOWLEDGE_BASE_SEARCH, PER
 use crate::flow::template::Value;
 use crate::flow::{PromptText, Settings};
 
-/// The system prompt.
 pub(super) const SYSTEM: &str = "system";
 /// Feedback on a missing mandatory call.
 pub(super) const MISSING_CALL: &str = "missing_call";
@@ -16,7 +15,6 @@ pub(super) const RESPONSE_RETRY: &str = "response_retry";
 /// Variables of feedback.
 const FEEDBACK: &[&str] = &["tool", "step", "reason"];
 
-/// All prompts.
 pub(super) static PROMPTS: [PromptText; 9] = [
     PromptText::fixed(SYSTEM, include_str!("prompts/system.md")),
     PromptText::plain(KNOWLEDGE_BASE_SEARCH, include_str!("prompts/knowledge_base_search.md")),

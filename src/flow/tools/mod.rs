@@ -29,9 +29,7 @@ use std::sync::OnceLock;
 /// Declaration of a tool.
 #[derive(Debug)]
 pub struct Declaration {
-    /// Name.
     pub name: &'static str,
-    /// Role.
     pub role: Role,
     /// JSON Schema of its arguments.
     pub schema: fn() -> Value,
@@ -87,7 +85,6 @@ impl Declaration {
 
 /// A tool of the flow `A`.
 pub(in crate::flow) struct Tool<A: Agent> {
-    /// Its declaration.
     pub(in crate::flow) declaration: Declaration,
     /// Does the work; the arguments fit the schema.
     pub(in crate::flow) run: Run<A>,
@@ -113,7 +110,6 @@ pub(in crate::flow) type Run<A> =
 /// State that a tool may read and change.
 pub(in crate::flow) struct Scope<'a, A: Agent> {
     pub(in crate::flow) env: &'a AgentContext,
-    /// Session of the conversation.
     pub(in crate::flow) session: &'a str,
     /// The conversation's ordinal within the trial.
     pub(in crate::flow) conversation: u32,
@@ -166,7 +162,6 @@ pub(in crate::flow) struct Failure {
     pub(in crate::flow) cause: &'static str,
     /// Description for the trace.
     pub(in crate::flow) message: String,
-    /// Cause for the model.
     pub(in crate::flow) model_cause: &'static str,
     /// Description for the model, without internal details.
     pub(in crate::flow) reason: String,

@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 /// Outcome of a request to the model.
 pub(in crate::flow) enum Reply {
-    /// A completion.
     Completion(Completed),
     /// No completion after the last attempt, with the reason.
     Unavailable(String),
@@ -27,7 +26,6 @@ pub(in crate::flow) struct Completed {
     /// The text beside the calls.
     pub(in crate::flow) text: String,
     pub(in crate::flow) calls: Vec<ToolCall>,
-    /// Finish reason.
     pub(in crate::flow) finish: Finish,
     /// Whether the model refused, by the provider's refusal field.
     pub(in crate::flow) refused: bool,

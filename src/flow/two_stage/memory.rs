@@ -22,9 +22,7 @@ pub(super) struct Document {
     pub(super) id: String,
     /// The name of its file.
     pub(super) filename: String,
-    /// Its title.
     pub(super) title: String,
-    /// Its text.
     pub(super) text: String,
     /// Its relevance by rank, 0 to 1.
     pub(super) score: f64,

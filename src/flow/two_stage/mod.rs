@@ -29,10 +29,8 @@ use serde_json::Value;
 /// The name that scenarios use.
 pub(crate) const NAME: &str = "two-stage";
 
-/// The flow.
 pub(crate) static FLOW: TwoStage = TwoStage;
 
-/// The flow.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TwoStage;
 

@@ -10,7 +10,6 @@ pub(super) const ANSWER_SYSTEM: &str = "answer_system";
 /// The text with which the model is to refuse when the documents do not hold the answer.
 pub(super) const REFUSAL: &str = "refusal";
 
-/// All prompts.
 pub(super) static PROMPTS: [PromptText; 4] = [
     PromptText::fixed(RETRIEVAL_SYSTEM, include_str!("prompts/retrieval_system.md")),
     PromptText::fixed(ANSWER_SYSTEM, include_str!("prompts/answer_system.md")),

@@ -2,12 +2,12 @@
 
 use super::Evaluator;
 use crate::gate::conclusion::{
-    NOT_RUN, asked_of_others, conclude, conclude_selection, group, not_decided, of_others, of_scenarios, of_selection,
+    asked_of_others, conclude, conclude_selection, not_decided, relax_for_scenarios, relax_for_selection, relax_unasked,
 };
 use crate::gate::coverage;
 use crate::gate::criterion::CriterionSums;
+use crate::gate::error_groups::{NOT_RUN, group};
 use crate::gate::examine::blank;
-use crate::gate::format::count;
 use crate::gate::grades::item_grades;
 use crate::gate::held::HeldRun;
 use crate::gate::latency::Kind;
@@ -17,6 +17,7 @@ use crate::gate::repeats::repeats;
 use crate::gate::{
     CriterionResult, Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, Verdict,
 };
+use crate::trace::text::count;
 
 impl Evaluator<'_> {
     /// Closes the passes that were needed; returns the number of their trials and the report on stopping.
@@ -69,16 +70,16 @@ impl Evaluator<'_> {
         let some = plan.part.as_ref().is_some_and(|part| part.scenarios) && plan.stopping.is_none();
         // A criterion that applies to none of the selected trials decides nothing.
         let unasked: Vec<String> = match &plan.part {
-            Some(_) => results.iter_mut().filter_map(of_others).collect(),
+            Some(_) => results.iter_mut().filter_map(relax_unasked).collect(),
             None => Vec::new(),
         };
         let (exit_code, mut conclusion) = if selected {
             let shown = results.iter().any(|result| result.required && result.n > 0);
-            let missed: Vec<String> = results.iter_mut().filter_map(of_selection).collect();
+            let missed: Vec<String> = results.iter_mut().filter_map(relax_for_selection).collect();
             let failed = trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count() as u64;
             conclude_selection(results.iter(), &missed, shown, (failed, in_error, needed as u64))
         } else {
-            let open: Vec<String> = results.iter_mut().filter(|_| some).filter_map(of_scenarios).collect();
+            let open: Vec<String> = results.iter_mut().filter(|_| some).filter_map(relax_for_scenarios).collect();
             // A self-test that holds is no gate that the agent passed.
             let counts = |(row, sums): &(&CriterionResult, &CriterionSums<'_>)| {
                 !sums.written.self_test || row.verdict != Verdict::Pass
@@ -103,8 +104,8 @@ impl Evaluator<'_> {
             self_tests.extend(own.into_iter().map(|(row, _)| without_bound(row)));
             others.into_iter().map(|(row, _)| row).collect()
         };
-        let (asked, of_scenarios) = self.criteria.split_at(results.len());
-        let (criteria, gates) = (apart(results, asked), apart(gates, of_scenarios));
+        let (of_run, of_gates) = self.criteria.split_at(results.len());
+        let (criteria, gates) = (apart(results, of_run), apart(gates, of_gates));
         let held = std::mem::take(&mut self.held).finish();
         Evaluation {
             version: RUN_VERSION,

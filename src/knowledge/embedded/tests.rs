@@ -1,9 +1,8 @@
 //! Searches of folders in memory and in a derived file.
 
 use super::*;
-use crate::knowledge::Passage;
-use crate::knowledge::full_text;
 use crate::knowledge::index_file::authenticate;
+use crate::knowledge::{Passage, full_text};
 use crate::platform::clock::{VirtualClock, block_on};
 use proptest::prelude::*;
 

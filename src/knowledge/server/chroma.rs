@@ -8,8 +8,7 @@ use crate::knowledge::documents::Passage;
 use crate::provider::{Access, AnswerError, Attempted, JsonService};
 use crate::settings::catalogue::ServerEntry;
 use crate::settings::{Auth, ServerAddress};
-use crate::transport::Profile;
-use crate::transport::Service;
+use crate::transport::{Profile, Service};
 use serde_json::{Map, Value, json};
 
 /// Candidates of a search at least, whatever the size of the collection.

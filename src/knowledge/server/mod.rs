@@ -21,7 +21,6 @@ pub const BATCH: usize = 200;
 /// A collection as its server describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collection {
-    /// Its name.
     pub name: String,
     /// Its id in the server's paths.
     pub(super) handle: String,

@@ -20,8 +20,7 @@ mod quantity;
 mod support;
 
 use super::catalogue::Registered;
-use super::trajectory;
-use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote};
+use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote, trajectory};
 use crate::settings::catalogue::Units;
 use crate::trace::{Answer, Hit, Logged, SearchResult, ToolResult};
 use facts::{Fact, statements};

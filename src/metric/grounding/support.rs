@@ -111,7 +111,6 @@ impl Source {
         source
     }
 
-    /// Adds a text.
     pub(crate) fn add(&mut self, text: &str) {
         self.numbers.extend(quantities(text));
         self.dates.extend(dates(text));

@@ -6,7 +6,6 @@ use crate::metric::{Seen, TurnView, quote};
 use crate::trace::{Logged, Role, Trace, What};
 use std::collections::BTreeSet;
 
-/// The steps of a turn.
 pub(super) fn steps(turn: &TurnView<'_>, trace: &Trace, most: u32) -> Units {
     let (mut thought, mut logged, mut searches) = (None, BTreeSet::new(), BTreeSet::new());
     for what in &turn.events {

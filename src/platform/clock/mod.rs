@@ -17,8 +17,7 @@ use std::time::Duration;
 pub(crate) use fixed::FixedClock;
 pub use pausable::PausableClock;
 pub use real::RealClock;
-pub use simulated::VirtualClock;
-pub use simulated::block_on;
+pub use simulated::{VirtualClock, block_on};
 
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

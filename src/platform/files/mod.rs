@@ -72,9 +72,6 @@ pub(crate) struct Files {
 
 impl Files {
     /// The project at `root`, and the folders allowed on the command line.
-    ///
-    /// # Errors
-    /// If one of them cannot be opened as a folder.
     pub(crate) fn new(root: &Path, allowed: &[PathBuf]) -> Result<Self, FileError> {
         let allowed = allowed.iter().map(|folder| Place::open(folder, true));
         let places = std::iter::once(Place::open(root, false)).chain(allowed);
@@ -88,9 +85,6 @@ impl Files {
 
     /// Adds a path named on the command line: a folder with its contents, a single file, or a path that does not exist
     /// yet. A path inside an existing place adds nothing: it stays confined there.
-    ///
-    /// # Errors
-    /// If the folder cannot be opened.
     pub(crate) fn with_named(mut self, path: &Path) -> Result<Self, FileError> {
         if self.spelled(path)?.is_some() {
             return Ok(self);

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 /// Bytes of the key.
 const LENGTH: usize = 32;
 
-/// The key.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct OwnKey([u8; LENGTH]);
 

@@ -129,33 +129,21 @@ pub(crate) fn create(path: impl AsRef<Path>) -> io::Result<File> {
 }
 
 /// [`Files::append`] for this process.
-///
-/// # Errors
-/// See [`create`].
 pub(crate) fn append(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(files().append(path.as_ref())?)
 }
 
 /// [`Files::append_private`] for this process.
-///
-/// # Errors
-/// See [`create`].
 pub(crate) fn append_private(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(files().append_private(path.as_ref())?)
 }
 
 /// [`Files::create_private_folder`] for this process.
-///
-/// # Errors
-/// See [`create`].
 pub(crate) fn create_private_dir(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().create_private_folder(path.as_ref())?)
 }
 
 /// [`Files::create_folder`] for this process.
-///
-/// # Errors
-/// See [`create`].
 pub(crate) fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(files().create_folder(path.as_ref())?)
 }
@@ -207,49 +195,31 @@ pub(crate) fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Resu
 }
 
 /// [`Files::replace`] for this process.
-///
-/// # Errors
-/// See `write`.
 pub(crate) fn replace(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(files().replace(path.as_ref(), bytes.as_ref())?)
 }
 
 /// [`Files::move_file`] for this process.
-///
-/// # Errors
-/// See `write`.
 pub(crate) fn move_file(file: &Path, path: &Path) -> io::Result<()> {
     Ok(files().move_file(file, path)?)
 }
 
 /// [`Files::temporary_file`] for this process.
-///
-/// # Errors
-/// If it cannot be created.
 pub(crate) fn temporary_file(near: &Path) -> io::Result<TemporaryFile> {
     Ok(files().temporary_file(near)?)
 }
 
 /// [`Files::temporary_folder`] for this process.
-///
-/// # Errors
-/// If it cannot be created.
 pub(crate) fn temporary_folder(near: &Path) -> io::Result<TemporaryFolder> {
     Ok(files().temporary_folder(near)?)
 }
 
 /// [`Files::persist`] for this process.
-///
-/// # Errors
-/// See `write`.
 pub(crate) fn persist(file: TemporaryFile, path: &Path) -> io::Result<()> {
     Ok(files().persist(file, path)?)
 }
 
 /// [`Files::persist_private`] for this process.
-///
-/// # Errors
-/// See `write`.
 pub(crate) fn persist_private(file: TemporaryFile, path: &Path) -> io::Result<()> {
     Ok(files().persist_private(file, path)?)
 }

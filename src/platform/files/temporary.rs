@@ -47,17 +47,11 @@ pub(crate) struct TemporaryFolder {
 
 impl Files {
     /// Creates a temporary file that will be moved into the folder `near`.
-    ///
-    /// # Errors
-    /// If it cannot be created.
     pub(crate) fn temporary_file(&self, near: &Path) -> Result<TemporaryFile, FileError> {
         file_in(&self.place(near)?).map_err(|error| self.error(near, error))
     }
 
     /// Creates a temporary folder that will be moved into the folder `near`.
-    ///
-    /// # Errors
-    /// If it cannot be created.
     pub(crate) fn temporary_folder(&self, near: &Path) -> Result<TemporaryFolder, FileError> {
         folder_in(&self.place(near)?).map_err(|error| self.error(near, error))
     }
@@ -72,9 +66,6 @@ impl Files {
     }
 
     /// Like [`Files::persist`], but only the owner may read the file, whatever the permissions of an existing one.
-    ///
-    /// # Errors
-    /// See [`Files::persist`].
     pub(crate) fn persist_private(&self, mut file: TemporaryFile, path: &Path) -> Result<(), FileError> {
         let to = self.at(path, Last::Itself)?;
         put(&file.at, &to).map_err(|error| self.error(path, error))?;

@@ -23,17 +23,11 @@ impl Files {
     }
 
     /// Opens a file for appending; creates it if missing.
-    ///
-    /// # Errors
-    /// See [`Files::create`].
     pub(crate) fn append(&self, path: &Path) -> Result<File, FileError> {
         self.opened(path, OpenOptions::new().append(true).create(true))
     }
 
     /// Like [`Files::append`], but only the owner may read the file from its creation on.
-    ///
-    /// # Errors
-    /// See [`Files::create`].
     pub(crate) fn append_private(&self, path: &Path) -> Result<File, FileError> {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
@@ -57,9 +51,6 @@ impl Files {
     }
 
     /// Creates a folder that only its owner may enter, and its parents as usual; an existing folder is unchanged.
-    ///
-    /// # Errors
-    /// See [`Files::create_folder`].
     pub(crate) fn create_private_folder(&self, path: &Path) -> Result<(), FileError> {
         let at = self.at(path, Last::Followed)?;
         at.make_private_folder().map_err(|error| self.error(path, error))
@@ -177,7 +168,6 @@ pub(super) fn put(from: &At, to: &At) -> io::Result<()> {
     }
 }
 
-/// Folder of a path.
 pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -119,7 +119,6 @@ pub(super) fn is_in(text: &str) -> bool {
 /// A text without its invisible characters, and the original positions of its parts.
 #[derive(Debug)]
 pub(super) struct Visible {
-    /// The visible text.
     pub text: String,
     /// Positions in `text` before which something was removed, with the total bytes removed up to there.
     left_out: Vec<(usize, usize)>,

@@ -20,9 +20,7 @@ pub(crate) struct Node<'a> {
 pub(crate) enum Kind<'a> {
     /// A text, number, boolean or null, as written.
     Scalar(Cow<'a, str>, Style),
-    /// A list.
     List(Vec<Node<'a>>),
-    /// A map.
     Map(Vec<(Node<'a>, Node<'a>)>),
     /// Value of an anchor, shared with its aliases.
     Shared(Rc<Node<'a>>),
@@ -35,7 +33,6 @@ pub(crate) enum Kind<'a> {
 pub(crate) enum Style {
     /// Without quotes: may be a number, a boolean or null.
     Plain,
-    /// In quotes.
     Quoted,
     /// A block of lines.
     Block,

@@ -26,7 +26,6 @@ pub(crate) enum Step {
 /// The part of a value that a mistake points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Focus {
-    /// The value.
     Value,
     /// The key of the value.
     Key,

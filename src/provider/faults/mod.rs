@@ -34,9 +34,7 @@ pub(crate) struct Faults {
 
 #[derive(Default)]
 struct State {
-    /// Requests by service.
     requests: BTreeMap<Service, u32>,
-    /// Calls by tool.
     calls: BTreeMap<String, u32>,
     /// How often each armed fault landed.
     landed: BTreeMap<usize, u32>,

@@ -4,8 +4,7 @@
 //! The text goes in front of what is there; in JSON, in front of its longest text. Where it already is, it is not put
 //! again: a service's answer comes back as the result of a tool.
 
-use super::super::mcp;
-use super::super::observed;
+use super::super::{mcp, observed};
 use crate::platform::secrets::{MARK, Redactor};
 use crate::transport::{HttpRequest, HttpResponse, Service, sse};
 use regex::Regex;

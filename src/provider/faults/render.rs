@@ -13,7 +13,6 @@ use std::time::Duration;
 /// Duration of an exchange that a fault answers.
 const TOOK: Duration = Duration::from_millis(20);
 
-/// The seconds of a fault.
 pub(super) fn seconds(fault: &DeclaredFault) -> Duration {
     Duration::try_from_secs_f64(fault.seconds.unwrap_or(1.0)).unwrap_or(Duration::from_secs(1))
 }
@@ -60,7 +59,6 @@ fn written(fault: FaultKind, status: u16, kind: &str, body: String) -> HttpRespo
     HttpResponse { status, headers, body: body.into(), took: TOOK, chunks: Vec::new() }
 }
 
-/// An error response.
 fn error(fault: &DeclaredFault, dialect: &dyn Dialect, wall: jiff::Timestamp) -> Option<HttpResponse> {
     use FaultKind as K;
     let (status, code, message) = match fault.fault {

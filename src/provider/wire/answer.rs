@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 /// An answer to be written.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
-    /// Name of the model.
     pub model: String,
     /// The text, or the text of a refusal.
     pub text: String,
@@ -39,7 +38,6 @@ pub(crate) type Piece = (Part, String);
 const ID: &str = "declared_fault";
 
 impl Said {
-    /// A text.
     pub(crate) fn text(model: &str, text: &str) -> Self {
         let (model, text) = (model.to_owned(), text.to_owned());
         Self { model, text, refuses: false, call: None, finish: Finish::Stop }

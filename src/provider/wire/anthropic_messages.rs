@@ -5,12 +5,10 @@
 //! Thinking blocks with their signatures, server tools and documents are kept in place. There is no sampling seed, and
 //! a limit on output is required: without one, [`MAX_TOKENS`] is sent.
 
-use super::anthropic_messages_blocks as blocks;
 use super::anthropic_messages_stream::Assembler as Blocks;
 use super::assembler::Assembler;
 use super::document::{Reader, ToolShape, WireError, plus, put, small, text, tokens};
-use super::passthrough;
-use super::{Dialect, ending};
+use super::{Dialect, anthropic_messages_blocks as blocks, ending, passthrough};
 use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{
     ChatRequest, ChatResponse, Finish, Message, Piece, Role, ToolChoice, ToolDefinition, Usage,
@@ -224,7 +222,6 @@ fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
     Value::Object(TOOL.fill(tool, template))
 }
 
-/// Decodes a whole response.
 fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
     if let Some(reported) = super::error::reported(body) {
         return Err(reported);

@@ -4,12 +4,10 @@
 //! There is no way to forbid calls while tools are offered, and no seed. Streams are in Amazon's binary framing. Requests
 //! are authorized by a Bedrock API key; there are no signatures here.
 
-use super::Dialect;
 use super::assembler::{Assemble, Assembler};
-use super::bedrock_converse_blocks as blocks;
 use super::document::{Reader, WireError, plus, put, small, text, tokens};
 use super::framing::Framing;
-use super::passthrough;
+use super::{Dialect, bedrock_converse_blocks as blocks, passthrough};
 use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Role, ToolChoice, ToolDefinition, Usage};
 use serde_json::{Map, Value, json};
@@ -249,7 +247,6 @@ fn read_choice(config: &Value) -> Option<ToolChoice> {
     Some(if choice.contains_key("any") { ToolChoice::Required } else { ToolChoice::Auto })
 }
 
-/// Decodes a whole response.
 fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
     if let Some(reported) = super::error::reported(body) {
         return Err(reported);

@@ -137,7 +137,6 @@ pub(super) fn write_messages(messages: &[Message]) -> Value {
     Value::Array(written)
 }
 
-/// The blocks of one message.
 pub(super) fn write_blocks(message: &Message) -> Vec<Value> {
     let passthrough = passthrough::of(NAME, message.passthrough.as_ref());
     let filled = passthrough::fill(message, passthrough).into_iter().map(|piece| match piece {

@@ -130,7 +130,6 @@ impl ToolShape {
         self.parameters.iter().find(|key| function.contains_key(**key)).copied()
     }
 
-    /// Reads one function.
     pub(super) fn read(&self, function: &Map<String, Value>) -> ToolDefinition {
         ToolDefinition {
             name: text(function, "name").to_owned(),

@@ -5,13 +5,12 @@
 //! calls. `STOP` together with a call means that the model waits for results. Thought signatures stay with their parts.
 //! Field names may have either spelling (`functionCall`, `function_call`); each is written back unchanged.
 
-use super::Dialect;
 use super::assembler::{Assemble, Assembler};
 use super::call_ids::CallIds;
 use super::document::{Reader, WireError, plus, put, small, tokens};
 use super::gemini_parts::{self, key_of};
 use super::gemini_stream::Assembler as Chunks;
-use super::passthrough;
+use super::{Dialect, passthrough};
 use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use crate::settings::Auth;
@@ -240,7 +239,6 @@ fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
     Value::Object(body)
 }
 
-/// Decodes a whole response.
 fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
     if let Value::Array(chunks) = body {
         return decode_response(&assembled(chunks)?);

@@ -50,10 +50,9 @@ pub(crate) mod route;
 pub(crate) use assembler::Assembler;
 pub(crate) use call_ids::continue_ids;
 pub use document::WireError;
-pub use error::error_kind;
-pub use error::error_message;
 pub(super) use error::reported;
 pub(crate) use error::reported_kind;
+pub use error::{error_kind, error_message};
 pub(crate) use passthrough::arguments_object;
 
 use super::mcp::MCP;

@@ -89,7 +89,6 @@ pub struct Paragraph {
     pub file: Option<String>,
     /// Page, from 0, if the service reports it.
     pub page: Option<u64>,
-    /// Its text.
     pub text: String,
     /// Relevance, on the service's scale.
     pub score: f64,
@@ -104,12 +103,10 @@ pub struct AskCitation {
     pub spans: Vec<(u64, u64)>,
 }
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskAnswer {
     /// The text, without markers.
     pub text: String,
-    /// Status.
     pub status: AskStatus,
     /// The service's message about the status, if any.
     pub details: Option<String>,

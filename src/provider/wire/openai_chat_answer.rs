@@ -2,10 +2,8 @@
 
 use super::call_ids::CallIds;
 use super::document::{Reader, WireError, text, tokens};
-use super::openai_chat;
-use super::openai_chat_legacy as legacy;
 use super::openai_chat_tools::{is_custom, read_calls};
-use super::passthrough;
+use super::{openai_chat, openai_chat_legacy as legacy, passthrough};
 use crate::provider::chat::{ChatResponse, Finish, Passthrough, Piece, Usage};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;

@@ -6,10 +6,8 @@
 
 use super::assembler::Assembler;
 use super::document::{Reader, ToolShape, WireError, put, small, text, tokens};
-use super::openai_responses_items as items;
 use super::openai_responses_stream::Assembler as Items;
-use super::passthrough;
-use super::{Dialect, UNCOMPARED, ending};
+use super::{Dialect, UNCOMPARED, ending, openai_responses_items as items, passthrough};
 use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, ToolChoice, ToolDefinition, Usage};
 use serde_json::{Map, Value, json};

@@ -6,9 +6,8 @@
 
 use super::assembler::Assembler;
 use super::document::WireError;
-use super::openai_responses as responses;
 use super::openai_responses_stream::Assembler as Items;
-use super::{Dialect, UNCOMPARED, ending};
+use super::{Dialect, UNCOMPARED, ending, openai_responses as responses};
 use crate::cassette::Profile;
 use crate::provider::chat::{ChatRequest, ChatResponse};
 use serde_json::Value;

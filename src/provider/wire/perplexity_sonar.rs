@@ -5,11 +5,9 @@
 
 use super::assembler::Assembler;
 use super::document::WireError;
-use super::openai_chat as chat;
-use super::openai_chat_answer as answer;
 use super::openai_chat_stream::Assembler as Chunks;
 use super::perplexity_agent::HOST;
-use super::{Dialect, UNCOMPARED};
+use super::{Dialect, UNCOMPARED, openai_chat as chat, openai_chat_answer as answer};
 use crate::cassette::Profile;
 use crate::provider::chat::{ChatRequest, ChatResponse};
 use serde_json::Value;

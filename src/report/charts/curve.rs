@@ -20,7 +20,6 @@ pub(in crate::report) const MOST: usize = 8;
 /// Response times of one variant.
 #[derive(Debug, Clone)]
 pub(in crate::report) struct Curve<'a> {
-    /// Name of the variant.
     pub name: String,
     /// Answered turns, ascending: a time in microseconds, and the number of turns that took at most this time.
     pub points: &'a [CurvePoint],

@@ -32,7 +32,6 @@ use std::path::Path;
 /// A comparison, and what is shown beside it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shown<'a> {
-    /// The comparison.
     pub comparison: &'a Comparison,
     /// Run folders of A and B; `None` for a baseline file.
     pub folders: (Option<&'a Path>, Option<&'a Path>),
@@ -43,9 +42,6 @@ pub(crate) struct Shown<'a> {
 }
 
 /// Files of a comparison: name and bytes.
-///
-/// # Errors
-/// If one of them cannot be rendered.
 pub(crate) fn files(shown: &Shown<'_>) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
     // Cleaned before it is sealed, because redacting changes the digest.
     let json = serde_json::to_string_pretty(shown.comparison)?;

@@ -13,7 +13,6 @@ pub(crate) struct CallCells {
     event: Event,
 }
 
-/// The rows of a trace.
 pub(crate) fn rows(trace: Trace) -> impl Iterator<Item = CallCells> {
     let trial: Rc<str> = trace.trial.into();
     let is_call = |event: &Event| {

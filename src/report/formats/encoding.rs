@@ -42,9 +42,6 @@ impl Encoding {
     }
 
     /// Writes a table.
-    ///
-    /// # Errors
-    /// If writing fails.
     pub(crate) fn write<R>(
         self,
         out: &mut dyn Write,

@@ -13,7 +13,7 @@ use super::figures::{claimed_share, duration, first_names, line_value};
 use crate::history::{Change, EDITED, Line, RECENT, Series, Shown, Unit};
 use crate::scenario::{Target, parse_target, target_text};
 use crate::stats::percent::points;
-use crate::trace::text::quote;
+use crate::trace::text::{listed, quote};
 use std::collections::BTreeMap;
 
 /// Pages beside the page of a history.
@@ -68,18 +68,15 @@ fn missed_targets(series: &Series) -> Option<String> {
         format!("{} {newest} (target {})", quote(&line.name, 60), target_text(&line.target))
     };
     let missed: Vec<String> = series.lines.iter().filter(missed).map(shown).collect();
-    let more = missed.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let first = missed.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-    (!missed.is_empty()).then(|| format!("Target missed in the latest run: {first}{more}"))
+    (!missed.is_empty()).then(|| format!("Target missed in the latest run: {}", listed(&missed, NAMED)))
 }
 
 /// Short list of a series' scenarios.
 fn scenarios(series: &Series) -> String {
     let newest = series.points.iter().rev().map(|point| &point.scenarios).find(|names| !names.is_empty());
     let named = |names: &std::collections::BTreeSet<String>| {
-        let listed = first_names(names.iter(), NAMED);
-        if names.len() > NAMED { format!("{} scenarios: {listed}", names.len()) } else { listed }
+        let first = first_names(names.iter(), NAMED);
+        if names.len() > NAMED { format!("{} scenarios: {first}", names.len()) } else { first }
     };
     newest.map_or_else(|| "scenarios unknown".to_owned(), named)
 }

@@ -15,7 +15,6 @@ const PAGE: page::PageTemplate = page::PageTemplate {
     script: include_str!("keys.js"),
 };
 
-/// One page of a review.
 #[derive(Debug, Serialize)]
 pub(crate) struct ReviewPage<'r> {
     /// Number of the conversation, from 1; 0 for the page that says that all are rated.

@@ -37,7 +37,6 @@ struct VariantsPage<'v> {
     corrected: String,
     pairs: Vec<Pair<'v>>,
     cases: Vec<Case<'v>>,
-    /// The variants' names.
     names: Vec<&'v str>,
 }
 

@@ -22,9 +22,6 @@ use std::io;
 
 /// Files of a comparison of variants: name and bytes. `texts` are the questions and answers of the trials that the cases name, by
 /// trial, and `pages` what lies beside them.
-///
-/// # Errors
-/// If one of them cannot be rendered.
 pub(crate) fn files(
     found: &Variants,
     texts: &BTreeMap<String, Vec<Exchange>>,

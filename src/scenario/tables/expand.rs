@@ -29,7 +29,6 @@ pub(in crate::scenario) struct Around<'a> {
     pub path: &'a Path,
     /// Its path relative to the project's folder, for messages.
     pub file: &'a str,
-    /// Its text.
     pub text: &'a str,
     /// Bytes of all tables of the project so far, and of their cases.
     pub size: &'a AtomicU64,

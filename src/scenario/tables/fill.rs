@@ -18,7 +18,6 @@ pub(super) const NOWHERE: Place = Place { line: 0, column: 0, length: 0 };
 /// Kind of places in the filled document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
-    /// None.
     None,
     /// Places of cells in the table, as [`of_column`]; a list or map that lost a value has the place of the empty
     /// cell.

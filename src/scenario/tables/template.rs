@@ -10,7 +10,6 @@ use crate::platform::yaml::{Kind, Node, Place, Style};
 use crate::scenario::diagnostic::{At, Mistake, did_you_mean};
 use std::collections::BTreeSet;
 
-/// One value of a template.
 pub(super) struct TemplateValue {
     pub(super) place: Place,
     pub(super) kind: ValueKind,
@@ -161,7 +160,6 @@ impl TemplateValue {
         }
     }
 
-    /// The value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         let ValueKind::Map(pairs) = &self.kind else { return None };
         pairs.iter().find(|(name, ..)| name == key).map(|(_, _, value)| value)

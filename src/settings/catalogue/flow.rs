@@ -2,7 +2,6 @@
 
 use crate::trace::{Role, Roles};
 
-/// One flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowEntry {
     /// The name used in scenarios.
@@ -26,11 +25,8 @@ pub struct FlowEntry {
 /// One tool of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolEntry {
-    /// Its name.
     pub name: &'static str,
-    /// The names of its arguments.
     pub arguments: Vec<String>,
-    /// Its role.
     pub role: Role,
 }
 

@@ -44,10 +44,8 @@ pub enum Units {
     Unlimited,
 }
 
-/// One metric.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricEntry {
-    /// Its name.
     pub name: &'static str,
     /// What it measures, in a sentence.
     pub about: &'static str,
@@ -67,7 +65,6 @@ pub struct MetricEntry {
 /// One parameter of a metric.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameter {
-    /// Its name.
     pub name: &'static str,
     /// Its accepted values.
     pub values: Values,
@@ -139,7 +136,6 @@ impl Parameter {
 /// A metric with all its parameters.
 #[derive(Debug, Clone)]
 pub struct ResolvedMetric {
-    /// Its entry.
     pub entry: &'static MetricEntry,
     /// Every parameter, by name.
     pub parameters: BTreeMap<&'static str, String>,

@@ -17,7 +17,6 @@ pub(crate) use metric::{ACCOUNTS, Better, Figure, MetricEntry, Parameter, Resolv
 /// All names that scenarios and criteria may use.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogues {
-    /// The flows.
     pub flows: Vec<FlowEntry>,
     /// The metrics, in the order of the documentation.
     pub metrics: Vec<&'static MetricEntry>,
@@ -30,17 +29,14 @@ pub struct Catalogues {
 }
 
 impl Catalogues {
-    /// The flow of that name.
     pub fn flow(&self, name: &str) -> Option<&FlowEntry> {
         self.flows.iter().find(|flow| flow.name == name)
     }
 
-    /// The flows' names.
     pub fn flow_names(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.flows.iter().map(|flow| flow.name)
     }
 
-    /// The dialect of that name.
     pub fn dialect(&self, name: &str) -> Option<&DialectEntry> {
         self.dialects.iter().find(|dialect| dialect.name == name)
     }

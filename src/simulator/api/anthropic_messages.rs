@@ -11,7 +11,6 @@ pub(super) fn reports_an_error(message: &Message) -> bool {
     block.is_some_and(|block| block["is_error"] == true)
 }
 
-/// The whole answer.
 pub(super) fn write(answer: &Answer<'_>) -> Value {
     let completion = answer.completion;
     let text = (!completion.text.is_empty()).then(|| json!({"type": "text", "text": completion.text}));

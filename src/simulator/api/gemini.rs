@@ -5,7 +5,6 @@ use crate::provider::chat::Finish;
 use crate::provider::wire::arguments_object;
 use serde_json::{Value, json};
 
-/// The whole answer.
 pub(super) fn write(answer: &Answer<'_>) -> Value {
     let completion = answer.completion;
     let text = (!completion.text.is_empty()).then(|| json!({"text": completion.text}));

@@ -18,7 +18,6 @@ use serde_json::Value;
 /// Characters of a call's arguments in each event of a stream.
 const PIECE: usize = 24;
 
-/// One API.
 pub(super) struct Api {
     /// Reads its requests and writes its errors.
     pub dialect: &'static dyn Dialect,
@@ -64,7 +63,6 @@ pub(super) static GEMINI: Api =
 
 /// What an API writes.
 struct Answer<'a> {
-    /// The requested model.
     model: &'a str,
     completion: &'a Completion,
     /// Unique per completion.
@@ -151,7 +149,6 @@ pub(super) fn tokens(characters: usize) -> u64 {
     characters.div_ceil(4) as u64
 }
 
-/// Text word by word.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(' ')
 }

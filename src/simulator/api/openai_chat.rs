@@ -4,7 +4,6 @@ use super::{Answer, cut, words};
 use crate::provider::chat::Finish;
 use serde_json::{Value, json};
 
-/// The whole answer.
 pub(super) fn write(answer: &Answer<'_>) -> Value {
     let completion = answer.completion;
     let mut message = json!({"role": "assistant", "content": Value::Null, "refusal": completion.refusal});

@@ -4,7 +4,6 @@ use super::{Answer, cut, words};
 use crate::provider::chat::Finish;
 use serde_json::{Map, Value, json};
 
-/// The whole answer.
 pub(super) fn write(answer: &Answer<'_>) -> Value {
     let (completion, id) = (answer.completion, answer.id);
     let mut content = Vec::new();

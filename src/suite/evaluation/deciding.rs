@@ -97,7 +97,14 @@ pub(super) fn deciding(opened: &Opened, plan: &Plan) -> Vec<Deciding> {
     let required = required(&summary);
     let row = |measured: &Measured| {
         let family = if measured.required && !measured.proxy { required } else { 1 };
-        of(measured, written(&plan, measured), &summary, (&planned, trials), plan.criteria.estimand, family)
+        deciding_row(
+            measured,
+            declaration(&plan, measured),
+            &summary,
+            (&planned, trials),
+            plan.criteria.estimand,
+            family,
+        )
     };
     summary.criteria.iter().map(row).collect()
 }
@@ -114,7 +121,7 @@ fn required(summary: &Summary) -> u64 {
 }
 
 /// Declaration of the criterion; `None` for the row on all cases.
-fn written<'p>(plan: &'p Plan, measured: &Measured) -> Option<&'p Criterion> {
+fn declaration<'p>(plan: &'p Plan, measured: &Measured) -> Option<&'p Criterion> {
     if measured.key == CASES {
         return None;
     }
@@ -124,7 +131,7 @@ fn written<'p>(plan: &'p Plan, measured: &Measured) -> Option<&'p Criterion> {
     whole.or_else(|| gates.find(|(name, gate)| format!("{name}/{}", gate.id) == measured.key).map(|(_, gate)| gate))
 }
 
-fn of(
+fn deciding_row(
     measured: &Measured,
     written: Option<&Criterion>,
     summary: &Summary,

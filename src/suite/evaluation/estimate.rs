@@ -24,7 +24,6 @@ pub(crate) struct Requests {
     pub trials: usize,
     /// Requests to the model; a mean for lanes without a recording.
     pub model: f64,
-    /// Requests to the search service.
     pub search: f64,
 }
 
@@ -79,7 +78,6 @@ pub(crate) struct Estimate {
     pub passes: Option<u32>,
 }
 
-/// Estimates a plan.
 pub(crate) fn estimate(opened: &Opened, plan: &Plan) -> Estimate {
     let turns: Vec<usize> = plan.trials.iter().map(|trial| turns(plan, trial)).collect();
     let spent = |trial| Some(spending(opened, trial, &opened.trial(plan, trial).recording().ok()?));

@@ -4,8 +4,7 @@ use super::requirement_states;
 use crate::compare::{Collector, Comparison, Summary, TrialFigures};
 use crate::gate::{Evaluation, EvaluationError, Evaluator, Examined, Examiner, Unread, Verdict};
 use crate::plan::Plan;
-use crate::platform::files;
-use crate::platform::secrets;
+use crate::platform::{files, secrets};
 use crate::report::{self, Beside, DecidedExit, Room, Searchable, TimelineBuilder, Timelines, View};
 use crate::trace::{self, Grades, NamedPassage, Trace};
 use rayon::prelude::*;
@@ -180,7 +179,6 @@ pub struct EvaluatedRun {
 }
 
 impl EvaluatedRun {
-    /// Plan of the run.
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -193,9 +191,6 @@ impl EvaluatedRun {
     }
 
     /// `index.html` with links to the comparisons in `folder`, including `file`, which is not written yet.
-    ///
-    /// # Errors
-    /// If it cannot be rendered.
     pub(crate) fn linked(&self, folder: &Path, file: &str) -> io::Result<Vec<u8>> {
         let mut pages = super::pages_beside(folder);
         pages.comparison |= file == trace::COMPARISON_HTML;

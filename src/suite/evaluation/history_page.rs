@@ -3,10 +3,9 @@
 
 use crate::history::{self, HISTORY, Series};
 use crate::platform::{files, secrets};
-use crate::report;
 use crate::report::history::Links;
 use crate::report::runs::RunRow;
-use crate::trace;
+use crate::{report, trace};
 use std::io;
 use std::path::Path;
 
@@ -17,9 +16,6 @@ const OWN: &str = "<p class=\"brand\">ragcheck history</p>";
 
 /// Writes the page of the history at `root` beside the list of `runs`; a page of somebody's own is left unchanged, and so
 /// is an earlier page if the history cannot be read. Returns whether the page is one of a history.
-///
-/// # Errors
-/// If the page cannot be written.
 pub(super) fn write_beside(reports: &Path, root: &Path, runs: &[RunRow], listed: bool) -> io::Result<bool> {
     let page = reports.join(HISTORY_HTML);
     let present = page.exists();
@@ -45,9 +41,6 @@ pub(super) fn is_own(page: &Path) -> bool {
 }
 
 /// Writes a page of `series`.
-///
-/// # Errors
-/// If the page cannot be written.
 pub(crate) fn write_history_page(page: &Path, series: &[Series], links: &Links) -> io::Result<()> {
     files::replace(page, secrets::clean_text_bytes(&report::history::html(series, links)?))
 }

@@ -5,8 +5,7 @@
 
 use super::history_page::{self, HISTORY_HTML};
 use crate::gate::{Source, Verdict};
-use crate::platform::files;
-use crate::platform::secrets;
+use crate::platform::{files, secrets};
 use crate::report::Pages;
 use crate::report::history::Links;
 use crate::report::runs::{RunRow, html};
@@ -47,9 +46,6 @@ pub(crate) fn runs(reports: &Path) -> io::Result<Vec<RunRow>> {
 }
 
 /// Links for the history page in `reports`: the list of runs, and the reports of existing runs.
-///
-/// # Errors
-/// If the folder cannot be read.
 pub(crate) fn beside_history(reports: &Path) -> io::Result<Links> {
     Ok(history_page::links(&runs(reports)?, is_list(&reports.join(trace::INDEX_HTML))))
 }
@@ -91,9 +87,6 @@ pub(crate) fn write_runs_page(reports: &Path, root: &Path) -> io::Result<Option<
 }
 
 /// Writes the page for runs that were just read.
-///
-/// # Errors
-/// If the page cannot be written.
 pub(crate) fn write_page_of(reports: &Path, runs: &[RunRow]) -> io::Result<()> {
     let file = reports.join(trace::INDEX_HTML);
     // `--report-dir` may name a folder with a foreign `index.html`.

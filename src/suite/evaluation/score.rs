@@ -153,9 +153,6 @@ pub(crate) fn read_plan(folder: &Path) -> Result<Plan, ScoreError> {
 }
 
 /// Reads the plan of a run folder; that of a partition has all trials of its run.
-///
-/// # Errors
-/// See [`read_plan`].
 pub(crate) fn read_whole_plan(folder: &Path) -> Result<Plan, ScoreError> {
     Ok(read_sealed_plan(folder)?.0)
 }
@@ -237,11 +234,9 @@ fn add_traces(
     })
 }
 
-/// One examined line.
 struct ExaminedLine {
     /// The trace, if it is still needed.
     trace: Option<Trace>,
-    /// The passages that it found.
     found: Vec<Arc<NamedPassage>>,
     examined: ExaminedTrace,
     /// Trial id of a line that was edited by hand.

@@ -187,9 +187,6 @@ pub(crate) struct Designs {
 impl Designs {
     /// Writes the stopping design before recording starts, so that lanes never exist without it. `whole` says that
     /// every lane of the scenarios is recorded.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub(crate) fn begin(loaded: &Loaded, plan: &Plan, whole: bool) -> Result<Self, StopError> {
         let files = plan.scenarios.iter().map(|scenario| file(loaded, &scenario.name)).collect();
         let design = stopping_design(plan);

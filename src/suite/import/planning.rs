@@ -2,8 +2,7 @@
 
 use super::copies::{drop_copies, input, shared};
 use super::error::TraceMistake;
-use super::record::Record;
-use super::record::Told;
+use super::record::{Record, Told};
 use super::{Aside, ImportError, Imported, conversation, published};
 use crate::plan::{
     PLAN_VERSION, Plan, PlannedCase, PlannedScenario, PlannedTrial, PlannedVariant, ResolvedCase, trial_seed,

@@ -1,15 +1,13 @@
 //! Splits a file's JSON into conversations; an invalid conversation keeps its position and its error.
 
-use super::ImportError;
 use super::error::{ConversationError, Kind, TraceMistake, WrongMember};
 use super::json::{TOO_DEEP, items};
 use super::mapping::Mapping;
 use super::published::PublishedTrace;
-use super::shape;
+use super::{ImportError, shape};
 use crate::scenario::Turn;
 use crate::scenario::expect::Expectation;
-use crate::trace::text;
-use crate::trace::{Event, Member, NamedPassage};
+use crate::trace::{Event, Member, NamedPassage, text};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -18,15 +16,12 @@ use std::sync::Arc;
 pub(super) struct Record {
     /// Its messages, or why they cannot be read. For a published trace its turns, each in the shape of a user message.
     pub messages: Result<Vec<Value>, ConversationError>,
-    /// The published trace that it is.
     pub published: Option<Box<PublishedTrace>>,
-    /// Its task.
     pub task: Option<String>,
     /// Trial number in the file.
     pub trial: Option<u32>,
     /// Its reward, 0 to 1.
     pub reward: Option<f64>,
-    /// Model of the agent.
     pub model: Option<String>,
     /// How its messages are read.
     pub mapping: Mapping,

@@ -272,9 +272,6 @@ pub(crate) fn mutants(folder: &Path) -> Result<Mutants, ScoreError> {
 }
 
 /// Writes the mutants of a run into its folder.
-///
-/// # Errors
-/// If they cannot be written.
 pub(crate) fn write(folder: &Path, found: &Mutants) -> io::Result<()> {
     files::replace(folder.join(MUTANTS), trace::seal(&serde_json::to_string_pretty(found)?).0 + "\n")?;
     trace::claim(folder, &[MUTANTS])

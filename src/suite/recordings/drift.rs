@@ -33,7 +33,6 @@ words! {
     }
 }
 
-/// A part and its hash.
 type HashedPart = (RequestPart, fn(&Drift) -> &str);
 
 impl RequestPart {
@@ -49,7 +48,6 @@ impl RequestPart {
 /// A recording compared with today's trial.
 #[derive(Debug)]
 pub(crate) struct Compared {
-    /// The recording.
     pub cassette: Cassette,
     /// Parts that drifted, each with the ordinals of the exchanges recorded with the old hash.
     pub drifted: Vec<(RequestPart, Vec<u32>)>,

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 /// A cassette on disk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CassetteFile {
-    /// Path of the file.
     pub path: PathBuf,
     /// Blobs of its scenario: beside its case's folder, or beside the file if there are no cases.
     pub blobs: PathBuf,

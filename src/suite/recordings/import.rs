@@ -49,9 +49,7 @@ pub(crate) enum ImportError {
 pub(crate) struct Import<'a> {
     /// Folder of the project's cassettes.
     pub folder: &'a Path,
-    /// Scenario name.
     pub scenario: &'a str,
-    /// Case name.
     pub case: &'a str,
 }
 
@@ -125,9 +123,6 @@ const ENDINGS: [&str; 6] = ["gz", "har", "httprr", "json", "yaml", "yml"];
 
 /// Files at these paths, and in folders all below them that end like recordings do, sorted; and how many other files
 /// these folders have. Links below a folder are not followed, and `.git` is passed over.
-///
-/// # Errors
-/// If a path does not exist or cannot be read.
 pub(crate) fn import_files(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, usize), FileError> {
     let (mut found, others) = (Vec::new(), Cell::new(0));
     let below = |entry: &Entry| {

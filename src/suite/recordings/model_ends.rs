@@ -49,9 +49,6 @@ fn models<'o>(opened: &'o Opened, plan: &Plan) -> BTreeMap<String, (&'o Provider
 
 /// Asks the providers of the recorded models which of them end, and keeps the answers with the recordings. A provider that
 /// needs no key is a local one and is not asked; one that gives no list is passed over.
-///
-/// # Errors
-/// If the file cannot be read or written.
 pub(crate) fn note_model_ends(opened: &Opened, plan: &Plan) -> io::Result<()> {
     let models = models(opened, plan);
     let file = opened.cassettes.join(FILE);

@@ -19,7 +19,6 @@ pub(super) struct Resend {
     pub service: String,
     /// Name of the matching profile.
     pub profile: String,
-    /// The stored request.
     pub request: StoredRequest,
 }
 

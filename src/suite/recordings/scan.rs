@@ -36,9 +36,6 @@ pub(crate) fn scan(file: &Path, redactor: &Redactor) -> Result<Vec<Find>, FileEr
 }
 
 /// Files at and below these paths, sorted; does not follow links, and skips `.git`.
-///
-/// # Errors
-/// If a path does not exist or cannot be read.
 pub(crate) fn scan_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
     let below = |entry: &Entry| {
         Ok(if entry.is_folder { !entry.path.ends_with(".git") } else { entry.path.symlink_metadata()?.is_file() })

@@ -8,7 +8,7 @@ use crate::cassette::{self, Cassette, CassetteError};
 use crate::plan::{self, Plan, PlannedScenario, PlannedTrial, Selection};
 use crate::platform::files;
 use crate::scenario::{Diagnostic, Loaded};
-use crate::trace::text::plural;
+use crate::trace::text::{listed, plural};
 use crate::trial::{Opened, lane_file as recorded_at};
 use jiff::Timestamp;
 use rayon::iter::Either;
@@ -195,11 +195,9 @@ fn unused(opened: &Opened, plan: &Plan, scenario: usize) -> Option<Diagnostic> {
         .filter_map(|file| Some(file.strip_prefix(&folder).ok()?.with_extension("").display().to_string()))
         .collect();
     left.sort_unstable();
-    let shown: Vec<&str> = left.iter().take(SHOWN).map(String::as_str).collect();
-    let more = if left.len() > SHOWN { format!(" and {} more", left.len() - SHOWN) } else { String::new() };
     let verb = if left.len() == 1 { "belongs" } else { "belong" };
     let what = plural(left.len(), "recording");
-    let message = format!("{what} of `{}` {verb} to no trial: {}{more}", planned.name, shown.join(", "));
+    let message = format!("{what} of `{}` {verb} to no trial: {}", planned.name, listed(&left, SHOWN));
     let help = "delete what a renamed or removed case, variant or repetition left behind";
     (!left.is_empty()).then(|| Diagnostic::note("unused-recording", &planned.file, message).with_help(help))
 }

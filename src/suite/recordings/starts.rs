@@ -13,12 +13,10 @@ use std::path::{Path, PathBuf};
 pub(crate) struct StartLane {
     /// Index of the scenario in the plan.
     pub scenario: usize,
-    /// The variant.
     pub variant: String,
     /// Name in messages: `scenario/flow.variant.start`, the path of the file below the folder of cassettes without its
     /// ending.
     pub name: String,
-    /// The file.
     pub path: PathBuf,
     blobs: PathBuf,
 }

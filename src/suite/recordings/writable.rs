@@ -22,7 +22,6 @@ const PROBE: &str = ".ragcheck-write-test";
     folder.display()
 )]
 pub struct Unwritable {
-    /// Path of the folder.
     folder: PathBuf,
     /// Error of the operating system.
     error: io::Error,

@@ -51,7 +51,6 @@ impl RatingsTable {
         Ok(Self { file: file.to_owned(), text, read })
     }
 
-    /// The rating of a trial.
     pub(crate) fn rating(&self, trial: &str) -> Option<bool> {
         self.read.rows.iter().find(|row| row.trial == trial).map(|row| row.satisfied)
     }
@@ -119,9 +118,6 @@ impl RatingsTable {
     }
 
     /// Writes the file beside and renames it.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub(crate) fn write(&self) -> Result<(), RatingsError> {
         let failed = |error: io::Error| RatingsError::File { file: self.file.clone(), error };
         files::replace(&self.file, self.text.as_bytes()).map_err(failed)

@@ -2,8 +2,7 @@
 
 use crate::grader;
 use crate::plan::{self, Plan, Selection};
-use crate::platform::files;
-use crate::platform::secrets;
+use crate::platform::{files, secrets};
 use crate::scenario::Loaded;
 use crate::suite::evaluation::passes;
 use crate::suite::{BaseCommit, Mode, RunOptions, Suite, SuiteError, draws, failed_trials, recordings};

@@ -156,12 +156,10 @@ pub(super) fn printed(kind: Kind, name: &str, manifest: &Manifest, outcome: Outc
 }
 
 impl Set<'_> {
-    /// Path of its manifest.
     pub(super) fn manifest(&self) -> Path {
         self.folder.clone().join("manifest.json")
     }
 
-    /// Path of a content.
     pub(super) fn content(&self, item: &Item) -> Path {
         self.folder.clone().join("files").join(item.sha256.as_str())
     }

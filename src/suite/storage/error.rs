@@ -2,7 +2,7 @@
 
 use super::manifest::ManifestError;
 use crate::suite::recordings::FileError;
-use crate::trace::text::{plural, quote};
+use crate::trace::text::{self, plural, quote};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -128,9 +128,5 @@ fn why(error: &object_store::Error, text: &str) -> String {
 }
 
 fn listed(files: &[String]) -> String {
-    let named: Vec<String> = files.iter().take(LISTED).map(|file| quote(file, 100)).collect();
-    match files.len().saturating_sub(LISTED) {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
-    }
+    text::listed(files.iter().map(|file| quote(file, 100)), LISTED)
 }

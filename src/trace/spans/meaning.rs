@@ -22,9 +22,7 @@ pub(crate) enum Deed {
         /// The agent's words.
         answered: Option<String>,
     },
-    /// Its model completed.
     Completed(Completed),
-    /// A tool ran.
     Ran(Ran),
     /// It searched, or ranked what it found.
     Found(Found),

@@ -25,7 +25,6 @@ pub(crate) struct SpanTurn {
     pub(crate) took_us: u64,
     /// What was done in it: indexes into [`Story::dones`], in order.
     pub(crate) dones: Vec<usize>,
-    /// Root of its spans.
     root: String,
 }
 

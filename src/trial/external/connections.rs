@@ -14,7 +14,7 @@ use crate::trial::proxy::{Renewed, Unbound, Vars};
 use crate::trial::services::{Keys, LiveAccess, paces_of, targets};
 use crate::trial::tariff::tariff_of;
 use crate::trial::trust::may_call;
-use crate::trial::{Doing, SetupError};
+use crate::trial::{SetupError, TrialMode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const MODE_HEADER: &str = "x-ragcheck-mode";
 /// The services behind the proxy, and the recording that answers for those that are held.
 type Services = (Arc<dyn Transport>, Option<HeldLane>);
 
-impl Doing {
+impl TrialMode {
     /// Headers sent to the agent with each turn.
     fn headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -40,13 +40,13 @@ impl Work<'_> {
     /// values replace those of the recording.
     pub(super) fn services(
         &self,
-        doing: Doing,
+        mode: TrialMode,
         clock: &Arc<dyn Clock>,
         transport: Arc<dyn Transport>,
         vars: &Arc<Vars>,
     ) -> Result<Services, Box<TrialError>> {
         let below: Arc<dyn Transport> = Arc::new(Unbound::new(transport, Arc::clone(vars)));
-        let held = held(self.trial, doing, clock, &below)?;
+        let held = held(self.trial, mode, clock, &below)?;
         let way = match &held {
             Some(lane) => Arc::new(Renewed::new(lane.transport(), lane.vars.clone(), Arc::clone(vars))) as _,
             None => below,
@@ -73,7 +73,7 @@ impl Work<'_> {
     pub(super) fn to_agent(
         &self,
         endpoint: &Endpoint,
-        doing: Doing,
+        mode: TrialMode,
         clock: &Arc<dyn Clock>,
     ) -> Result<Arc<dyn Transport>, Box<TrialError>> {
         if !self.outside.is_started() {
@@ -83,7 +83,7 @@ impl Work<'_> {
             base_url: endpoint.origin.clone(),
             key: None,
             auth: Auth::Bearer,
-            headers: doing.headers(),
+            headers: mode.headers(),
             timeout: self.outside.declared.limits.turn.saturating_mul(3),
             trial_header: false,
         };
@@ -95,14 +95,14 @@ impl Work<'_> {
     pub(super) fn probe(
         &self,
         port: Option<u16>,
-        (doing, clock): (Doing, &Arc<dyn Clock>),
+        (mode, clock): (TrialMode, &Arc<dyn Clock>),
         way: &Arc<dyn Transport>,
     ) -> Result<Option<Probe>, Box<TrialError>> {
         let Some((probe, own)) = self.outside.probe(port) else { return Ok(None) };
         let (at, after_trial) = (probe.at.clone(), probe.after == ProbeAfter::Trial);
         Ok(Some(match (own, &probe.service) {
             (Some(endpoint), _) => {
-                let way = self.to_agent(&endpoint, doing, clock)?;
+                let way = self.to_agent(&endpoint, mode, clock)?;
                 Probe { way, service: Service::Agent, address: endpoint.url(), path: endpoint.path, at, after_trial }
             }
             (None, name) => {

@@ -31,12 +31,12 @@ pub(super) use setup::ExternalSetup;
 pub(crate) use setup::agents_named;
 
 use crate::plan::{PlannedTrial, ResolvedCase};
-use crate::trial::Doing;
+use crate::trial::TrialMode;
 use crate::trial::opened::{Opened, Trial};
 use crate::trial::outcome::{Finished, foreign};
 use runner::Beginnings;
 
-impl Doing {
+impl TrialMode {
     /// Its name in headers and in the environment of an agent's process.
     fn word(self) -> &'static str {
         match self {
@@ -63,24 +63,24 @@ pub(crate) async fn place(opened: &Opened, planned: &PlannedTrial) -> Place {
 }
 
 /// Runs one trial of an external agent in its place.
-pub(crate) async fn run(trial: Trial<'_>, doing: Doing, place: &Place) -> Finished {
-    carry_out(trial, doing, place, None).await
+pub(crate) async fn run(trial: Trial<'_>, mode: TrialMode, place: &Place) -> Finished {
+    carry_out(trial, mode, place, None).await
 }
 
 /// Runs one trial of a case that a test runner begins.
-async fn run_begun(trial: Trial<'_>, doing: Doing, beginnings: &Beginnings) -> Finished {
-    carry_out(trial, doing, &Place::default(), Some(beginnings)).await
+async fn run_begun(trial: Trial<'_>, mode: TrialMode, beginnings: &Beginnings) -> Finished {
+    carry_out(trial, mode, &Place::default(), Some(beginnings)).await
 }
 
-async fn carry_out(trial: Trial<'_>, doing: Doing, place: &Place, beginnings: Option<&Beginnings>) -> Finished {
+async fn carry_out(trial: Trial<'_>, mode: TrialMode, place: &Place, beginnings: Option<&Beginnings>) -> Finished {
     let Some((outside, case)) = trial.opened.agent(trial.planned).zip(trial.case()) else {
         return trial.failed(&foreign());
     };
     let work = Work { trial, outside, case, place, beginnings };
-    let done = match doing {
-        Doing::Live => work.live().await,
-        Doing::Record => work.record().await,
-        Doing::Replay => work.replay().await,
+    let done = match mode {
+        TrialMode::Live => work.live().await,
+        TrialMode::Record => work.record().await,
+        TrialMode::Replay => work.replay().await,
     };
     done.unwrap_or_else(|why| trial.failed(&why))
 }

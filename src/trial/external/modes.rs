@@ -1,23 +1,21 @@
 //! The three modes of a trial: what is behind the proxy in each, and what is checked after a replay.
 
-use super::heard;
 use super::setup::{Measured, Recorded};
 use super::single_run::RunInput;
-use super::{Work, spans};
+use super::{Work, heard, spans};
 use crate::cassette::{Cassette, Exchange, LocalTimes, Minted, Outcome as Recording};
 use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::provider::observed;
 use crate::trace::{TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{ReplayTransport, Transport, Turns};
-use crate::trial::Doing;
 use crate::trial::hold::HeldLane;
-use crate::trial::live;
 use crate::trial::outage::{Origin, with_outage};
 use crate::trial::outcome::{Finished, error, redacted, replayed};
 use crate::trial::proxy::{Asked, Vars};
 use crate::trial::recording::Recorder;
 use crate::trial::services::LiveAccess;
 use crate::trial::verified::{Draft, keep};
+use crate::trial::{TrialMode, live};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,9 +31,9 @@ impl Work<'_> {
         // Values that the agent generates matter only where requests are looked up.
         let patterns = self.trial.opened.hold.as_ref().map(|_| self.outside.patterns.clone());
         let vars = Arc::new(Vars::new(patterns.unwrap_or_default(), BTreeMap::new()));
-        let (below, held) = self.services(Doing::Live, &clock, transport, &vars)?;
+        let (below, held) = self.services(TrialMode::Live, &clock, transport, &vars)?;
         let input = RunInput {
-            doing: Doing::Live,
+            mode: TrialMode::Live,
             fresh: false,
             services: below,
             vars,
@@ -57,12 +55,12 @@ impl Work<'_> {
     pub(super) async fn record(&self) -> Outcome {
         let LiveAccess { clock, transport } = self.access((self.trial.planned.seed, self.trial.fault()))?;
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), BTreeMap::new()));
-        let (below, held) = self.services(Doing::Record, &clock, transport, &vars)?;
+        let (below, held) = self.services(TrialMode::Record, &clock, transport, &vars)?;
         let subject = self.outside.subject(self.trial);
         let recorder = Recorder::begin(subject, below, &clock, Arc::new(self.trial.opened.redactor()));
         let times = Arc::new(LocalTimes::recording());
         let input = RunInput {
-            doing: Doing::Record,
+            mode: TrialMode::Record,
             fresh: false,
             services: recorder.transport(),
             vars: Arc::clone(&vars),
@@ -98,7 +96,7 @@ impl Work<'_> {
         let replay = Arc::new(replay.with_redactor(self.trial.opened.redactor()));
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let input = RunInput {
-            doing: Doing::Replay,
+            mode: TrialMode::Replay,
             fresh: verifies && !self.outside.forgets(),
             services: Arc::clone(&replay) as Arc<dyn Transport>,
             vars,

@@ -55,7 +55,6 @@ fn searches(dialect: &str) -> bool {
     wire::by_name(dialect).is_some_and(wire::Dialect::searches)
 }
 
-/// One service.
 #[derive(Debug, Clone)]
 struct AgentService {
     service: Service,
@@ -145,7 +144,6 @@ impl AgentServices {
         })
     }
 
-    /// The MCP servers.
     pub(super) fn mcp_servers(&self) -> impl Iterator<Item = Service> {
         self.0.iter().filter(|one| matches!(one.origin, Origin::Mcp(_))).map(|one| one.service)
     }

@@ -77,7 +77,6 @@ pub(in crate::trial) struct ExternalSetup {
     pub(super) proxy: SocketAddr,
     /// Host names the agent uses for the proxy, besides those of this machine.
     pub(super) hosts: Vec<String>,
-    /// Its services.
     pub(in crate::trial) services: AgentServices,
     /// Paths that the proxy may refuse without ending the trial.
     may_refuse: Vec<String>,

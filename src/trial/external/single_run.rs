@@ -16,7 +16,7 @@ use crate::trace::{
     version_of,
 };
 use crate::transport::{Tap, Transport, Turns};
-use crate::trial::Doing;
+use crate::trial::TrialMode;
 use crate::trial::outcome::{aborted, error, with_faults};
 use crate::trial::proxy::{Asked, Bound, MODEL_MOUNT, SEARCH_MOUNT, Serving, Traced, Vars};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// What a mode sets up for one run.
 pub(super) struct RunInput<'p> {
-    pub(super) doing: Doing,
+    pub(super) mode: TrialMode,
     /// Whether the agent's process may have run no other trial.
     pub(super) fresh: bool,
     /// The services behind the proxy, without the faults of the trial.
@@ -57,7 +57,7 @@ pub(super) struct RunOutput {
 impl Work<'_> {
     /// Resets the agent and runs the turns.
     pub(super) async fn run(&self, input: RunInput<'_>) -> Result<RunOutput, Box<TrialError>> {
-        let RunInput { doing, fresh, services, vars, clock, pace, evidence, recorded, turns } = input;
+        let RunInput { mode, fresh, services, vars, clock, pace, evidence, recorded, turns } = input;
         let faults = self.trial.faults(&clock);
         let tap = Arc::new(Tap::new(match &faults {
             Some(faults) => FaultTransport::observed(services, Arc::clone(faults)),
@@ -66,12 +66,12 @@ impl Work<'_> {
         let way: Arc<dyn Transport> = Arc::new(Bound::new(Arc::clone(&tap) as Arc<dyn Transport>, Arc::clone(&vars)));
         let (setup, opened) = (self.outside, self.trial.opened);
         let access = || self.access((self.trial.plan.seed, None));
-        let wanted = Wanted { setup, trial: self.trial, doing, fresh, clock: &clock, access: &access };
+        let wanted = Wanted { setup, trial: self.trial, mode, fresh, clock: &clock, access: &access };
         let lease = opened.agents.lease(wanted).await?;
         let process = lease.process();
         let settings = &setup.settings(process.map(Process::port));
         if let Some(endpoint) = &settings.reset {
-            let way = self.to_agent(endpoint, doing, &clock)?;
+            let way = self.to_agent(endpoint, mode, &clock)?;
             reset(endpoint, &*way, &self.trial.planned.id).await.map_err(|trouble| self.error_of(trouble))?;
         }
         let begun = match self.beginnings {
@@ -81,9 +81,9 @@ impl Work<'_> {
         let agent = match (&begun, process.and_then(Process::lines)) {
             (Some(begun), _) => Arc::clone(begun) as Arc<dyn Transport>,
             (None, Some(lines)) => lines,
-            (None, None) => self.to_agent(&settings.target.endpoint, doing, &clock)?,
+            (None, None) => self.to_agent(&settings.target.endpoint, mode, &clock)?,
         };
-        let probe = self.probe(process.map(Process::port), (doing, &clock), &way)?;
+        let probe = self.probe(process.map(Process::port), (mode, &clock), &way)?;
         let probed = probe.is_some();
         let silence = match evidence.mode {
             Mode::Live if opened.agents.watches(self.trial) => Silence::Always,

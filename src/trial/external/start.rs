@@ -14,7 +14,7 @@ use crate::trace::{TrialError, TrialErrorKind};
 use crate::transport::{
     HttpRequest, HttpResponse, Miss, Passed, ReplayTransport, Service, Tap, Transport, TransportError,
 };
-use crate::trial::Doing;
+use crate::trial::TrialMode;
 use crate::trial::opened::Trial;
 use crate::trial::outcome::error;
 use crate::trial::proxy::{Bound, Refused, Requests, Unbound, Vars};
@@ -69,11 +69,12 @@ pub(super) struct Beginning<'w> {
 
 /// Who answers the requests of a start.
 enum Answers {
-    /// The services.
     Services,
     /// The services, and the exchanges are recorded.
-    Recorded { recorder: Box<Recorder>, known: OwnedMutexGuard<Known> },
-    /// The recording.
+    Recorded {
+        recorder: Box<Recorder>,
+        known: OwnedMutexGuard<Known>,
+    },
     Lane {
         /// `None` if nothing is recorded.
         replay: Option<Arc<ReplayTransport>>,
@@ -155,7 +156,7 @@ impl Starts {
     /// Prepares the start of a process.
     pub(super) async fn begin<'w>(&self, wanted: &'w Wanted<'w>) -> Result<Beginning<'w>, Box<TrialError>> {
         let (trial, setup) = (wanted.trial, wanted.setup);
-        if wanted.doing == Doing::Live {
+        if wanted.mode == TrialMode::Live {
             let LiveAccess { transport, .. } = (wanted.access)()?;
             let vars = Arc::new(Vars::new(Vec::new(), BTreeMap::new()));
             let tap = Arc::new(Tap::new(transport));
@@ -173,8 +174,8 @@ impl Starts {
                 trial.opened.in_part.contains(&trial.planned.scenario)
                     || since.is_some_and(|since| lane.header.recorded_at.as_second() >= since.as_second())
             };
-            earlier = wanted.doing == Doing::Record && lane.as_ref().is_some_and(keeps);
-            if wanted.doing == Doing::Record && !earlier {
+            earlier = wanted.mode == TrialMode::Record && lane.as_ref().is_some_and(keeps);
+            if wanted.mode == TrialMode::Record && !earlier {
                 return record(wanted, held);
             }
             (held.lane, held.is_settled) = (lane, true);

@@ -25,7 +25,6 @@ const VERSIONS: [&str; 3] = ["/v1", "/v1beta", "/v1alpha"];
 pub(super) struct Route {
     /// Who it is for.
     pub service: Service,
-    /// The method.
     pub method: &'static str,
     /// How it is read and compared.
     pub api: Api,
@@ -36,7 +35,6 @@ pub(super) struct Route {
 /// A service beside the model and the search service, mounted at its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// The service.
     pub(crate) service: Service,
     /// What is served below its name.
     pub(crate) serves: Serves,

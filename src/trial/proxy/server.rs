@@ -2,12 +2,11 @@
 
 use super::admission::{Refusal, Refused, admit, admit_local, read_body};
 use super::desk::{Desk, Requests, Whose};
-use super::mcp;
 use super::refusal::{broken_off, failed, refusal};
 use super::route::{Mount, Route, client_dialect};
 use super::table::Api;
-use super::telemetry;
 use super::trace_ids::{TRACEPARENT, Traced, take_base_path};
+use super::{mcp, telemetry};
 use crate::flow::external::TurnSpans;
 use crate::platform::clock::{Clock, RealClock};
 use crate::provider::{ended_by, observed};
@@ -81,9 +80,6 @@ pub(crate) struct Serving {
 
 impl Proxy {
     /// Listens at `address` on the runtime that it is called in.
-    ///
-    /// # Errors
-    /// When the address cannot be bound.
     #[expect(clippy::disallowed_methods, reason = "a server is a task of its own")]
     pub async fn open(address: SocketAddr) -> std::io::Result<Self> {
         let listener = tokio::net::TcpListener::bind(address).await?;

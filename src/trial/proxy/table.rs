@@ -13,7 +13,6 @@ use Version::{InBase, OfClient, V1};
 /// How a request is read and compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Api {
-    /// By a dialect.
     Dialect(&'static dyn Dialect),
     /// As embeddings of a shape: compared by its parts, and not read.
     Embeddings(&'static Shape),

@@ -23,7 +23,6 @@ const SHORTEST: usize = 4;
 /// Where one generated value is found.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
-    /// Its name.
     pub name: String,
     /// JSON pointer into request bodies, or [`IN_PATH`].
     pub at: String,

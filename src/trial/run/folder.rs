@@ -5,8 +5,7 @@
 //! on this machine.
 //! `reports/latest` points to the newest complete run. A killed run leaves older folders unchanged.
 
-use crate::platform::files;
-use crate::platform::secrets;
+use crate::platform::{files, secrets};
 use crate::trace::{
     AGENT_OUTPUT, COMPARISON_JSON, EARLIER, ENVIRONMENT, GRADES, NamedPassage, PASSAGES, PLAN, PassageWriter, Passages,
     RUN_AGAIN, TRACES, VARIANTS_JSON, seal, set_aside,
@@ -36,9 +35,6 @@ pub(crate) struct Writing {
 impl Writing {
     /// Creates a folder below `reports` with `plan`, the text of `plan.json` from
     /// [`Plan::stored`](crate::plan::Plan::stored).
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub(crate) fn begin(reports: &Path, plan: &[u8]) -> io::Result<Self> {
         files::create_dir_all(reports)?;
         let folder = files::temporary_folder(reports)?;
@@ -52,9 +48,6 @@ impl Writing {
     }
 
     /// Appends one line, including its newline, to `traces.jsonl`.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub(crate) fn trace(&mut self, line: &[u8]) -> io::Result<()> {
         let (line, digest) = stored_line(line);
         // A line with a digest is represented by it.
@@ -63,9 +56,6 @@ impl Writing {
     }
 
     /// Appends the line of a draw that does not count to `run-again.jsonl`.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub(crate) fn run_again(&mut self, line: &[u8]) -> io::Result<()> {
         let again = match self.again.take() {
             Some(again) => again,
@@ -76,9 +66,6 @@ impl Writing {
 
     /// Appends what the agent's process printed in a trial to `agent-output.jsonl`. It differs from run to run, so the
     /// folder's name does not depend on it.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub(crate) fn printed(&mut self, trial: &str, text: &str) -> io::Result<()> {
         let file = self.folder.path().join(AGENT_OUTPUT);
         let printed = match self.printed.take() {
@@ -90,18 +77,12 @@ impl Writing {
     }
 
     /// Appends passages that are not there yet to `passages.jsonl`.
-    ///
-    /// # Errors
-    /// If they cannot be written.
     pub(crate) fn passages(&mut self, found: &[Arc<NamedPassage>]) -> io::Result<()> {
         self.passages.add(found).map(|_| ())
     }
 
     /// Flushes all files after the last trace, so that they can be read. Returns how many passages exceeded the size
     /// limit.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
     pub(crate) fn flush(&mut self) -> io::Result<usize> {
         self.traces.flush()?;
         self.again.as_mut().map_or(Ok(()), Write::flush)?;
@@ -118,9 +99,6 @@ impl Writing {
     /// Renames the folder to its final name. If an equal run exists, its files are replaced; grades and comparisons
     /// that were made on this machine stay, and others are set aside, with a note. Points `latest` to the folder if
     /// `newest` is set.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub(crate) fn finish(mut self, newest: bool) -> io::Result<(PathBuf, Option<String>)> {
         self.flush()?;
         self.traces.get_ref().sync_all()?;
@@ -161,9 +139,6 @@ fn not_made_here(place: &Path, aside: &[&str]) -> String {
 /// Removes the oldest replay folders below `reports` until `keep` of them are left. Folders of live runs, recordings
 /// and imports, and folders with grades or comparisons, are never removed, nor are `latest` and `made`, the run just
 /// written.
-///
-/// # Errors
-/// If the reports folder cannot be read.
 pub(crate) fn prune(reports: &Path, keep: usize, made: &Path) -> io::Result<()> {
     let _turn = files::turn();
     let latest = files::resolved(&reports.join("latest")).ok();

@@ -19,8 +19,7 @@
 use super::folder::stored_line;
 use super::kept::KeptTraces;
 use crate::plan::{Plan, differences};
-use crate::platform::files;
-use crate::platform::secrets;
+use crate::platform::{files, secrets};
 use crate::trace::{self, PASSAGES, PLAN, PassageWriter, Passages, RUN_AGAIN, TRACES, Trace};
 use crate::trial::Finished;
 use jiff::Timestamp;
@@ -46,7 +45,6 @@ const MOST: usize = 1_000;
 /// Contents of `begun.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Begun {
-    /// Format version.
     pub version: u32,
     /// `record` or `live`.
     pub mode: String,
@@ -153,9 +151,6 @@ struct Written {
 
 impl Journal {
     /// Creates a journal for a run of `plan`, whose text is `plan_text`.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub(crate) fn begin(reports: &Path, plan: &Plan, plan_text: &[u8], begun: Begun) -> Result<Self, JournalError> {
         let _turn = files::turn();
         let free = (1..MOST).map(|n| folder_of(reports, plan, n)).find(|folder| !folder.exists());
@@ -261,9 +256,6 @@ impl Journal {
     }
 
     /// Notes that a trial ended in ERROR, so that a resumed run can report how many it ran again.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub(crate) fn note_error(&self, trial: &str) -> io::Result<()> {
         let _alone = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let line = serde_json::to_string(trial)? + "\n";

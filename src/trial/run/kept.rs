@@ -25,17 +25,11 @@ pub(crate) struct KeptTraces {
 impl KeptTraces {
     /// Trials in `file` that ended without being cancelled under the plan of this id, filtered by `wanted`. A truncated
     /// or edited line is ignored, so its trial runs again. If a trial has two lines, the first counts.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     pub(crate) fn of(file: &Path, plan: &str, wanted: impl Fn(&str) -> bool) -> io::Result<Self> {
         Self::matching(file, |trace| trace.plan == plan && wanted(&trace.trial))
     }
 
     /// Trials in `file` that ended without being cancelled, of any plan, filtered by `wanted`.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     pub(crate) fn matching(file: &Path, wanted: impl FnMut(&Trace) -> bool) -> io::Result<Self> {
         Self::read(file, wanted, |lines, trial, place| {
             lines.entry(trial).or_insert(place);
@@ -43,9 +37,6 @@ impl KeptTraces {
     }
 
     /// The last draw of each trial in a file of draws that do not count; none if there is no such file.
-    ///
-    /// # Errors
-    /// If the file cannot be read.
     pub(super) fn last_draws(file: &Path, plan: &str) -> io::Result<Self> {
         if !file.exists() {
             return Ok(Self::default());

@@ -14,7 +14,7 @@ use crate::transport::Budget;
 use crate::trial::live::{live as run_live, record};
 use crate::trial::managed_key::refused_key;
 use crate::trial::outage::refused_by_managed;
-use crate::trial::{Doing, Finished, Opened, Trial, external};
+use crate::trial::{Finished, Opened, Trial, TrialMode, external};
 use futures_util::StreamExt;
 use std::collections::BTreeMap;
 use std::io;
@@ -69,7 +69,7 @@ pub(crate) fn live<T>(
                 opened.budget.end(&reason);
             }
             for pass in plan.passes() {
-                let places = futures_util::stream::iter(plan.begun(next, next + pass.len()));
+                let places = futures_util::stream::iter(plan.start_order(next, next + pass.len()));
                 let mut finished = places
                     .map(|place| {
                         let trial = plan.trials[place].clone();
@@ -77,8 +77,8 @@ pub(crate) fn live<T>(
                             if let Some(finished) = options.finished(&trial) {
                                 return Ok((place, finished));
                             }
-                            let doing = doing(opened.trial(plan, &trial), options);
-                            let finished = start(Arc::clone(opened), Arc::clone(plan), trial.clone(), doing).await;
+                            let mode = mode_of(opened.trial(plan, &trial), options);
+                            let finished = start(Arc::clone(opened), Arc::clone(plan), trial.clone(), mode).await;
                             if let Some(reason) = refused_by_managed(opened, &trial, &finished.trace) {
                                 opened.budget.end(&reason);
                             }
@@ -139,17 +139,17 @@ async fn watch(budget: &Budget, limit: Option<Duration>) {
 
 /// How a trial is carried out. If an earlier process of this run stored the recording and was killed before it noted
 /// the trial as finished, the recording is replayed, not made again.
-fn doing(trial: Trial<'_>, options: LiveOptions<'_>) -> Doing {
+fn mode_of(trial: Trial<'_>, options: LiveOptions<'_>) -> TrialMode {
     let resumed = options.journal.resumed_since();
     match (options.record, resumed) {
-        (false, _) => Doing::Live,
-        (true, Some(since)) if trial.recorded_since(since) => Doing::Replay,
-        (true, _) => Doing::Record,
+        (false, _) => TrialMode::Live,
+        (true, Some(since)) if trial.recorded_since(since) => TrialMode::Replay,
+        (true, _) => TrialMode::Record,
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "live trials are tasks of their own, and only run owns tasks")]
-async fn start(opened: Arc<Opened>, plan: Arc<Plan>, planned: PlannedTrial, doing: Doing) -> Finished {
+async fn start(opened: Arc<Opened>, plan: Arc<Plan>, planned: PlannedTrial, mode: TrialMode) -> Finished {
     // Requested in plan order, and granted in order of request.
     let place = if planned.is_external() {
         tokio::select! {
@@ -172,11 +172,11 @@ async fn start(opened: Arc<Opened>, plan: Arc<Plan>, planned: PlannedTrial, doin
     let (shared, shared_plan, of_task) = (Arc::clone(&opened), Arc::clone(&plan), planned.clone());
     let mut task = tokio::spawn(async move {
         let trial = shared.trial(&shared_plan, &of_task);
-        match (&place, doing) {
-            (Some(place), _) => external::run(trial, doing, place).await,
-            (None, Doing::Replay) => crate::trial::replay(trial),
-            (None, Doing::Record) => record(trial).await,
-            (None, Doing::Live) => run_live(trial).await,
+        match (&place, mode) {
+            (Some(place), _) => external::run(trial, mode, place).await,
+            (None, TrialMode::Replay) => crate::trial::replay(trial),
+            (None, TrialMode::Record) => record(trial).await,
+            (None, TrialMode::Live) => run_live(trial).await,
         }
     });
     tokio::select! {

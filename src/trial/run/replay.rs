@@ -5,7 +5,7 @@
 
 use super::{Commit, Inspected, KeptTraces, Step, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
-use crate::trial::{Doing, Finished, Opened, external};
+use crate::trial::{Finished, Opened, TrialMode, external};
 use futures_util::StreamExt;
 use rayon::prelude::*;
 use std::io;
@@ -92,7 +92,7 @@ fn whole<T: Send>(
                     let gaps = finished.iter_mut().zip(window).filter(|(gap, _)| gap.is_none());
                     let turns = futures_util::stream::iter(gaps).map(|(gap, trial)| async move {
                         let place = external::place(opened, trial).await;
-                        let ran = external::run(opened.trial(plan, trial), Doing::Replay, &place).await;
+                        let ran = external::run(opened.trial(plan, trial), TrialMode::Replay, &place).await;
                         *gap = Some(inspected(ran));
                     });
                     runtime.block_on(turns.buffer_unordered(hands.jobs.max(1)).collect::<()>());

@@ -75,7 +75,6 @@ impl Transport for Service {
 struct Played {
     events: Vec<Event>,
     requests: Vec<ChatRequest>,
-    /// Requests to the service.
     asked: Vec<HttpRequest>,
     conversation: ConversationState,
 }

@@ -8,5 +8,4 @@ use crate::flow::tools::Tool;
 /// Asks the managed retrieval service.
 pub(crate) const NUCLIA_RAG: &str = "nuclia_rag";
 
-/// All tools.
 pub(super) static TOOLS: [&Tool<ManagedRag>; 1] = [&nuclia_rag::TOOL];

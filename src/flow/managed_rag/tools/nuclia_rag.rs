@@ -7,15 +7,13 @@
 use super::NUCLIA_RAG;
 use crate::flow::Abort;
 use crate::flow::managed_rag::template::{Prepared, prepare};
-use crate::flow::managed_rag::{ManagedRag, memory::KeptArtifact};
-use crate::flow::managed_rag::{artifact, citations};
+use crate::flow::managed_rag::{ManagedRag, artifact, citations, memory::KeptArtifact};
 use crate::flow::tools::search::EXCERPT;
 use crate::flow::tools::{Declaration, Failure, Output, Refusal, Scope, Sent, Tool, ToolError, guard};
 use crate::provider::{AskAnswer, AskStatus, ProviderError};
 use crate::trace::{Artifact, Hit, ManagedAnswer, ManagedStatus, Role, SearchResult, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// The tool.
 pub(super) static TOOL: Tool<ManagedRag> = Tool {
     declaration: Declaration::new(NUCLIA_RAG, Role::Knowledge, schema).with_error(error),
     run: |arguments, scope| Box::pin(run(arguments, scope)),

@@ -21,19 +21,16 @@ use crate::trace::{Event as Recorded, Moved, TurnOutcome};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 
-/// A search of an approach.
 fn search(query: &str, approach: &str) -> Says {
     Says::Calls(vec![(SEARCH, json!({"reasoning": "The terms should say it.", "query": query, "approach": approach}))])
 }
 
-/// Grades.
 fn grades(relevant: &[u64], goal_met: bool) -> Says {
     let summary = format!("Passages {relevant:?} tell of the warranty.");
     let said = json!({"observation": "As seen.", "relevant": relevant, "goal_met": goal_met, "summary": summary});
     Says::Calls(vec![(ASSESS, said)])
 }
 
-/// An analysis.
 fn analysis(lesson: &str) -> Says {
     Says::Calls(vec![(ANALYSE, json!({"cause": "The words were wrong.", "lesson": lesson}))])
 }

@@ -8,7 +8,6 @@ use crate::flow::tools::{Declaration, Output, Refusal, Scope, Tool, ToolError};
 use crate::trace::{Role, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// The tool.
 pub(in crate::flow::react) static TOOL: Tool<React> = Tool {
     declaration: Declaration::new(ASSESS, Role::None, schema),
     run: |arguments, scope| Box::pin(std::future::ready(run(arguments, scope))),

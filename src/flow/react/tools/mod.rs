@@ -16,7 +16,6 @@ pub(crate) const ASSESS: &str = "assess_search_results";
 /// Explains why an action failed.
 pub(crate) const ANALYSE: &str = "record_failure_analysis";
 
-/// All tools.
 pub(super) static TOOLS: [&Tool<React>; 3] =
     [&search_documents_for_facts::TOOL, &assess_search_results::TOOL, &record_failure_analysis::TOOL];
 

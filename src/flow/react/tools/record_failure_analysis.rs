@@ -6,7 +6,6 @@ use crate::flow::tools::{Declaration, Output, Scope, Tool, ToolError, sanitise};
 use crate::trace::{Role, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// The tool.
 pub(in crate::flow::react) static TOOL: Tool<React> = Tool {
     declaration: Declaration::new(ANALYSE, Role::None, schema),
     run: |arguments, scope| Box::pin(std::future::ready(run(arguments, scope))),

@@ -12,7 +12,6 @@ use crate::knowledge::Found;
 use crate::trace::Role;
 use serde_json::{Map, Value, json};
 
-/// The tool.
 pub(in crate::flow::react) static TOOL: Tool<React> = Tool {
     declaration: Declaration::new(SEARCH, Role::Knowledge, schema),
     run: |arguments, scope| Box::pin(run(arguments, scope)),

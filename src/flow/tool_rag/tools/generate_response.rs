@@ -11,7 +11,6 @@ use crate::trace::citations::numbers_of;
 use crate::trace::{Answer, Role, SourceRef, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// The tool.
 pub(super) static TOOL: Tool<ToolRag> = Tool {
     declaration: Declaration::new(GENERATE_RESPONSE, Role::Respond, schema),
     run: |arguments, scope| Box::pin(std::future::ready(run(arguments, scope))),
@@ -25,7 +24,6 @@ const MAX_SOURCES: usize = 40;
 enum SourceKind {
     /// The knowledge base, including learned entries.
     Internal,
-    /// The external service.
     External,
 }
 
@@ -53,7 +51,6 @@ struct Source {
 /// The parameters.
 #[derive(Debug, Clone, PartialEq)]
 struct GenerateResponse {
-    /// The answer.
     answer: String,
     /// The sources, in order, without duplicates.
     sources: Vec<Source>,

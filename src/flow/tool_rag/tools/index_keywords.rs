@@ -14,7 +14,6 @@ use crate::platform::secrets;
 use crate::trace::{IndexResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// The tool.
 pub(super) static TOOL: Tool<ToolRag> = Tool {
     declaration: Declaration::new(INDEX_KEYWORDS, Role::Index, schema).offered_with(|services| services.search),
     run: |arguments, scope| Box::pin(run(arguments, scope)),

@@ -9,7 +9,6 @@ use crate::trace::{Hit, Learned, Role, SearchResult, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The tool.
 pub(super) static TOOL: Tool<ToolRag> = Tool {
     declaration: Declaration::new(KNOWLEDGE_BASE_SEARCH, Role::Knowledge, schema),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
@@ -22,9 +21,7 @@ const DEFAULT_TOP_K: u64 = 5;
 /// The parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct KnowledgeBaseSearch {
-    /// Query.
     query: String,
-    /// Knowledge base.
     kb_id: String,
     /// Maximum number of results, 1 to 20.
     top_k: usize,
@@ -58,14 +55,12 @@ impl KnowledgeBaseSearch {
     }
 }
 
-/// One hit.
 #[derive(Debug, Clone, PartialEq)]
 struct FoundHit {
     /// The passage's id, or the learned entry's.
     id: String,
     /// Title of the document, or the query from which the entry was learned.
     title: String,
-    /// The text.
     text: String,
     /// Raw score of its index; for a learned entry, the number of matched keywords.
     raw_score: f64,
@@ -73,7 +68,6 @@ struct FoundHit {
     learned: Option<LearnedHit>,
 }
 
-/// Hits of one search.
 #[derive(Debug, Clone, PartialEq)]
 struct SearchHits {
     /// Hits shown to the model, best first.

@@ -8,7 +8,6 @@ mod perplexity_search;
 use super::ToolRag;
 use crate::flow::tools::Tool;
 
-/// Searches the knowledge base.
 pub(crate) const KNOWLEDGE_BASE_SEARCH: &str = "knowledge_base_search";
 /// Asks the external search service.
 pub(crate) const PERPLEXITY_SEARCH: &str = "perplexity_search";

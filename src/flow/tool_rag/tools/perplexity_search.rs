@@ -9,7 +9,6 @@ use crate::provider::{ProviderError, SearchAnswer, SearchQuestion};
 use crate::trace::{CitedPage, ExternalResult, Role, ToolResult};
 use serde_json::{Map, Value, json};
 
-/// The tool.
 pub(super) static TOOL: Tool<ToolRag> = Tool {
     declaration: Declaration::new(PERPLEXITY_SEARCH, Role::External, schema).offered_with(|services| services.search),
     run: |arguments, scope| Box::pin(run(arguments, scope)),
@@ -27,7 +26,6 @@ const MAX_CONTEXT: usize = 4_000;
 /// The parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PerplexitySearch {
-    /// Query.
     query: String,
     /// What is already known.
     context: Option<String>,

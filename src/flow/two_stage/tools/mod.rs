@@ -8,5 +8,4 @@ use crate::flow::tools::Tool;
 /// Searches the tenant's documents.
 pub(crate) const RETRIEVE_DOCUMENTS: &str = "retrieve_documents";
 
-/// All tools.
 pub(super) static TOOLS: [&Tool<TwoStage>; 1] = [&retrieve_documents::TOOL];

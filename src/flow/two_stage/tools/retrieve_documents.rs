@@ -10,7 +10,6 @@ use crate::trace::Role;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The tool.
 pub(super) static TOOL: Tool<TwoStage> = Tool {
     declaration: Declaration::new(RETRIEVE_DOCUMENTS, Role::Knowledge, schema),
     run: |arguments, scope| Box::pin(run(arguments, scope)),

@@ -3,9 +3,8 @@
 
 use super::model::anchored;
 use crate::gate::{CriterionResult, Evaluation, Verdict};
-use crate::report::View;
-use crate::report::charts;
 use crate::report::figures::{self, counted};
+use crate::report::{View, charts};
 use crate::scenario::Target;
 use crate::settings::price::dollars;
 use crate::trace::text::clip;

@@ -10,8 +10,7 @@
 use super::model::{anchored, worst_first};
 use crate::gate::{Evaluation, RetryCounts, TrialResults, TrialRow, Verdict, reason};
 use crate::platform::secrets;
-use crate::report::figures;
-use crate::report::{TABLE_ROWS, View};
+use crate::report::{TABLE_ROWS, View, figures};
 use crate::trace::Arm;
 use crate::trace::text::quote;
 use flate2::{Compression, write::GzEncoder};

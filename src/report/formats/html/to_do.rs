@@ -57,7 +57,6 @@ pub(super) struct Link {
     note: String,
 }
 
-/// Link to a trial.
 pub(super) fn link(trial: &str) -> Link {
     let href = format!("#trial={}", utf8_percent_encode(trial, FRAGMENT));
     Link { trial: trial.to_owned(), href, unit: String::new(), note: String::new() }

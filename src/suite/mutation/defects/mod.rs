@@ -26,7 +26,6 @@ use texts::{history, notice_removed, numbered, other_numbers, shifted};
 /// A time that no limit allows.
 const TOO_LATE_US: u64 = 600_000_000;
 
-/// One defect.
 pub(crate) struct Defect {
     /// Its name, as printed.
     pub name: &'static str,

@@ -7,7 +7,7 @@ use crate::settings::Auth;
 use crate::transport::{
     HttpRequest, HttpResponse, LiveTransport, Passed, Service, Tap, Target, Transport, TransportError,
 };
-use crate::trial::Doing;
+use crate::trial::TrialMode;
 use crate::trial::external::services::unknown_base_urls;
 use crate::trial::proxy::{MODEL_MOUNT, Proxy, Serving};
 use std::collections::BTreeMap;
@@ -65,11 +65,11 @@ impl Contact {
         let tap = Arc::new(Tap::new(services));
         // Before the process: some ask while they start.
         let serving = proxy.serve(Arc::clone(&tap) as Arc<dyn Transport>, &[], Vec::new(), None);
-        let doing = if answered { Doing::Replay } else { Doing::Record };
+        let mode = if answered { TrialMode::Replay } else { TrialMode::Record };
         let process = Process::start(Start {
             command,
             folder,
-            environment: environment::of(unknown_base_urls(proxy.address()), doing),
+            environment: environment::of(unknown_base_urls(proxy.address()), mode),
             serves: server,
             fixed_port: None,
             ready: None,

@@ -4,18 +4,18 @@
 //! nothing. Otherwise keys that are not set get the placeholder, because clients refuse to start without one; the proxy
 //! takes it out, and the key of the project file is sent in its place.
 
-use crate::trial::Doing;
+use crate::trial::TrialMode;
 use crate::trial::proxy::PLACEHOLDER_KEY;
 use crate::trial::trust::usual_keys;
 
 /// Variables for a process with these base URLs.
-pub(in crate::trial::external) fn of(base_urls: Vec<(String, String)>, doing: Doing) -> Vec<(String, String)> {
+pub(in crate::trial::external) fn of(base_urls: Vec<(String, String)>, mode: TrialMode) -> Vec<(String, String)> {
     let mut all = base_urls;
     let keys = usual_keys()
-        .filter(|name| doing == Doing::Replay || std::env::var(name).map_or(true, |key| key.trim().is_empty()))
+        .filter(|name| mode == TrialMode::Replay || std::env::var(name).map_or(true, |key| key.trim().is_empty()))
         .map(|name| (name.to_owned(), PLACEHOLDER_KEY.to_owned()));
     all.extend(keys);
-    all.push(("RAGCHECK_MODE".to_owned(), doing.word().to_owned()));
+    all.push(("RAGCHECK_MODE".to_owned(), mode.word().to_owned()));
     // Buffered lines of a process that crashes would be lost.
     all.push(("PYTHONUNBUFFERED".to_owned(), "1".to_owned()));
     // Sets and hash maps that are written into a request would have another order in each process.
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn a_replay_gives_base_urls_and_placeholders_for_keys() {
-        let given = of(vec![("LLM_URL".to_owned(), "http://127.0.0.1:4711".to_owned())], Doing::Replay);
+        let given = of(vec![("LLM_URL".to_owned(), "http://127.0.0.1:4711".to_owned())], TrialMode::Replay);
         let value = |name: &str| given.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         assert_eq!(value("LLM_URL"), Some("http://127.0.0.1:4711"));
         for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "PERPLEXITY_API_KEY", "CO_API_KEY"] {

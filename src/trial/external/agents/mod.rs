@@ -20,7 +20,7 @@ use super::spans;
 use super::start::{Starts, Unfit};
 use crate::platform::clock::Clock;
 use crate::trace::{TrialError, TrialErrorKind};
-use crate::trial::Doing;
+use crate::trial::TrialMode;
 use crate::trial::opened::Trial;
 use crate::trial::outcome::error;
 use crate::trial::proxy::Proxy;
@@ -58,7 +58,7 @@ pub(crate) struct Agents {
 struct Kind {
     scenario: usize,
     variant: String,
-    doing: &'static str,
+    mode: &'static str,
 }
 
 /// A process with its proxy.
@@ -105,7 +105,7 @@ impl Lease {
 pub(super) struct Wanted<'w> {
     pub(super) setup: &'w ExternalSetup,
     pub(super) trial: Trial<'w>,
-    pub(super) doing: Doing,
+    pub(super) mode: TrialMode,
     /// Whether no earlier trial may have run in the process.
     pub(super) fresh: bool,
     pub(super) clock: &'w Arc<dyn Clock>,
@@ -157,7 +157,7 @@ impl Agents {
         let kind = Kind {
             scenario: wanted.trial.planned.scenario,
             variant: wanted.trial.planned.lane.variant.clone(),
-            doing: wanted.doing.word(),
+            mode: wanted.mode.word(),
         };
         let found = if wanted.fresh || wanted.setup.restarts { None } else { self.take(&kind) };
         let worker = match found {
@@ -214,7 +214,7 @@ impl Agents {
         let start = Start {
             command: &setup.command,
             folder: &wanted.trial.opened.loaded.root,
-            environment: environment::of(setup.services.base_urls(proxy.address()), wanted.doing)
+            environment: environment::of(setup.services.base_urls(proxy.address()), wanted.mode)
                 .into_iter()
                 .chain(setup.spans.then(|| spans::variables(proxy.address())).into_iter().flatten())
                 .chain(setup.env.clone())

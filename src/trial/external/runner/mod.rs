@@ -16,7 +16,7 @@ use crate::platform::clock::{Clock, RealClock, timeout};
 use crate::scenario::Turn;
 use crate::trace::{Arm, EXTERNAL, Lane};
 use crate::trial::run::interrupted;
-use crate::trial::{Doing, Finished, Opened};
+use crate::trial::{Finished, Opened, TrialMode};
 use control::Control;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -57,7 +57,7 @@ pub(crate) struct Runner<'r> {
     pub opened: Arc<Opened>,
     /// A plan with one scenario of one variant, and the cases that it expects something of.
     pub plan: Arc<Plan>,
-    pub doing: Doing,
+    pub mode: TrialMode,
     /// Program and arguments.
     pub command: &'r [OsString],
     /// Whether it prints to the error output alone.
@@ -91,7 +91,7 @@ type Key = (String, u32);
 struct Cases {
     opened: Arc<Opened>,
     plan: Arc<Plan>,
-    doing: Doing,
+    mode: TrialMode,
     state: Mutex<State>,
 }
 
@@ -131,15 +131,15 @@ impl Runner<'_> {
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let (opened, plan) = (Arc::clone(&self.opened), Arc::clone(&self.plan));
         let proxy = opened.agents.any_proxy().await.map_err(RunnerError::Server)?;
-        let cases = Arc::new(Cases { opened, plan, doing: self.doing, state: Mutex::default() });
+        let cases = Arc::new(Cases { opened, plan, mode: self.mode, state: Mutex::default() });
         let control = Control::open(&cases, proxy.address()).await.map_err(RunnerError::Server)?;
         let mut failures = Vec::new();
-        failures.extend(self.start(&control, self.doing, &clock).await?);
+        failures.extend(self.start(&control, self.mode, &clock).await?);
         cases.runner_ended(&clock).await;
-        let verifies = self.doing == Doing::Record && self.opened.budget.reason().is_none() && cases.verify();
+        let verifies = self.mode == TrialMode::Record && self.opened.budget.reason().is_none() && cases.verify();
         if verifies {
             (self.tell)("the cases are recorded; the test runner is started again, to verify the recordings");
-            failures.extend(self.start(&control, Doing::Replay, &clock).await?);
+            failures.extend(self.start(&control, TrialMode::Replay, &clock).await?);
         }
         let outside = proxy.of_nobody();
         let mut ran = cases.end().await;
@@ -152,12 +152,12 @@ impl Runner<'_> {
     async fn start(
         &self,
         control: &Control,
-        doing: Doing,
+        mode: TrialMode,
         clock: &Arc<dyn Clock>,
     ) -> Result<Option<String>, RunnerError> {
         let mut words = self.command.iter();
         let mut command = Command::new(words.next().map(OsString::as_os_str).unwrap_or_default());
-        let environment = environment::of(control.base_urls(None), doing);
+        let environment = environment::of(control.base_urls(None), mode);
         command.args(words).envs(environment).env(ADDRESS, control.address()).kill_on_drop(true);
         if self.stdout_is_ours {
             command.stdout(std::io::stderr());
@@ -277,7 +277,6 @@ impl Cases {
         (case, PlannedTrial { id, scenario: 0, case: 0, lane, seed })
     }
 
-    /// The plan of one trial.
     fn plan_of(&self, case: &PlannedCase, planned: &PlannedTrial) -> Plan {
         let mut plan = (*self.plan).clone();
         for scenario in &mut plan.scenarios {
@@ -287,19 +286,18 @@ impl Cases {
         plan
     }
 
-    /// Starts the trial of a case.
     #[expect(clippy::disallowed_methods, reason = "trials of a runner are tasks of their own, as live trials are")]
     fn start(&self, planned: (PlannedCase, PlannedTrial)) -> Known {
         let (begins, begun) = mpsc::unbounded_channel();
         let beginnings = Arc::new(Beginnings::new(begun));
         let plan = self.plan_of(&planned.0, &planned.1);
-        let (opened, doing, of_trial, own) =
-            (Arc::clone(&self.opened), self.doing, planned.1.clone(), Arc::clone(&beginnings));
+        let (opened, mode, of_trial, own) =
+            (Arc::clone(&self.opened), self.mode, planned.1.clone(), Arc::clone(&beginnings));
         let task = tokio::spawn(async move {
             let trial = opened.trial(&plan, &of_trial);
             let finished = tokio::select! {
                 biased;
-                finished = super::run_begun(trial, doing, &own) => finished,
+                finished = super::run_begun(trial, mode, &own) => finished,
                 reason = opened.budget.ended() => trial.stopped(reason),
             };
             own.refuse(&finished.trace.end).await;
