@@ -35,37 +35,14 @@ use std::sync::LazyLock;
 /// Documents with a schema, as file stems below `schema/`.
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests and benches use it"))]
 pub const DOCUMENTS: [&str; 15] = [
-    "scenario",
-    "criteria",
-    "project",
-    "rubric",
-    "behaviour",
-    "payloads",
-    "trace",
-    "run",
-    "plan",
-    "events",
-    "exit-code",
-    "check",
-    "list",
-    "show",
-    "explain",
+    "scenario", "criteria", "project", "rubric", "behaviour", "payloads", "trace", "run", "plan", "events",
+    "exit-code", "check", "list", "show", "explain",
 ];
 
 /// Further commands with a schema of what they print, as file stems below `schema/`.
 #[cfg_attr(front_door_only, expect(dead_code, reason = "tests use it"))]
 pub const PRINTED: [&str; 12] = [
-    "init",
-    "demo",
-    "judge",
-    "compare",
-    "history",
-    "runs",
-    "mutate",
-    "faults",
-    "knowledge",
-    "keywords",
-    "cassette",
+    "init", "demo", "judge", "compare", "history", "runs", "mutate", "faults", "knowledge", "keywords", "cassette",
     "storage",
 ];
 

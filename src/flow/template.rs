@@ -265,27 +265,9 @@ mod tests {
     /// A text of the elements of templates, valid or not.
     fn source() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
-            "a",
-            "{",
-            "}",
-            " \n ",
-            "\n",
-            "  b  ",
-            "{{ tool }}",
-            "{{- tool -}}",
-            "{{ external }}",
-            "{{empty}}",
-            "{{tool-}}",
-            "{% if external %}",
-            "{%- if not empty -%}",
-            "{% if tool -%}",
-            "{%- else %}",
-            "{% else %}",
-            "{% endif %}",
-            "{%- endif -%}",
-            "{# a {{ b }} #}",
-            "{#- c -#}",
-            "é",
+            "a", "{", "}", " \n ", "\n", "  b  ", "{{ tool }}", "{{- tool -}}", "{{ external }}", "{{empty}}",
+            "{{tool-}}", "{% if external %}", "{%- if not empty -%}", "{% if tool -%}", "{%- else %}", "{% else %}",
+            "{% endif %}", "{%- endif -%}", "{# a {{ b }} #}", "{#- c -#}", "é",
         ]);
         prop::collection::vec(piece, 0..14).prop_map(|pieces| pieces.concat())
     }

@@ -265,13 +265,7 @@ pub(super) fn insert(
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
         )?
         .execute(params![
-            digest,
-            record.session,
-            record.result,
-            record.conversation,
-            record.query,
-            record.answer,
-            citations
+            digest, record.session, record.result, record.conversation, record.query, record.answer, citations
         ])?;
     let result: i64 = transaction
         .prepare_cached("SELECT id FROM results WHERE digest = ?1")?

@@ -78,12 +78,7 @@ mod tests {
     #[test]
     fn programs_are_admitted_and_pages_and_foreign_names_are_not() {
         for host in [
-            "127.0.0.1:8101",
-            "127.0.0.1",
-            "[::1]:8101",
-            "localhost:80",
-            "LOCALHOST",
-            "10.0.0.7:1",
+            "127.0.0.1:8101", "127.0.0.1", "[::1]:8101", "localhost:80", "LOCALHOST", "10.0.0.7:1",
             "host.docker.internal:8101",
         ] {
             assert_eq!(admit(Some(host), None), Ok(()), "{host}");

@@ -108,10 +108,7 @@ impl ManagedRetrieval {
         let text = self.clean(&text);
         for paragraph in &mut paragraphs {
             for part in [
-                &mut paragraph.id,
-                &mut paragraph.resource,
-                &mut paragraph.field,
-                &mut paragraph.title,
+                &mut paragraph.id, &mut paragraph.resource, &mut paragraph.field, &mut paragraph.title,
                 &mut paragraph.text,
             ] {
                 *part = self.clean(part);

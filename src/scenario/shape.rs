@@ -388,17 +388,8 @@ mod tests {
         assert_eq!(
             codes,
             [
-                "duplicate-key",
-                "unknown-key",
-                "missing-key",
-                "wrong-type",
-                "unknown-word",
-                "unknown-key",
-                "wrong-type",
-                "wrong-type",
-                "unknown-key",
-                "unknown-key",
-                "missing-key"
+                "duplicate-key", "unknown-key", "missing-key", "wrong-type", "unknown-word", "unknown-key",
+                "wrong-type", "wrong-type", "unknown-key", "unknown-key", "missing-key"
             ],
             "{found:#?}"
         );

@@ -193,15 +193,7 @@ impl Problem {
 
 /// Causes of errors in the call, not in the tool.
 const REJECTIONS: [&str; 9] = [
-    "unknown_tool",
-    "not_json",
-    "double_encoded",
-    "not_an_object",
-    "schema",
-    "length",
-    "hostile",
-    "order",
-    "unknown_kb",
+    "unknown_tool", "not_json", "double_encoded", "not_an_object", "schema", "length", "hostile", "order", "unknown_kb",
 ];
 
 fn text_of(value: &Value, key: &str) -> String {
@@ -230,17 +222,7 @@ fn chunks(value: &Value) -> Vec<Chunk> {
 
 /// Members that say something, the first one that does.
 const SAYING: [&str; 12] = [
-    "answer",
-    "text",
-    "content",
-    "summary",
-    "snippet",
-    "result",
-    "output",
-    "results",
-    "data",
-    "chunks",
-    "passages",
+    "answer", "text", "content", "summary", "snippet", "result", "output", "results", "data", "chunks", "passages",
     "documents",
 ];
 

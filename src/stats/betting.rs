@@ -17,20 +17,8 @@ use super::least_favourable::{ln_gain, ln_least_gain, water_level};
 
 /// Stakes `θ`, equally weighted: `1 - 2^-j` for j = 1 to 11, and three more.
 const STAKES: [f64; 14] = [
-    0.5,
-    0.75,
-    0.875,
-    0.937_5,
-    0.968_75,
-    0.984_375,
-    0.992_187_5,
-    0.996_093_75,
-    0.998_046_875,
-    0.999_023_437_5,
-    0.999_511_718_75,
-    0.1,
-    0.25,
-    1.0,
+    0.5, 0.75, 0.875, 0.937_5, 0.968_75, 0.984_375, 0.992_187_5, 0.996_093_75, 0.998_046_875, 0.999_023_437_5,
+    0.999_511_718_75, 0.1, 0.25, 1.0,
 ];
 
 /// Width to which the first crossing is located if evidence is not monotone.

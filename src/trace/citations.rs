@@ -18,48 +18,14 @@ const LONGEST: usize = 120;
 
 /// Words for "source" before a number.
 const NOUNS: &[&str] = &[
-    "sources",
-    "source",
-    "src",
-    "references",
-    "reference",
-    "refs",
-    "ref",
-    "citations",
-    "citation",
-    "cite",
-    "documents",
-    "document",
-    "docs",
-    "doc",
-    "no",
-    "see",
+    "sources", "source", "src", "references", "reference", "refs", "ref", "citations", "citation", "cite", "documents",
+    "document", "docs", "doc", "no", "see",
 ];
 
 /// Words before the number of a place within a source.
 const PLACES: &[&str] = &[
-    "p",
-    "page",
-    "seite",
-    "s",
-    "sec",
-    "section",
-    "abschnitt",
-    "ch",
-    "chap",
-    "chapter",
-    "kap",
-    "kapitel",
-    "par",
-    "para",
-    "paragraph",
-    "abs",
-    "line",
-    "fig",
-    "figure",
-    "abb",
-    "table",
-    "tab",
+    "p", "page", "seite", "s", "sec", "section", "abschnitt", "ch", "chap", "chapter", "kap", "kapitel", "par", "para",
+    "paragraph", "abs", "line", "fig", "figure", "abb", "table", "tab",
 ];
 /// Words before the numbers of several places.
 const SEVERAL_PLACES: &[&str] = &["pp", "pages", "seiten", "ss", "sections", "chapters", "lines", "figures", "tables"];

@@ -225,31 +225,8 @@ mod tests {
     /// Texts of what is hard: letters of several characters, directions, code, brackets.
     fn text() -> impl Strategy<Value = String> {
         let pieces = vec![
-            "The coil ",
-            "😀",
-            "👨‍👩‍👧",
-            "👍🏽",
-            "🇳🇴",
-            "e\u{301}",
-            "שלום ",
-            "\u{202e}",
-            "مرحبا. ",
-            "`code` ",
-            "```\n",
-            "~~~\n",
-            "\n",
-            "\n\n",
-            "!",
-            "\\",
-            "(a)",
-            "[1]",
-            "[[2]](x)",
-            ". ",
-            "\r\n",
-            "`",
-            "…",
-            "\u{200d}",
-            "ﬁ",
+            "The coil ", "😀", "👨‍👩‍👧", "👍🏽", "🇳🇴", "e\u{301}", "שלום ", "\u{202e}", "مرحبا. ", "`code` ", "```\n",
+            "~~~\n", "\n", "\n\n", "!", "\\", "(a)", "[1]", "[[2]](x)", ". ", "\r\n", "`", "…", "\u{200d}", "ﬁ",
         ];
         proptest::collection::vec(proptest::sample::select(pieces), 0..24).prop_map(|pieces| pieces.concat())
     }

@@ -20,17 +20,8 @@ const OWN_FILES: &str = "own-files.json";
 pub(crate) const EARLIER: &str = "earlier";
 /// Files that `judge`, `mutate` and `compare` add to a run folder.
 const ADDITIONS: [&str; 11] = [
-    GRADES,
-    JUDGEMENTS_CSV,
-    AGREEMENT,
-    MUTANTS,
-    COMPARISON_CSV,
-    COMPARISON_HTML,
-    COMPARISON_JSON,
-    VARIANTS_CSV,
-    PAIRS_CSV,
-    VARIANTS_HTML,
-    VARIANTS_JSON,
+    GRADES, JUDGEMENTS_CSV, AGREEMENT, MUTANTS, COMPARISON_CSV, COMPARISON_HTML, COMPARISON_JSON, VARIANTS_CSV,
+    PAIRS_CSV, VARIANTS_HTML, VARIANTS_JSON,
 ];
 
 /// Notes that this program wrote its additions among `names` to the run folder. Without a key nothing is noted.

@@ -181,26 +181,9 @@ pub enum Logged {
 impl Logged {
     /// Every kind, as a trace names it.
     pub(crate) const KINDS: [&str; 20] = [
-        "status",
-        "thought",
-        "observation",
-        "graded",
-        "summary",
-        "failure",
-        "reflection",
-        "noted",
-        "grounding",
-        "compacted",
-        "style",
-        "estimated",
-        "used",
-        "notice",
-        "persisted",
-        "restored",
-        "started_afresh",
-        "recovered",
-        "cleared",
-        "efficiency",
+        "status", "thought", "observation", "graded", "summary", "failure", "reflection", "noted", "grounding",
+        "compacted", "style", "estimated", "used", "notice", "persisted", "restored", "started_afresh", "recovered",
+        "cleared", "efficiency",
     ];
 
     /// The kind of the entry, as a trace names it.

@@ -7,29 +7,8 @@ use percent_encoding::percent_decode_str;
 
 /// Parameter names, or words in them, that denote a key.
 const KEYS: [&str; 24] = [
-    "key",
-    "apikey",
-    "accesskey",
-    "token",
-    "accesstoken",
-    "secret",
-    "sig",
-    "signature",
-    "auth",
-    "authorization",
-    "pass",
-    "password",
-    "passwd",
-    "pwd",
-    "credential",
-    "credentials",
-    "jwt",
-    "sas",
-    "pin",
-    "code",
-    "k",
-    "ak",
-    "sk",
+    "key", "apikey", "accesskey", "token", "accesstoken", "secret", "sig", "signature", "auth", "authorization",
+    "pass", "password", "passwd", "pwd", "credential", "credentials", "jwt", "sas", "pin", "code", "k", "ak", "sk",
     "access",
 ];
 /// Minimum length of a value that counts as a key by its name; shorter ones are words and numbers.

@@ -143,12 +143,7 @@ fn needs_pyyaml_every_exchange_of_five_recorders_is_what_an_independent_reader_r
         rows.push([format.to_owned()].into_iter().chain(cells.map(|count| count.to_string())).collect());
     }
     let head = [
-        "recorder",
-        "files",
-        "exchanges there",
-        "imported",
-        "equal",
-        "with a secret taken out",
+        "recorder", "files", "exchanges there", "imported", "equal", "with a secret taken out",
         "left out, with the reason",
     ];
     published::compare("recorders", &published::table(&head, &rows));

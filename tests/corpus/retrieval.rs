@@ -179,14 +179,7 @@ fn the_search_finds_no_less_than_bm25_does() {
         rows.push(cells);
     }
     let head = [
-        "collection",
-        "passages",
-        "queries",
-        "recall at 5",
-        "of BM25",
-        "difference",
-        "nDCG at 10",
-        "of BM25",
+        "collection", "passages", "queries", "recall at 5", "of BM25", "difference", "nDCG at 10", "of BM25",
         "difference",
     ];
     published::compare("retrieval", &published::table(&head, &rows));
@@ -210,15 +203,7 @@ fn new_passages_change_no_more_lists_than_with_bm25() {
         rows.push(cells);
     }
     let head = [
-        "collection",
-        "at +1 %",
-        "of BM25",
-        "difference",
-        "at +10 %",
-        "of BM25",
-        "difference",
-        "at +50 %",
-        "of BM25",
+        "collection", "at +1 %", "of BM25", "difference", "at +10 %", "of BM25", "difference", "at +50 %", "of BM25",
         "difference",
     ];
     published::compare("stability", &published::table(&head, &rows));

@@ -50,19 +50,8 @@ fn journals(project: &Project) -> BTreeMap<String, String> {
 /// asked before: it fails a first attempt once, also when the run that asked was killed before the answer came.
 fn figures(project: &Project) -> Vec<Vec<String>> {
     let timed = [
-        "slowest_turn_ms",
-        "took_ms",
-        "evidence",
-        "sentence",
-        "observed",
-        "observed_rate",
-        "observed_seconds",
-        "lower",
-        "upper",
-        "interval_lower",
-        "interval_upper",
-        "recorded_on",
-        "retries_transport",
+        "slowest_turn_ms", "took_ms", "evidence", "sentence", "observed", "observed_rate", "observed_seconds", "lower",
+        "upper", "interval_lower", "interval_upper", "recorded_on", "retries_transport",
     ];
     let mut rows = Vec::new();
     for file in ["trials.csv", "criteria.csv"] {

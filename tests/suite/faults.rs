@@ -90,15 +90,8 @@ fn of<'c>(cells: &'c [Value], verdict: &str) -> Vec<&'c Value> {
 
 /// Faults of a request that the same request, sent once more, is spared. A stall may use up the turn.
 const PASSING: [&str; 9] = [
-    "rate-limit",
-    "rate-limit-seconds",
-    "rate-limit-ms",
-    "rate-limit-date",
-    "server-error",
-    "unavailable",
-    "overloaded",
-    "reset",
-    "delay",
+    "rate-limit", "rate-limit-seconds", "rate-limit-ms", "rate-limit-date", "server-error", "unavailable",
+    "overloaded", "reset", "delay",
 ];
 
 /// The scenarios of the flows, and the cases that stand for each: one search and two, one turn and more, tenants, nothing

@@ -7,20 +7,8 @@ use std::fmt::Write as _;
 
 /// Cases of the shipped suite that ask the search service.
 const OUTSIDE: [&str; 14] = [
-    "run",
-    "scenarios/external.yaml",
-    "--only=feed-in-tariff",
-    "--only=lamp-flicker",
-    "--only=frost-forecast",
-    "--repeat=1",
-    "--jobs=8",
-    "--no-history",
-    "--mode",
-    "live",
-    "--hold",
-    "search",
-    "--on-new",
-    "fail",
+    "run", "scenarios/external.yaml", "--only=feed-in-tariff", "--only=lamp-flicker", "--only=frost-forecast",
+    "--repeat=1", "--jobs=8", "--no-history", "--mode", "live", "--hold", "search", "--on-new", "fail",
 ];
 const TOPICS: [&str; 8] = ["frost", "tariff", "virus", "hosepipe", "recall", "subsidy", "strike", "permit"];
 /// A sentence of the shipped prompt; without it, the simulated model of these tests forgets to answer by its tool.

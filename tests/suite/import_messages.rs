@@ -29,10 +29,7 @@ fn the_projects_criteria_apply_beside_the_usual_ones_and_others_take_the_place_o
     assert_eq!(
         rows,
         [
-            "SEARCH NOT_MEASURED",
-            "FIRST NOT_MEASURED",
-            "TIME NOT_MEASURED",
-            "answers INCONCLUSIVE",
+            "SEARCH NOT_MEASURED", "FIRST NOT_MEASURED", "TIME NOT_MEASURED", "answers INCONCLUSIVE",
             "tasks NOT_MEASURED"
         ]
     );

@@ -93,17 +93,8 @@ fn the_passes_rest_on_bounds_and_not_on_perfection() {
 fn the_run_folder_holds_all_its_files_and_one_row_a_trial() {
     let (project, _) = whole();
     let expected = [
-        "criteria.csv",
-        "environment.json",
-        "index.html",
-        "latency.csv",
-        "passages.jsonl",
-        "plan.json",
-        "requirements.csv",
-        "run.json",
-        "traces.jsonl",
-        "trials.csv",
-        "violations.csv",
+        "criteria.csv", "environment.json", "index.html", "latency.csv", "passages.jsonl", "plan.json",
+        "requirements.csv", "run.json", "traces.jsonl", "trials.csv", "violations.csv",
     ];
     let mut found: Vec<String> = std::fs::read_dir(project.path("reports/latest"))
         .expect("a run folder")

@@ -12,17 +12,8 @@ const TOKEN: &str = "simulated-service-account-0451";
 const ACCOUNT: &str = "simulated-account-number-0815";
 /// Every gate of the flow, beside that on its cases.
 const GATES: [&str; 11] = [
-    "supported-facts",
-    "markers-in-place",
-    "one-number-a-page",
-    "links-through-the-gateway",
-    "versions-kept",
-    "parameters-given",
-    "answers-with-the-artifact",
-    "nothing-found-is-said",
-    "service-asked",
-    "flags",
-    "states",
+    "supported-facts", "markers-in-place", "one-number-a-page", "links-through-the-gateway", "versions-kept",
+    "parameters-given", "answers-with-the-artifact", "nothing-found-is-said", "service-asked", "flags", "states",
 ];
 
 /// The gates of the flow that failed in the newest run.

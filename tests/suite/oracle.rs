@@ -41,15 +41,7 @@ fn needs_a_bare_interpreter_an_oracle_recomputes_the_criteria_of_the_shipped_sui
     let table = fs::read_to_string(&path).expect("the table");
     let columns: Vec<_> = table.lines().next().expect("a header").split(',').map(str::to_owned).collect();
     let judged = [
-        "n",
-        "successes",
-        "clusters",
-        "excluded_n",
-        "observed",
-        "per_unit",
-        "per_conversation",
-        "lower",
-        "upper",
+        "n", "successes", "clusters", "excluded_n", "observed", "per_unit", "per_conversation", "lower", "upper",
         "verdict",
     ];
     let mut edited = csv::Writer::from_writer(Vec::new());

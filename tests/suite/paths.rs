@@ -12,13 +12,7 @@ fn every_path_that_is_typed_in_a_folder_of_the_project_is_taken_from_there() {
     project.write("scenarios/keys.env", "NOT_A_KEY=1\n");
     let here = |arguments: &[&str]| in_folder(&project, "scenarios", arguments);
     let ran = here(&[
-        "run",
-        "knowledge.yaml",
-        "--report-dir",
-        "runs",
-        "--env-file",
-        "keys.env",
-        "--criteria",
+        "run", "knowledge.yaml", "--report-dir", "runs", "--env-file", "keys.env", "--criteria",
         "success-criteria.yaml",
     ]);
     assert!(ran.stdout.contains("report: runs/"), "{}{}", ran.stdout, ran.stderr);

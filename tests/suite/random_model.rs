@@ -6,17 +6,7 @@ use super::simulator::{Simulator, recording};
 use serde_json::{Value, json};
 
 const WORDS: [&str; 12] = [
-    "canopy",
-    "harvest",
-    "seventeen",
-    "probably",
-    "Reykjavik",
-    "valve",
-    "tomorrow",
-    "4711",
-    "blue",
-    "ledger",
-    "[3]",
+    "canopy", "harvest", "seventeen", "probably", "Reykjavik", "valve", "tomorrow", "4711", "blue", "ledger", "[3]",
     "Napoleon",
 ];
 

@@ -10,28 +10,10 @@ const SCENARIOS: [&str; 7] =
 
 /// Every criterion of the flow.
 const CRITERIA: [&str; 22] = [
-    "searched",
-    "own-words",
-    "answers-cite",
-    "supported-facts",
-    "other-words",
-    "style-length",
-    "direct",
-    "estimates",
-    "remembered",
-    "five-steps",
-    "reasoned-searches",
-    "approach-changes",
-    "lessons-reach-retries",
-    "failures-in-context",
-    "relevant-citations",
-    "compaction-saves",
-    "compaction-keeps",
-    "degradations-told",
-    "budget-kept",
-    "state-stored",
-    "flags",
-    "states",
+    "searched", "own-words", "answers-cite", "supported-facts", "other-words", "style-length", "direct", "estimates",
+    "remembered", "five-steps", "reasoned-searches", "approach-changes", "lessons-reach-retries",
+    "failures-in-context", "relevant-citations", "compaction-saves", "compaction-keeps", "degradations-told",
+    "budget-kept", "state-stored", "flags", "states",
 ];
 
 /// A defect: what it is, the case that it is seeded into, what is done to the events, and the criterion that it fails.

@@ -69,14 +69,8 @@ fn the_shipped_behaviour_files_are_valid_against_their_schema_and_every_mistake_
     let told = super::project::Outcome::of(command.args(["simulate", "values.yaml"]).current_dir(folder.path()));
     told.expect_code(2);
     for words in [
-        "values.yaml:1:7",
-        "values.yaml:3:29",
-        "is not a duration",
-        "values.yaml:3:42",
-        "unclosed group",
-        "values.yaml:4:60",
-        "between 400 and 599",
-        "or `always`",
+        "values.yaml:1:7", "values.yaml:3:29", "is not a duration", "values.yaml:3:42", "unclosed group",
+        "values.yaml:4:60", "between 400 and 599", "or `always`",
     ] {
         assert!(told.stderr.contains(words), "{words}: {}", told.stderr);
     }

@@ -9,16 +9,8 @@ use std::collections::BTreeSet;
 const SCENARIO: &str = "scenarios/two-stage.yaml";
 /// Every gate of the flow, beside that on its cases.
 const GATES: [&str; 10] = [
-    "own-words",
-    "supported-facts",
-    "forced-retrieval",
-    "citations-in-range",
-    "every-answer-cites",
-    "nothing-found-is-said",
-    "no-call-in-stage-2",
-    "tenants-apart",
-    "flags",
-    "states",
+    "own-words", "supported-facts", "forced-retrieval", "citations-in-range", "every-answer-cites",
+    "nothing-found-is-said", "no-call-in-stage-2", "tenants-apart", "flags", "states",
 ];
 
 /// The shipped scenario with one rule more for the simulated model, and the simulator.

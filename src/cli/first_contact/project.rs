@@ -232,17 +232,7 @@ fn service_name(variable: &str) -> String {
 const ENDINGS: [&str; 5] = ["_BASE_URL", "_URL", "_HOST", "_ENDPOINT", "_URI"];
 /// Beginnings of names that are about tools of the machine, and no service of an agent.
 const OF_TOOLS: [&str; 12] = [
-    "RAGCHECK_",
-    "GITHUB_",
-    "ACTIONS_",
-    "RUNNER_",
-    "CI_",
-    "PIP_",
-    "UV_",
-    "NPM_",
-    "CARGO_",
-    "CONDA_",
-    "BUILDKITE_",
+    "RAGCHECK_", "GITHUB_", "ACTIONS_", "RUNNER_", "CI_", "PIP_", "UV_", "NPM_", "CARGO_", "CONDA_", "BUILDKITE_",
     "JENKINS_",
 ];
 /// Variables that are listed.

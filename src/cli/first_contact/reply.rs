@@ -8,18 +8,8 @@ use serde_json::Value;
 
 /// Usual names of an answer, the most usual first.
 const ANSWERS: [&str; 12] = [
-    "answer",
-    "response",
-    "reply",
-    "output",
-    "output_text",
-    "message",
-    "content",
-    "text",
-    "result",
-    "completion",
-    "final_answer",
-    "final_output",
+    "answer", "response", "reply", "output", "output_text", "message", "content", "text", "result", "completion",
+    "final_answer", "final_output",
 ];
 /// Usual names of a list of sources.
 const SOURCES: [&str; 7] =

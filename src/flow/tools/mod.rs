@@ -241,12 +241,7 @@ impl ToolError {
                 let guidance = ["Try once more, or go on without it.", "Go on without it and say what is missing."];
                 let sent = Sent { service: "knowledge", attempts };
                 Self::Failed(Box::new(Failure::of_service(
-                    "the knowledge base",
-                    kind,
-                    status,
-                    &message,
-                    guidance,
-                    sent,
+                    "the knowledge base", kind, status, &message, guidance, sent,
                 )))
             }
         }

@@ -10,30 +10,8 @@ use crate::knowledge::character_references::decoded;
 const SKIPPED: [&str; 5] = ["script", "style", "noscript", "template", "svg"];
 /// Elements that end a paragraph, where they begin and where they end.
 const BLOCKS: [&str; 24] = [
-    "p",
-    "div",
-    "section",
-    "article",
-    "header",
-    "footer",
-    "main",
-    "aside",
-    "nav",
-    "ul",
-    "ol",
-    "dl",
-    "table",
-    "tr",
-    "pre",
-    "blockquote",
-    "figure",
-    "form",
-    "hr",
-    "body",
-    "html",
-    "head",
-    "details",
-    "fieldset",
+    "p", "div", "section", "article", "header", "footer", "main", "aside", "nav", "ul", "ol", "dl", "table", "tr",
+    "pre", "blockquote", "figure", "form", "hr", "body", "html", "head", "details", "fieldset",
 ];
 /// Elements that end a line.
 const BREAKS: [&str; 5] = ["br", "li", "dt", "dd", "option"];

@@ -99,15 +99,8 @@ mod tests {
     #[test]
     fn one_day_in_every_spelling_is_one_day() {
         let spellings = [
-            "2026-11-24",
-            "24 November 2026",
-            "November 24, 2026",
-            "Nov. 24th, 2026",
-            "24.11.2026",
-            "24. November 2026",
-            "24 de noviembre de 2026",
-            "the 24th of November 2026",
-            "November 24 , 2026",
+            "2026-11-24", "24 November 2026", "November 24, 2026", "Nov. 24th, 2026", "24.11.2026",
+            "24. November 2026", "24 de noviembre de 2026", "the 24th of November 2026", "November 24 , 2026",
         ];
         for text in spellings {
             let found = dates(text);

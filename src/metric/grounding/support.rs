@@ -9,33 +9,9 @@ use std::sync::LazyLock;
 
 /// Words of a statement that a computed number comes with.
 const COMPUTED: &[&str] = &[
-    "total",
-    "sum",
-    "altogether",
-    "combined",
-    "difference",
-    "average",
-    "mean",
-    "twice",
-    "double",
-    "half",
-    "remaining",
-    "margin",
-    "increase",
-    "increased",
-    "decrease",
-    "decreased",
-    "later",
-    "earlier",
-    "longer",
-    "fewer",
-    "apart",
-    "aged",
-    "insgesamt",
-    "zusammen",
-    "summe",
-    "differenz",
-    "durchschnitt",
+    "total", "sum", "altogether", "combined", "difference", "average", "mean", "twice", "double", "half", "remaining",
+    "margin", "increase", "increased", "decrease", "decreased", "later", "earlier", "longer", "fewer", "apart", "aged",
+    "insgesamt", "zusammen", "summe", "differenz", "durchschnitt",
 ];
 
 /// Numbers of a source beyond which none is looked for among sums and differences.

@@ -14,37 +14,13 @@ use std::sync::Arc;
 const PIECE: usize = 128;
 /// Response headers that are stored; all others are dropped.
 const KEPT_HEADERS: [&str; 8] = [
-    "content-type",
-    "retry-after",
-    "retry-after-ms",
-    "x-should-retry",
-    "x-ragcheck-declared-fault",
-    "x-ragcheck-held",
-    "x-ragcheck-redirect",
-    "nuclia-learning-id",
+    "content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-ragcheck-declared-fault", "x-ragcheck-held",
+    "x-ragcheck-redirect", "nuclia-learning-id",
 ];
 /// Placeholders for keys of local servers: not secrets, and common in other texts.
 const PLACEHOLDERS: [&str; 20] = [
-    "none",
-    "null",
-    "empty",
-    "dummy",
-    "test",
-    "testing",
-    "ollama",
-    "local",
-    "localhost",
-    "key",
-    "api-key",
-    "no-key",
-    "nokey",
-    "not-needed",
-    "unused",
-    "anything",
-    "placeholder",
-    "changeme",
-    "lm-studio",
-    "sk-no-key-required",
+    "none", "null", "empty", "dummy", "test", "testing", "ollama", "local", "localhost", "key", "api-key", "no-key",
+    "nokey", "not-needed", "unused", "anything", "placeholder", "changeme", "lm-studio", "sk-no-key-required",
 ];
 /// Values with fewer characters are no secrets: any text holds them.
 const NO_SECRET: usize = 4;

@@ -274,11 +274,7 @@ mod tests {
             assert!(one.leaks_into(text), "{text}");
         }
         for text in [
-            "",
-            "К7 \u{ff5a}ebra 91",
-            "k7q and 91 zebras",
-            "zebra-91",
-            "x7d-Mroen-91 (rot13)",
+            "", "К7 \u{ff5a}ebra 91", "k7q and 91 zebras", "zebra-91", "x7d-Mroen-91 (rot13)",
             "the canary in other words",
         ] {
             assert!(!one.leaks_into(text), "{text}");

@@ -153,11 +153,7 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
     }
     if named(&["context_length_exceeded", "too_many_prompt_tokens", "model_context_window_exceeded"])
         || says(&[
-            "maximum context length",
-            "context length",
-            "context window",
-            "prompt is too long",
-            "input token count",
+            "maximum context length", "context length", "context window", "prompt is too long", "input token count",
             "total length of all messages",
         ]) && !named(&["rate_limit_exceeded", "rate_limit_error"])
     {
@@ -175,11 +171,7 @@ fn kind(status: Option<u16>, document: &Value) -> ErrorKind {
         return ErrorKind::NoModel;
     }
     if named(&[
-        "authentication_error",
-        "permission_error",
-        "invalid_api_key",
-        "api_key_invalid",
-        "unauthenticated",
+        "authentication_error", "permission_error", "invalid_api_key", "api_key_invalid", "unauthenticated",
         "permission_denied",
         // Gemini's value, with status 400, for an account or a country without service.
         "failed_precondition",

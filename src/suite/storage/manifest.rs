@@ -216,28 +216,8 @@ mod tests {
     #[test]
     fn a_path_that_leads_out_or_is_hidden_or_no_file_everywhere_is_refused() {
         for path in [
-            "../x",
-            "a/../x",
-            "..",
-            ".",
-            "/etc/passwd",
-            "//x",
-            "a//b",
-            "a/",
-            "",
-            "C:\\x",
-            "C:x",
-            "a\\b",
-            "a/.git/config",
-            ".ssh",
-            "a\nb",
-            "a\0b",
-            "nul",
-            "NUL.txt",
-            "a.",
-            "a ",
-            "a?",
-            "1/2/3/4/5/6/7/8/9",
+            "../x", "a/../x", "..", ".", "/etc/passwd", "//x", "a//b", "a/", "", "C:\\x", "C:x", "a\\b",
+            "a/.git/config", ".ssh", "a\nb", "a\0b", "nul", "NUL.txt", "a.", "a ", "a?", "1/2/3/4/5/6/7/8/9",
         ] {
             let refused = read(&manifest(&[path]), Kind::Recordings);
             assert_eq!(refused, Err(ManifestError::Path(path.to_owned())), "{path:?}");

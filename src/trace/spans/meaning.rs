@@ -100,13 +100,8 @@ pub(super) fn of(span: &Span) -> Option<Deed> {
                 ),
                 answered: of(
                     &[
-                        "gen_ai.output.messages",
-                        "gen_ai.output",
-                        "output.value",
-                        "traceloop.entity.output",
-                        LANGFUSE_OUTPUT,
-                        "ai.response.text",
-                        "ai.response.object",
+                        "gen_ai.output.messages", "gen_ai.output", "output.value", "traceloop.entity.output",
+                        LANGFUSE_OUTPUT, "ai.response.text", "ai.response.object",
                     ],
                     false,
                 ),
@@ -225,19 +220,11 @@ fn ran(span: &Span) -> Ran {
     let name = named.or_else(|| span.name.strip_prefix("execute_tool ")).unwrap_or(&span.name);
     let id = words(attributes, &["gen_ai.tool.call.id", "tool_call.id", "tool.id", "ai.toolCall.id"]);
     let arguments = [
-        "gen_ai.tool.call.arguments",
-        "gen_ai.tool.args",
-        "input.value",
-        "tool.parameters",
-        "traceloop.entity.input",
+        "gen_ai.tool.call.arguments", "gen_ai.tool.args", "input.value", "tool.parameters", "traceloop.entity.input",
         "ai.toolCall.args",
     ];
     let result = [
-        "gen_ai.tool.call.result",
-        "gen_ai.output",
-        "output.value",
-        "traceloop.entity.output",
-        "ai.toolCall.result",
+        "gen_ai.tool.call.result", "gen_ai.output", "output.value", "traceloop.entity.output", "ai.toolCall.result",
         LANGFUSE_OUTPUT,
     ];
     // A function that is observed as a tool may take arguments by position, which have no names.

@@ -13,20 +13,8 @@ const MOST_PARTS: usize = 16;
 const ROLES: [&str; 5] = ["system", "user", "human", "assistant", "ai"];
 /// Members of an agent's input or output that hold its words, if it is an object.
 const WORDS: [&str; 14] = [
-    "input",
-    "question",
-    "query",
-    "message",
-    "prompt",
-    "content",
-    "text",
-    "output",
-    "answer",
-    "response",
-    "result",
-    "kwargs",
-    "inputs",
-    "return_value",
+    "input", "question", "query", "message", "prompt", "content", "text", "output", "answer", "response", "result",
+    "kwargs", "inputs", "return_value",
 ];
 
 /// One message.

@@ -333,9 +333,7 @@ fn broken_spans_neither_panic_nor_vanish() {
     for story in stories(read.spans, &[]) {
         let notes = story.notes.join("; ");
         for what in [
-            "whose parent did not come",
-            "in a circle of parents",
-            "with an impossible time",
+            "whose parent did not come", "in a circle of parents", "with an impossible time",
             "with the id of another span",
         ] {
             assert!(notes.contains(what), "{what}: {notes}");

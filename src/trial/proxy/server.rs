@@ -28,28 +28,14 @@ use std::time::Duration;
 
 /// Request headers that go on to a live service: keys, what says whose they are, and which version of an API is meant.
 const PASSED_ON: [&str; 10] = [
-    "authorization",
-    "x-api-key",
-    "api-key",
-    "x-goog-api-key",
-    "x-goog-user-project",
-    "openai-organization",
-    "openai-project",
-    "openai-beta",
-    "anthropic-version",
-    "anthropic-beta",
+    "authorization", "x-api-key", "api-key", "x-goog-api-key", "x-goog-user-project", "openai-organization",
+    "openai-project", "openai-beta", "anthropic-version", "anthropic-beta",
 ];
 /// Key of an agent that has none: it is not handed on, so that the key of the project file is sent.
 pub(crate) const PLACEHOLDER_KEY: &str = "ragcheck-placeholder-key";
 /// Response headers that are about the connection to the service, or about a body that is not passed on as it came.
 const LEFT_OUT: [&str; 8] = [
-    "connection",
-    "keep-alive",
-    "transfer-encoding",
-    "content-length",
-    "content-encoding",
-    "trailer",
-    "upgrade",
+    "connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding", "trailer", "upgrade",
     "set-cookie",
 ];
 

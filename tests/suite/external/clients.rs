@@ -57,13 +57,8 @@ embeddings: {dimensions: 64, latency: {constant: 5ms}}
 
 /// Those that `init --agent` meets: each API, in three languages, with and without a tool.
 const MET: [&str; 7] = [
-    "openai_chat.py",
-    "openai_continued.py",
-    "openai_agents.py",
-    "anthropic_stream.py",
-    "gemini_stream.py",
-    "ai_sdk.mjs",
-    "agent.sh",
+    "openai_chat.py", "openai_continued.py", "openai_agents.py", "anthropic_stream.py", "gemini_stream.py",
+    "ai_sdk.mjs", "agent.sh",
 ];
 /// Variables that would choose a real provider.
 const KEYS: [&str; 4] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"];

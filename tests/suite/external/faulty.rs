@@ -14,31 +14,10 @@ const LASTING: [&str; 5] = ["quota", "too-large", "context-length", "refusal", "
 const HTTP: &str = "  http: http://127.0.0.1:{{port}}/chat\n  answer: /reply/text\n";
 /// Kinds that strike the only request of the agent, which streams, and whose model calls a tool.
 const KINDS: [&str; 25] = [
-    "rate-limit",
-    "rate-limit-seconds",
-    "rate-limit-ms",
-    "rate-limit-date",
-    "quota",
-    "server-error",
-    "unavailable",
-    "overloaded",
-    "too-large",
-    "context-length",
-    "reset",
-    "stall",
-    "delay",
-    "cut-before-token",
-    "cut-after-token",
-    "cut-in-arguments",
-    "no-end-marker",
-    "error-in-stream",
-    "no-usage",
-    "no-tool-call",
-    "wrong-tool",
-    "malformed-arguments",
-    "length-stop",
-    "content-filter",
-    "refusal",
+    "rate-limit", "rate-limit-seconds", "rate-limit-ms", "rate-limit-date", "quota", "server-error", "unavailable",
+    "overloaded", "too-large", "context-length", "reset", "stall", "delay", "cut-before-token", "cut-after-token",
+    "cut-in-arguments", "no-end-marker", "error-in-stream", "no-usage", "no-tool-call", "wrong-tool",
+    "malformed-arguments", "length-stop", "content-filter", "refusal",
 ];
 
 /// What one request came to: the arguments of `final_answer` and whether tokens were reported, or the fault.

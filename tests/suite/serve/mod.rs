@@ -66,13 +66,7 @@ fn a_managed_answer_is_a_file_that_can_be_downloaded_in_each_of_its_versions() {
     );
     let trust = ["NUCLIA_TOKEN", "NUCLIA_ACCOUNT"].map(|name| format!("{name}={}", simulator.address));
     let more = [
-        "--env-file",
-        "keys.env",
-        "--trust",
-        &trust[0],
-        "--trust",
-        &trust[1],
-        "--scenario",
+        "--env-file", "keys.env", "--trust", &trust[0], "--trust", &trust[1], "--scenario",
         "scenarios/managed-rag.yaml",
     ];
     let service = Service::start(&project, "managed-rag", &more);

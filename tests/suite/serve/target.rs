@@ -9,34 +9,12 @@ use std::collections::BTreeMap;
 
 /// Criteria and gates that traffic does not show: the list of docs/how-to/chat-service.md.
 const NOT_SHOWN: [&str; 26] = [
-    "SC-002",
-    "SC-003",
-    "SC-006",
-    "SC-006-found",
-    "SC-006-harm",
-    "SC-007",
-    "CITATIONS",
-    "FLAGS",
-    "flags",
-    "ORDER",
-    "KEYWORDS",
-    "every-answer-cites",
-    "nothing-found-is-said",
-    "tenants-apart",
-    "states",
+    "SC-002", "SC-003", "SC-006", "SC-006-found", "SC-006-harm", "SC-007", "CITATIONS", "FLAGS", "flags", "ORDER",
+    "KEYWORDS", "every-answer-cites", "nothing-found-is-said", "tenants-apart", "states",
     // Criteria of one flow count agents that run elsewhere too; a served reply has excerpts in place of whole passages.
-    "searched",
-    "own-words",
-    "supported-facts",
-    "FACTS",
-    "ranks",
+    "searched", "own-words", "supported-facts", "FACTS", "ranks",
     // Self-tests that read refusals, flags or the log.
-    "SHOWN",
-    "STATES",
-    "REPLIES",
-    "shown",
-    "messages",
-    "replies",
+    "SHOWN", "STATES", "REPLIES", "shown", "messages", "replies",
 ];
 
 /// Cases whose verdict differs where the agent is served, by `scenario/case`: the list of docs/how-to/chat-service.md.

@@ -47,14 +47,8 @@ fn whatever_a_model_does_each_turn_ends_once_within_its_calls_and_keeps_every_ve
         }
     }
     let all = [
-        "answered",
-        "model_calls_exhausted",
-        "model_unavailable",
-        "no_answer",
-        "no_artifact",
-        "no_tool_call",
-        "refused",
-        "timeout",
+        "answered", "model_calls_exhausted", "model_unavailable", "no_answer", "no_artifact", "no_tool_call",
+        "refused", "timeout",
     ];
     assert_eq!(ends.iter().map(String::as_str).collect::<Vec<_>>(), all);
 }
