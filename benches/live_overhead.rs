@@ -12,7 +12,7 @@ use ragcheck::internals::cassette::Redactor;
 use ragcheck::internals::platform::clock::{Clock, PausableClock, RealClock};
 use ragcheck::internals::provider::chat::{ChatRequest, Message, Role, ToolChoice, ToolDefinition};
 use ragcheck::internals::provider::wire::openai_chat;
-use ragcheck::internals::provider::{ChatClient, ChatModel, RetryPolicy};
+use ragcheck::internals::provider::{Access, ChatClient, ChatModel, RetryPolicy};
 use ragcheck::internals::settings::{Auth, PaceLimits};
 use ragcheck::internals::transport::{
     Budget, LimitTransport, LiveTransport, Pace, RecordTransport, Service, Target, Transport,
@@ -137,7 +137,8 @@ async fn ours(base: &str, record: bool) -> Result<f64, Box<dyn std::error::Error
         if record {
             transport = Arc::new(RecordTransport::new(transport, Arc::clone(&own), Arc::new(Redactor::default())));
         }
-        let client = ChatClient::new(openai_chat::DIALECT, transport, own, RetryPolicy::default());
+        let client =
+            ChatClient::new(openai_chat::DIALECT, Access { transport, clock: own, policy: RetryPolicy::default() });
         let request = Arc::clone(&request);
         async move { client.complete(&request).await.result.is_ok() }
     })

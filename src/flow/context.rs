@@ -43,7 +43,8 @@ pub struct AgentContext {
     pub sessions: Arc<dyn SessionStore>,
     /// Declared faults of the trial, which strike tools too.
     pub(crate) faults: Option<Arc<Faults>>,
-    refusals: Option<Arc<Refusals>>,
+    /// Requests of the trial that services refused.
+    pub(crate) refusals: Option<Arc<Refusals>>,
     observer: Option<Arc<dyn Observer>>,
     started: Duration,
     record: Mutex<Record>,
@@ -84,21 +85,9 @@ impl AgentContext {
         }
     }
 
-    /// Adds the record of requests that services refused.
-    #[must_use]
-    pub fn with_refusals(self, refusals: Arc<Refusals>) -> Self {
-        Self { refusals: Some(refusals), ..self }
-    }
-
     /// Requests sent at `from` or later that a service refused, where no later request succeeded.
     pub(in crate::flow) fn refused_since(&self, from: Duration) -> Vec<Attempt> {
         self.refusals.as_ref().map(|refusals| refusals.since(from)).unwrap_or_default()
-    }
-
-    /// Sets the managed retrieval service.
-    #[must_use]
-    pub fn with_managed_retrieval(self, managed_retrieval: Option<ManagedRetrieval>) -> Self {
-        Self { managed_retrieval, ..self }
     }
 
     /// Adds an observer.

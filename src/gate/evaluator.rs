@@ -30,7 +30,7 @@ pub struct Evaluator<'p> {
     /// For each trial in ERROR, the metrics whose scope excludes its agent, and why.
     error_scopes: BTreeMap<usize, Vec<(usize, WhyNoUnits)>>,
     /// Trials in ERROR because an expectation is undetermined: what they did is counted.
-    unjudged: BTreeSet<usize>,
+    undetermined: BTreeSet<usize>,
     sources: Sources,
     held: HeldSum,
     /// Trials whose verdict differs from that at recording time: the old one and the new one.
@@ -131,7 +131,7 @@ impl<'p> Evaluator<'p> {
             trials: TrialResults::slots(plan.trials.number()),
             errors: BTreeMap::new(),
             error_scopes: BTreeMap::new(),
-            unjudged: BTreeSet::new(),
+            undetermined: BTreeSet::new(),
             sources: Sources::default(),
             held: HeldSum::default(),
             changed: BTreeMap::new(),
@@ -164,7 +164,7 @@ impl<'p> Evaluator<'p> {
             notes,
             restart,
             behaviour,
-            is_unjudged,
+            is_undetermined,
             units,
             out_of_scope,
             taken,
@@ -191,8 +191,8 @@ impl<'p> Evaluator<'p> {
         }
         if let Some(error) = error {
             self.errors.insert(place, error);
-            if is_unjudged {
-                self.unjudged.insert(place);
+            if is_undetermined {
+                self.undetermined.insert(place);
             } else {
                 self.error_scopes.insert(place, out_of_scope);
                 return Ok(());
@@ -274,7 +274,7 @@ impl<'p> Evaluator<'p> {
         for criterion in self.criteria.iter_mut().filter(|criterion| criterion.covers(&trial)) {
             let metric = &self.examiner.metrics[criterion.metric];
             let counts = metric.arm() == trial.lane.arm && metric.applies(case);
-            let is_counted = self.unjudged.contains(&place) && !metric.reads_expectations();
+            let is_counted = self.undetermined.contains(&place) && !metric.reads_expectations();
             if is_counted || !counts || case.excluded_from.contains_key(&criterion.written.id) {
                 continue;
             }

@@ -47,7 +47,7 @@ pub struct Examined {
     pub(super) notes: Vec<String>,
     pub(super) restart: Option<RestartCause>,
     /// Whether only its expectations are undetermined: its units count, and its verdict is ERROR.
-    pub(super) is_unjudged: bool,
+    pub(super) is_undetermined: bool,
     /// Units by metric, in the order of `Examiner::relevant`.
     pub(super) units: Vec<(usize, Vec<Observation>)>,
     /// The metrics whose scope excludes the trial, and why.
@@ -163,7 +163,7 @@ impl<'p> Examiner<'p> {
             behaviour: behaviour(trace),
             notes: trace.notes.clone(),
             restart: trace.restart,
-            is_unjudged: false,
+            is_undetermined: false,
             units: Vec::new(),
             out_of_scope: Vec::new(),
             taken: Vec::new(),
@@ -241,7 +241,7 @@ impl<'p> Examiner<'p> {
         // What the trial did counts all the same: only what its case expects is undetermined.
         if let Some(error) = taken::not_measured(&checks) {
             examined.units.retain(|(metric, _)| !self.metrics[*metric].reads_expectations());
-            examined.is_unjudged = true;
+            examined.is_undetermined = true;
             examined.result.error.clone_from(&error.message);
             examined.error = Some(error);
             examined.result.checks = checks;

@@ -109,6 +109,11 @@ words! {
     }
 }
 
+impl Verdict {
+    /// All verdicts, in the order of reports.
+    pub(crate) const ALL: [Self; 5] = [Self::Pass, Self::Fail, Self::Inconclusive, Self::NotMeasured, Self::Error];
+}
+
 /// Result of one criterion or gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionResult {

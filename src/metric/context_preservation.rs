@@ -96,7 +96,7 @@ impl Metric for ContextPreservation {
             let foreign = || turns.iter().enumerate().find_map(|(at, turn)| foreign(&preamble, before(at), turn));
             let probe = || turns.iter().find_map(|turn| probe_failure(view, turn));
             let lack = history.or_else(foreign).or_else(probe);
-            units.push(Observation::judged(turns[0].conversation_label(), lack));
+            units.push(Observation::unless(turns[0].conversation_label(), lack));
         }
         units
     }

@@ -70,7 +70,7 @@ impl Metric for FailureMessages {
         let guided = view.trace.evidence.mode != Mode::Imported && view.trace.lane.flow != EXTERNAL;
         for turn in view.turns {
             let messages = turn.events.iter().filter_map(|what| message(what, guided));
-            units.extend(messages.map(|message| Observation::judged(turn.label(), message.lack)));
+            units.extend(messages.map(|message| Observation::unless(turn.label(), message.lack)));
         }
         units
     }

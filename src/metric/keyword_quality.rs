@@ -68,7 +68,7 @@ impl Metric for KeywordQuality {
                 let Some(subject) = subjects.get(&(turn.conversation, index.result.as_str())) else { continue };
                 units.extend(index.keywords.iter().map(|keyword| {
                     let unit = format!("{}, {}", turn.label(), quote(keyword, 60));
-                    Observation::judged(unit, flaw(keyword, subject))
+                    Observation::unless(unit, flaw(keyword, subject))
                 }));
             }
         }

@@ -246,7 +246,7 @@ impl Observation {
     }
 
     /// A unit that fails for the reason given, and succeeds without one.
-    pub(crate) fn judged(unit: impl Into<String>, lack: Option<impl Into<String>>) -> Self {
+    pub(crate) fn unless(unit: impl Into<String>, lack: Option<impl Into<String>>) -> Self {
         match lack {
             None => Self::success(unit),
             Some(note) => Self::failure(unit, note),

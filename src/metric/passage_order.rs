@@ -24,7 +24,7 @@ fn unit(turn: &TurnView<'_>, search: &SearchResult) -> Option<Observation> {
         let [before, after] = [0, 1].map(|at| super::quote(&pair[at].id, 60));
         format!("{before} stands before {after}, which has a higher score")
     });
-    (found.len() > 1).then(|| Observation::judged(turn.label(), note))
+    (found.len() > 1).then(|| Observation::unless(turn.label(), note))
 }
 
 impl Metric for PassageOrder {

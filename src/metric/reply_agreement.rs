@@ -58,7 +58,7 @@ impl Metric for ReplyAgreement {
                 session = session.or(named);
                 let wrong = differs(reply, &end.outcome).or((!kept).then_some("session_id"));
                 let note = wrong.map(|member| format!("`{member}` of the reply is not that of the turn"));
-                units.push(Observation::judged(turn.label(), note));
+                units.push(Observation::unless(turn.label(), note));
             }
         }
         units

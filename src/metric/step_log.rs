@@ -69,7 +69,7 @@ fn steps(turn: &TurnView<'_>, trace: &Trace) -> Vec<Observation> {
         let passages = found(turn.events[*at], trace).unwrap_or_default();
         let lack = lacks(before, after, &passages, &mut earlier);
         let note = lack.map(|kind| format!("search {} has no {kind} in the log", place + 1));
-        units.push(Observation::judged(turn.label(), note));
+        units.push(Observation::unless(turn.label(), note));
     }
     units
 }

@@ -110,7 +110,7 @@ impl Metric for TurnContext {
                 }));
                 let asked = completions(turn);
                 if !asked.is_empty() {
-                    units.push(Observation::judged(turn.label(), self.lack(&asked, turn, &left)));
+                    units.push(Observation::unless(turn.label(), self.lack(&asked, turn, &left)));
                 }
                 left.history = turn.ended().map_or(left.history, |end| &end.history);
             }

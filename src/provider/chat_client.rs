@@ -1,15 +1,15 @@
 //! Client of a chat model over HTTP, in any dialect: encode, send with retries, decode. `wire` does the translation.
 
 use super::failure::{failure, malformed, unreadable};
-use super::retry::{Failure, RetryPolicy, attempt};
+use super::retry::{Failure, attempt};
 use super::wire::Dialect;
-use super::{Attempted, ChatModel, stream};
+use super::{Access, Attempted, ChatModel, stream};
 use crate::cassette::Redactor;
-use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::clock::BoxFuture;
 use crate::platform::secrets;
 use crate::provider::chat::{ChatRequest, ChatResponse, ToolDefinition};
 use crate::settings::Quirks;
-use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
+use crate::transport::{HttpRequest, HttpResponse, Service};
 use serde_json::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,9 +19,7 @@ pub struct ChatClient {
     dialect: &'static dyn Dialect,
     quirks: Quirks,
     streaming: bool,
-    transport: Arc<dyn Transport>,
-    clock: Arc<dyn Clock>,
-    policy: RetryPolicy,
+    access: Access,
     redactor: Redactor,
     calls: AtomicU64,
     last: Mutex<Option<Last>>,
@@ -34,17 +32,12 @@ struct Last {
 }
 
 impl ChatClient {
-    /// Creates a client that uses `transport`; one per trial, because waits between retries depend on its number of
-    /// calls. Errors contain no secret that is declared by then.
-    pub fn new(
-        dialect: &'static dyn Dialect,
-        transport: Arc<dyn Transport>,
-        clock: Arc<dyn Clock>,
-        policy: RetryPolicy,
-    ) -> Self {
+    /// Creates a client; one per trial, because waits between retries depend on its number of calls. Errors contain no
+    /// secret that is declared by then.
+    pub fn new(dialect: &'static dyn Dialect, access: Access) -> Self {
         let (quirks, redactor) = (Quirks::default(), secrets::declared());
         let (calls, last) = (AtomicU64::new(0), Mutex::new(None));
-        Self { dialect, quirks, streaming: false, transport, clock, policy, redactor, calls, last }
+        Self { dialect, quirks, streaming: false, access, redactor, calls, last }
     }
 
     /// Sets the deviations of the server from its dialect.
@@ -88,9 +81,7 @@ impl ChatModel for ChatClient {
     fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Attempted<ChatResponse>> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
         Box::pin(attempt(
-            self.transport.as_ref(),
-            self.clock.as_ref(),
-            &self.policy,
+            &self.access,
             call,
             || self.request(request),
             |response| decode(self.dialect, response, &self.redactor),
@@ -138,7 +129,9 @@ mod tests {
     use super::super::wire::{dialects, openai_chat};
     use super::*;
     use crate::platform::clock::VirtualClock;
+    use crate::provider::RetryPolicy;
     use crate::provider::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage};
+    use crate::transport::Transport;
     use crate::transport::TransportError;
     use serde_json::json;
     use std::time::Duration;
@@ -224,7 +217,10 @@ mod tests {
     fn tools_are_written_once_a_conversation_and_stand_in_every_request() {
         let (transport, clock) = (Arc::new(Nowhere), Arc::new(VirtualClock::at(jiff::Timestamp::UNIX_EPOCH)));
         for dialect in dialects() {
-            let client = ChatClient::new(dialect, transport.clone(), clock.clone(), RetryPolicy::default());
+            let client = ChatClient::new(
+                dialect,
+                Access { transport: transport.clone(), clock: clock.clone(), policy: RetryPolicy::default() },
+            );
             let fresh = |request: &ChatRequest| encode(dialect, &Quirks::default(), false, request, None);
             let first = request();
             assert_eq!(client.written(&first), None, "nothing was asked yet");

@@ -127,7 +127,7 @@ fn client(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, streaming: bool)
         retry_after_cap: Duration::from_millis(30),
         seed: 3,
     };
-    ChatClient::new(openai_chat::DIALECT, transport, clock, policy).streaming(streaming)
+    ChatClient::new(openai_chat::DIALECT, Access { transport, clock, policy }).streaming(streaming)
 }
 
 /// Result of one request to a server with these faults: live, and replayed from the recording.

@@ -183,7 +183,7 @@ impl Access {
         request: impl Fn() -> HttpRequest + Send,
         decode: impl Fn(&HttpResponse) -> Result<T, Failure> + Send,
     ) -> Attempted<T> {
-        retry::attempt(&*self.transport, &*self.clock, &self.policy, call, request, decode, |_| None).await
+        retry::attempt(self, call, request, decode, |_| None).await
     }
 }
 

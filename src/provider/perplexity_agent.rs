@@ -2,15 +2,13 @@
 //! gateways.
 
 use super::failure::{failure, malformed, unreadable};
-use super::retry::{Failure, RetryPolicy, attempt};
 use super::wire::{perplexity, perplexity_agent};
-use super::{Attempted, SearchAnswer, SearchQuestion, SearchService};
+use super::{Access, Attempted, Failure, SearchAnswer, SearchQuestion, SearchService};
 use crate::cassette::Redactor;
-use crate::platform::clock::{BoxFuture, Clock};
+use crate::platform::clock::BoxFuture;
 use crate::platform::secrets;
-use crate::transport::{HttpRequest, HttpResponse, Service, Transport};
+use crate::transport::{HttpRequest, HttpResponse, Service};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Instructions sent with every question.
@@ -19,35 +17,29 @@ const INSTRUCTIONS: &str =
 
 /// The search service behind `POST {base}/v1/agent`.
 pub struct PerplexityAgent {
-    transport: Arc<dyn Transport>,
-    clock: Arc<dyn Clock>,
-    policy: RetryPolicy,
+    access: Access,
     redactor: Redactor,
     calls: AtomicU64,
 }
 
 impl PerplexityAgent {
-    /// Creates a client that uses `transport`; one per trial, because waits between retries depend on its number of
-    /// calls. Errors contain no secret that is declared by then.
-    pub fn new(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Self {
-        Self { transport, clock, policy, redactor: secrets::declared(), calls: AtomicU64::new(0) }
+    /// Creates a client; one per trial, because waits between retries depend on its number of calls. Errors contain no
+    /// secret that is declared by then.
+    pub fn new(access: Access) -> Self {
+        Self { access, redactor: secrets::declared(), calls: AtomicU64::new(0) }
     }
 }
 
 impl SearchService for PerplexityAgent {
     fn ask<'a>(&'a self, question: &'a SearchQuestion) -> BoxFuture<'a, Attempted<SearchAnswer>> {
         let call = self.calls.fetch_add(1, Ordering::SeqCst);
-        Box::pin(attempt(
-            self.transport.as_ref(),
-            self.clock.as_ref(),
-            &self.policy,
+        Box::pin(self.access.exchange(
             call,
             || {
                 let (profile, path) = (&perplexity_agent::PROFILE, perplexity_agent::ENDPOINT);
                 HttpRequest::new(Service::Search, profile, "POST", path, encode(question))
             },
             |response| decode(response, &self.redactor),
-            |_| None,
         ))
     }
 }

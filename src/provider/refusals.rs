@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Transport that keeps the attempts that failed since the last success.
-pub struct Refusals {
+pub(crate) struct Refusals {
     transport: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
     kept: Mutex<ServiceAttempts>,
@@ -25,13 +25,13 @@ struct ServiceAttempts {
 
 impl Refusals {
     /// Wraps `transport`, with the trial's clock.
-    pub fn new(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> Self {
         Self { transport, clock, kept: Mutex::default() }
     }
 
     /// Attempts sent at `from` (by the clock) or later that failed, without a success since. Empty if most of the time
     /// until now was spent in the request in flight, which was not refused.
-    pub fn since(&self, from: Duration) -> Vec<Attempt> {
+    pub(crate) fn since(&self, from: Duration) -> Vec<Attempt> {
         let (now, kept) = (self.clock.now(), self.kept());
         let refused = kept.under_way.unwrap_or(now).saturating_sub(from);
         if refused * 2 < now.saturating_sub(from) {

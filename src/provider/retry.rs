@@ -4,9 +4,9 @@
 //! Waits are drawn from the trial's seed, the service and the ordinal of the call, never from shared state: a trial has
 //! the same waits live, while recording and in replay.
 
-use super::{Attempt, Attempted, ErrorKind, ProviderError};
+use super::{Access, Attempt, Attempted, ErrorKind, ProviderError};
 use crate::platform::clock::Clock;
-use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, Transport, TransportError, held};
+use crate::transport::{DECLARED_FAULT_HEADER, HttpRequest, HttpResponse, TransportError, held};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use sha2::{Digest, Sha256};
@@ -54,9 +54,7 @@ pub struct Failure {
 ///
 /// `call` is the ordinal of this call among those to the same service.
 pub(super) async fn attempt<T>(
-    transport: &dyn Transport,
-    clock: &dyn Clock,
-    policy: &RetryPolicy,
+    Access { transport, clock, policy }: &Access,
     call: u64,
     request: impl Fn() -> HttpRequest + Send,
     decode: impl Fn(&HttpResponse) -> Result<T, Failure> + Send,
@@ -117,7 +115,7 @@ pub(super) async fn attempt<T>(
                 Err(failure) => {
                     (declared_fault, mark) = (response.header(DECLARED_FAULT_HEADER).is_some(), held(&response));
                     blank = is_blank(&failure, &response);
-                    (failure, response.took, asked(&response, clock))
+                    (failure, response.took, asked(&response, &**clock))
                 }
             },
         };
@@ -200,9 +198,9 @@ fn asked(response: &HttpResponse, clock: &dyn Clock) -> Asked {
 pub(super) mod tests {
     use super::*;
     use crate::platform::clock::{BoxFuture, VirtualClock, block_on};
-    use crate::transport::{Miss, Service};
+    use crate::transport::{Miss, Service, Transport};
     use serde_json::Value;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     /// A transport that returns these results in order.
     pub struct Script(pub Mutex<Vec<Result<HttpResponse, TransportError>>>);
@@ -240,8 +238,9 @@ pub(super) mod tests {
 
     fn run(script: Vec<Result<HttpResponse, TransportError>>, seed: u64) -> (Attempted<u16>, Duration) {
         let clock = VirtualClock::at("2026-11-06T08:49:37Z".parse().expect("a time"));
-        let transport = Script(Mutex::new(script));
+        let transport = Arc::new(Script(Mutex::new(script)));
         let policy = RetryPolicy { seed, ..RetryPolicy::default() };
+        let access = Access { transport, clock: Arc::new(clock.clone()), policy };
         let decode = |response: &HttpResponse| match response.status {
             200 => Ok(200),
             status => Err(Failure {
@@ -254,7 +253,7 @@ pub(super) mod tests {
                 message: String::new(),
             }),
         };
-        let work = attempt(&transport, &clock, &policy, 0, request, decode, |_| None);
+        let work = attempt(&access, 0, request, decode, |_| None);
         let attempted = block_on(&clock, work).expect("no deadlock");
         (attempted, clock.now())
     }

@@ -20,9 +20,13 @@ fn question() -> SearchQuestion {
     SearchQuestion { query: "news".to_owned(), context: None, model: "perplexity/sonar".to_owned() }
 }
 
+fn access(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> Access {
+    Access { transport, clock, policy: RetryPolicy::default() }
+}
+
 fn model(transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> ChatClient {
     let policy = RetryPolicy { base: Duration::from_millis(20), seed: 11, ..RetryPolicy::default() };
-    ChatClient::new(wire::openai_chat::DIALECT, transport, clock, policy)
+    ChatClient::new(wire::openai_chat::DIALECT, Access { transport, clock, policy })
 }
 
 async fn mount(server: &MockServer, at: &str, template: ResponseTemplate) {
@@ -53,7 +57,7 @@ async fn retries_answers_and_waits_of_a_recording_come_again_in_replay() {
     let inner = LiveTransport::new(targets, Arc::clone(&live)).expect("a transport");
     let recorder = Arc::new(RecordTransport::new(Arc::new(inner), Arc::clone(&live), Arc::new(Redactor::default())));
     let recorded = model(recorder.clone(), Arc::clone(&live)).complete(&request()).await;
-    let refused = PerplexityAgent::new(recorder.clone(), live, RetryPolicy::default()).ask(&question()).await;
+    let refused = PerplexityAgent::new(access(recorder.clone(), live)).ask(&question()).await;
     assert_eq!(recorded.result.expect("an answer").content, "Hi");
     assert_eq!(recorded.attempts.len(), 3);
     assert_eq!(recorded.attempts[0].wait, Some(Duration::from_millis(15)));
@@ -88,7 +92,7 @@ async fn retries_answers_and_waits_of_a_recording_come_again_in_replay() {
     let total: Duration = recorded.attempts.iter().map(|attempt| attempt.took + attempt.wait.unwrap_or_default()).sum();
     assert_eq!(clock.now(), total);
     assert_eq!(replay.unused(), ["f.base.1: exchange 3 (search) was recorded and not asked for"]);
-    let agent = PerplexityAgent::new(replay, Arc::new(clock.clone()), RetryPolicy::default());
+    let agent = PerplexityAgent::new(access(replay, Arc::new(clock.clone())));
     let other = SearchQuestion { query: "weather".to_owned(), ..question() };
     let missed = block_on(&clock, agent.ask(&other)).expect("no deadlock");
     assert_eq!(missed.attempts.len(), 1);

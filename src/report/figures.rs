@@ -80,7 +80,7 @@ fn timed(row: &Latency) -> String {
 fn turns(row: &Latency) -> String {
     let unanswered = match row.unanswered {
         0 => String::new(),
-        n => format!(", {} without an answer", count(n)),
+        n => format!(", {} without an answer", thousands(n)),
     };
     format!("{}{unanswered}", counted(row.turns, "turn"))
 }
@@ -122,7 +122,7 @@ pub(super) fn name(row: &CriterionResult) -> String {
 }
 
 /// A number with thousands separators: `10,000`.
-pub(super) fn count(number: u64) -> String {
+pub(super) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -136,7 +136,7 @@ pub(super) fn count(number: u64) -> String {
 
 /// A count with its noun, with a plural in `s`: `1 trial`, `2 trials`.
 pub(super) fn counted(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+    format!("{} {noun}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
 /// Target as people read it: `≥ 95 %`.
@@ -186,10 +186,10 @@ pub(super) fn bound(row: &CriterionResult) -> String {
 /// Number of units, of independent units if there are fewer, and of different conversations if some repeat others: `448
 /// in 283, 83 different`.
 pub(super) fn units(row: &CriterionResult) -> String {
-    let in_clusters = || format!("{} in {}", count(row.n), count(row.clusters));
-    let units = if row.sample_text.is_empty() { count(row.n) } else { in_clusters() };
+    let in_clusters = || format!("{} in {}", thousands(row.n), thousands(row.clusters));
+    let units = if row.sample_text.is_empty() { thousands(row.n) } else { in_clusters() };
     let repeats = row.distinct > 0 && row.distinct < row.clusters.min(row.n);
-    if repeats { format!("{units}, {} different", count(row.distinct)) } else { units }
+    if repeats { format!("{units}, {} different", thousands(row.distinct)) } else { units }
 }
 
 /// Evidence of a figure in short: `REPLAYED simulator 2026-11-21`.
@@ -249,8 +249,7 @@ pub(super) fn line_value(unit: Unit, value: f64) -> String {
 
 /// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; empty verdicts are left out.
 pub(super) fn tally(evaluation: &Evaluation) -> Vec<(Verdict, u64)> {
-    let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
-    let mut numbers = verdicts.map(|verdict| (verdict, 0));
+    let mut numbers = Verdict::ALL.map(|verdict| (verdict, 0));
     for trial in &evaluation.trials {
         numbers.iter_mut().filter(|(verdict, _)| *verdict == trial.verdict).for_each(|(_, number)| *number += 1);
     }
@@ -312,17 +311,17 @@ pub(super) fn repeats(row: &Repeats) -> String {
 
 /// Verdict counts of judged rows: `5 PASS, 1 FAIL`; empty without rows.
 pub(super) fn verdict_counts<'a>(rows: impl Iterator<Item = &'a CriterionResult> + Clone) -> String {
-    let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
-    let counts = verdicts.map(|verdict| (rows.clone().filter(|row| row.verdict == verdict).count() as u64, verdict));
+    let counts =
+        Verdict::ALL.map(|verdict| (rows.clone().filter(|row| row.verdict == verdict).count() as u64, verdict));
     let words = counts.into_iter().filter(|(number, _)| *number > 0);
-    words.map(|(number, verdict)| format!("{} {}", count(number), verdict.as_str())).collect::<Vec<_>>().join(", ")
+    words.map(|(number, verdict)| format!("{} {}", thousands(number), verdict.as_str())).collect::<Vec<_>>().join(", ")
 }
 
 /// The counts of a run in one sentence: `552 trials: 548 PASS, 4 FAIL; 20 required criteria: 19 PASS, 1 FAIL; 2 more for
 /// information: 1 PASS, 1 NOT_MEASURED (SC-004); 41 required scenario gates: 41 PASS`.
 pub(super) fn sums(evaluation: &Evaluation) -> String {
     let trials: Vec<String> =
-        tally(evaluation).into_iter().map(|(verdict, n)| format!("{} {}", count(n), verdict.as_str())).collect();
+        tally(evaluation).into_iter().map(|(verdict, n)| format!("{} {}", thousands(n), verdict.as_str())).collect();
     let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
     let mut said = vec![format!("{}{split}", counted(evaluation.trials.len() as u64, "trial"))];
     for (rows, one, many) in
@@ -333,7 +332,7 @@ pub(super) fn sums(evaluation: &Evaluation) -> String {
             rows.iter().partition(|row| row.required);
         if !required.is_empty() {
             let counts = verdict_counts(required.iter().copied());
-            said.push(format!("{} required {}: {counts}", count(required.len() as u64), noun(&required)));
+            said.push(format!("{} required {}: {counts}", thousands(required.len() as u64), noun(&required)));
         }
         if !others.is_empty() {
             let more = if required.is_empty() { noun(&others) } else { "more" };
@@ -341,7 +340,7 @@ pub(super) fn sums(evaluation: &Evaluation) -> String {
                 others.iter().filter(|row| row.verdict != Verdict::Pass).map(|row| name(row)).collect();
             let open = if open.is_empty() { String::new() } else { format!(" ({})", first_names(open.iter(), 4)) };
             let counts = verdict_counts(others.iter().copied());
-            said.push(format!("{} {more} for information: {counts}{open}", count(others.len() as u64)));
+            said.push(format!("{} {more} for information: {counts}{open}", thousands(others.len() as u64)));
         }
     }
     said.join("; ")
@@ -375,13 +374,13 @@ pub(super) fn tokens(evaluation: &Evaluation) -> String {
     let without = match unknown {
         0 => String::new(),
         1 => "1 trial reports none".to_owned(),
-        n => format!("{} trials report none", count(n)),
+        n => format!("{} trials report none", thousands(n)),
     };
     match known {
         0 if unknown == 0 => "none".to_owned(),
         0 => without,
-        _ if unknown == 0 => format!("{} in, {} out", count(input), count(output)),
-        _ => format!("{} in, {} out; {without}", count(input), count(output)),
+        _ if unknown == 0 => format!("{} in, {} out", thousands(input), thousands(output)),
+        _ => format!("{} in, {} out; {without}", thousands(input), thousands(output)),
     }
 }
 
@@ -391,8 +390,8 @@ pub(super) fn spent(spent: &Spent) -> Option<String> {
         return None;
     }
     let tokens = spent.input_tokens.zip(spent.output_tokens).map(|(input, output)| {
-        let cached = spent.cached_tokens.map_or_else(String::new, |cached| format!(" ({} cached)", count(cached)));
-        format!("{} input tokens{cached}, {} output tokens", count(input), count(output))
+        let cached = spent.cached_tokens.map_or_else(String::new, |cached| format!(" ({} cached)", thousands(cached)));
+        format!("{} input tokens{cached}, {} output tokens", thousands(input), thousands(output))
     });
     let money = match spent.cost {
         Some(cost) => Some(format!("cost {}", dollars(cost))),
@@ -425,7 +424,7 @@ mod tests {
 
     #[test]
     fn thousands_are_set_apart() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 999, 1_000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]

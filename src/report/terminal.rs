@@ -59,7 +59,7 @@ pub(crate) fn terminal(view: &View<'_>, width: usize, colour: bool) -> String {
         wrap(&mut out, &format!("Excluded: {}", excluded.join("; ")), width, "");
     }
     let trials = figures::tally(evaluation).into_iter();
-    let trials: Vec<_> = trials.map(|(verdict, n)| format!("{} {}", figures::count(n), verdict.as_str())).collect();
+    let trials: Vec<_> = trials.map(|(verdict, n)| format!("{} {}", figures::thousands(n), verdict.as_str())).collect();
     let total = figures::counted(evaluation.trials.len() as u64, "trial");
     let split = if trials.is_empty() { String::new() } else { format!(": {}", trials.join(", ")) };
     let _ = writeln!(out, "\n{total}{split}");
@@ -90,7 +90,7 @@ pub(crate) fn terminal_brief(view: &View<'_>, width: usize) -> Option<String> {
     }
     let mut out = String::new();
     let trials = figures::tally(evaluation).into_iter();
-    let trials: Vec<_> = trials.map(|(verdict, n)| format!("{} {}", figures::count(n), verdict.as_str())).collect();
+    let trials: Vec<_> = trials.map(|(verdict, n)| format!("{} {}", figures::thousands(n), verdict.as_str())).collect();
     let total = figures::counted(evaluation.trials.len() as u64, "trial");
     let _ = writeln!(out, "{total}: {}", trials.join(", "));
     let (criteria, gates) = (evaluation.criteria.iter(), evaluation.gates.iter());
@@ -277,7 +277,7 @@ fn unmet_row(
         // The first one in full if the reason is shortened, and nothing twice.
         let full = first.note != cause.reason && !first.note.is_empty();
         let first = if full { format!("{place}: {}", first.note) } else { place };
-        let times = figures::count(cause.units);
+        let times = figures::thousands(cause.units);
         wrap(out, &format!("- {times} × {}, first in {first}", cause.reason), width, "  ");
     }
     if listed > LISTED {
@@ -296,7 +296,7 @@ fn excluded(row: &CriterionResult) -> String {
     let units: u64 = row.excluded.iter().map(|one| one.n).sum();
     let cases = figures::counted(row.excluded.len() as u64, "case");
     let with = if row.with_excluded.is_empty() { String::new() } else { format!(", with them {}", row.with_excluded) };
-    format!("{} {cases} ({} {}){with}", name(row), figures::count(units), row.units)
+    format!("{} {cases} ({} {}){with}", name(row), figures::thousands(units), row.units)
 }
 
 #[cfg(test)]

@@ -88,8 +88,7 @@ impl Paint {
         }
         let (rest, word) = row.rsplit_once(' ').unwrap_or(("", row));
         let bare = word.trim_matches(['(', ')']);
-        let verdicts = [Verdict::Pass, Verdict::Fail, Verdict::Inconclusive, Verdict::NotMeasured, Verdict::Error];
-        match verdicts.into_iter().find(|verdict| verdict.as_str() == bare) {
+        match Verdict::ALL.into_iter().find(|verdict| verdict.as_str() == bare) {
             Some(verdict) if self.colour => format!("{rest} {}", self.as_verdict(verdict, word)),
             _ => row.to_owned(),
         }

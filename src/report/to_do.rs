@@ -280,7 +280,7 @@ pub(super) fn missed(row: &CriterionResult) -> u64 {
 
 /// A failed criterion in words: `162 of 797 turns took longer than 5 s (p95 6.77 s); most in refunds/late (34)`.
 fn failed(row: &CriterionResult) -> String {
-    let (bad, n) = (figures::count(missed(row)), figures::count(row.n));
+    let (bad, n) = (figures::thousands(missed(row)), figures::thousands(row.n));
     let figure = format!("observed {}, target {}", figures::observed(row), figures::goal(row));
     let what = match (figures::target(row), row.causes.first()) {
         (Some(Target::AtMostTime(limit)), _) => {
@@ -291,7 +291,7 @@ fn failed(row: &CriterionResult) -> String {
         }
         (_, Some(cause)) if row.causes.len() == 1 => format!("{bad} of {n} {}: {}", row.units, cause.reason),
         (_, Some(cause)) => {
-            let units = figures::count(cause.units);
+            let units = figures::thousands(cause.units);
             format!("{bad} of {n} {}, {units} of them: {}", row.units, cause.reason)
         }
         (_, None) => format!("{bad} of {n} {}", row.units),
@@ -299,7 +299,7 @@ fn failed(row: &CriterionResult) -> String {
     let cases = match most_in(row) {
         Some((case, _, 1)) => format!("; all in {case}"),
         Some((case, 1, cases)) => format!("; in {cases} cases, one of them {case}"),
-        Some((case, units, cases)) => format!("; in {cases} cases, most in {case} ({})", figures::count(units)),
+        Some((case, units, cases)) => format!("; in {cases} cases, most in {case} ({})", figures::thousands(units)),
         None => String::new(),
     };
     format!("{what} ({figure}){cases}")

@@ -116,31 +116,33 @@ impl Suite {
             };
             let completed = trial.finished.trace.end == TrialEnd::Completed;
             if let Some(again) = trial.finished.again.take() {
-                let made = ExaminedTrace::of(&examiner, &again, &trial.finished.passages);
-                let verdict = made.verdict().map_or(run::UNJUDGED, Verdict::as_str);
+                let examined = ExaminedTrace::of(&examiner, &again, &trial.finished.passages);
+                let verdict = examined.verdict().map_or(run::UNJUDGED, Verdict::as_str);
                 if record {
                     trial::note_run_again(&opened, &again, verdict).map_err(io::Error::other)?;
                 }
                 if let Some(last) = trial.finished.trace.evidence.run_again.last_mut() {
                     verdict.clone_into(last);
                 }
-                trial.made = ExaminedTrace::of(&examiner, &trial.finished.trace, &trial.finished.passages);
-                writing.run_again(&made.line)?;
-            } else if let Some(verdict) = trial.made.verdict().filter(|_| record && completed).map(Verdict::as_str) {
+                trial.inspection = ExaminedTrace::of(&examiner, &trial.finished.trace, &trial.finished.passages);
+                writing.run_again(&examined.line)?;
+            } else if let Some(verdict) =
+                trial.inspection.verdict().filter(|_| record && completed).map(Verdict::as_str)
+            {
                 trial::note_verdict(&opened, &trial.finished.trace, verdict).map_err(io::Error::other)?;
                 // A replay of the recording has the same note.
                 trial.finished.trace.evidence.noted_verdict = Some(verdict.to_owned());
-                trial.made = ExaminedTrace::of(&examiner, &trial.finished.trace, &trial.finished.passages);
+                trial.inspection = ExaminedTrace::of(&examiner, &trial.finished.trace, &trial.finished.passages);
             }
             let trace = &trial.finished.trace;
-            writing.trace(&trial.made.line)?;
+            writing.trace(&trial.inspection.line)?;
             writing.passages(&trial.finished.passages)?;
             if let Some(text) = trial.finished.printed.as_deref().filter(|text| !text.is_empty()) {
                 writing.printed(&trace.trial, text)?;
             }
             facts.add(trace, options);
             facts.unused.extend(trial.finished.unused);
-            evaluator.add(Some(trace), &trial.finished.passages, trial.made).map_err(io::Error::other)?;
+            evaluator.add(Some(trace), &trial.finished.passages, trial.inspection).map_err(io::Error::other)?;
             Ok(ControlFlow::Continue(()))
         };
         let carried_out =

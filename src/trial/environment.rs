@@ -45,18 +45,13 @@ pub(super) fn environment(
     seed: u64,
 ) -> Result<AgentContext, SetupError> {
     let refusals = Arc::new(Refusals::new(Arc::clone(transport), Arc::clone(clock)));
-    let transport = &(Arc::clone(&refusals) as Arc<dyn Transport>);
     let policy = RetryPolicy { attempts: setup.declared.limits.transport_retries + 1, seed, ..RetryPolicy::default() };
+    let access = Access { transport: Arc::clone(&refusals) as Arc<dyn Transport>, clock: Arc::clone(clock), policy };
     let provider = |name: &str| opened.loaded.project.providers.get(name).ok_or_else(|| unknown(name));
     let chat = provider(&setup.declared.model.provider)?;
-    let model = ChatClient::new(
-        dialect(&setup.declared.model.provider, chat)?,
-        Arc::clone(transport),
-        Arc::clone(clock),
-        policy,
-    )
-    .with_quirks(chat.quirks.clone())
-    .streaming(setup.declared.model.stream);
+    let model = ChatClient::new(dialect(&setup.declared.model.provider, chat)?, access.clone())
+        .with_quirks(chat.quirks.clone())
+        .streaming(setup.declared.model.stream);
     let search = match &setup.declared.search {
         None => None,
         Some(search) => {
@@ -66,8 +61,7 @@ pub(super) fn environment(
                 let reason = format!("its dialect, {}, is not that of a search service", dialect.name());
                 return Err(SetupError::Provider { provider: name.clone(), reason });
             }
-            let agent = PerplexityAgent::new(Arc::clone(transport), Arc::clone(clock), policy);
-            Some(Arc::new(agent) as Arc<dyn SearchService>)
+            Some(Arc::new(PerplexityAgent::new(access.clone())) as Arc<dyn SearchService>)
         }
     };
     let settings = Settings {
@@ -75,8 +69,7 @@ pub(super) fn environment(
         withhold_history: planned.lane.arm == Arm::Control,
         ..setup.settings.clone()
     };
-    let access = Access { transport: Arc::clone(transport), clock: Arc::clone(clock), policy };
-    let context = AgentContext::new(
+    let mut context = AgentContext::new(
         Arc::new(model),
         search,
         setup.knowledge.open(&access),
@@ -85,9 +78,10 @@ pub(super) fn environment(
         stages,
         Arc::new(settings),
     );
-    let managed =
-        setup.retrieval.managed().map(|declared| ManagedRetrieval::new(&access, declared, secrets::declared()));
-    Ok(context.with_managed_retrieval(managed).with_refusals(refusals))
+    let managed = setup.retrieval.managed();
+    context.managed_retrieval = managed.map(|declared| ManagedRetrieval::new(&access, declared, secrets::declared()));
+    context.refusals = Some(refusals);
+    Ok(context)
 }
 
 /// Sampling seed derived from the trial's name alone, so that no other seed of a run changes a recording.

@@ -6,7 +6,7 @@ use super::tariff::tariff;
 use crate::cassette::Redactor;
 use crate::platform::clock::{Clock, RealClock};
 use crate::provider::wire::Dialect;
-use crate::provider::{ChatClient, RetryPolicy};
+use crate::provider::{Access, ChatClient, RetryPolicy};
 use crate::scenario::Project;
 use crate::settings::Provider;
 use crate::settings::price::Price;
@@ -75,7 +75,7 @@ impl ModelAccess {
     /// A client that sends through `transport`; `seed` determines retry delays.
     pub(crate) fn client(&self, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>, seed: u64) -> ChatClient {
         let policy = RetryPolicy { seed, ..RetryPolicy::default() };
-        ChatClient::new(self.dialect, transport, clock, policy).with_quirks(self.provider.quirks.clone())
+        ChatClient::new(self.dialect, Access { transport, clock, policy }).with_quirks(self.provider.quirks.clone())
     }
 
     /// A clock and a transport to the live provider, for one purpose; `seed` is sent to a simulator.

@@ -83,17 +83,16 @@ fn tried<T>(attempted: Attempted<T>) -> (Vec<Attempt>, String) {
 
 /// Calls the row's service as a flow does.
 async fn ask(row: &OutageForm, transport: Arc<dyn Transport>, clock: Arc<dyn Clock>) -> (Vec<Attempt>, String) {
-    let policy = RetryPolicy::default();
-    let access = Access { transport: Arc::clone(&transport), clock: Arc::clone(&clock), policy };
+    let access = Access { transport, clock, policy: RetryPolicy::default() };
     match row.service.as_str() {
         "model" => {
             let dialect = wire::by_name(row.dialect.as_deref().unwrap_or("openai-chat")).expect("a dialect");
-            let client = ChatClient::new(dialect, transport, clock, policy).streaming(!row.lines.is_empty());
+            let client = ChatClient::new(dialect, access).streaming(!row.lines.is_empty());
             tried(client.complete(&request()).await)
         }
         "search" => {
             let question = SearchQuestion { query: "q".to_owned(), context: None, model: "m".to_owned() };
-            tried(PerplexityAgent::new(transport, clock, policy).ask(&question).await)
+            tried(PerplexityAgent::new(access).ask(&question).await)
         }
         "managed_retrieval" => {
             let text = "{base_url: 'https://box.example', kb_id: box, token: A, api_key: B, stream: true}";

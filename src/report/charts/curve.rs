@@ -3,7 +3,7 @@
 
 use super::{across, escaped, round_step};
 use crate::gate::CurvePoint;
-use crate::report::figures::{count, duration};
+use crate::report::figures::{duration, thousands};
 use crate::stats::percent::percent;
 use std::fmt::Write as _;
 
@@ -106,8 +106,8 @@ pub(in crate::report) fn curves(curves: &[Curve<'_>], limits: &[u64]) -> Option<
                 y(answered),
                 y(1.0),
                 escaped(&one.name),
-                count(one.unanswered),
-                count(one.turns),
+                thousands(one.unanswered),
+                thousands(one.turns),
                 percent(share(one.unanswered)),
             );
         }

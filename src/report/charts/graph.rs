@@ -4,7 +4,7 @@
 
 use super::escaped;
 use crate::gate::TransitionCount;
-use crate::report::figures::count;
+use crate::report::figures::thousands;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub(in crate::report) fn graph(name: &str, moves: &[TransitionCount]) -> Option<
     for TransitionCount { from, on, to, times } in moves {
         let arc = arcs.entry((place[from.as_str()], place[to.as_str()])).or_default();
         arc.0 += times;
-        arc.1.push(format!("{} –{}→ {}: {}", escaped(from), escaped(on), escaped(to), count(*times)));
+        arc.1.push(format!("{} –{}→ {}: {}", escaped(from), escaped(on), escaped(to), thousands(*times)));
     }
     let span = |back: bool| {
         let of = arcs.keys().filter(|(from, to)| (to <= from) == back).map(|(from, to)| from.abs_diff(*to).max(1));
@@ -68,7 +68,7 @@ pub(in crate::report) fn graph(name: &str, moves: &[TransitionCount]) -> Option<
         // The curve reaches three quarters of the distance to its control points.
         let (at, anchor) = (edge + (apex - edge) * 0.75 - way * 4.0, if back { "end" } else { "start" });
         if *times > 0 {
-            let (middle, shown) = (f64::midpoint(start, end) + 3.5, count(*times));
+            let (middle, shown) = (f64::midpoint(start, end) + 3.5, thousands(*times));
             let _ = write!(counts, "<text x=\"{at:.1}\" y=\"{middle:.1}\" text-anchor=\"{anchor}\">{shown}</text>");
         }
     }

@@ -7,7 +7,7 @@ use super::terminal::{difference, p};
 use super::{SAME, Shown, differs, headline};
 use crate::compare::{Comparison, Decision, Finding, PairedCase, Passes, Scale};
 use crate::gate::note_in_words;
-use crate::report::figures::count;
+use crate::report::figures::thousands;
 use crate::report::{Pages, charts, page};
 use crate::stats::percent::percent;
 use crate::trace::{COMPARISON_HTML, INDEX_HTML};
@@ -212,7 +212,10 @@ fn paired(one: &PairedCase) -> Paired {
         _ => "undecided",
     };
     let side = |figures: Passes| {
-        (shape((figures.passed, figures.trials)), format!("{}/{}", count(figures.passed), count(figures.trials)))
+        (
+            shape((figures.passed, figures.trials)),
+            format!("{}/{}", thousands(figures.passed), thousands(figures.trials)),
+        )
     };
     let variants = if one.variant_a == one.variant_b {
         one.variant_a.clone()

@@ -1,7 +1,7 @@
 //! Tokens, cost and times of both sides as text, from A to B.
 
 use crate::compare::{Cell, Figure, Unit};
-use crate::report::figures::count;
+use crate::report::figures::thousands;
 use crate::settings::price::dollars;
 use crate::stats::percent::points;
 
@@ -34,7 +34,7 @@ fn level(unit: Unit, cell: &Cell) -> String {
 fn amount(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Share => crate::stats::percent::percent(value),
-        Unit::Number if value.fract() == 0.0 || value >= 1_000.0 => count(value.round() as u64),
+        Unit::Number if value.fract() == 0.0 || value >= 1_000.0 => thousands(value.round() as u64),
         Unit::Number => format!("{value:.1}"),
         Unit::Seconds => format!("{value:.2} s"),
         Unit::Dollars => dollars(value),

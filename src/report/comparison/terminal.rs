@@ -5,7 +5,7 @@ use super::taken::taken_line;
 use super::{SAME, Shown, differs};
 use crate::compare::{ComparedCriterion, Finding, Flip, Scale};
 use crate::gate::note_in_words;
-use crate::report::figures::{count, counted};
+use crate::report::figures::{counted, thousands};
 use crate::report::terminal_lines::wrap;
 use crate::stats::percent::{percent, points, points_interval};
 use crate::trace::text::{block, clip, line};
@@ -24,7 +24,7 @@ pub(crate) fn terminal(shown: &Shown<'_>, width: usize, colour: bool) -> String 
     let names = found.names();
     let heads = heads(names, width);
     for (name, side) in heads.iter().zip([&found.a, &found.b]) {
-        let errors = if side.errors > 0 { format!(", {} in ERROR", count(side.errors)) } else { String::new() };
+        let errors = if side.errors > 0 { format!(", {} in ERROR", thousands(side.errors)) } else { String::new() };
         let trials = counted(side.trials, "trial");
         let part = if side.part.is_empty() { String::new() } else { format!(" PART ({}):", side.part) };
         let label = if *name == side.label { String::new() } else { format!("  {}", side.label) };
@@ -115,7 +115,7 @@ pub(in crate::report) fn table(rows: &[ComparedCriterion], [a, b]: &[String; 2],
             level(row.b),
             difference(row),
             row.p_adjusted.map_or_else(|| "–".into(), p),
-            count(row.cases),
+            thousands(row.cases),
             finding,
         ];
         table.add_row(cells.into_iter().enumerate().filter(|(place, _)| keep(*place)).map(|(_, cell)| cell));

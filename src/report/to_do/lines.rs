@@ -48,7 +48,7 @@ pub(in crate::report) fn lines(found: &[ToDo], most: usize) -> Vec<Line<'_>> {
         }
         lines.extend(shared.into_iter().map(Line::Command));
         if of.len() > most {
-            let more = figures::count((of.len() - most) as u64);
+            let more = figures::thousands((of.len() - most) as u64);
             lines.push(Line::Head(format!("{} {more} more, in the report", state.as_str())));
         }
     }
@@ -80,7 +80,7 @@ pub(in crate::report) fn subject(one: &ToDo) -> String {
 
 /// How many of `trials` there are besides the first.
 fn further(trials: u64) -> String {
-    if trials > 1 { format!(" and {} more", figures::count(trials - 1)) } else { String::new() }
+    if trials > 1 { format!(" and {} more", figures::thousands(trials - 1)) } else { String::new() }
 }
 
 /// Name and number of trials.

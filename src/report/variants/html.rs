@@ -4,7 +4,7 @@ use super::{corrected, shown};
 use crate::compare::{Finding, Unit, Variants};
 use crate::report::Pages;
 use crate::report::comparison::{self, Exchange, ShownPrompt, ShownRow, Stretch, marked};
-use crate::report::figures::count;
+use crate::report::figures::thousands;
 use crate::report::page::{self, FRAGMENT};
 use crate::trace::VARIANTS_HTML;
 use percent_encoding::utf8_percent_encode;
@@ -145,7 +145,8 @@ pub(super) fn html(found: &Variants, texts: &BTreeMap<String, Vec<Exchange>>, pa
 fn figure(figure: &crate::compare::Figure) -> Figure<'_> {
     let cells = figure.cells.iter().map(|cell| {
         let counts = cell.counts.filter(|_| figure.unit == Unit::Share);
-        let counts = counts.map(|counts| format!("{} of {}", count(counts.numerator), count(counts.denominator)));
+        let counts =
+            counts.map(|counts| format!("{} of {}", thousands(counts.numerator), thousands(counts.denominator)));
         (shown(figure.unit, cell), counts.unwrap_or_else(|| cell.not_measured.clone()))
     });
     Figure { key: &figure.key, about: &figure.about, cells: cells.collect() }
@@ -160,9 +161,9 @@ fn pair(pair: &crate::compare::Comparison) -> Pair<'_> {
 fn case(case: &crate::compare::Beside) -> Case<'_> {
     let cells = case.variants.iter().map(|one| {
         let crate::compare::Passes { passed, trials } = one.passed;
-        let known = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| count(value.round() as u64));
+        let known = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| thousands(value.round() as u64));
         CaseCell {
-            passed: format!("{}/{}", count(passed), count(trials)),
+            passed: format!("{}/{}", thousands(passed), thousands(trials)),
             class: match passed {
                 0 => "fail",
                 _ if passed == trials => "pass",

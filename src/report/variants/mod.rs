@@ -42,7 +42,7 @@ fn shown(unit: Unit, cell: &Cell) -> String {
     match (cell.value, unit) {
         (None, _) => "–".into(),
         (Some(value), Unit::Share) => percent(value),
-        (Some(value), Unit::Number) if value >= 100.0 => super::figures::count(value.round() as u64),
+        (Some(value), Unit::Number) if value >= 100.0 => super::figures::thousands(value.round() as u64),
         (Some(value), Unit::Number) => format!("{value:.1}"),
         (Some(value), Unit::Seconds) => format!("{value:.2} s"),
         (Some(value), Unit::Dollars) => dollars(value),

@@ -3,7 +3,7 @@
 use super::{corrected, shown};
 use crate::compare::{ComparedCriterion, Figure, Finding, Variants};
 use crate::report::comparison;
-use crate::report::figures::{count, counted};
+use crate::report::figures::{counted, thousands};
 use crate::report::terminal_lines::wrap;
 use crate::trace::text::{clip, line};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
@@ -22,7 +22,7 @@ pub(crate) fn terminal(found: &Variants, width: usize, colour: bool) -> String {
         "",
     );
     for one in &found.variants {
-        let errors = if one.errors > 0 { format!(", {} in ERROR", count(one.errors)) } else { String::new() };
+        let errors = if one.errors > 0 { format!(", {} in ERROR", thousands(one.errors)) } else { String::new() };
         let about = if one.about.is_empty() { String::new() } else { format!(" {}", one.about) };
         let trials = counted(one.trials, "trial");
         wrap(&mut out, &format!("{} ({}):{about} {}, {trials}{errors}", one.name, one.flow, one.evidence), width, "  ");
@@ -71,7 +71,7 @@ fn table(found: &Variants, width: usize, colour: bool) -> String {
             // A share is shown with successes and units; a mean without.
             let counts = cell.counts.filter(|_| figure.unit == crate::compare::Unit::Share);
             let counts = counts.map_or_else(String::new, |counts| {
-                format!(" ({}/{})", count(counts.numerator), count(counts.denominator))
+                format!(" ({}/{})", thousands(counts.numerator), thousands(counts.denominator))
             });
             format!("{}{counts}", shown(figure.unit, cell))
         });

@@ -99,8 +99,8 @@ pub(crate) fn live<T>(
                 let mut ahead = BTreeMap::new();
                 while let Some(next_finished) = finished.next().await {
                     let (place, finished) = next_finished?;
-                    let made = inspect(&finished);
-                    ahead.insert(place, Inspected { finished, made });
+                    let inspection = inspect(&finished);
+                    ahead.insert(place, Inspected { finished, inspection });
                     while let Some(inspected) = ahead.remove(&next) {
                         next += 1;
                         if commit(Step::Trial(Box::new(inspected)))?.is_break() {

@@ -32,7 +32,7 @@ pub(crate) struct Inspected<T> {
     /// Result of the trial.
     pub finished: Finished,
     /// Value that `inspect` computed from it.
-    pub made: T,
+    pub inspection: T,
 }
 
 /// Steps that a run hands over in sequence.

@@ -72,8 +72,8 @@ fn whole<T: Send>(
     commit: &mut Commit<'_, T>,
 ) -> io::Result<ControlFlow<()>> {
     let inspected = |finished: Finished| {
-        let made = inspect(&finished);
-        Inspected { finished, made }
+        let inspection = inspect(&finished);
+        Inspected { finished, inspection }
     };
     std::thread::scope(|scope| {
         let (done, windows) = sync_channel::<Vec<Inspected<T>>>(1);

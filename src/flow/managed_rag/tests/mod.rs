@@ -114,7 +114,7 @@ impl Stage {
         let service = Arc::new(Service::default());
         let transport = Arc::clone(&service) as Arc<dyn Transport>;
         let access = Access { transport, clock: Arc::new(clock.clone()), policy: RetryPolicy::default() };
-        let env = AgentContext::new(
+        let mut env = AgentContext::new(
             Arc::clone(&model) as Arc<dyn ChatModel>,
             None,
             KnowledgeBases::new(Vec::new()),
@@ -122,12 +122,8 @@ impl Stage {
             Arc::new(clock.clone()),
             Arc::new(NoTime),
             Arc::new(settings),
-        )
-        .with_managed_retrieval(Some(ManagedRetrieval::keeping(
-            ("NUCLIA_TOKEN", TOKEN),
-            &access,
-            &self.settings,
-        )));
+        );
+        env.managed_retrieval = Some(ManagedRetrieval::keeping(("NUCLIA_TOKEN", TOKEN), &access, &self.settings));
         let mut conversation = ConversationState::new(0, "main").knowing(self.context.clone());
         env.conversation_started(&conversation);
         for query in queries {

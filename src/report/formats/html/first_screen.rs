@@ -151,7 +151,7 @@ fn tiles(view: &View<'_>) -> Vec<Tile> {
         let more = variants.len().saturating_sub(ROWS - 1);
         if variants.len() > 1 {
             rows.extend(variants.iter().take(ROWS - 1).map(|one| {
-                let known = |tokens: Option<u64>| tokens.map_or_else(|| "unknown".to_owned(), figures::count);
+                let known = |tokens: Option<u64>| tokens.map_or_else(|| "unknown".to_owned(), figures::thousands);
                 let (input, output) = (known(one.spent.input_tokens), known(one.spent.output_tokens));
                 (one.name.clone(), format!("{input} in, {output} out"))
             }));

@@ -3,7 +3,7 @@
 use super::model::{Badge, badge, worst_first};
 use super::to_do::link;
 use crate::gate::{TrialResults, Verdict};
-use crate::report::figures::{count, counted};
+use crate::report::figures::{counted, thousands};
 use crate::trace::Arm;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -121,7 +121,7 @@ fn grid(scenario: Scenario, name: String, room: &mut usize) -> Grid {
         scenario: name,
         summary: match not_passed {
             0 => format!("{shape}, all pass"),
-            number => format!("{shape}, {} not all passed", count(number as u64)),
+            number => format!("{shape}, {} not all passed", thousands(number as u64)),
         },
         more: cases.len() - listed,
         more_variants: variants.len() - columns,

@@ -2,7 +2,7 @@
 
 use crate::gate::{Evaluation, Verdict, of_part};
 use crate::report::View;
-use crate::report::figures::{self, count, counted};
+use crate::report::figures::{self, counted, thousands};
 use crate::report::page::without_word;
 
 /// The first lines of the page.
@@ -38,7 +38,7 @@ fn incomplete(evaluation: &Evaluation, failed: u64) -> Option<String> {
     let untried = evaluation.trials.iter().filter(|trial| trial.verdict == Verdict::Error).count() as u64;
     let open = evaluation.rows().filter(|row| row.required && row.verdict == Verdict::Error).count() as u64;
     let mut said =
-        format!("{} of {} could not be run", count(untried), counted(evaluation.trials.len() as u64, "trial"));
+        format!("{} of {} could not be run", thousands(untried), counted(evaluation.trials.len() as u64, "trial"));
     if failed > 0 {
         said.push_str(&format!("; {} {}", counted(failed, "gate"), if failed == 1 { "fails" } else { "fail" }));
     }

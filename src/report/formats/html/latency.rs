@@ -4,7 +4,7 @@
 use crate::gate::{Evaluation, KindCount, Latency as Times, Quantile};
 use crate::metric::stages::Stage;
 use crate::report::charts::{self, Curve};
-use crate::report::figures::{self, count, duration, target};
+use crate::report::figures::{self, duration, target, thousands};
 use crate::scenario::Target;
 use crate::stats::percent::{at_most, percent};
 use serde::Serialize;
@@ -76,7 +76,7 @@ pub(super) fn latency(evaluation: &Evaluation) -> Option<Latency> {
         Some(LatencyRow {
             name: name(row),
             kind: row.kind.clone(),
-            n: count(first.n),
+            n: thousands(first.n),
             unanswered: String::new(),
             quantiles,
         })
@@ -116,24 +116,24 @@ fn distribution(kind: &str, mut sorted: Vec<u64>, rows: &[Times], limits: &[u64]
     let longest = answered.checked_sub(1).map_or_else(|| "–".to_owned(), |last| duration(sorted[last]));
     let mut figures = vec![
         ("longest answered turn".into(), longest),
-        ("without an answer".into(), count((sorted.len() - answered) as u64)),
+        ("without an answer".into(), thousands((sorted.len() - answered) as u64)),
     ];
     for limit in limits {
         let late = sorted.iter().filter(|us| **us > *limit).count() as u64;
-        figures.push((format!("over the limit {}", duration(*limit)), count(late)));
+        figures.push((format!("over the limit {}", duration(*limit)), thousands(late)));
     }
     let names = curves.iter().map(|one| one.name.clone());
     let (shown, more): (Vec<String>, usize) =
         (names.take(charts::CURVES).collect(), own.len().saturating_sub(charts::CURVES));
-    Some(Distribution { kind: kind.to_owned(), chart, figures, n: count(sorted.len() as u64), names: shown, more })
+    Some(Distribution { kind: kind.to_owned(), chart, figures, n: thousands(sorted.len() as u64), names: shown, more })
 }
 
 fn quantiles(row: &Times) -> LatencyRow {
     LatencyRow {
         name: name(row),
         kind: row.kind.clone(),
-        n: count(row.turns),
-        unanswered: count(row.unanswered),
+        n: thousands(row.turns),
+        unanswered: thousands(row.unanswered),
         quantiles: row.quantiles.iter().map(cells).collect(),
     }
 }
@@ -159,7 +159,7 @@ fn stages(row: &Times, all: &BTreeSet<&Stage>) -> Stages {
     Stages {
         name: name(row),
         kind: row.kind.clone(),
-        n: count(row.answered()),
+        n: thousands(row.answered()),
         total: mean(row.answered_us),
         chart: charts::shares(&names, &parts),
         parts: all.iter().map(|stage| took(stage)).map(|us| (mean(us), brief(share(us)))).collect(),

@@ -8,7 +8,7 @@ use super::requirements::{Requirement, covered, requirement};
 use super::spending::{Spending, spending};
 use super::to_do::{Link, List, list, violation};
 use crate::gate::{CriterionResult, Evaluation, Repeats, Unshown, VariantCounts, Verdict};
-use crate::report::figures::{self, count, counted};
+use crate::report::figures::{self, counted, thousands};
 use crate::report::to_do::missed;
 use crate::report::{Pages, TABLE_ROWS, View, charts};
 use crate::settings::price::dollars;
@@ -162,7 +162,7 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         counts: format!(
             "{}, {} criteria, {}",
             counted(evaluation.trials.len() as u64, "trial"),
-            count(evaluation.criteria.len() as u64),
+            thousands(evaluation.criteria.len() as u64),
             counted(evaluation.gates.len() as u64, "scenario gate")
         ),
         pages: view.pages,
@@ -170,7 +170,7 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         caveats: heading.caveats,
         evidence: evaluation.evidence.iter().chain(&evaluation.notes).cloned().collect(),
         facts: facts(view),
-        tally: figures::tally(evaluation).into_iter().map(|(verdict, n)| (badge(verdict), count(n))).collect(),
+        tally: figures::tally(evaluation).into_iter().map(|(verdict, n)| (badge(verdict), thousands(n))).collect(),
         trials: evaluation.trials.len() as u64,
         to_do: list(view),
         first_screen: first_screen(view),
@@ -192,9 +192,9 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
         transitions: transitions(evaluation),
         covered: covered(&evaluation.requirements),
         requirements,
-        kept: count(view.timelines.kept() as u64),
+        kept: thousands(view.timelines.kept() as u64),
         left_out: view.timelines.left_out() as u64,
-        rows: (evaluation.trials.len() > TABLE_ROWS).then(|| count(TABLE_ROWS as u64)),
+        rows: (evaluation.trials.len() > TABLE_ROWS).then(|| thousands(TABLE_ROWS as u64)),
     }
 }
 
@@ -214,12 +214,12 @@ fn facts(view: &View<'_>) -> Vec<(String, String)> {
     };
     let cases: usize = view.plan.scenarios.iter().map(|scenario| scenario.cases.len()).sum();
     let mut facts: Vec<(String, String)> = [
-        ("Scenarios", count(view.plan.scenarios.len() as u64)),
-        ("Cases", count(cases as u64)),
-        ("Trials", count(evaluation.trials.len() as u64)),
-        ("Turns timed", count(evaluation.turn_times_us.len() as u64)),
-        ("Model calls", count(calls)),
-        ("Tool calls", count(tools)),
+        ("Scenarios", thousands(view.plan.scenarios.len() as u64)),
+        ("Cases", thousands(cases as u64)),
+        ("Trials", thousands(evaluation.trials.len() as u64)),
+        ("Turns timed", thousands(evaluation.turn_times_us.len() as u64)),
+        ("Model calls", thousands(calls)),
+        ("Tool calls", thousands(tools)),
         ("Tokens", tokens),
         ("Cost", cost),
         ("Seed", view.plan.seed.to_string()),
@@ -235,7 +235,7 @@ fn repeated(row: &Repeats) -> Repeated {
     let error = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), percent);
     Repeated {
         name: figures::place(row),
-        cases: format!("{}, {} each", count(row.cases), counted(row.repetitions, "trial")),
+        cases: format!("{}, {} each", thousands(row.cases), counted(row.repetitions, "trial")),
         all: figures::percents(&row.all),
         any: figures::percents(&row.any),
         error: format!("{} ({} if trials were independent)", error(row.standard_error), error(row.naive_error)),
@@ -256,7 +256,7 @@ pub(super) fn badge(verdict: Verdict) -> Badge {
 
 fn row(result: &CriterionResult, anchor: &str, axis: (f64, f64)) -> CriterionRow {
     let excluded = result.excluded.iter().map(|one| {
-        let figure = format!("{} of {} {}", count(one.successes), count(one.n), result.units);
+        let figure = format!("{} of {} {}", thousands(one.successes), thousands(one.n), result.units);
         (one.case.clone(), one.reason.clone(), figure)
     });
     let variants = result.by_variant.iter().map(|VariantCounts { variant, successes, n }| {
@@ -332,7 +332,7 @@ fn transitions(evaluation: &Evaluation) -> Vec<Flow> {
         rows: coverage
             .taken
             .iter()
-            .map(|row| (row.from.clone(), row.on.clone(), row.to.clone(), row.times, count(row.times)))
+            .map(|row| (row.from.clone(), row.on.clone(), row.to.clone(), row.times, thousands(row.times)))
             .collect(),
     };
     evaluation.transitions.iter().map(flow).collect()

@@ -1,7 +1,7 @@
 //! Section on tokens and cost: total, by variant, and by case.
 
 use crate::gate::{Spending as Sums, Spent, SpentBy};
-use crate::report::figures::count;
+use crate::report::figures::thousands;
 use crate::settings::price::dollars;
 use serde::Serialize;
 
@@ -43,13 +43,13 @@ pub(super) fn spending(sums: &Sums) -> Option<Spending> {
 }
 
 fn row(name: &str, spent: &Spent) -> SpendingRow {
-    let known = |tokens: Option<u64>| tokens.map_or_else(|| "not reported".to_owned(), count);
+    let known = |tokens: Option<u64>| tokens.map_or_else(|| "not reported".to_owned(), thousands);
     SpendingRow {
         name: name.to_owned(),
-        trials: count(spent.trials),
-        calls: count(spent.model_calls),
+        trials: thousands(spent.trials),
+        calls: thousands(spent.model_calls),
         input: known(spent.input_tokens),
-        cached: spent.cached_tokens.map_or_else(|| "–".to_owned(), count),
+        cached: spent.cached_tokens.map_or_else(|| "–".to_owned(), thousands),
         output: known(spent.output_tokens),
         cost: spent.cost.map_or_else(|| "not measured".to_owned(), dollars),
     }

@@ -46,7 +46,7 @@ pub(super) fn list(out: &mut String, most: usize, lines: impl Iterator<Item = St
         }
     }
     if more > 0 {
-        let _ = writeln!(out, "\nand {} more", figures::count(more));
+        let _ = writeln!(out, "\nand {} more", figures::thousands(more));
     }
 }
 

@@ -17,13 +17,13 @@ pub(super) fn what_fails(view: &View<'_>, found: &[ToDo]) -> Vec<String> {
     let (first, rest) = in_brief(found);
     let head = "| | case or criterion | trials | why |\n|---|---|---:|---|\n";
     let row = |one: &&ToDo| {
-        let trials = if one.trials > 0 { figures::count(one.trials) } else { String::new() };
+        let trials = if one.trials > 0 { figures::thousands(one.trials) } else { String::new() };
         format!("| **{}** | {} | {trials} | {} |", one.state.as_str(), escaped(&subject(one)), escaped(&one.why))
     };
     let mut out = head.to_owned();
     list(&mut out, TO_DO, first.iter().map(row));
     if !rest.is_empty() {
-        let _ = writeln!(out, "\nand {} more, below", figures::count(rest.len() as u64));
+        let _ = writeln!(out, "\nand {} more, below", figures::thousands(rest.len() as u64));
     }
     let block = |title: &str, commands: &[String]| {
         let (fence, lines) = fenced(commands.iter().map(String::as_str));
