@@ -1,19 +1,22 @@
 //! Arguments of the command line.
 
+mod exec;
+mod index;
 mod results;
 mod run;
+mod runs;
 
+pub(super) use exec::Exec;
+pub(super) use index::{Keywords, KeywordsCommand, Knowledge, KnowledgeCommand};
 pub(super) use results::{Explain, Judge, Merge, Mutate, Promote, Report, Rows, Score, Show};
 pub(super) use run::{Bounds, ReportFile, Run, Select, report_file};
+pub(super) use runs::{Compare, Comparing, FailOn, History, HistoryCommand, Runs};
 
 use super::amount::money;
 use super::cassette::arguments::Cassette;
-use super::exec_arguments::Exec;
 use super::exit;
 use super::faults::Faults;
-use super::index_arguments::{Keywords, Knowledge};
 use super::review::Review;
-use super::runs_arguments::{Compare, History, Runs};
 use super::storage::Storage;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;

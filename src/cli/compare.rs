@@ -1,11 +1,10 @@
 //! `ragcheck compare`: compares two runs, a run and a saved baseline, or the variants of one run. `ragcheck run
 //! --baseline` uses the same comparison.
 
-use super::arguments::Printed;
+use super::arguments::{Compare, Comparing, FailOn, Printed};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs;
-use super::runs_arguments::{Compare, Comparing, FailOn};
 use super::select::{newest_run, reports_folder};
 use super::show::conversation;
 use crate::compare::{Comparison, LIVE_REPETITIONS, Summary, Variants, compare, compare_pair, compare_variants};

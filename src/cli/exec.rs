@@ -1,7 +1,6 @@
 //! `ragcheck exec`: starts a test runner, and judges the cases that it begins.
 
-use super::arguments::{Detail, Printed};
-use super::exec_arguments::Exec;
+use super::arguments::{Detail, Exec, Printed};
 use super::exit::Exit;
 use super::first_contact::{clients_of, usual_providers};
 use super::output::{self, Problem};

@@ -1,9 +1,9 @@
 //! `ragcheck history`: shows the results of live runs and recordings over time.
 
+use super::arguments::{History, HistoryCommand};
 use super::exit::Exit;
 use super::output::{self, Problem};
 use super::runs::typed_or_newest;
-use super::runs_arguments::{History, HistoryCommand};
 use super::select::reports_folder;
 use crate::history::{self, Gather, HISTORY, Series};
 use crate::platform::files;

@@ -1,7 +1,7 @@
 //! `ragcheck keywords`: shows what the index of a served session has learned, and forgets entries by hand.
 
+use super::arguments::{Keywords, KeywordsCommand};
 use super::exit::Exit;
-use super::index_arguments::{Keywords, KeywordsCommand};
 use super::output::{self, Problem};
 use crate::knowledge::{KeywordEntry, KeywordIndex, PruneRule, Pruned, Upkeep, tokenize};
 use crate::platform::clock::{Clock, RealClock};

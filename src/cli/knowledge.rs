@@ -1,7 +1,7 @@
 //! `ragcheck knowledge`: lists and searches a knowledge base, shows changes, and pushes it to a server.
 
+use super::arguments::{Knowledge, KnowledgeCommand};
 use super::exit::Exit;
-use super::index_arguments::{Knowledge, KnowledgeCommand};
 use super::output::{self, Problem};
 use crate::knowledge::{
     BATCH, Change, Corpus, Declared, Embedded, Found, Listing, Passage, Search, StoredPassage, Vectors, embedded_text,

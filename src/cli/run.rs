@@ -1,13 +1,12 @@
 //! `ragcheck run`: runs a suite, prints its verdicts, and compares it with a baseline.
 
-use super::arguments::{Arguments, Command, Detail, ReportFile, Run};
+use super::arguments::{Arguments, Command, Detail, FailOn, ReportFile, Run};
 use super::base_commit::base_commit;
 use super::compare::{self, Side};
 use super::exit::Exit;
 use super::history;
 use super::output::{self, Problem};
 use super::progress::ProgressLine;
-use super::runs_arguments::FailOn;
 use super::score::print;
 use super::select::{bounded, load, newest_run, reports_folder, selection};
 use super::watch::watch;

@@ -1,8 +1,8 @@
 //! `ragcheck runs`: lists the run folders of a project, newest first.
 
+use super::arguments::Runs;
 use super::exit::Exit;
 use super::output::{self, Problem};
-use super::runs_arguments::Runs;
 use super::select::{newest_run, reports_folder};
 use crate::report;
 use crate::report::runs::RunRow;

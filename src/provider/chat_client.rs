@@ -131,8 +131,7 @@ mod tests {
     use crate::platform::clock::VirtualClock;
     use crate::provider::RetryPolicy;
     use crate::provider::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition, Usage};
-    use crate::transport::Transport;
-    use crate::transport::TransportError;
+    use crate::transport::{Transport, TransportError};
     use serde_json::json;
     use std::time::Duration;
 

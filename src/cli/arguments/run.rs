@@ -1,8 +1,8 @@
 //! Arguments of `run`: which trials, from where their answers come, how much they may take, and what is written.
 
+use super::runs::Comparing;
 use super::{Printed, Verbose};
 use crate::cli::amount::money;
-use crate::cli::runs_arguments::Comparing;
 use crate::plan::{OnNew, Partition};
 use crate::suite::Mode;
 use clap::Args;

@@ -12,8 +12,7 @@ use super::openai_chat_tools::{
     TOOL, blank_tool, name_of, read_calls, read_choice, read_tools, write_call, write_choice, write_tool,
 };
 use super::passthrough::{self, Filled};
-use super::{Dialect, UNCOMPARED, ending};
-use super::{openai_chat_answer as answer, openai_chat_legacy as legacy};
+use super::{Dialect, UNCOMPARED, ending, openai_chat_answer as answer, openai_chat_legacy as legacy};
 use crate::cassette::{Layout, Place, Profile};
 use crate::provider::chat::{ChatRequest, ChatResponse, Message, Piece, Role, ToolChoice};
 use crate::settings::Quirks;

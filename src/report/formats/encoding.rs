@@ -1,4 +1,4 @@
-//! How a table is written.
+//! Encodings of a table, as CSV or Parquet, and the names of their files.
 
 use crate::trace::columns::{Column, write_rows};
 use std::io::{self, Write};

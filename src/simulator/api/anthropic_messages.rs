@@ -1,4 +1,4 @@
-//! Anthropic Messages.
+//! Answers of the simulator in the format of Anthropic's Messages.
 
 use super::{Answer, cut, words};
 use crate::provider::chat::{Finish, Message};

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions.
+//! Answers of the simulator in the format of OpenAI's Chat Completions.
 
 use super::{Answer, cut, words};
 use crate::provider::chat::Finish;

@@ -1,4 +1,4 @@
-//! OpenAI Responses.
+//! Answers of the simulator in the format of OpenAI's Responses.
 
 use super::{Answer, cut, words};
 use crate::provider::chat::Finish;

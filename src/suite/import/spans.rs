@@ -12,7 +12,7 @@ use super::Aside;
 use super::error::ConversationError;
 use super::record::{Record, Told};
 use crate::platform::secrets;
-use crate::trace::spans::{self, Deed, Done, Found, SpanTurn, SpansError, Story};
+use crate::trace::spans::{self, Found, Operation, SpanOperation, SpanTurn, SpansError, Story};
 use crate::trace::text::plural;
 use crate::trace::{Member, What};
 use events::Events;
@@ -33,8 +33,9 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
     let stories = spans::stories(batch.spans, &[]);
     let seen = |of: fn(&Story) -> bool| stories.iter().any(of);
     let mut absent: Vec<Member> = Member::ALL.iter().copied().filter(|member| !SHOWN.contains(member)).collect();
-    let documents = |done: &Done| matches!(&done.deed, Deed::Found(Found { documents: Some(_), .. }));
-    if stories.iter().any(|story| story.dones.iter().any(documents)) {
+    let documents =
+        |done: &SpanOperation| matches!(&done.operation, Operation::Found(Found { documents: Some(_), .. }));
+    if stories.iter().any(|story| story.operations.iter().any(documents)) {
         absent.retain(|member| *member != Member::Passages);
     }
     if seen(|story| !story.logged.is_empty()) {
@@ -42,7 +43,7 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
     }
     let (mut records, mut others) = (Vec::new(), 0);
     for story in stories {
-        if story.dones.is_empty() {
+        if story.operations.is_empty() {
             others += 1;
             continue;
         }
@@ -74,12 +75,12 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
 
 /// Events of a story.
 fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<Told, ConversationError> {
-    let captured = |done: &Done| match &done.deed {
-        Deed::Completed(completed) => completed.input.is_some() || completed.output.is_some(),
-        Deed::Agent { asked, answered } => asked.is_some() || answered.is_some(),
+    let captured = |done: &SpanOperation| match &done.operation {
+        Operation::Completed(completed) => completed.input.is_some() || completed.output.is_some(),
+        Operation::Agent { asked, answered } => asked.is_some() || answered.is_some(),
         _ => false,
     };
-    let has_contents = story.dones.iter().any(captured);
+    let has_contents = story.operations.iter().any(captured);
     let began = turns.iter().map(|turn| turn.at_ns).min().unwrap_or_default();
     let mut events = Events::of(story, began);
     events.push(began, What::ConversationStarted { name: "main".into(), session: "main".into(), tenant: None });
@@ -91,8 +92,8 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
             let query = turn.query.clone().ok_or_else(missing)?;
             events.push(turn.at_ns, What::TurnStarted { query });
         }
-        for place in &turn.dones {
-            while let Some((at, entry)) = logged.next_if(|(at, _)| *at < story.dones[*place].at_ns) {
+        for place in &turn.operations {
+            while let Some((at, entry)) = logged.next_if(|(at, _)| *at < story.operations[*place].at_ns) {
                 events.push(*at, What::Logged(entry.clone()));
             }
             events.tell(*place);
@@ -146,9 +147,11 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
 
 /// What the user said in the input of the first completion before what the first turn asks.
 fn earlier(story: &Story, first: Option<&SpanTurn>) -> Vec<String> {
-    let input = first.into_iter().flat_map(|turn| &turn.dones).find_map(|place| match &story.dones[*place].deed {
-        Deed::Completed(completed) => completed.input.as_ref(),
-        _ => None,
+    let input = first.into_iter().flat_map(|turn| &turn.operations).find_map(|place| {
+        match &story.operations[*place].operation {
+            Operation::Completed(completed) => completed.input.as_ref(),
+            _ => None,
+        }
     });
     let said = input.into_iter().flatten().filter(|said| said.is_user());
     let mut asked: Vec<String> = said.map(|said| said.text.clone()).collect();

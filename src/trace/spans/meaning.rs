@@ -14,7 +14,7 @@ const LANGFUSE_OUTPUT: &str = "langfuse.observation.output";
 
 /// What an agent did, by one span.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Deed {
+pub(crate) enum Operation {
     /// It worked on a request of its user, or a part of it did.
     Agent {
         /// The user's words.
@@ -75,7 +75,7 @@ pub(crate) struct Found {
 }
 
 /// What a span says; `None` if it says nothing about an agent's work.
-pub(super) fn of(span: &Span) -> Option<Deed> {
+pub(super) fn of(span: &Span) -> Option<Operation> {
     let attributes = &span.attributes;
     let kind = words(attributes, &["gen_ai.operation.name"])
         .or_else(|| words(attributes, &["openinference.span.kind"]))
@@ -85,15 +85,15 @@ pub(super) fn of(span: &Span) -> Option<Deed> {
         .or_else(|| of_ai_sdk(attributes))?;
     Some(match kind.to_ascii_lowercase().as_str() {
         "chat" | "text_completion" | "generate_content" | "call_llm" | "completion" | "llm" => {
-            Deed::Completed(completed(span))
+            Operation::Completed(completed(span))
         }
-        "execute_tool" | "tool" => Deed::Ran(ran(span)),
-        "retrieval" | "retriever" | "search_memory" => Deed::Found(found(attributes)),
-        "reranker" => Deed::Found(Found { ranks: true, ..found(attributes) }),
-        "embeddings" | "embedding" => Deed::Vectors,
+        "execute_tool" | "tool" => Operation::Ran(ran(span)),
+        "retrieval" | "retriever" | "search_memory" => Operation::Found(found(attributes)),
+        "reranker" => Operation::Found(Found { ranks: true, ..found(attributes) }),
+        "embeddings" | "embedding" => Operation::Vectors,
         "invoke_agent" | "invoke_workflow" | "agent" | "chain" | "workflow" => {
             let of = |names: &[&str], user| first(attributes, names).and_then(|value| words_in(value, user));
-            Deed::Agent {
+            Operation::Agent {
                 asked: of(
                     &["gen_ai.input.messages", "input.value", "traceloop.entity.input", LANGFUSE_INPUT, "ai.prompt"],
                     true,

@@ -16,10 +16,10 @@ mod story;
 mod turns;
 
 pub(crate) use json::is_export;
-pub(crate) use meaning::{Completed, Deed, Found, Ran};
+pub(crate) use meaning::{Completed, Found, Operation, Ran};
 #[cfg(not(front_door_only))]
 pub use published::published;
-pub(crate) use story::{Done, Story, stories};
+pub(crate) use story::{SpanOperation, Story, stories};
 pub(crate) use turns::{SpanTurn, turns};
 
 use crate::platform::secrets::Redactor;

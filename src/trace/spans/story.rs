@@ -1,7 +1,7 @@
 //! The spans of one trace id in order, each with what it says and with the span that it happened within.
 
 use super::Span;
-use super::meaning::{self, Completed, Deed, Found, Ran};
+use super::meaning::{self, Completed, Found, Operation, Ran};
 use super::published::{self, OUTCOME, REWARD, TASK};
 use crate::platform::secrets;
 use crate::trace::Logged;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Ancestors of a span that are looked at.
 const MOST_ANCESTORS: usize = 1_000;
-/// Characters of one line about a deed.
+/// Characters of one line about an operation.
 const LONGEST_LINE: usize = 1_000;
 
 /// What an agent did in one trace.
@@ -20,8 +20,8 @@ const LONGEST_LINE: usize = 1_000;
 pub(crate) struct Story {
     /// The trace id.
     pub(crate) trace: String,
-    /// Its deeds, by the time at which they began.
-    pub(crate) dones: Vec<Done>,
+    /// Its operations, by the time at which they began.
+    pub(crate) operations: Vec<SpanOperation>,
     /// Entries of its trajectory log, with the time of the span that has them.
     pub(crate) logged: Vec<(u64, Logged)>,
     /// What is odd about the spans.
@@ -35,11 +35,11 @@ pub(crate) struct Story {
     pub(crate) reward: Option<f64>,
 }
 
-/// One deed.
+/// One operation, with the span that reports it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Done {
-    pub(crate) deed: Deed,
-    /// The deed that it happened within, by index.
+pub(crate) struct SpanOperation {
+    pub(crate) operation: Operation,
+    /// The operation that it happened within, by index.
     pub(crate) within: Option<usize>,
     /// Id of the outermost span around it.
     pub(crate) root: String,
@@ -49,7 +49,7 @@ pub(crate) struct Done {
     pub(crate) took_us: u64,
     /// Message of its error.
     pub(crate) failed: Option<String>,
-    /// Whether another instrumentation reported the same deed, around this span: it counts once.
+    /// Whether another instrumentation reported the same operation, around this span: it counts once.
     pub(crate) is_repeated: bool,
 }
 
@@ -73,7 +73,7 @@ impl Story {
             Self { trace: spans.first().map(|span| span.trace.clone()).unwrap_or_default(), ..Self::default() };
         let mut spans = story.distinct(spans);
         spans.sort_by_key(|span| (span.start_ns, Reverse(span.end_ns)));
-        let deeds: Vec<Option<Deed>> = spans.iter().map(meaning::of).collect();
+        let operations: Vec<Option<Operation>> = spans.iter().map(meaning::of).collect();
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, span) in spans.iter().enumerate() {
             places.entry(&span.id).or_insert(place);
@@ -93,17 +93,17 @@ impl Story {
                     break;
                 }
                 root = next;
-                if around.is_none() && deeds[next].is_some() {
+                if around.is_none() && operations[next].is_some() {
                     around = Some(next);
                 }
             }
             story.logged(span);
             story.about(span);
-            let Some(deed) = &deeds[place] else { continue };
-            numbers[place] = Some(story.dones.len());
+            let Some(operation) = &operations[place] else { continue };
+            numbers[place] = Some(story.operations.len());
             enclosing.push(around);
-            story.dones.push(Done {
-                deed: deed.clone(),
+            story.operations.push(SpanOperation {
+                operation: operation.clone(),
                 within: None,
                 root: spans[root].id.clone(),
                 at_ns: span.start_ns,
@@ -112,11 +112,11 @@ impl Story {
                 is_repeated: false,
             });
         }
-        for (done, around) in story.dones.iter_mut().zip(enclosing) {
+        for (done, around) in story.operations.iter_mut().zip(enclosing) {
             done.within = around.and_then(|place| numbers[place]);
         }
         story.fold();
-        story.others = deeds.iter().filter(|deed| deed.is_none()).count();
+        story.others = operations.iter().filter(|operation| operation.is_none()).count();
         let clocks = spans.iter().filter(|span| span.start_ns == 0 || span.end_ns < span.start_ns).count();
         let dropped: u64 = spans.iter().map(|span| span.dropped).sum();
         for (count, what) in [
@@ -174,7 +174,7 @@ impl Story {
         self.reward = self.reward.or_else(|| span.attributes.get(REWARD)?.as_f64());
     }
 
-    /// Marks deeds that two spans report: the one that counts gets what only the other says.
+    /// Marks operations that two spans report: the one that counts gets what only the other says.
     fn fold(&mut self) {
         self.fold_within();
         self.fold_runs();
@@ -185,8 +185,8 @@ impl Story {
     fn fold_runs(&mut self) {
         let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        for later in 0..self.dones.len() {
-            let Deed::Ran(Ran { id: Some(id), .. }) = &self.dones[later].deed else { continue };
+        for later in 0..self.operations.len() {
+            let Operation::Ran(Ran { id: Some(id), .. }) = &self.operations[later].operation else { continue };
             let same = known.entry(id.clone()).or_default();
             let earlier = same.iter().rposition(|place| self.is_run_again(*place, later));
             let place = earlier.map(|earlier| std::mem::replace(&mut same[earlier], later));
@@ -195,9 +195,9 @@ impl Story {
                 continue;
             };
             counts.insert(place, later);
-            self.dones[place].is_repeated = true;
-            let earlier = self.dones[place].deed.clone();
-            if let (Deed::Ran(last), Deed::Ran(earlier)) = (&mut self.dones[later].deed, earlier) {
+            self.operations[place].is_repeated = true;
+            let earlier = self.operations[place].operation.clone();
+            if let (Operation::Ran(last), Operation::Ran(earlier)) = (&mut self.operations[later].operation, earlier) {
                 run(last, earlier);
             }
         }
@@ -210,14 +210,14 @@ impl Story {
             let last = counts.get(&counts[&place]).copied();
             counts.entry(place).and_modify(|later| *later = last.unwrap_or(*later));
         }
-        for within in self.dones.iter_mut().filter_map(|done| done.within.as_mut()) {
+        for within in self.operations.iter_mut().filter_map(|done| done.within.as_mut()) {
             *within = counts.get(within).copied().unwrap_or(*within);
         }
     }
 
     fn is_run_again(&self, place: usize, later: usize) -> bool {
-        let (one, other) = (&self.dones[place], &self.dones[later]);
-        let (Deed::Ran(earlier), Deed::Ran(last)) = (&one.deed, &other.deed) else { return false };
+        let (one, other) = (&self.operations[place], &self.operations[later]);
+        let (Operation::Ran(earlier), Operation::Ran(last)) = (&one.operation, &other.operation) else { return false };
         !one.is_repeated
             && !other.is_repeated
             && earlier.tool == last.tool
@@ -230,22 +230,22 @@ impl Story {
 
     /// What ranks the results of the search before it is a part of that search.
     fn fold_ranked(&mut self) {
-        for place in 0..self.dones.len() {
-            let Deed::Found(ranked) = &self.dones[place].deed else { continue };
-            if !ranked.ranks || self.dones[place].is_repeated {
+        for place in 0..self.operations.len() {
+            let Operation::Found(ranked) = &self.operations[place].operation else { continue };
+            if !ranked.ranks || self.operations[place].is_repeated {
                 continue;
             }
             let is_same = |found: &Found| {
                 !found.ranks && (ranked.query.is_none() || found.query.is_none() || ranked.query == found.query)
             };
-            let before = (0..place).rev().map(|at| (at, &self.dones[at])).filter(|(_, done)| !done.is_repeated);
-            let search = before
-                .take_while(|(_, done)| !matches!(done.deed, Deed::Completed(_)))
-                .find_map(|(at, done)| matches!(&done.deed, Deed::Found(found) if is_same(found)).then_some(at));
+            let before = (0..place).rev().map(|at| (at, &self.operations[at])).filter(|(_, done)| !done.is_repeated);
+            let search = before.take_while(|(_, done)| !matches!(done.operation, Operation::Completed(_))).find_map(
+                |(at, done)| matches!(&done.operation, Operation::Found(found) if is_same(found)).then_some(at),
+            );
             let Some(search) = search else { continue };
             let documents = ranked.documents.clone();
-            self.dones[place].is_repeated = true;
-            if let Deed::Found(found) = &mut self.dones[search].deed {
+            self.operations[place].is_repeated = true;
+            if let Operation::Found(found) = &mut self.operations[search].operation {
                 found.documents = documents.or(found.documents.take());
             }
         }
@@ -253,20 +253,20 @@ impl Story {
 
     /// Deeds that two instrumentations report, one around the other: the outer one counts.
     fn fold_within(&mut self) {
-        for place in 0..self.dones.len() {
-            let deed = self.dones[place].deed.clone();
-            let same = self.around(place).find(|outer| match (&self.dones[*outer].deed, &deed) {
-                (Deed::Completed(_), Deed::Completed(_)) | (Deed::Found(_), Deed::Found(_)) => true,
-                (Deed::Ran(outer), Deed::Ran(inner)) => {
+        for place in 0..self.operations.len() {
+            let operation = self.operations[place].operation.clone();
+            let same = self.around(place).find(|outer| match (&self.operations[*outer].operation, &operation) {
+                (Operation::Completed(_), Operation::Completed(_)) | (Operation::Found(_), Operation::Found(_)) => true,
+                (Operation::Ran(outer), Operation::Ran(inner)) => {
                     outer.tool == inner.tool && (outer.id == inner.id || outer.id.is_none() || inner.id.is_none())
                 }
                 _ => false,
             });
             let Some(outer) = same else { continue };
-            self.dones[place].is_repeated = true;
-            match (&mut self.dones[outer].deed, deed) {
-                (Deed::Completed(outer), Deed::Completed(inner)) => complete(outer, inner),
-                (Deed::Found(outer), Deed::Found(inner)) => {
+            self.operations[place].is_repeated = true;
+            match (&mut self.operations[outer].operation, operation) {
+                (Operation::Completed(outer), Operation::Completed(inner)) => complete(outer, inner),
+                (Operation::Found(outer), Operation::Found(inner)) => {
                     *outer = Found {
                         query: outer.query.take().or(inner.query),
                         base: outer.base.take().or(inner.base),
@@ -276,7 +276,7 @@ impl Story {
                         ranks: outer.ranks && inner.ranks,
                     }
                 }
-                (Deed::Ran(outer), Deed::Ran(inner)) => run(outer, inner),
+                (Operation::Ran(outer), Operation::Ran(inner)) => run(outer, inner),
                 _ => {}
             }
         }
@@ -285,37 +285,37 @@ impl Story {
     /// Leaves out completions of other models than these, if `count` remain: an instrumented client may also ask a search
     /// service, which is no completion of the agent's model.
     pub(crate) fn keep_completions(&mut self, count: usize, models: &[&str]) {
-        let is_other = |done: &Done| match &done.deed {
-            Deed::Completed(completed) => !models.contains(&completed.model.as_str()),
+        let is_other = |done: &SpanOperation| match &done.operation {
+            Operation::Completed(completed) => !models.contains(&completed.model.as_str()),
             _ => false,
         };
         let told = self.completions().count();
         let others = self.completions().filter(|done| is_other(done)).count();
         if told > count && told - others == count {
-            self.dones.iter_mut().filter(|done| is_other(done)).for_each(|done| done.is_repeated = true);
+            self.operations.iter_mut().filter(|done| is_other(done)).for_each(|done| done.is_repeated = true);
         }
     }
 
     /// Deeds in the order in which they began; those that overlap in time come in the order of what they say.
-    pub(crate) fn in_order(&self, deeds: Vec<usize>) -> Vec<usize> {
-        let mut ordered: Vec<usize> = Vec::with_capacity(deeds.len());
+    pub(crate) fn in_order(&self, operations: Vec<usize>) -> Vec<usize> {
+        let mut ordered: Vec<usize> = Vec::with_capacity(operations.len());
         let (mut first, mut end) = (0, 0);
-        for place in deeds {
-            let done = &self.dones[place];
+        for place in operations {
+            let done = &self.operations[place];
             if done.at_ns >= end {
-                ordered[first..].sort_by_cached_key(|place| format!("{:?}", self.dones[*place].deed));
+                ordered[first..].sort_by_cached_key(|place| format!("{:?}", self.operations[*place].operation));
                 first = ordered.len();
             }
             end = end.max(done.at_ns.saturating_add(done.took_us.saturating_mul(1_000)));
             ordered.push(place);
         }
-        ordered[first..].sort_by_cached_key(|place| format!("{:?}", self.dones[*place].deed));
+        ordered[first..].sort_by_cached_key(|place| format!("{:?}", self.operations[*place].operation));
         ordered
     }
 
     /// The completions, each once.
-    pub(crate) fn completions(&self) -> impl Iterator<Item = &Done> {
-        self.dones.iter().filter(|done| !done.is_repeated && matches!(done.deed, Deed::Completed(_)))
+    pub(crate) fn completions(&self) -> impl Iterator<Item = &SpanOperation> {
+        self.operations.iter().filter(|done| !done.is_repeated && matches!(done.operation, Operation::Completed(_)))
     }
 
     /// The middles of the completions, in order: a completion is before a time if its middle is, because clocks of SDKs
@@ -330,15 +330,16 @@ impl Story {
     /// text.
     pub(crate) fn lines(&self) -> Vec<String> {
         let told = |place: &usize| {
-            let done = &self.dones[*place];
-            !done.is_repeated && matches!(done.deed, Deed::Completed(_) | Deed::Ran(_) | Deed::Found(_))
+            let done = &self.operations[*place];
+            !done.is_repeated
+                && matches!(done.operation, Operation::Completed(_) | Operation::Ran(_) | Operation::Found(_))
         };
         let json = |value: &Option<Value>| value.as_ref().map_or_else(|| "?".to_owned(), Value::to_string);
         let line = |place: usize| {
-            let done = &self.dones[place];
-            let line = match &done.deed {
-                Deed::Ran(ran) => format!("tool {} {} -> {}", ran.tool, json(&ran.arguments), json(&ran.result)),
-                Deed::Found(found) => {
+            let done = &self.operations[place];
+            let line = match &done.operation {
+                Operation::Ran(ran) => format!("tool {} {} -> {}", ran.tool, json(&ran.arguments), json(&ran.result)),
+                Operation::Found(found) => {
                     format!("search {:?} -> {}", found.query.as_deref().unwrap_or("?"), json(&found.documents))
                 }
                 _ => "completion".to_owned(),
@@ -348,26 +349,27 @@ impl Story {
             quote(&secrets::declared().redact(&format!("{line}{failed}")), LONGEST_LINE)
         };
         let (mut completions, ordered) = (0, self.completions_in_order());
-        let keyed = |place: usize| match &self.dones[place] {
-            Done { deed: Deed::Completed(_), .. } => {
+        let keyed = |place: usize| match &self.operations[place] {
+            SpanOperation { operation: Operation::Completed(_), .. } => {
                 completions += 1;
                 (completions - 1, true, line(place))
             }
             done => (ordered.partition_point(|middle| *middle <= done.at_ns), false, line(place)),
         };
-        let mut lines: Vec<(usize, bool, String)> = (0..self.dones.len()).filter(told).map(keyed).collect();
+        let mut lines: Vec<(usize, bool, String)> = (0..self.operations.len()).filter(told).map(keyed).collect();
         lines.sort();
         lines.into_iter().map(|(.., line)| line).collect()
     }
 
-    /// The deeds around one, from the inside.
+    /// The operations around one, from the inside.
     pub(crate) fn around(&self, place: usize) -> impl Iterator<Item = usize> {
         // A circle of parents would go on for ever.
-        std::iter::successors(self.dones[place].within, |outer| self.dones[*outer].within).take(MOST_ANCESTORS)
+        std::iter::successors(self.operations[place].within, |outer| self.operations[*outer].within)
+            .take(MOST_ANCESTORS)
     }
 }
 
-fn middle(done: &Done) -> u64 {
+fn middle(done: &SpanOperation) -> u64 {
     done.at_ns.saturating_add(done.took_us.saturating_mul(500))
 }
 

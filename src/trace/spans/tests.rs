@@ -144,7 +144,7 @@ fn one_export_reads_the_same_in_every_encoding() {
     }
 }
 
-fn deed(attributes: &Value) -> Option<Deed> {
+fn operation(attributes: &Value) -> Option<Operation> {
     let spans = batch(export(&[otlp(1, 0, "a span", attributes)]).to_string().as_bytes()).spans;
     meaning::of(&spans[0])
 }
@@ -176,8 +176,8 @@ fn every_convention_says_the_same_of_a_completion() {
     ];
     let mut told: Vec<Completed> = ours
         .iter()
-        .map(|attributes| match deed(attributes) {
-            Some(Deed::Completed(completed)) => completed,
+        .map(|attributes| match operation(attributes) {
+            Some(Operation::Completed(completed)) => completed,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -206,7 +206,8 @@ fn every_convention_says_the_same_of_a_completion() {
     ]);
     let spans = batch(export(&[span]).to_string().as_bytes()).spans;
     told.extend(
-        meaning::of(&spans[0]).map(|deed| if let Deed::Completed(one) = deed { one } else { panic!("{deed:?}") }),
+        meaning::of(&spans[0])
+            .map(|operation| if let Operation::Completed(one) = operation { one } else { panic!("{operation:?}") }),
     );
     for one in &told {
         let expected = Completed { finish: one.finish.clone(), ..told[0].clone() };
@@ -233,7 +234,7 @@ fn tools_and_searches_are_read_by_both_conventions_and_other_work_is_none() {
         json!({"openinference.span.kind": "TOOL", "tool.name": "find", "tool_call.id": "c1", "input.value": "{\"q\": 1}",
             "output.value": "so"}),
     ] {
-        assert_eq!(deed(&attributes), Some(Deed::Ran(ran.clone())), "{attributes}");
+        assert_eq!(operation(&attributes), Some(Operation::Ran(ran.clone())), "{attributes}");
     }
     let documents = json!([{"id": "a#1", "content": "so", "score": 0.5}]);
     let found = Found { query: Some("x".into()), documents: Some(documents.clone()), ..Found::default() };
@@ -243,10 +244,10 @@ fn tools_and_searches_are_read_by_both_conventions_and_other_work_is_none() {
         json!({"openinference.span.kind": "RETRIEVER", "input.value": "x", "retrieval.documents.0.document.id": "a#1",
             "retrieval.documents.0.document.content": "so", "retrieval.documents.0.document.score": 0.5}),
     ] {
-        assert_eq!(deed(&attributes), Some(Deed::Found(found.clone())), "{attributes}");
+        assert_eq!(operation(&attributes), Some(Operation::Found(found.clone())), "{attributes}");
     }
-    assert_eq!(deed(&json!({"openinference.span.kind": "EMBEDDING"})), Some(Deed::Vectors));
-    assert_eq!(deed(&json!({"http.method": "GET"})), None);
+    assert_eq!(operation(&json!({"openinference.span.kind": "EMBEDDING"})), Some(Operation::Vectors));
+    assert_eq!(operation(&json!({"http.method": "GET"})), None);
 }
 
 fn told(spans: &[Value]) -> Story {
@@ -266,7 +267,7 @@ fn a_deed_that_two_instrumentations_report_counts_once() {
     let asked = json!([{"role": "user", "content": "Why?"}]);
     let story =
         told(&[otlp(3, 2, "openai", &chat(&asked, "So.")), otlp(2, 1, "http", &json!({})), otlp(1, 0, "llm", &outer)]);
-    let counted: Vec<bool> = story.dones.iter().map(|done| done.is_repeated).collect();
+    let counted: Vec<bool> = story.operations.iter().map(|done| done.is_repeated).collect();
     assert_eq!(counted, [false, true]);
     let turns = turns(&story);
     assert_eq!((turns[0].query.as_deref(), turns[0].answer.as_deref()), (Some("Why?"), Some("So.")));

@@ -4,7 +4,7 @@
 //! said. Without a span of an agent, a completion begins a turn if a user's message follows the last answer in its
 //! input; the turn's answer is then the last text of the model.
 
-use super::meaning::Deed;
+use super::meaning::Operation;
 use super::messages::Said;
 use super::story::Story;
 
@@ -23,18 +23,18 @@ pub(crate) struct SpanTurn {
     pub(crate) at_ns: u64,
     /// Duration, in microseconds.
     pub(crate) took_us: u64,
-    /// What was done in it: indexes into [`Story::dones`], in order.
-    pub(crate) dones: Vec<usize>,
+    /// What was done in it: indexes into [`Story::operations`], in order.
+    pub(crate) operations: Vec<usize>,
     root: String,
 }
 
 /// The turns of a story, in order.
 pub(crate) fn turns(story: &Story) -> Vec<SpanTurn> {
-    let is_agent = |place: &usize| matches!(story.dones[*place].deed, Deed::Agent { .. });
+    let is_agent = |place: &usize| matches!(story.operations[*place].operation, Operation::Agent { .. });
     let outer = |place: usize| story.around(place).filter(is_agent).last();
     let mut turns: Vec<SpanTurn> = Vec::new();
-    for (place, done) in story.dones.iter().enumerate() {
-        let Deed::Agent { asked, answered } = &done.deed else { continue };
+    for (place, done) in story.operations.iter().enumerate() {
+        let Operation::Agent { asked, answered } = &done.operation else { continue };
         if outer(place).is_some() {
             continue;
         }
@@ -51,7 +51,7 @@ pub(crate) fn turns(story: &Story) -> Vec<SpanTurn> {
         turn.took_us = turn.took_us.max(done.at_ns.saturating_sub(turn.at_ns) / 1_000 + done.took_us);
     }
     let by_agents = !turns.is_empty();
-    for (place, done) in story.dones.iter().enumerate() {
+    for (place, done) in story.operations.iter().enumerate() {
         if is_agent(&place) || done.is_repeated {
             continue;
         }
@@ -64,7 +64,7 @@ pub(crate) fn turns(story: &Story) -> Vec<SpanTurn> {
             }
             turns.len() - 1
         };
-        turns[turn].dones.push(place);
+        turns[turn].operations.push(place);
         if !by_agents {
             let turn = &mut turns[turn];
             turn.took_us = turn.took_us.max(done.at_ns.saturating_sub(turn.at_ns) / 1_000 + done.took_us);
@@ -78,9 +78,11 @@ pub(crate) fn turns(story: &Story) -> Vec<SpanTurn> {
 
 /// Whether a completion belongs to another turn: the user's last message in its input follows the turn's answer.
 fn is_asked_again(story: &Story, turn: &SpanTurn, place: usize) -> bool {
-    let Deed::Completed(next) = &story.dones[place].deed else { return false };
-    let said = turn.dones.iter().rev().find_map(|place| match &story.dones[*place].deed {
-        Deed::Completed(last) => last.output.as_ref()?.iter().rfind(|said| said.is_agent() && said.calls.is_empty()),
+    let Operation::Completed(next) = &story.operations[place].operation else { return false };
+    let said = turn.operations.iter().rev().find_map(|place| match &story.operations[*place].operation {
+        Operation::Completed(last) => {
+            last.output.as_ref()?.iter().rfind(|said| said.is_agent() && said.calls.is_empty())
+        }
         _ => None,
     });
     let (Some(said), Some(input)) = (said, &next.input) else { return false };
@@ -91,14 +93,16 @@ fn is_asked_again(story: &Story, turn: &SpanTurn, place: usize) -> bool {
 
 /// Adds the query and the answer that only the model's messages show.
 fn by_completions(story: &Story, turn: &mut SpanTurn) {
-    let own = turn.dones.iter().filter(|place| {
-        !story.around(**place).any(|outer| matches!(story.dones[outer].deed, Deed::Found(_) | Deed::Ran(_)))
+    let own = turn.operations.iter().filter(|place| {
+        !story
+            .around(**place)
+            .any(|outer| matches!(story.operations[outer].operation, Operation::Found(_) | Operation::Ran(_)))
     });
     let completed: Vec<_> = own
-        .filter_map(|place| match &story.dones[*place] {
+        .filter_map(|place| match &story.operations[*place] {
             done if done.is_repeated => None,
             done => {
-                if let Deed::Completed(completed) = &done.deed {
+                if let Operation::Completed(completed) = &done.operation {
                     Some((done, completed))
                 } else {
                     None

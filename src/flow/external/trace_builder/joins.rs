@@ -8,7 +8,7 @@
 use super::results::is_tool;
 use super::{TraceBuilder, Waiting};
 use crate::flow::external::decoder;
-use crate::trace::spans::{Deed, Done, Found, Ran, Story};
+use crate::trace::spans::{Found, Operation, Ran, SpanOperation, Story};
 use crate::trace::{self, Hit, ToolCalled, ToolOutcome, ToolResult, What};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ struct Claim {
 pub(super) struct Joins<'s> {
     /// Ids of calls in runs.
     ids: BTreeSet<&'s str>,
-    /// The first search within each deed.
+    /// The first search within each operation.
     searches: BTreeMap<usize, &'s Found>,
     /// By event, what spans report of it: a turn may have tens of thousands of them.
     claims: Vec<Option<Claim>>,
@@ -45,17 +45,17 @@ pub(super) struct Joins<'s> {
 
 impl<'s> Joins<'s> {
     pub(super) fn of(story: &'s Story) -> Self {
-        let id = |done: &'s Done| match &done.deed {
-            Deed::Ran(ran) => ran.id.as_deref(),
+        let id = |done: &'s SpanOperation| match &done.operation {
+            Operation::Ran(ran) => ran.id.as_deref(),
             _ => None,
         };
         let mut searches = BTreeMap::new();
-        for (place, done) in story.dones.iter().enumerate().filter(|(_, done)| !done.is_repeated) {
-            if let Deed::Found(found) = &done.deed {
+        for (place, done) in story.operations.iter().enumerate().filter(|(_, done)| !done.is_repeated) {
+            if let Operation::Found(found) = &done.operation {
                 story.around(place).for_each(|outer| _ = searches.entry(outer).or_insert(found));
             }
         }
-        Self { ids: story.dones.iter().filter_map(id).collect(), searches, claims: Vec::new() }
+        Self { ids: story.operations.iter().filter_map(id).collect(), searches, claims: Vec::new() }
     }
 
     /// The first search within a run.
@@ -64,18 +64,18 @@ impl<'s> Joins<'s> {
     }
 
     /// A run reports the event; `searches` says whether a search within it does, too.
-    pub(super) fn ran(&mut self, place: usize, done: &Done, searches: bool) {
+    pub(super) fn ran(&mut self, place: usize, done: &SpanOperation, searches: bool) {
         let claim = self.claim(place, done);
         claim.ended = done.at_ns.saturating_add(done.took_us.saturating_mul(1_000));
         (claim.by_run, claim.by_search) = (true, claim.by_search || searches);
     }
 
     /// A search reports the event.
-    pub(super) fn searched(&mut self, place: usize, done: &Done) {
+    pub(super) fn searched(&mut self, place: usize, done: &SpanOperation) {
         self.claim(place, done).by_search = true;
     }
 
-    fn claim(&mut self, place: usize, done: &Done) -> &mut Claim {
+    fn claim(&mut self, place: usize, done: &SpanOperation) -> &mut Claim {
         self.claims.resize(self.claims.len().max(place + 1), None);
         self.claims[place].get_or_insert(Claim { began: done.at_ns, ..Claim::default() })
     }
@@ -144,7 +144,7 @@ impl TraceBuilder<'_> {
     /// show the completions.
     pub(super) fn call_of_search(
         &self,
-        done: &Done,
+        done: &SpanOperation,
         query: &str,
         hits: &[Hit],
         asked: Option<i64>,

@@ -10,7 +10,7 @@ use super::{TraceBuilder, Waiting};
 use crate::flow::digest;
 use crate::flow::external::decoder;
 use crate::provider::chat::Role;
-use crate::trace::spans::{Deed, Done, Found, Ran, Story};
+use crate::trace::spans::{Found, Operation, Ran, SpanOperation, Story};
 use crate::trace::text::quote;
 use crate::trace::{
     self, FlowSearch, Learned, Logged, Rejection, Reply, SearchResult, ToolCalled, ToolOutcome, ToolResult, What,
@@ -51,22 +51,23 @@ impl TraceBuilder<'_> {
         let mut notes = story.notes.clone();
         let told = story.completions().count();
         self.shown.says_outcomes |= story.has_outcomes;
-        self.shown.says_work |= story.dones.iter().any(|done| !matches!(done.deed, Deed::Completed(_) | Deed::Vectors));
+        self.shown.says_work |=
+            story.operations.iter().any(|done| !matches!(done.operation, Operation::Completed(_) | Operation::Vectors));
         if told > 0 && told != seen {
             notes
                 .push(format!("its spans tell {told} completions of the model and its traffic {seen}: traffic counts"));
         }
         let ordered = story.completions_in_order();
         let before = |at_ns: u64| (told == seen).then(|| ordered.partition_point(|middle| *middle <= at_ns));
-        let adds = |place: &usize| match &story.dones[*place] {
+        let adds = |place: &usize| match &story.operations[*place] {
             done if done.is_repeated => false,
             // A search within a run of a tool is the result of that run.
-            Done { deed: Deed::Found(_), .. } => {
-                !story.around(*place).any(|outer| matches!(story.dones[outer].deed, Deed::Ran(_)))
+            SpanOperation { operation: Operation::Found(_), .. } => {
+                !story.around(*place).any(|outer| matches!(story.operations[outer].operation, Operation::Ran(_)))
             }
-            done => matches!(done.deed, Deed::Ran(_)),
+            done => matches!(done.operation, Operation::Ran(_)),
         };
-        let items = story.in_order((0..story.dones.len()).filter(adds).collect());
+        let items = story.in_order((0..story.operations.len()).filter(adds).collect());
         let mut joins = Joins::of(story);
         let calls = self.events.iter().enumerate().filter(|(_, (_, what))| model(what).is_some());
         let mut calls: Vec<usize> = calls.map(|(place, _)| place).collect();
@@ -74,10 +75,10 @@ impl TraceBuilder<'_> {
         let completions = i64::from(self.completions);
         let asked = |at_ns| Some(completions - 1 - i64::try_from(seen.saturating_sub(before(at_ns)?)).ok()?);
         for place in items {
-            let (first, done) = (self.events.len(), &story.dones[place]);
-            match &done.deed {
-                Deed::Ran(ran) => notes.extend(self.add_run(story, place, ran, &mut joins)),
-                Deed::Found(found) => notes.extend(self.add_search(done, found, asked(done.at_ns), &mut joins)),
+            let (first, done) = (self.events.len(), &story.operations[place]);
+            match &done.operation {
+                Operation::Ran(ran) => notes.extend(self.add_run(story, place, ran, &mut joins)),
+                Operation::Found(found) => notes.extend(self.add_search(done, found, asked(done.at_ns), &mut joins)),
                 _ => {}
             }
             self.move_to(first, before(done.at_ns), None, (&mut joins, &mut calls));
@@ -126,7 +127,7 @@ impl TraceBuilder<'_> {
 
     /// Adds a run of a tool; returns what contradicts the traffic.
     fn add_run(&mut self, story: &Story, place: usize, ran: &Ran, joins: &mut Joins) -> Vec<String> {
-        let (words, done) = (self.words, &story.dones[place]);
+        let (words, done) = (self.words, &story.operations[place]);
         let arguments = ran.arguments.as_ref().map(|value| words.body(value));
         let inner = joins.search_in(place);
         let documents =
@@ -317,7 +318,13 @@ impl TraceBuilder<'_> {
     }
 
     /// Adds a search that the agent made by itself, or as a call of its search tool; returns what contradicts the traffic.
-    fn add_search(&mut self, done: &Done, found: &Found, asked: Option<i64>, joins: &mut Joins) -> Vec<String> {
+    fn add_search(
+        &mut self,
+        done: &SpanOperation,
+        found: &Found,
+        asked: Option<i64>,
+        joins: &mut Joins,
+    ) -> Vec<String> {
         let query = self.words.text(found.query.as_deref().unwrap_or_default());
         let documents = found.documents.as_ref().map(|list| self.words.body(list));
         let failed = done.failed.as_ref().map(|why| self.words.text(why));

@@ -3,7 +3,7 @@
 use super::super::error::ConversationError;
 use crate::platform::secrets;
 use crate::provider::tool_result;
-use crate::trace::spans::{Completed, Deed, Done, Found, Ran, SpanTurn, Story};
+use crate::trace::spans::{Completed, Found, Operation, Ran, SpanOperation, SpanTurn, Story};
 use crate::trace::{
     Answer, Completion, Event, FlowSearch, Hit, ModelCalled, Reply, SearchResult, ToolCalled, ToolOutcome, ToolResult,
     TurnEnded, TurnOutcome, What,
@@ -71,16 +71,16 @@ impl<'s> Events<'s> {
     }
 
     pub(super) fn tell(&mut self, place: usize) {
-        let done = &self.story.dones[place];
-        match &done.deed {
-            Deed::Completed(completed) => self.completed(place, done, completed),
-            Deed::Ran(ran) => self.ran(place, done, ran),
-            Deed::Found(found) => self.found(place, done, found),
-            Deed::Agent { .. } | Deed::Vectors => {}
+        let done = &self.story.operations[place];
+        match &done.operation {
+            Operation::Completed(completed) => self.completed(place, done, completed),
+            Operation::Ran(ran) => self.ran(place, done, ran),
+            Operation::Found(found) => self.found(place, done, found),
+            Operation::Agent { .. } | Operation::Vectors => {}
         }
     }
 
-    fn completed(&mut self, place: usize, done: &Done, completed: &Completed) {
+    fn completed(&mut self, place: usize, done: &SpanOperation, completed: &Completed) {
         let input = completed.input.as_deref().unwrap_or_default();
         let asked = (0..input.len()).rfind(|at| input[*at].is_user()).unwrap_or_default();
         for (at, said) in input.iter().enumerate().filter(|(_, said)| said.role == "tool" || said.role == "function") {
@@ -126,8 +126,10 @@ impl<'s> Events<'s> {
             reply,
         };
         self.push(done.at_ns, What::ModelCalled(called));
-        let is_own =
-            !self.story.around(place).any(|at| matches!(self.story.dones[at].deed, Deed::Ran(_) | Deed::Found(_)));
+        let is_own = !self
+            .story
+            .around(place)
+            .any(|at| matches!(self.story.operations[at].operation, Operation::Ran(_) | Operation::Found(_)));
         if output.iter().any(|said| !said.calls.is_empty()) {
             self.called_since = true;
         } else if let Some(said) = output.iter().rfind(|said| said.is_agent() && !said.text.trim().is_empty())
@@ -165,7 +167,7 @@ impl<'s> Events<'s> {
         Some(self.waiting.remove(found))
     }
 
-    fn ran(&mut self, place: usize, done: &Done, ran: &Ran) {
+    fn ran(&mut self, place: usize, done: &SpanOperation, ran: &Ran) {
         let event = self.call_of(ran.id.as_deref(), Some(&ran.tool));
         if event.is_some_and(|event| event < self.first) {
             self.late += 1;
@@ -210,7 +212,7 @@ impl<'s> Events<'s> {
 
     /// A search within a run of a tool is its result, and so is one with the query of a call of the last completion;
     /// another is the agent's own.
-    fn found(&mut self, place: usize, done: &Done, found: &Found) {
+    fn found(&mut self, place: usize, done: &SpanOperation, found: &Found) {
         let query = found.query.clone().unwrap_or_default();
         let hits = found.documents.as_ref().and_then(tool_result::passages).map(|passages| {
             let hit = |one: tool_result::Passage<'_>| Hit {
@@ -280,12 +282,12 @@ impl<'s> Events<'s> {
             (None, _, Some((place, text))) => (Some(place), answered(&text)),
             (None, Some(text), None) => (None, answered(text)),
             (None, None, None) => {
-                let said = |place: &usize| match &self.story.dones[*place].deed {
-                    Deed::Completed(completed) => completed.output.is_some(),
+                let said = |place: &usize| match &self.story.operations[*place].operation {
+                    Operation::Completed(completed) => completed.output.is_some(),
                     _ => false,
                 };
                 // As in messages, a turn that ends with a call never ended.
-                let calls = turn.dones.iter().any(said);
+                let calls = turn.operations.iter().any(said);
                 let missing =
                     || ConversationError::Source(format!("no span says what turn {} answered", self.turn + 1));
                 return calls.then_some(()).ok_or_else(missing);

@@ -1,12 +1,12 @@
 //! Arguments of the subcommands for knowledge bases and keyword indexes.
 
-use super::arguments::Printed;
+use super::Printed;
 use crate::settings::ServerAddress;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Args)]
-pub(super) struct Knowledge {
+pub(in crate::cli) struct Knowledge {
     #[command(subcommand)]
     pub command: KnowledgeCommand,
     /// How the result is printed.
@@ -15,7 +15,7 @@ pub(super) struct Knowledge {
 }
 
 #[derive(Debug, Clone, Subcommand)]
-pub(super) enum KnowledgeCommand {
+pub(in crate::cli) enum KnowledgeCommand {
     /// Print what a query finds.
     Search {
         /// The knowledge base: a folder below the project's knowledge folder, or one that the project declares.
@@ -53,7 +53,7 @@ pub(super) enum KnowledgeCommand {
 }
 
 #[derive(Debug, Clone, Args)]
-pub(super) struct Keywords {
+pub(in crate::cli) struct Keywords {
     #[command(subcommand)]
     pub command: KeywordsCommand,
     /// How the result is printed.
@@ -62,7 +62,7 @@ pub(super) struct Keywords {
 }
 
 #[derive(Debug, Clone, Subcommand)]
-pub(super) enum KeywordsCommand {
+pub(in crate::cli) enum KeywordsCommand {
     /// Print every keyword, how often it was used, and where it came from.
     List {
         /// The index's file; by default the project's `keyword_index`.

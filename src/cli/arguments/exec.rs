@@ -1,13 +1,13 @@
 //! Arguments of `ragcheck exec`.
 
-use super::arguments::{Printed, ReportFile, report_file};
+use super::{Printed, ReportFile, report_file};
 use crate::suite::Mode;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Args)]
-pub(super) struct Exec {
+pub(in crate::cli) struct Exec {
     /// The scenario that the cases are judged by: its services, tool roles and `vars`, and what it expects of a case of the
     /// same name. It has no `target`. By default every provider of the project and the usual ones, and no expectations.
     #[arg(long, value_name = "FILE")]

@@ -1,12 +1,12 @@
 //! Arguments of the subcommands that compare runs, list them and show their history.
 
-use super::amount::share;
-use super::arguments::Printed;
+use super::Printed;
+use crate::cli::amount::share;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Args)]
-pub(super) struct Runs {
+pub(in crate::cli) struct Runs {
     /// Where the run folders are; by default the project's.
     #[arg(long, value_name = "DIR")]
     pub report_dir: Option<PathBuf>,
@@ -16,7 +16,7 @@ pub(super) struct Runs {
 }
 
 #[derive(Debug, Clone, Args)]
-pub(super) struct History {
+pub(in crate::cli) struct History {
     #[command(subcommand)]
     pub command: Option<HistoryCommand>,
     /// The history; by default the project's `history.jsonl`.
@@ -31,7 +31,7 @@ pub(super) struct History {
 }
 
 #[derive(Debug, Clone, Subcommand)]
-pub(super) enum HistoryCommand {
+pub(in crate::cli) enum HistoryCommand {
     /// Add a run folder, of a live run or a recording, to the history.
     Add {
         /// The run folder; by default the project's newest run.
@@ -50,7 +50,7 @@ pub(super) enum HistoryCommand {
 
 /// What makes a comparison fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum FailOn {
+pub(in crate::cli) enum FailOn {
     /// A required criterion that is worse beyond the margin, corrected p at most 0.05 (exit code 1). With fewer cases than
     /// can show one it is a usage error: 6, with 6 required criteria 8, with 11 of them 9.
     Regression,
@@ -62,7 +62,7 @@ pub(super) enum FailOn {
 
 /// How a comparison is decided.
 #[derive(Debug, Clone, Args)]
-pub(super) struct Comparing {
+pub(in crate::cli) struct Comparing {
     /// Exit with 1 on this.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub fail_on: Option<FailOn>,
@@ -72,7 +72,7 @@ pub(super) struct Comparing {
 }
 
 #[derive(Debug, Clone, Args)]
-pub(super) struct Compare {
+pub(in crate::cli) struct Compare {
     /// The older side: a run folder, `RUN@variant`, or a baseline file. With --previous, the newer side.
     #[arg(required_unless_present = "previous")]
     pub a: Option<String>,
