@@ -66,8 +66,7 @@ use std::fmt;
 /// Lists the dialects: one line each, beside its `mod` line.
 macro_rules! dialects {
     ($($file:ident),+ $(,)?) => {
-        /// Every dialect, by the name of its file.
-        pub(crate) static DIALECTS: &[(&str, &dyn Dialect)] = &[$((stringify!($file), $file::DIALECT)),+];
+        static DIALECTS: &[&dyn Dialect] = &[$($file::DIALECT),+];
     };
 }
 
@@ -190,7 +189,7 @@ fn ending<'a>(path: &'a str, end: &str) -> Option<&'a str> {
 
 /// All dialects, in the order of reports.
 pub fn dialects() -> impl Iterator<Item = &'static dyn Dialect> {
-    DIALECTS.iter().map(|(_, dialect)| *dialect)
+    DIALECTS.iter().copied()
 }
 
 /// The dialect of that name.

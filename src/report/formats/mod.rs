@@ -27,8 +27,7 @@ use super::Format;
 /// Lists the formats of each file: one line per file, beside its `mod` line.
 macro_rules! formats {
     ($($(#[$attribute:meta])? $file:ident),+ $(,)?) => {
-        /// Formats of each file, by its name.
-        static FILES: &[(&str, &[&dyn Format])] = &[$($(#[$attribute])? (stringify!($file), $file::FORMATS)),+];
+        static FILES: &[&[&dyn Format]] = &[$($(#[$attribute])? $file::FORMATS),+];
     };
 }
 
@@ -48,7 +47,7 @@ formats! {
 
 /// All file formats, in the order of the help text.
 pub(crate) fn formats() -> impl Iterator<Item = &'static dyn Format> {
-    FILES.iter().flat_map(|(_, formats)| *formats).copied()
+    FILES.iter().copied().flatten().copied()
 }
 
 /// Formats of a word of `--to`; `csv` has five, an unknown word none.
