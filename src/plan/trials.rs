@@ -236,7 +236,8 @@ fn entries(trials: &[PlannedTrial], seed: u64) -> Vec<Entry> {
         let mut taken = 1;
         if let Some(stem) = stem.filter(|_| first.lane.arm == Arm::Main && own == trial_seed(seed, &first.id)) {
             let mut run = Entry { id: stem, seed, to: Some(entry.lane.repetition), ..entry.clone() };
-            run.control = rest.get(1).is_some_and(|next| *next == run_with_control(&run).at(1));
+            let controlled = Entry { control: true, ..run.clone() };
+            run.control = rest.get(1).is_some_and(|next| *next == controlled.at(1));
             let whole =
                 |run: &Entry, from: usize| (from..from + run.arms()).all(|at| rest.get(at) == Some(&run.at(at)));
             taken = run.arms();
@@ -252,10 +253,6 @@ fn entries(trials: &[PlannedTrial], seed: u64) -> Vec<Entry> {
         rest = &rest[taken..];
     }
     entries
-}
-
-fn run_with_control(run: &Entry) -> Entry {
-    Entry { control: true, ..run.clone() }
 }
 
 impl From<Vec<PlannedTrial>> for Trials {

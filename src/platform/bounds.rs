@@ -150,10 +150,6 @@ impl Bound {
         }
     }
 
-    fn counts_bytes(self) -> bool {
-        self.name().ends_with("-size")
-    }
-
     /// Current value.
     pub fn most(self) -> u64 {
         let set = SET.read().unwrap_or_else(PoisonError::into_inner);
@@ -179,7 +175,7 @@ impl Bound {
     fn print(self, amount: u64) -> String {
         let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
         let unit = units.iter().find(|(_, bits)| amount > 0 && amount.is_multiple_of(1 << bits));
-        match unit.filter(|_| self.counts_bytes()) {
+        match unit.filter(|_| self.name().ends_with("-size")) {
             Some((unit, bits)) => format!("{} {unit}", amount >> bits),
             None => amount.to_string(),
         }

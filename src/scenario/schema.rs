@@ -28,6 +28,7 @@ pub(crate) fn scenario(catalogues: &Catalogues) -> Value {
 pub(crate) fn scenario_with_columns(catalogues: &Catalogues) -> Value {
     let mut schema = scenario(catalogues);
     let Some(mut defs) = schema.get("$defs").and_then(Value::as_object).cloned() else { return schema };
+    let written = Value::Object(defs.clone());
     let (mut open, mut seen) = (vec!["Case".to_owned()], BTreeSet::new());
     while let Some(name) = open.pop() {
         let Some(def) = defs.get(&name).filter(|_| name != "CaseTable" && seen.insert(name.clone())).cloned() else {
@@ -35,17 +36,13 @@ pub(crate) fn scenario_with_columns(catalogues: &Catalogues) -> Value {
         };
         named(&def, &mut open);
         if let Some(relaxed) = defs.get_mut(&name) {
-            relax(relaxed, &Value::Object(defs_of(&schema)));
+            relax(relaxed, &written);
         }
     }
     let about = "A column of the case's table, `{{ column }}`, or a text with such.";
     defs.insert("Columns".to_owned(), json!({"type": "string", "pattern": r"\{\{.+\}\}", "description": about}));
     put(&mut schema, "/$defs", Value::Object(defs));
     schema
-}
-
-fn defs_of(schema: &Value) -> serde_json::Map<String, Value> {
-    schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
 /// Collects the definitions that a schema refers to.

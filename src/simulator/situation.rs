@@ -74,7 +74,8 @@ pub(super) fn question_at(messages: &[Message]) -> Option<usize> {
         .enumerate()
         .rev()
         .find(|(at, message)| {
-            let is_feedback = || names_a_tool(&message.content) || follows_a_result(&messages[..*at]);
+            let names_a_tool = || Step::tools().any(|tool| message.content.contains(tool));
+            let is_feedback = || names_a_tool() || follows_a_result(&messages[..*at]);
             message.role == Role::User && (*at == first || !is_feedback())
         })
         .map(|(at, _)| at)
@@ -86,10 +87,6 @@ fn follows_a_result(before: &[Message]) -> bool {
     let calls = before.iter().rev().flat_map(|message| &message.calls);
     let called = calls.into_iter().find(|call| call.id == *id);
     called.is_some_and(|call| Step::of_tool(&call.name) != Some(Step::Respond))
-}
-
-fn names_a_tool(text: &str) -> bool {
-    Step::tools().any(|tool| text.contains(tool))
 }
 
 impl Situation {
@@ -200,10 +197,6 @@ fn text_of(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn list_of<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
 /// The passages of a result; words without names are one passage without an id.
 fn chunks(value: &Value) -> Vec<Chunk> {
     if let Some(found) = tool_result::passages(value) {
@@ -248,8 +241,8 @@ fn embed(value: &Value) -> Option<String> {
 
 fn external(value: &Value, arguments: &str) -> External {
     let arguments: Value = serde_json::from_str(arguments).unwrap_or(Value::Null);
-    let mut listed = ["citations", "sources", "results"].into_iter().map(|name| list_of(value, name));
-    let listed = listed.find(|list| !list.is_empty()).unwrap_or_default();
+    let mut lists = ["citations", "sources", "results"].into_iter().filter_map(|name| value.get(name)?.as_array());
+    let listed = lists.find(|list| !list.is_empty()).map_or(&[][..], Vec::as_slice);
     let citations = listed
         .iter()
         .map(|citation| match citation.as_str() {

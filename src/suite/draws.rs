@@ -72,7 +72,7 @@ pub(super) fn earlier(
                 }
                 // An earlier draw is reported but does not count: its whole scenario has been drawn since.
                 Verdict::Error if *counts && failed.contains(&*trial.id) => {
-                    draws.add_errors(trial.id.clone().into_owned(), trial.draws.replaced_errors + 1);
+                    draws.set_errors(trial.id.clone().into_owned(), trial.draws.replaced_errors + 1);
                     *counts = false;
                 }
                 _ => {}

@@ -75,14 +75,12 @@ pub(crate) fn only_refuses(text: &str, asked: &str) -> bool {
         |one: String| !one.contains(char::is_numeric) || asked.split_whitespace().any(|there| word(there) == one);
     let mut sentences = text.split(SENTENCE_ENDS).filter(|part| part.contains(char::is_alphanumeric));
     says_that_it_cannot_answer(text)
-        && sentences.all(|sentence| says_that_it_cannot_answer(sentence) || regrets(&sentence_of(sentence)))
+        && sentences.all(|sentence| {
+            let words = sentence.trim_matches(|letter: char| !letter.is_alphanumeric());
+            says_that_it_cannot_answer(sentence) || regrets(&normalise(words))
+        })
         && numbers_of(text).is_empty()
         && normal.split_whitespace().map(word).all(known)
-}
-
-/// A sentence without the signs around it, normalised.
-fn sentence_of(sentence: &str) -> String {
-    normalise(sentence.trim_matches(|letter: char| !letter.is_alphanumeric()))
 }
 
 #[cfg(test)]

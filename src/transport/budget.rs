@@ -94,11 +94,6 @@ impl Budget {
         money.spent + money.reserved
     }
 
-    /// Whether there is a limit in dollars.
-    fn counts_dollars(&self) -> bool {
-        self.most_dollars.is_some()
-    }
-
     /// Reserves `quote`, the maximum cost of a request, until its actual cost is known. Waits if other requests hold
     /// the missing amount; if no reservation could release it, ends the run and returns `None`.
     async fn reserve(&self, service: Service, quote: Option<f64>) -> Option<Reservation<'_>> {
@@ -252,7 +247,7 @@ impl LimitTransport {
             Some(pace) => Some(pace.enter().await),
             None => None,
         };
-        let tariff = self.tariff.as_ref().filter(|_| self.budget.counts_dollars());
+        let tariff = self.tariff.as_ref().filter(|_| self.budget.most_dollars.is_some());
         let mut reservation = None;
         if let Some(tariff) = tariff {
             reservation = self.budget.reserve(request.service, tariff.quote(&request)).await;

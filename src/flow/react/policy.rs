@@ -84,11 +84,6 @@ impl FailureKind {
             Self::SearchFailed => Event::SearchFailed,
         }
     }
-
-    /// Whether a different query may help immediately.
-    fn is_of_the_query(self) -> bool {
-        matches!(self, Self::Irrelevant | Self::NothingFound)
-    }
 }
 
 /// Reason why a turn was answered with limits, or ended without reaching its goal.
@@ -241,7 +236,8 @@ impl Progress {
             return self.answers(Event::StepsUsedUp, Stop::Steps);
         }
         let again = self.count(kind) >= 2;
-        let changed = again || kind.is_of_the_query();
+        // A different query may help immediately.
+        let changed = again || matches!(kind, FailureKind::Irrelevant | FailureKind::NothingFound);
         let next = match (kind, again) {
             // Other words do not repair a service that failed twice.
             (FailureKind::SearchFailed, true) => Approach::OwnKnowledge,

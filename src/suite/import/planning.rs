@@ -239,8 +239,8 @@ fn response_tools(trace: &Trace) -> Roles {
     version_1().into_iter().filter(|(tool, role)| *role == Role::Respond && trace.called(tool)).collect()
 }
 
-/// Case of a task: the case of that name, if the agent's scenario has one, else the one that its source gives. User messages differ between the
-/// conversations of a task, so only traces hold them.
+/// Case of a task: the case of that name, if the agent's scenario has one, else the one that its source gives. User
+/// messages differ between the conversations of a task, so only traces hold them.
 fn case(name: String, own: Option<(Vec<Turn>, Option<Expectation>)>, agent: Option<&Scenario>) -> ResolvedCase {
     let known = agent.and_then(|agent| agent.cases.iter().find(|case| case.case == name));
     match (known, own) {

@@ -42,8 +42,8 @@ impl EarlierDraws {
         self.runs.push(run);
     }
 
-    /// Adds `times` ERROR results of a trial.
-    pub(crate) fn add_errors(&mut self, trial: String, times: u32) {
+    /// Sets how often a trial was ERROR.
+    pub(crate) fn set_errors(&mut self, trial: String, times: u32) {
         self.errors.insert(trial, times);
     }
 

@@ -96,10 +96,6 @@ impl<'s> Joins<'s> {
         let moved = self.claims.split_off(all - added);
         self.claims.splice(place..place, moved);
     }
-
-    fn is_ran(&self, place: usize) -> bool {
-        self.at(place).is_some_and(|claim| claim.by_run)
-    }
 }
 
 impl TraceBuilder<'_> {
@@ -129,7 +125,10 @@ impl TraceBuilder<'_> {
         let waiting = self.waiting.iter().position(|call| same(&call.id, &call.tool, &call.arguments));
         let event = || {
             self.events.iter().enumerate().position(|(place, (_, what))| match what {
-                What::ToolCalled(call) => !joins.is_ran(place) && same(&call.id, &call.tool, &call.arguments),
+                What::ToolCalled(call) => {
+                    let by_run = joins.at(place).is_some_and(|claim| claim.by_run);
+                    !by_run && same(&call.id, &call.tool, &call.arguments)
+                }
                 _ => false,
             })
         };
