@@ -6,7 +6,8 @@ use super::output::{self, Problem};
 use super::select::newest_run;
 use super::{import, runs};
 use crate::platform::files;
-use crate::suite::evaluation::{self, EvaluatedRun};
+use crate::suite::evaluation::{self, EvaluatedRun, ScoreError, SlicesError};
+use crate::trace::text::plural;
 use crate::{report, trace};
 use std::path::Path;
 
@@ -19,11 +20,29 @@ pub(super) fn run(given: &Score) -> Result<Exit, Problem> {
         return import::run(named, given);
     }
     let run = runs::typed_or_newest(given.run.as_deref())?;
-    let mut evaluated = evaluation::score(&run, false)?;
-    evaluated.write(&run).map_err(|why| format!("{} cannot be written: {why}", run.display()))?;
+    if let Some(slice) = given.slice {
+        let number = evaluation::examine_slice(&run, slice).map_err(problem)?;
+        output::remark(&format!("slice {slice}: {} examined", plural(number as usize, "trace")));
+        return Ok(Exit::Passed);
+    }
+    let mut evaluated = match given.slices {
+        Some(of) => evaluation::score_slices(&run, of).map_err(problem)?,
+        None => evaluation::score(&run, false)?,
+    };
+    let written = evaluated.write(&run);
+    let written = if given.slices.is_some() { written.and_then(|()| evaluation::remove_slices(&run)) } else { written };
+    written.map_err(|why| format!("{} cannot be written: {why}", run.display()))?;
     runs::renew_page(&run)?;
     print(&evaluated, given.verbose.of(given.format), &run, None);
     Ok(Exit::of_code(evaluated.evaluation.exit_code))
+}
+
+fn problem(error: ScoreError) -> Problem {
+    match error {
+        ScoreError::Slices(missing @ SlicesError::Missing { .. }) => Problem::Incomplete(missing.to_string()),
+        ScoreError::Slices(unwritten @ SlicesError::Unwritten { .. }) => Problem::Unwritten(unwritten.to_string()),
+        other => other.into(),
+    }
 }
 
 /// Prints an evaluated run in the requested format. `again` is the command, as typed, that runs again what did not pass.

@@ -234,7 +234,9 @@ impl<'p> Evaluator<'p> {
         let declared = self.examiner.machines.get(flow).map_or(0, |machine| machine.transitions.len());
         let counts = self.taken.entry(flow.to_owned()).or_insert_with(|| vec![0; declared]);
         for index in taken {
-            counts[*index as usize] += 1;
+            if let Some(count) = counts.get_mut(*index as usize) {
+                *count += 1;
+            }
         }
     }
 

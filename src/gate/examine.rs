@@ -17,6 +17,7 @@ use crate::trace::{
     Account, Arm, Evidence, Grade, Grades, Member, Mode, NamedPassage, RestartCause, Trace, TrialEnd, TrialError,
     TrialErrorKind, TurnOutcome, What, grade_of_another,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,18 +34,23 @@ pub struct Examiner<'p> {
     pub(super) grades: Grades,
 }
 
-/// One examined trial, for [`super::Evaluator::add`].
-#[derive(Debug)]
+/// One examined trial, for [`super::Evaluator::add`]. Stored, it is for a build of the same version and the same plan.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Examined {
     pub(super) place: usize,
+    /// Not stored: the plan has it at `place`.
+    #[serde(skip)]
     pub(super) trial: PlannedTrial,
     pub(super) result: TrialResult,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<TrialError>,
     pub(super) evidence: Evidence,
     pub(super) held: HeldTrial,
     /// Behaviour hash: see [`super::behaviour`].
     pub(super) behaviour: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) notes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) restart: Option<RestartCause>,
     /// Whether only its expectations are undetermined: its units count, and its verdict is ERROR.
     pub(super) is_undetermined: bool,
@@ -129,6 +135,17 @@ impl<'p> Examiner<'p> {
     /// Grades of a trial's answers by models with a rubric.
     pub fn grades_of(&self, trial: &str) -> &[Grade] {
         self.grades.of_trial(trial)
+    }
+
+    /// An examined trial as it was before it was stored.
+    ///
+    /// # Errors
+    /// If the plan has another trial at its place.
+    pub fn restore(&self, stored: Examined) -> Result<Examined, EvaluationError> {
+        match self.plan.trials.at(stored.place) {
+            Some(trial) if trial.id == stored.result.id => Ok(Examined { trial, ..stored }),
+            _ => Err(EvaluationError::Stranger(stored.result.id)),
+        }
     }
 
     /// Examines one trial; `passages` are the whole passages that its searches found.

@@ -37,7 +37,7 @@ pub struct HeldRun {
 }
 
 /// The same of one trial.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct HeldTrial {
     calls: Option<HeldCalls>,
     cost: Option<f64>,

@@ -116,7 +116,7 @@ impl Edge {
 }
 
 /// Times of one trial.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Timed {
     answered: Vec<TurnTime>,
     unanswered: u64,

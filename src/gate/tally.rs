@@ -8,13 +8,14 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::scenario::Target;
 use crate::stats::Clusters;
 use crate::trace::Evidence;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest number of violations in a result.
 const LISTED: usize = 50_000;
 
 /// Why a trial without ERROR has no units, or not all. A missing member comes first: adding it may measure something.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum WhyNoUnits {
     /// Its trace lacks a member.
     Absent(String),

@@ -12,7 +12,19 @@ pub(super) const CASES: &str = "[{case: a, ask: q, expect: {calls: [{never: perp
 pub(super) const KB: &str = "metric: mandatory_call_rate(knowledge_base_search)";
 
 pub(super) fn run(plan: &Plan, traces: impl IntoIterator<Item = Trace>) -> Evaluation {
-    evaluate(plan, traces.into_iter().map(Ok)).expect("can be judged")
+    let traces: Vec<Trace> = traces.into_iter().collect();
+    // What is stored between examination and evaluation changes nothing.
+    let mut evaluator = Evaluator::new(plan).expect("a plan");
+    let examiner = evaluator.examiner();
+    for trace in &traces {
+        let examined = examiner.examine(trace, &[]).expect("examined");
+        let text = serde_json::to_string(&examined).expect("JSON");
+        let restored = examiner.restore(serde_json::from_str(&text).expect("an examined trial"));
+        evaluator.add(restored.expect("of the plan")).expect("once");
+    }
+    let evaluated = evaluate(plan, traces.into_iter().map(Ok)).expect("can be judged");
+    assert_eq!(evaluator.finish(), evaluated);
+    evaluated
 }
 
 pub(super) fn all_good(plan: &Plan) -> Vec<Trace> {

@@ -4,13 +4,14 @@ use super::examine::Examined;
 use super::{EvaluationError, Verdict};
 use crate::plan::Plan;
 use crate::trace::{EXTERNAL, Mode, Trace, TrialError, TrialErrorKind, TurnOutcome, What};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Kind of a turn's failure when the agent's reply has no answer where the scenario says.
 const ANSWER_MISSING: &str = "answer_missing";
 
 /// Whether the replies in a trial of an external agent could be read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Replies {
     /// No external agent, or no reply.
     #[default]

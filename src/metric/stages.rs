@@ -57,7 +57,7 @@ impl From<Stage> for String {
 }
 
 /// Time of one answered turn, in microseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TurnTime {
     /// From the user's input to the answer.
     pub took_us: u64,

@@ -251,7 +251,7 @@ pub struct PlannedCase {
 }
 
 /// One trial of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedTrial {
     /// `scenario/case/flow.variant.n`.
     pub id: String,

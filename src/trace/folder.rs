@@ -102,6 +102,14 @@ pub enum TraceError {
     },
 }
 
+impl TraceError {
+    /// The number of its line.
+    pub(crate) fn line_mut(&mut self) -> &mut usize {
+        let (Self::Read { line, .. } | Self::Parse { line, .. } | Self::Newer { line, .. }) = self;
+        line
+    }
+}
+
 /// Writes one trace as one line.
 ///
 /// ```

@@ -101,7 +101,7 @@ pub enum Arm {
 }
 
 /// Flow, variant, repetition and arm: recordings are never shared between lanes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Lane {
     /// The agent's flow, `tool-rag` for example.
     pub flow: String,

@@ -92,6 +92,7 @@ mod serve;
 mod servers;
 mod shipped;
 mod simulator;
+mod slices;
 mod starter;
 mod storage;
 mod tables;

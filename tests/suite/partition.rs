@@ -71,7 +71,7 @@ fn eight_partitions_merged_are_one_run_byte_for_byte_in_any_order_and_however_of
     same(&expected, &project.report(&only(&project, "alone")));
 }
 
-fn same(expected: &[(String, Vec<u8>)], found: &[(String, Vec<u8>)]) {
+pub(super) fn same(expected: &[(String, Vec<u8>)], found: &[(String, Vec<u8>)]) {
     let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     assert_eq!(names(expected), names(found));
     for ((name, one), (_, other)) in expected.iter().zip(found) {

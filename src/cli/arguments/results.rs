@@ -3,6 +3,7 @@
 use super::{Printed, Verbose};
 use crate::cli::amount::money;
 use crate::suite::Mode;
+use crate::suite::evaluation::{MOST_SLICES, Slice};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -72,6 +73,13 @@ pub(in crate::cli) struct Score {
     /// Where the run folder of imported conversations goes; by default the project's.
     #[arg(long, value_name = "DIR", requires = "import")]
     pub report_dir: Option<PathBuf>,
+    /// Examine one of several slices of the traces, `3/8`, and store what was found in the run folder: several machines share the
+    /// work. `--slices` makes the verdict.
+    #[arg(long, value_name = "SLICE", conflicts_with_all = ["import", "slices"])]
+    pub slice: Option<Slice>,
+    /// Make the verdict of N slices that `--slice` examined, without examining a trace again.
+    #[arg(long, value_name = "N", conflicts_with = "import", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SLICES)))]
+    pub slices: Option<u32>,
     #[command(flatten)]
     pub verbose: Verbose,
     /// How the result is printed.

@@ -39,6 +39,12 @@ impl ExaminedTrace {
         read
     }
 
+    /// A trial that was examined before; its search text, if its trace is given.
+    pub(super) fn restored(examined: Examined, trace: Option<&Trace>) -> Self {
+        let searchable = trace.map(Searchable::of).unwrap_or_default();
+        Self { examined: Ok(examined), searchable, line: Vec::new() }
+    }
+
     /// Verdict of the trial; `None` if it could not be examined.
     pub fn verdict(&self) -> Option<Verdict> {
         self.examined.as_ref().ok().map(|examined| examined.result().verdict)

@@ -2,25 +2,16 @@
 
 use super::evaluator::{EvaluatedRun, ExaminedTrace, RunEvaluator};
 use super::requirement_states;
+use super::slices::SlicesError;
+use super::windows::{self, Line};
 use crate::gate::{EvaluationError, Examiner};
 use crate::plan::{PLAN_VERSION, Plan};
 use crate::platform::files;
 use crate::report::Room;
 use crate::trace::{self, GradeError, Grades, NamedPassage, Passages, PassagesError, Seal, Trace, TraceError};
-use rayon::prelude::*;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
-
-/// Lines that are parsed and examined in parallel before they are aggregated.
-const WINDOW: usize = 512;
-
-/// Initial capacity of a window in bytes.
-const TYPICAL: usize = 2 << 20;
-
-/// Bytes after which a window takes no further line.
-const WINDOW_BYTES: usize = 8 << 20;
 
 /// Why a run folder cannot be scored.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +62,9 @@ pub enum ScoreError {
     /// The passages cannot be used.
     #[error(transparent)]
     Passages(#[from] PassagesError),
+    /// The slices of the run cannot be put together.
+    #[error(transparent)]
+    Slices(#[from] SlicesError),
     /// Plan and traces cannot be evaluated.
     #[error("{file}: {error}", file = file.display())]
     Evaluation {
@@ -97,29 +91,54 @@ pub enum ScoreError {
 /// # Errors
 /// If the folder does not hold a readable run, with file and line.
 pub fn score(folder: &Path, for_comparison: bool) -> Result<EvaluatedRun, ScoreError> {
-    let (plan, seal) = read_sealed_plan(folder)?;
-    let plan = Arc::new(plan.narrowed());
-    let file = folder.join(trace::PLAN);
-    let grades = Grades::read(folder)?;
-    let mut edits = Edits::default();
-    edits.add(trace::PLAN, is_edited(seal, &plan.id));
-    edits.add(trace::GRADES, grades.are_edited());
-    let passages = Passages::read(folder, |_| true)?;
-    edits.add(trace::PASSAGES, passages.are_edited());
-    let evaluator = RunEvaluator::with_grades(&plan, grades).map_err(|error| ScoreError::Evaluation { file, error })?;
+    let OpenedRun { plan, grades, passages, mut edits } = OpenedRun::read(folder)?;
+    let evaluator = begin(folder, &plan, grades)?;
     let evaluator = if for_comparison { evaluator.collecting() } else { evaluator };
-    let mut evaluated = add_traces(evaluator, folder, &passages, &mut edits)?;
+    let evaluated = add_traces(evaluator, folder, &passages, &mut edits)?;
+    finished(folder, evaluated, edits)
+}
+
+/// What is read of a run folder before its traces.
+pub(super) struct OpenedRun {
+    pub(super) plan: Arc<Plan>,
+    pub(super) grades: Grades,
+    pub(super) passages: Passages,
+    pub(super) edits: Edits,
+}
+
+impl OpenedRun {
+    pub(super) fn read(folder: &Path) -> Result<Self, ScoreError> {
+        let (plan, seal) = read_sealed_plan(folder)?;
+        let plan = Arc::new(plan.narrowed());
+        let (grades, passages) = (Grades::read(folder)?, Passages::read(folder, |_| true)?);
+        let mut edits = Edits::default();
+        edits.add(trace::PLAN, is_edited(seal, &plan.id));
+        edits.add(trace::GRADES, grades.are_edited());
+        edits.add(trace::PASSAGES, passages.are_edited());
+        Ok(Self { plan, grades, passages, edits })
+    }
+}
+
+/// Begins the evaluation of a run folder.
+pub(super) fn begin<'p>(folder: &Path, plan: &'p Arc<Plan>, grades: Grades) -> Result<RunEvaluator<'p>, ScoreError> {
+    let file = folder.join(trace::PLAN);
+    RunEvaluator::with_grades(plan, grades).map_err(|error| ScoreError::Evaluation { file, error })
+}
+
+/// Adds what a run folder shows beside its traces.
+pub(super) fn finished(folder: &Path, mut evaluated: EvaluatedRun, edits: Edits) -> Result<EvaluatedRun, ScoreError> {
     evaluated.evaluation.evidence.extend(edits.sentences());
-    let file = folder.join(trace::TRACES);
-    requirement_states::apply(folder, &plan.id, &mut evaluated.evaluation)
+    let (file, plan) = (folder.join(trace::TRACES), evaluated.plan().id.clone());
+    requirement_states::apply(folder, &plan, &mut evaluated.evaluation)
         .map_err(|error| ScoreError::Open { file, error })?;
     Ok(evaluated)
 }
 
 /// Files of a run folder that were edited by hand.
 #[derive(Default)]
-struct Edits {
+pub(super) struct Edits {
     files: Vec<&'static str>,
+    /// Ids of trials.
     traces: Vec<String>,
 }
 
@@ -192,8 +211,7 @@ fn read_file(file: PathBuf) -> Result<impl Iterator<Item = Result<Trace, ScoreEr
     Ok(traces.map(move |found| found.map_err(|error| ScoreError::Trace { file: file.clone(), error })))
 }
 
-/// Reads on one thread, parses and examines on all, and aggregates on this one in file order; at most a few windows of
-/// traces are in memory.
+/// Adds the traces of a run folder in file order.
 fn add_traces(
     mut evaluator: RunEvaluator<'_>,
     folder: &Path,
@@ -202,137 +220,54 @@ fn add_traces(
 ) -> Result<EvaluatedRun, ScoreError> {
     let file = folder.join(trace::TRACES);
     let (examiner, room) = (evaluator.examiner(), evaluator.room());
-    let input = files::open(&file).map_err(|error| ScoreError::Open { file: file.clone(), error })?;
-    let reader = BufReader::with_capacity(1 << 20, input);
-    std::thread::scope(|scope| {
-        let (read, windows) = sync_channel::<Result<Window, TraceError>>(1);
-        let (examined, lines) = sync_channel::<Vec<Result<ExaminedLine, TraceError>>>(1);
-        scope.spawn(move || Window::read_all(reader, |window| read.send(window).is_ok()));
-        scope.spawn(move || {
-            for window in windows {
-                let lines = match window {
-                    Ok(window) => window
-                        .lines()
-                        .into_par_iter()
-                        .map(|line| read_line(&examiner, passages, room.as_ref(), line))
-                        .collect(),
-                    Err(why) => vec![Err(why)],
-                };
-                if examined.send(lines).is_err() {
-                    return;
-                }
-            }
-        });
-        for line in lines.into_iter().flatten() {
-            let ExaminedLine { trace, found, examined, edited } =
-                line.map_err(|error| ScoreError::Trace { file: file.clone(), error })?;
-            edits.traces.extend(edited);
-            let added = evaluator.add(trace.as_ref(), &found, examined);
-            added.map_err(|error| ScoreError::Evaluation { file: file.clone(), error })?;
-        }
-        Ok(evaluator.finish())
-    })
+    let read = |line: Line<'_>| read_line(&file, &examiner, passages, room.as_ref(), &line);
+    windows::in_order(&file, 0..u64::MAX, read, |line| line.add_to(&mut evaluator, edits, folder))?;
+    Ok(evaluator.finish())
 }
 
-struct ExaminedLine {
+pub(super) struct ExaminedLine {
     /// The trace, if it is still needed.
-    trace: Option<Trace>,
-    found: Vec<Arc<NamedPassage>>,
-    examined: ExaminedTrace,
+    pub(super) trace: Option<Trace>,
+    pub(super) found: Vec<Arc<NamedPassage>>,
+    pub(super) examined: ExaminedTrace,
     /// Trial id of a line that was edited by hand.
-    edited: Option<String>,
+    pub(super) edited: Option<String>,
+}
+
+impl ExaminedLine {
+    pub(super) fn add_to(
+        self,
+        evaluator: &mut RunEvaluator<'_>,
+        edits: &mut Edits,
+        folder: &Path,
+    ) -> Result<(), ScoreError> {
+        edits.traces.extend(self.edited);
+        let added = evaluator.add(self.trace.as_ref(), &self.found, self.examined);
+        added.map_err(|error| ScoreError::Evaluation { file: folder.join(trace::TRACES), error })
+    }
 }
 
 fn read_line(
+    file: &Path,
     examiner: &Examiner<'_>,
     passages: &Passages,
     room: Option<&Room>,
-    (number, line): (usize, &[u8]),
-) -> Result<ExaminedLine, TraceError> {
-    let no_text = |why| TraceError::Read { line: number, error: io::Error::new(io::ErrorKind::InvalidData, why) };
-    let text = std::str::from_utf8(line).map_err(no_text)?;
-    let trace = trace::parse_trace(text, number)?;
-    let edited = is_edited(trace::sealed(text), &trace.plan).then(|| trace.trial.clone());
+    line: &Line<'_>,
+) -> Result<ExaminedLine, ScoreError> {
+    let (trace, edited) = parsed(file, line)?;
+    let edited = edited.then(|| trace.trial.clone());
     let found = passages.of(&trace);
     let examined = ExaminedTrace::read(examiner, &trace, &found, room);
     let is_done = room.zip(examined.verdict()).is_some_and(|(room, verdict)| room.is_full(verdict));
     Ok(ExaminedLine { trace: (!is_done).then_some(trace), found, examined, edited })
 }
 
-/// Some lines of a file.
-struct Window {
-    /// Number of the first line, from 1.
-    first: usize,
-    text: Vec<u8>,
-    /// End offset of each line.
-    ends: Vec<usize>,
-}
-
-impl Window {
-    /// Passes the lines of `reader` on in windows, until the end or until `hand` returns false.
-    fn read_all(mut reader: impl BufRead, mut hand: impl FnMut(Result<Self, TraceError>) -> bool) {
-        let mut first = 1;
-        loop {
-            let mut window = Self { first, text: Vec::with_capacity(TYPICAL), ends: Vec::with_capacity(WINDOW) };
-            while window.ends.len() < WINDOW && window.text.len() < WINDOW_BYTES {
-                match trace::read_line(&mut reader, &mut window.text) {
-                    Ok(0) => break,
-                    Ok(_) => window.ends.push(window.text.len()),
-                    Err(error) => {
-                        hand(Err(TraceError::Read { line: first + window.ends.len(), error }));
-                        return;
-                    }
-                }
-            }
-            first += window.ends.len();
-            if window.ends.is_empty() || !hand(Ok(window)) {
-                return;
-            }
-        }
-    }
-
-    /// Its non-empty lines, with their numbers.
-    fn lines(&self) -> Vec<(usize, &[u8])> {
-        let starts = [0].into_iter().chain(self.ends.iter().copied());
-        let lines = starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end]);
-        (self.first..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty()).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::platform::bounds::Bound;
-    use std::io::Read;
-
-    #[test]
-    fn a_line_without_an_end_is_an_error_and_is_not_read_whole() {
-        let most = Bound::TraceSize.most();
-        let endless = || BufReader::new(io::repeat(b' ').take(most * 8));
-        let mut told = Vec::new();
-        Window::read_all(endless(), |window| {
-            told.extend(window.err().map(|why| why.to_string()));
-            true
-        });
-        told.extend(trace::read_traces(endless()).map(|one| one.expect_err("too long").to_string()));
-        let expected = "line 1: larger than 32 MiB; `--limit trace-size=64MiB` on the command line raises the limit";
-        assert_eq!(told, [expected; 2]);
-    }
-
-    #[test]
-    fn lines_keep_their_numbers_across_windows_and_blank_ones_are_passed_over() {
-        let text: String =
-            (1..=WINDOW * 2 + 3).map(|line| if line % 7 == 0 { "\n".into() } else { format!("{line}\n") }).collect();
-        let (mut seen, mut windows) = (Vec::new(), 0);
-        Window::read_all(text.trim_end().as_bytes(), |window| {
-            let window = window.expect("readable");
-            let told = |(number, line): (usize, &[u8])| (number, String::from_utf8_lossy(line).trim().to_owned());
-            seen.extend(window.lines().into_iter().map(told));
-            windows += 1;
-            true
-        });
-        assert_eq!(windows, 3);
-        let expected = (1..=WINDOW * 2 + 3).filter(|line| line % 7 != 0).map(|line| (line, line.to_string()));
-        assert_eq!(seen, expected.collect::<Vec<_>>());
-    }
+/// The trace of a line, and whether it was edited by hand.
+pub(super) fn parsed(file: &Path, line: &Line<'_>) -> Result<(Trace, bool), ScoreError> {
+    let wrong = |error| ScoreError::Trace { file: file.to_owned(), error };
+    let no_text = |why| TraceError::Read { line: line.number, error: io::Error::new(io::ErrorKind::InvalidData, why) };
+    let text = std::str::from_utf8(line.text).map_err(|why| wrong(no_text(why)))?;
+    let trace = trace::parse_trace(text, line.number).map_err(wrong)?;
+    let edited = is_edited(trace::sealed(text), &trace.plan);
+    Ok((trace, edited))
 }

@@ -1,6 +1,6 @@
 //! Journal of a live or recording run: finished trials survive any way in which the run ends.
 //!
-//! `reports/.unfinished/<id of the plan>-<n>/` is created before the first trial begins, and removed once every trial
+//! `reports/.unfinished/<id of the plan>-<n>/` (of a partition `<id of the plan>-<number>-of-<partitions>-<n>/`) is created before the first trial begins, and removed once every trial
 //! has ended without being cancelled and the run folder is written:
 //!
 //! | file | holds |
@@ -367,7 +367,9 @@ fn id(plan: &Value) -> String {
 
 fn folder_of(reports: &Path, plan: &Plan, number: usize) -> PathBuf {
     let id = plan.id.get(..12).unwrap_or("plan");
-    reports.join(UNFINISHED).join(format!("{id}-{number}"))
+    // Partitions of one run have the id of its plan; the end of one leaves the journals of the others.
+    let partition = plan.partition.map(|one| format!("-{}-of-{}", one.number, one.of)).unwrap_or_default();
+    reports.join(UNFINISHED).join(format!("{id}{partition}-{number}"))
 }
 
 #[cfg(test)]
