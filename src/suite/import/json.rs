@@ -99,13 +99,31 @@ fn nested(text: &[u8], outside: usize) -> Vec<(Range<usize>, usize)> {
                 deepest = deepest.max(depth);
             }
             b']' | b'}' => {
-                depth = depth.saturating_sub(1);
-                if depth == outside {
+                // One that nothing opened ends nothing.
+                if depth == outside + 1 {
                     found.push((start..at + 1, deepest));
                 }
+                depth = depth.saturating_sub(1);
             }
             _ => {}
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_that_nothing_opens_are_no_place_of_a_value_that_is_nested_too_deeply() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for text in [format!("{deep}]"), format!("]{deep}]]"), format!("{{}}]{deep}}}{deep}")] {
+            assert!(items(text.as_bytes()).is_err(), "{text}");
+        }
+        assert_eq!(
+            items(format!("[{{}},{deep}]").as_bytes()).expect("a list"),
+            [serde_json::json!({}), TOO_DEEP.into()]
+        );
+    }
 }
