@@ -187,8 +187,7 @@ impl Cassette {
             if end.is_none() && says_version(body, end::SINCE) {
                 return truncated();
             }
-            let place = error.place.unwrap_or(Place { line: 1, column: 1, length: 1 });
-            broken(Wrong { place, message: error.to_string() })
+            unreadable(path, &error)
         })?;
         let version = format::version(&root).map_err(broken)?;
         if version > format::VERSION {
@@ -214,7 +213,7 @@ impl Cassette {
         let Some(source) = &self.source else {
             return self.exchanges.iter().filter_map(|exchange| exchange.request.clone()).collect();
         };
-        let Some(root) = source.root() else { return Vec::new() };
+        let Ok(root) = source.root() else { return Vec::new() };
         let entries: Vec<(u32, String, Option<&Node<'_>>)> = self
             .exchanges
             .iter()
@@ -242,8 +241,10 @@ impl Cassette {
     /// Writes the lane's file and its blobs, each atomically.
     ///
     /// # Errors
-    /// `CassetteError::Secret` if the text would still hold a secret (nothing is written then), or if writing fails.
+    /// `CassetteError::Secret` if the text would still hold a secret, `CassetteError::Broken` if a stored request cannot
+    /// be read and so would be lost (nothing is written then), or if writing fails.
     pub fn save(&self, path: &Path, blobs: &Path, redactor: &Redactor) -> Result<(), CassetteError> {
+        self.source.iter().try_for_each(|source| source.root().map(drop))?;
         let (text, files) = self.to_text();
         let mut all: Vec<(PathBuf, String)> = files.into_iter().map(|(name, text)| (blobs.join(name), text)).collect();
         // The lane is written last: an interrupted write can leave unused blobs, but never a lane without its blobs.
@@ -265,9 +266,9 @@ impl Cassette {
 
 impl Source {
     /// The document, without responses.
-    fn root(&self) -> Option<Node<'_>> {
+    fn root(&self) -> Result<Node<'_>, CassetteError> {
         let body = end::split(&self.text).map_or(&*self.text, |(body, _)| body);
-        read(body, "response").ok()
+        read(body, "response").map_err(|error| unreadable(&self.path, &error))
     }
 
     /// The text of a blob, as it was recorded.
@@ -280,7 +281,7 @@ impl Source {
 
     /// The requests in their stored form, and the blobs that they refer to, as far as these are there.
     fn stored_requests(&self) -> (Vec<Value>, Blobs) {
-        let Some(root) = self.root() else { return (Vec::new(), Blobs::new()) };
+        let Ok(root) = self.root() else { return (Vec::new(), Blobs::new()) };
         let requests = exchange_nodes(&root).iter().map(|node| node.get("request").map_or(Value::Null, Node::to_value));
         let mut requests: Vec<Value> = requests.collect();
         let mut names = BTreeSet::new();
@@ -311,8 +312,33 @@ fn read<'a>(body: &'a str, skip: &str) -> Result<Node<'a>, ReadError> {
     }
 }
 
+fn unreadable(path: &Path, error: &ReadError) -> CassetteError {
+    let Place { line, column, .. } = error.place.unwrap_or(Place { line: 1, column: 1, length: 1 });
+    CassetteError::Broken { path: path.to_owned(), line, column, message: error.to_string() }
+}
+
 /// Whether the first lines of a document give this version.
 fn says_version(text: &str, version: u64) -> bool {
     let claim = format!("cassette: {version}");
     text.lines().take(5).any(|line| line.trim_end() == claim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{lane, saved};
+    use super::*;
+
+    #[test]
+    fn a_recording_whose_request_cannot_be_read_is_never_written_again_without_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, blobs) = (folder.path().join("lane.yaml"), folder.path().join("blobs"));
+        let whole = saved(&lane(), folder.path()).to_text().0;
+        let broken = whole.replacen("      method: \"POST\"", "      method: \"POST", 1);
+        assert_ne!(broken, whole);
+        std::fs::write(&file, &broken).expect("written");
+        let loaded = Cassette::load(&file, &blobs).expect("its requests are not read");
+        let error = loaded.save(&file, &blobs, &Redactor::default()).expect_err("its requests would be lost");
+        assert!(matches!(error, CassetteError::Broken { .. }), "{error}");
+        assert_eq!(std::fs::read_to_string(&file).expect("read"), broken);
+    }
 }

@@ -135,6 +135,18 @@ mod tests {
     }
 
     #[test]
+    fn what_the_writer_would_not_print_is_left_to_the_general_reader() {
+        for (text, value) in [("a: 1 \n", json!(1)), ("a:  1\n", json!(1)), ("a: [1, 2 ]\n", json!([1, 2]))] {
+            assert!(parse_own_style(text, &[]).is_none(), "{text:?}");
+            assert_eq!(parse(text).expect("YAML").to_value(), json!({ "a": value }));
+        }
+        assert!(parse_own_style("a: \"\\x+f\"\n", &[]).is_none());
+        let nested: String = (0..2_000).map(|level| format!("{}a:\n", "  ".repeat(level))).collect();
+        assert!(parse_own_style(&nested, &[]).is_none());
+        assert_eq!(parse(&nested).expect_err("too deep").problem, Problem::TooLarge);
+    }
+
+    #[test]
     fn what_a_person_wrote_is_left_to_the_general_reader() {
         let text = "cassette: 1 # a note\nkey: plain words\n";
         assert!(parse_own_style(text, &[]).is_none());

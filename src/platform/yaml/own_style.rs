@@ -11,6 +11,8 @@ use std::borrow::Cow;
 
 /// Indentation of the entries of an item in a list at the top level.
 const ITEM: usize = 4;
+/// Greatest indentation of a block; the writer's documents are not nested as deeply.
+const DEEPEST: usize = 400;
 
 /// Parses a document in the writer's style; entries named in `skip` become [`Kind::Skipped`] in the items of lists at the
 /// top level, and nowhere else: what services and people name may have these names too.
@@ -138,7 +140,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn block(&mut self, indent: usize) -> Option<Node<'a>> {
-        if self.lines.done || self.lines.indent != indent || self.lines.is_blank() {
+        if self.lines.done || self.lines.indent != indent || self.lines.is_blank() || indent > DEEPEST {
             return None;
         }
         let content = self.lines.content();
@@ -250,7 +252,8 @@ fn inline(text: &str, offset: usize, line: u32) -> Option<Kind<'_>> {
 
 fn plain(text: &str) -> Option<Kind<'_>> {
     // serde_json decides what is a number: YAML's octal, hexadecimal and underscored forms are not in our style.
-    let ours = matches!(text, "null" | "true" | "false") || serde_json::from_str::<serde_json::Number>(text).is_ok();
+    let number = || !text.ends_with(char::is_whitespace) && serde_json::from_str::<serde_json::Number>(text).is_ok();
+    let ours = matches!(text, "null" | "true" | "false") || (!text.starts_with(char::is_whitespace) && number());
     ours.then_some(Kind::Scalar(Cow::Borrowed(text), Style::Plain))
 }
 
@@ -261,6 +264,11 @@ fn single_quoted(text: &str) -> Option<Cow<'_, str>> {
     }
     let unescaped = inner.replace("''", "\u{0}");
     (!unescaped.contains('\'') && !inner.contains('\u{0}')).then(|| Cow::Owned(unescaped.replace('\u{0}', "'")))
+}
+
+fn hexadecimal(digits: &str) -> Option<u32> {
+    let is_plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    u32::from_str_radix(digits, 16).ok().filter(|_| is_plain)
 }
 
 /// The quoted string at the start of `text`, and the text after it.
@@ -292,7 +300,7 @@ fn double_quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
             b'n' => '\n',
             b'r' => '\r',
             b't' => '\t',
-            _ if digits > 0 => char::from_u32(u32::from_str_radix(rest.get(1..=digits)?, 16).ok()?)?,
+            _ if digits > 0 => char::from_u32(hexadecimal(rest.get(1..=digits)?)?)?,
             _ => return None,
         });
         rest = rest.get(1 + digits..)?;
