@@ -46,7 +46,7 @@ fn mistakes(given: &Simulate, error: BehaviourError) -> Problem {
         let message = format!("the behaviour file is not valid: {mistake}");
         let mut told = Diagnostic::error("bad-behaviour", &file, message);
         if let Some(place) = mistake.place {
-            told = told.at(&text, place);
+            told = told.in_yaml(&text, place);
         }
         let begin = |one: &Diagnostic| one.place.map(|place| (place.line, place.column));
         match found.iter_mut().find(|known| begin(known) == begin(&told)) {

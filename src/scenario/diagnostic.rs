@@ -87,7 +87,7 @@ impl Diagnostic {
         };
         let diagnostic = Self { label, ..Self::error(code, file, error.to_string()) };
         match error.place {
-            Some(place) => diagnostic.at(text, place),
+            Some(place) => diagnostic.in_yaml(text, place),
             None => diagnostic,
         }
     }
@@ -99,7 +99,16 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the place in `text` and quotes its line.
+    /// Like [`Self::at`] in a YAML text, whose lines may end with a carriage return alone.
+    #[must_use]
+    pub fn in_yaml(self, text: &str, place: Place) -> Self {
+        if !text.contains('\r') {
+            return self.at(text, place);
+        }
+        self.at(&text.replace("\r\n", "\n").replace('\r', "\n"), place)
+    }
+
+    /// Sets the place in `text`, whose lines end with line feeds, and quotes its line.
     #[must_use]
     pub fn at(mut self, text: &str, place: Place) -> Self {
         let line = text.lines().nth(place.line.saturating_sub(1) as usize).unwrap_or_default();
@@ -242,7 +251,7 @@ impl Mistake {
             help: self.help,
         };
         if let Some(place) = place {
-            diagnostic = diagnostic.at(text, place);
+            diagnostic = diagnostic.in_yaml(text, place);
         }
         if !self.quote {
             diagnostic.source_line = None;
@@ -328,5 +337,14 @@ mod tests {
         let diagnostic = Diagnostic::error("x", "a.yaml", "wrong").at("a: 1\nbcd: 22\n", place);
         assert_eq!(diagnostic.source_line.as_deref(), Some("bcd: 22"));
         assert_eq!(diagnostic.place.map(|place| place.length), Some(4));
+    }
+
+    #[test]
+    fn a_line_of_yaml_is_quoted_whichever_line_ends_are_before_it() {
+        let place = Place { line: 3, column: 4, length: 1 };
+        for text in ["a: 1\rb: 2\rc: 3\r", "a: 1\r\nb: 2\rc: 3"] {
+            let told = Diagnostic::error("x", "a.yaml", "wrong").in_yaml(text, place);
+            assert_eq!(told.source_line.as_deref(), Some("c: 3"), "{text:?}");
+        }
     }
 }
