@@ -70,6 +70,7 @@ pub mod provider {
         perplexity_agent,
     };
     pub mod wire {
+        pub use crate::provider::wire::answer::{Part, Piece, Said};
         pub use crate::provider::wire::{
             Dialect, WireError, anthropic_messages, by_name, dialects, embeddings, error_kind, error_message, gemini,
             openai_chat, openai_responses, perplexity_agent, perplexity_sonar,

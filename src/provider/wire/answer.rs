@@ -2,12 +2,14 @@
 //!
 //! A stream is a list of pieces, each with its part of the stream, so that it can be broken off at a named place.
 
+use super::passthrough::arguments_object;
 use crate::provider::chat::Finish;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// An answer to be written.
 #[derive(Debug, Clone)]
-pub(crate) struct Said {
+pub struct Said {
+    /// Name of the model.
     pub model: String,
     /// The text, or the text of a refusal.
     pub text: String,
@@ -21,7 +23,7 @@ pub(crate) struct Said {
 
 /// Part of a stream that a piece belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     /// Before the first token.
     Head,
     /// A piece of the text or of the arguments of a call.
@@ -33,20 +35,15 @@ pub(crate) enum Part {
 }
 
 /// One piece of a stream, as sent.
-pub(crate) type Piece = (Part, String);
+pub type Piece = (Part, String);
 
 const ID: &str = "declared_fault";
 
 impl Said {
-    pub(crate) fn text(model: &str, text: &str) -> Self {
+    /// A text.
+    pub fn text(model: &str, text: &str) -> Self {
         let (model, text) = (model.to_owned(), text.to_owned());
         Self { model, text, refuses: false, call: None, finish: Finish::Stop }
-    }
-
-    /// The arguments as an object; text that is none becomes a member of one.
-    fn object(arguments: &str) -> Value {
-        let read = serde_json::from_str::<Map<String, Value>>(arguments);
-        read.map_or_else(|_| json!({"unparsed": arguments}), Value::Object)
     }
 
     fn stopped(&self, words: [&'static str; 4]) -> &'static str {
@@ -59,7 +56,7 @@ impl Said {
     }
 
     /// The whole answer in a dialect; `None` if it is not written there.
-    pub(crate) fn whole(&self, dialect: &str) -> Option<Value> {
+    pub fn whole(&self, dialect: &str) -> Option<Value> {
         let Self { model, text, refuses, call, .. } = self;
         Some(match dialect {
             "openai-chat" => {
@@ -79,7 +76,7 @@ impl Said {
                 let mut content: Vec<Value> = Vec::new();
                 content.extend((!text.is_empty() && !refuses).then(|| json!({"type": "text", "text": text})));
                 content.extend(call.as_ref().map(|(name, arguments)| {
-                    json!({"type": "tool_use", "id": ID, "name": name, "input": Self::object(arguments)})
+                    json!({"type": "tool_use", "id": ID, "name": name, "input": arguments_object(arguments)})
                 }));
                 self.message(&content, Some(self.stop_reason()))
             }
@@ -99,7 +96,7 @@ impl Said {
                 let mut content: Vec<Value> = Vec::new();
                 content.extend((!text.is_empty()).then(|| json!({"text": text})));
                 content.extend(call.as_ref().map(|(name, arguments)| {
-                    json!({"toolUse": {"toolUseId": ID, "name": name, "input": Self::object(arguments)}})
+                    json!({"toolUse": {"toolUseId": ID, "name": name, "input": arguments_object(arguments)}})
                 }));
                 let reason = self.stopped(["end_turn", "tool_use", "max_tokens", "content_filtered"]);
                 json!({"output": {"message": {"role": "assistant", "content": content}}, "stopReason": reason,
@@ -110,7 +107,7 @@ impl Said {
     }
 
     /// The answer as a stream in a dialect; `None` if it is not written there.
-    pub(crate) fn stream(&self, dialect: &str) -> Option<Vec<Piece>> {
+    pub fn stream(&self, dialect: &str) -> Option<Vec<Piece>> {
         let (start, end) = halves(&self.text);
         let data = |value: Value| format!("data: {value}\n\n");
         Some(match dialect {
@@ -162,7 +159,7 @@ impl Said {
     fn ollama_calls(&self) -> Value {
         self.call.as_ref().map_or(
             Value::Null,
-            |(name, arguments)| json!([{"function": {"name": name, "arguments": Self::object(arguments)}}]),
+            |(name, arguments)| json!([{"function": {"name": name, "arguments": arguments_object(arguments)}}]),
         )
     }
 
@@ -179,7 +176,7 @@ impl Said {
         let call = self
             .call
             .as_ref()
-            .map(|(name, arguments)| json!({"functionCall": {"name": name, "args": Self::object(arguments)}}));
+            .map(|(name, arguments)| json!({"functionCall": {"name": name, "args": arguments_object(arguments)}}));
         text.into_iter().chain(call).collect()
     }
 

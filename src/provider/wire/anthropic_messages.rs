@@ -214,7 +214,7 @@ fn encode_request(request: &ChatRequest, tools: Option<Value>) -> Value {
 }
 
 fn name_of(tool: &Value) -> Option<String> {
-    is_function(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten()
+    tool.as_object().filter(|_| is_function(tool)).map(|tool| text(tool, "name").to_owned())
 }
 
 fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {

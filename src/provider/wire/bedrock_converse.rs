@@ -224,12 +224,14 @@ fn read_tool(spec: &Map<String, Value>) -> ToolDefinition {
 }
 
 fn name_of(template: &Value) -> Option<String> {
-    template.pointer("/toolSpec/name")?.as_str().map(str::to_owned)
+    Some(text(template.get("toolSpec")?.as_object()?, "name").to_owned())
 }
 
 fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
     let mut wire = template.unwrap_or_else(|| json!({"toolSpec": {"name": "", "inputSchema": {}}}));
-    wire["toolSpec"]["name"] = Value::from(tool.name.as_str());
+    if wire["toolSpec"]["name"].as_str().unwrap_or_default() != tool.name {
+        wire["toolSpec"]["name"] = Value::from(tool.name.as_str());
+    }
     if !tool.description.is_empty() {
         wire["toolSpec"]["description"] = Value::from(tool.description.as_str());
     }

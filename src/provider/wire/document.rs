@@ -152,7 +152,10 @@ impl ToolShape {
 
     /// Inserts a definition into the output of [`Self::template`], or into an empty object.
     pub(super) fn fill(&self, tool: &ToolDefinition, mut template: Map<String, Value>) -> Map<String, Value> {
-        template.insert("name".to_owned(), Value::from(tool.name.as_str()));
+        // A definition without a name stays one.
+        if text(&template, "name") != tool.name {
+            template.insert("name".to_owned(), Value::from(tool.name.as_str()));
+        }
         // An empty description may have been null or absent: the template shows which.
         if !tool.description.is_empty() {
             template.insert("description".to_owned(), Value::from(tool.description.as_str()));

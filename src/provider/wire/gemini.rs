@@ -7,7 +7,7 @@
 
 use super::assembler::{Assemble, Assembler};
 use super::call_ids::CallIds;
-use super::document::{Reader, WireError, plus, put, small, tokens};
+use super::document::{Reader, WireError, plus, put, small, text, tokens};
 use super::gemini_parts::{self, key_of};
 use super::gemini_stream::Assembler as Chunks;
 use super::{Dialect, passthrough};
@@ -202,7 +202,9 @@ fn decode_request(body: &Value) -> Result<ChatRequest, WireError> {
     fields.insert("contents".to_owned(), json!([]));
     for declarations in all_declarations(fields.get_mut("tools")) {
         for function in declarations {
-            *function = function.as_object().map_or(Value::Null, |function| Value::Object(TOOL.template(function)));
+            if let Value::Object(function) = function {
+                *function = TOOL.template(function);
+            }
         }
     }
     Ok(ChatRequest { passthrough: passthrough::keep(NAME, fields, Vec::new()), ..request })
@@ -376,7 +378,7 @@ fn all_declarations(tools: Option<&mut Value>) -> Vec<&mut Vec<Value>> {
 }
 
 fn write_tools(body: &mut Map<String, Value>, tools: &[ToolDefinition]) {
-    let name = |template: &Value| template.get("name")?.as_str().map(str::to_owned);
+    let name = |template: &Value| Some(text(template.as_object()?, "name").to_owned());
     let mut left: Vec<ToolDefinition> = tools.to_vec();
     for declarations in all_declarations(body.get_mut("tools")) {
         let names: Vec<String> = declarations.iter().filter_map(name).collect();

@@ -56,6 +56,19 @@ fn a_dropped_tool_and_a_new_choice_leave_no_trace_of_the_old_ones() {
 }
 
 #[test]
+fn a_tool_without_a_name_goes_back_as_it_came() {
+    for dialect in dialects() {
+        let body = dialect.example().request.to_string();
+        let nameless = body.replace("\"name\":\"f\",\"description\"", "\"description\"");
+        assert_ne!(nameless, body, "{}", dialect.name());
+        let body: Value = serde_json::from_str(&nameless).expect("JSON");
+        let request = dialect.decode_request("", &body).expect("decodes");
+        assert_eq!(request.tools[0].name, "", "{}", dialect.name());
+        assert_eq!(dialect.encode_request(&request), body, "{}", dialect.name());
+    }
+}
+
+#[test]
 fn what_is_no_document_of_the_dialect_is_refused_with_its_name_and_place() {
     for dialect in dialects() {
         for body in [json!(null), json!([]), json!("x"), json!({}), json!({"model": "m"})] {

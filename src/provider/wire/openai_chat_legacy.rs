@@ -5,7 +5,7 @@
 //! calls, is encoded in it.
 
 use super::call_ids::CallIds;
-use super::document::ToolShape;
+use super::document::{ToolShape, text};
 use super::passthrough;
 use crate::provider::chat::{Message, Piece, ToolCall, ToolChoice, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -119,7 +119,7 @@ pub(super) fn write_functions(
         return false;
     }
     let Some(Value::Array(templates)) = body.get_mut(FUNCTIONS).map(Value::take) else { return false };
-    let name = |template: &Value| template.get("name")?.as_str().map(str::to_owned);
+    let name = |template: &Value| Some(text(template.as_object()?, "name").to_owned());
     let write = |template: Option<Value>, tool: &ToolDefinition| {
         let template = template.and_then(|template| template.as_object().cloned()).unwrap_or_default();
         Value::Object(shape.fill(tool, template))

@@ -3,7 +3,7 @@
 //! A tool is a `function` with arguments, or a `custom` tool whose `input` is any text. Both are neutral tools; a custom
 //! one has no schema, and the arguments of its calls are the text.
 
-use super::document::ToolShape;
+use super::document::{ToolShape, text};
 use super::passthrough;
 use crate::provider::chat::{Piece, ToolCall, ToolChoice, ToolDefinition};
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ pub(super) fn blank_tool(tool: &mut Value) {
 }
 
 pub(super) fn name_of(template: &Value) -> Option<String> {
-    template.get(kind(template).0)?.get("name")?.as_str().map(str::to_owned)
+    Some(text(template.get(kind(template).0)?.as_object()?, "name").to_owned())
 }
 
 pub(super) fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {

@@ -201,7 +201,7 @@ pub(super) fn encode(dialect: &'static str, request: &ChatRequest, tools: Option
 }
 
 fn name_of(tool: &Value) -> Option<String> {
-    is_callable(tool).then(|| tool.get("name")?.as_str().map(str::to_owned)).flatten()
+    tool.as_object().filter(|_| is_callable(tool)).map(|tool| text(tool, "name").to_owned())
 }
 
 fn write_tool(template: Option<Value>, tool: &ToolDefinition) -> Value {
