@@ -1,43 +1,40 @@
-//! Words of a conversation in a run folder: no cell of a table begins a formula, and no element of a page is theirs.
+//! Words of a conversation in a run folder: a cell of a table is the word that it holds and begins no formula, and no
+//! element, attribute, link or script of a page is of their making.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use ragcheck::EvaluatedRun;
 use ragcheck::internals::suite::import::Format;
-use ragcheck_fuzz::judged;
-use serde_json::json;
+use ragcheck_fuzz::{judged, page, table};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
 
-/// An element that no page has.
+/// An element that no page has; it stays whole however a page cuts the words before it.
 const ELEMENT: &str = "<fuzz-element onload=x>";
 
-fn is_number(cell: &str) -> bool {
-    cell.parse::<f64>().is_ok()
-}
-
-fn no_formula(file: &Path) {
-    let mut rows = csv::ReaderBuilder::new().has_headers(false).from_path(file).expect("a table");
-    for row in rows.records() {
-        for cell in &row.expect("a row of as many cells as the others") {
-            let begins = cell.trim_start_matches(' ').starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
-            assert!(!begins || is_number(cell), "{cell:?} in {}", file.display());
+fn tables(folder: &Path, run: &EvaluatedRun) {
+    let rows = table::rows(&folder.join("trials.csv"));
+    assert_eq!(rows.len(), run.evaluation.trials.len());
+    for (row, trial) in rows.iter().zip(&run.evaluation.trials) {
+        for (column, text) in [("id", &*trial.id), ("case", trial.case), ("model", trial.model), ("error", trial.error)]
+        {
+            let cell = &row.iter().find(|(name, _)| name == column).expect("the column").1;
+            let text = table::shown(text);
+            assert_eq!(cell, text.strip_prefix('\'').filter(|_| *cell != text).unwrap_or(&text), "{column}");
         }
     }
-}
-
-/// Number of `<script` and `</script`, and whether the element of the words is there.
-fn elements(page: &str) -> (usize, usize, bool) {
-    let page = page.to_ascii_lowercase();
-    (page.matches("<script").count(), page.matches("</script").count(), page.contains("<fuzz-element"))
+    for file in ["criteria.csv", "violations.csv", "latency.csv", "requirements.csv"] {
+        table::rows(&folder.join(file));
+    }
 }
 
 fuzz_target!(|words: (String, String)| {
     let (one, other) = words;
-    // One script element more is closed than opened: a page that holds the words as they are has unequal numbers.
-    let (one, other) = (format!("{one}{ELEMENT}</script><script>"), format!("{other}</SCRIPT >{ELEMENT}\"'>"));
+    let (one, other) = (format!("{one}{ELEMENT}</script><!--<script>"), format!("{other}</SCRIPT >{ELEMENT}\"'>"));
     let (cell, tool) = (one.as_str(), other.as_str());
     let call = json!({"id": "1", "type": "function", "function": {"name": tool, "arguments": json!({(cell): tool}).to_string()}});
     let conversations = json!([{
@@ -49,19 +46,11 @@ fuzz_target!(|words: (String, String)| {
             {"role": "tool", "tool_call_id": "1", "content": one},
             {"role": "assistant", "content": other},
         ],
-    }, {"task_id": tool, "messages": [{"role": "user", "content": other}, {"role": "assistant", "content": ""}]}]);
+    }, {"task_id": tool, "reward": 0, "messages": [{"role": "user", "content": other}, {"role": "assistant", "content": ""}]}]);
     let Some(mut run) = judged(Format::Messages, conversations.to_string().as_bytes()) else { return };
-    run.write(FOLDER.path()).expect("written");
-    for entry in std::fs::read_dir(FOLDER.path()).expect("listed") {
-        let file = entry.expect("listed").path();
-        match file.extension().and_then(|name| name.to_str()) {
-            Some("csv") => no_formula(&file),
-            Some("html") => {
-                let (opened, closed, foreign) = elements(&std::fs::read_to_string(&file).expect("text"));
-                assert!(!foreign, "an element of the words is in {}", file.display());
-                assert_eq!(opened, closed, "scripts of {}", file.display());
-            }
-            _ => {}
-        }
-    }
+    let folder = FOLDER.path();
+    run.write(folder).expect("written");
+    tables(folder, &run);
+    page::is_ours(&std::fs::read_to_string(folder.join("index.html")).expect("text"));
+    serde_json::from_slice::<Value>(&std::fs::read(folder.join("run.json")).expect("read")).expect("JSON");
 });

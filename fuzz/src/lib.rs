@@ -5,6 +5,9 @@ use ragcheck::internals::suite::import::{Format, Imported};
 use ragcheck::{EvaluatedRun, Trace, read_traces};
 use std::sync::Arc;
 
+pub mod page;
+pub mod table;
+
 /// Imports a text and judges it; `None` if it is refused.
 ///
 /// # Panics
