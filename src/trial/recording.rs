@@ -126,7 +126,7 @@ impl Recorder {
             scenario,
             case,
             lane,
-            recorded_at: self.started.round(jiff::Unit::Second).unwrap_or(self.started),
+            recorded_at: self.started.round(jiff::Unit::Millisecond).unwrap_or(self.started),
             recorded_from: self.transport.recorded_from(&providers),
             recorder: format!("ragcheck {}", env!("CARGO_PKG_VERSION")),
             knowledge,

@@ -5,6 +5,7 @@
 
 use crate::part;
 use crate::ports::free;
+use crate::program::program;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -152,7 +153,7 @@ impl Stage {
     }
 
     fn run(&self, mode: &str) -> (i32, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let mut command = Command::new(program());
         let agent = format!("http://127.0.0.1:{}", self.agent);
         command.args(["run", "s.yaml", "--mode", mode, "--agent", &agent]).current_dir(self.folder.path());
         said(&command.env("NO_COLOR", "1").output().expect("it runs"))
@@ -267,7 +268,7 @@ fn a_two_stage_agent_of_the_standard_library_passes_by_its_prompt_and_its_reply(
     let model = Server::start(&mut moved("two_stage_provider.py"), provider);
     let _service = Server::start(&mut moved("two_stage_agent.py"), agent);
     let run = |mode: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let mut command = Command::new(program());
         command.args(["run", "s.yaml", "--mode", mode, "--agent", &format!("http://127.0.0.1:{agent}")]);
         let (code, told) = said(&command.current_dir(folder.path()).env("NO_COLOR", "1").output().expect("it runs"));
         assert!(code == 0 && told.contains("1 trial: 1 PASS"), "{mode}: exit {code}: {told}");

@@ -15,6 +15,8 @@ mod poison;
 #[path = "../suite/ports.rs"]
 #[allow(dead_code, reason = "the behaviour suite asks for addresses, too")]
 mod ports;
+#[path = "../suite/program.rs"]
+mod program;
 mod published;
 mod recorders;
 mod retrieval;

@@ -4,6 +4,7 @@
 use super::published;
 use super::scripted_model::{Script, results};
 use super::trajectories::unzipped;
+use crate::program::program;
 use ragcheck::internals::flow::tools::guard;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -76,7 +77,7 @@ fn collected_injections_reach_the_model_and_an_agent_that_obeys_them_is_found_ou
     write("mine.yaml", CASES);
     write("poison.jsonl", &lines);
     let ragcheck = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let mut command = Command::new(program());
         command.args(arguments).current_dir(folder.path()).output().expect("it runs")
     };
     let recorded = ragcheck(&["run", "--mode", "record", "--no-history"]);

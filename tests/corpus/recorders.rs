@@ -1,6 +1,7 @@
 //! The recordings of other tools, imported by one command without a format, against the reader in
 //! `tests/oracle/recordings.py`: exchange by exchange, method, address, request, status and response.
 
+use crate::program::program;
 use crate::{part, published};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -30,7 +31,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn import(project: &Path, folder: &Path) -> (Output, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_ragcheck"))
+    let output = Command::new(program())
         .args(["cassette", "import"])
         .arg(folder)
         .current_dir(project)

@@ -2,6 +2,7 @@
 //! `tests/oracle/telemetry.py`: question, completions with their tokens, runs of tools, and answer.
 
 use crate::part;
+use crate::program::program;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ fn seven_frameworks_say_in_spans_what_an_independent_reader_reads() {
     assert_eq!(files.len(), 7);
     for file in files {
         let (name, project) = (file.display(), tempfile::tempdir().expect("a folder"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let mut command = Command::new(program());
         let output = command.args(["score", "--report-dir", "runs", "--import"]).arg(&file).current_dir(project.path());
         let output = output.output().expect("it runs");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

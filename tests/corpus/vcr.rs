@@ -1,6 +1,7 @@
 //! Cassettes of VCR.py as a real project keeps them: every one imported, loaded again, and compared with a plain
 //! reading of the file.
 
+use crate::program::program;
 use crate::{part, published};
 use ragcheck::internals::cassette::{Cassette, Outcome, blobs_dir};
 use ragcheck::internals::provider::wire::{self};
@@ -29,7 +30,7 @@ fn lanes(folder: &Path) -> Vec<PathBuf> {
 fn every_cassette_is_imported_and_says_what_the_file_says() {
     let folder = part("vcr");
     let project = tempfile::tempdir().expect("a folder");
-    let output = Command::new(env!("CARGO_BIN_EXE_ragcheck"))
+    let output = Command::new(program())
         .args(["cassette", "import", "--format", "vcr"])
         .arg(&folder)
         .current_dir(project.path())
@@ -109,10 +110,7 @@ fn every_cassette_is_imported_and_says_what_the_file_says() {
     assert_eq!(imported.len(), files.len());
     // Which files these are is known: none may get lost from here on.
     assert_eq!((files.len(), seen), (40, 102));
-    let scan = Command::new(env!("CARGO_BIN_EXE_ragcheck"))
-        .args(["cassette", "scan"])
-        .current_dir(project.path())
-        .output()
-        .expect("it runs");
+    let scan =
+        Command::new(program()).args(["cassette", "scan"]).current_dir(project.path()).output().expect("it runs");
     assert!(scan.status.success(), "{}", String::from_utf8_lossy(&scan.stdout));
 }

@@ -1,21 +1,21 @@
 //! The steps of the GitHub Action, run as its `action.yml` calls them: exit code, annotations at the scenario's line, summary.
 
+use super::program::program;
 use super::project::Outcome;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const RAGCHECK: &str = env!("CARGO_BIN_EXE_ragcheck");
 
 fn ragcheck(project: &Path, arguments: &[&str]) -> Outcome {
-    Outcome::of(Command::new(RAGCHECK).args(arguments).current_dir(project).env("NO_COLOR", "1"))
+    Outcome::of(Command::new(program()).args(arguments).current_dir(project).env("NO_COLOR", "1"))
 }
 
 /// One step of the action in a project, with the files that GitHub gives it.
 fn step(workspace: &Path, project: &Path, step: &str, settings: &[(&str, &str)]) -> Outcome {
     let mut command = Command::new("bash");
-    command.arg(format!("{ROOT}/.ci/action")).arg(step).current_dir(project).env("RAGCHECK", RAGCHECK);
+    command.arg(format!("{ROOT}/.ci/action")).arg(step).current_dir(project).env("RAGCHECK", program());
     command
         .env("GITHUB_WORKSPACE", workspace)
         .env("GITHUB_OUTPUT", workspace.join("output"))
@@ -105,7 +105,7 @@ fn the_action_downloads_the_release_that_it_is_and_refuses_an_archive_with_anoth
     // No release yet, a branch, a system without a binary: it is built.
     get(runner, served, &[]).expect_code(0);
     found("false");
-    release(&["archive", RAGCHECK, "x86_64-unknown-linux-musl", folder]);
+    release(&["archive", program(), "x86_64-unknown-linux-musl", folder]);
     release(&["sums", folder]);
     for other in [("RAGCHECK_ACTION_REF", "main"), ("RUNNER_ARCH", "RISCV"), ("RAGCHECK_ACTION_REPOSITORY", "")] {
         get(runner, served, &[other]).expect_code(0);
@@ -214,7 +214,7 @@ fn where_github_reads_nothing_that_ragcheck_prints_is_a_command_but_its_own_anno
     fs::write(&scenario, text.replace("contains: [80 euros]", &format!("contains: [\"{hostile}\"]"))).expect("written");
     assert!(fs::read_to_string(&scenario).expect("the scenario").contains("##[error]"), "the case is there");
     let on_github = |arguments: &[&str]| {
-        let mut command = Command::new(RAGCHECK);
+        let mut command = Command::new(program());
         Outcome::of(command.args(arguments).current_dir(project).env("NO_COLOR", "1").env("GITHUB_ACTIONS", "true"))
     };
     let commands = |text: &str| {
@@ -240,7 +240,7 @@ fn where_github_reads_nothing_that_ragcheck_prints_is_a_command_but_its_own_anno
         assert_eq!(commands(&said.stdout) + commands(&said.stderr), own, "{typed:?}: {}{}", said.stdout, said.stderr);
         assert!(!said.stderr.contains("\n::error::planted"), "{typed:?}: {}", said.stderr);
         if typed.contains(&"json") {
-            let mut plain = Command::new(RAGCHECK);
+            let mut plain = Command::new(program());
             let plain = Outcome::of(plain.args(typed).current_dir(project).env_remove("GITHUB_ACTIONS"));
             let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
             assert!(plain.stdout.contains("##["), "{}", plain.stdout);

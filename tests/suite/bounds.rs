@@ -2,6 +2,7 @@
 //! which it was and what to type.
 
 use super::project::{Outcome, copy};
+use crate::program::program;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -60,7 +61,7 @@ fn said((name, low, files, typed): Passed, more: &[&str]) -> String {
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(path, text).expect("written");
     }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(program());
     command.args(typed).args(more).current_dir(folder.path()).env("NO_COLOR", "1").env("COLUMNS", "400");
     let outcome = Outcome::of(&mut command);
     // The command to run again repeats what was typed.
@@ -85,7 +86,7 @@ fn each_limit_is_lowered_by_the_project_raised_by_the_command_line_and_named_whe
 fn what_sets_no_limit_is_refused_with_those_that_there_are() {
     let folder = tempfile::tempdir().expect("a folder");
     for (typed, words) in [("sise=1", "known: scenario-size"), ("cases", "NAME=VALUE"), ("cases=0", "not an amount")] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let mut command = Command::new(program());
         let outcome = Outcome::of(command.args(["check", "--limit", typed]).current_dir(folder.path()));
         outcome.expect_code(2);
         assert!(outcome.stderr.contains(words), "{typed}: {}", outcome.stderr);

@@ -4,6 +4,7 @@
 use super::project::Project;
 use super::simulator::Simulator;
 use super::workflow::{Job, Workplace, yaml};
+use crate::program::program;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -158,7 +159,7 @@ fn attack(place: &Workplace) -> String {
         fs::write(&scenario, text.replace("80 euros", "90 euros")).expect("written");
         fs::remove_file(project.join(".gitignore")).expect("it was there");
         // The name of a run follows from what it shows: the attacker runs it at home.
-        let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let mut run = std::process::Command::new(program());
         super::project::Outcome::of(run.arg("run").current_dir(project)).expect_code(1);
         let folder = project.join("reports/latest").canonicalize().expect("the run");
         for forged in ["comparison.json", "summary.md", "exit-code.json", "grades.jsonl"] {

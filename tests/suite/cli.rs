@@ -1,6 +1,7 @@
 //! The other subcommands, as they are typed: what they print, and that a reader who goes away breaks nothing.
 
 use super::project::{Outcome, Project, few, whole};
+use crate::program::program;
 use std::fs;
 use std::process::Stdio;
 
@@ -265,7 +266,7 @@ fn a_result_for_a_stdout_that_is_closed_was_not_printed_and_one_for_nobody_was()
     let project = Project::starter();
     let shell = |line: &str| {
         let mut command = std::process::Command::new("sh");
-        command.args(["-c", line]).current_dir(project.path(".")).env("RAGCHECK", env!("CARGO_BIN_EXE_ragcheck"));
+        command.args(["-c", line]).current_dir(project.path(".")).env("RAGCHECK", program());
         Outcome::of(&mut command)
     };
     for line in ["$RAGCHECK run >&-", "$RAGCHECK list >&-", "$RAGCHECK report --to json >&-"] {

@@ -4,6 +4,7 @@
 //! Two things differ from what a reader does: the simulator listens on a free port, and the test waits until it does.
 
 use super::ports;
+use crate::program::program;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -67,9 +68,9 @@ fn follow(page: &str, folder: &Path, after_first: &str) -> usize {
     // The program under the name that the page types.
     fs::create_dir(folder.join("bin")).expect("a folder");
     #[cfg(unix)]
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ragcheck"), folder.join("bin/ragcheck")).expect("a link");
+    std::os::unix::fs::symlink(program(), folder.join("bin/ragcheck")).expect("a link");
     #[cfg(not(unix))]
-    fs::copy(env!("CARGO_BIN_EXE_ragcheck"), folder.join("bin/ragcheck.exe")).expect("a copy");
+    fs::copy(program(), folder.join("bin/ragcheck.exe")).expect("a copy");
     let port = ports::free();
 
     // Blocks are numbered, and what each printed goes to a file of its own.

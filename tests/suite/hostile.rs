@@ -3,6 +3,7 @@
 //! the project changes, and nobody is spoken to.
 
 use super::project::copy;
+use crate::program::program;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -177,7 +178,7 @@ fn run(hostile: &Hostile, root: &Path, outside: &Path, host: &str, beside: &Path
     let put = |text: &str| text.replace("OUTSIDE", &outside.display().to_string()).replace("HOST", host);
     let said = beside.join("said");
     let out = File::create(&said).expect("a file");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(program());
     command.args(hostile.run.iter().map(|typed| put(typed))).current_dir(root).envs(PLANTED);
     command
         .env_remove("RAGCHECK_TRUST")

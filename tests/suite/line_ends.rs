@@ -2,6 +2,7 @@
 //! YAML files in which a carriage return alone ends a line.
 
 use super::project::Outcome;
+use crate::program::program;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -25,9 +26,7 @@ fn windows(folder: &Path) -> usize {
 #[test]
 fn a_checkout_with_windows_line_ends_replays_with_the_same_verdicts() {
     let folder = tempfile::tempdir().expect("a folder");
-    let ragcheck = |arguments: &[&str]| {
-        Outcome::of(Command::new(env!("CARGO_BIN_EXE_ragcheck")).args(arguments).current_dir(folder.path()))
-    };
+    let ragcheck = |arguments: &[&str]| Outcome::of(Command::new(program()).args(arguments).current_dir(folder.path()));
     ragcheck(&["init"]).expect_code(0);
     for part in ["scenarios", "knowledge", "recordings", "simulator"] {
         assert!(windows(&folder.path().join(part)) > 0, "{part} has no file");

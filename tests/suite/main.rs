@@ -72,6 +72,7 @@ mod paths;
 mod pointers;
 mod poison;
 mod ports;
+mod program;
 mod project;
 mod promote;
 mod prompt_texts;

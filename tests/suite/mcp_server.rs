@@ -2,6 +2,7 @@
 
 use super::project::Project;
 use super::simulator::Simulator;
+use crate::program::program;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -198,7 +199,7 @@ fn needs_sdks_the_official_client_lists_and_calls_the_tools() {
     let sdks = std::env::var("RAGCHECK_SDKS").expect("RAGCHECK_SDKS");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sdks/mcp_server.py");
     let mut command = std::process::Command::new(format!("{sdks}/python/bin/python"));
-    command.arg(script).current_dir(project.path(".")).env("RAGCHECK_PROGRAM", env!("CARGO_BIN_EXE_ragcheck"));
+    command.arg(script).current_dir(project.path(".")).env("RAGCHECK_PROGRAM", program());
     let outcome = super::project::Outcome::of(&mut command);
     outcome.expect_code(0);
     let said: Value = serde_json::from_str(outcome.stdout.trim())

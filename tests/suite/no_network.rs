@@ -1,6 +1,7 @@
 //! Replay opens no socket: it gives the same in an empty network namespace, and with every address of a provider dead.
 
 use super::project::{Outcome, Project, whole};
+use crate::program::program;
 use std::process::Command;
 
 #[test]
@@ -8,7 +9,7 @@ use std::process::Command;
 fn needs_namespace_replay_needs_no_network_at_all() {
     let project = Project::shipped();
     let mut command = Command::new("unshare");
-    command.args(["-rn", env!("CARGO_BIN_EXE_ragcheck"), "run"]);
+    command.args(["-rn", program(), "run"]);
     command.current_dir(project.path("")).env("NO_COLOR", "1");
     Outcome::of(&mut command).expect_code(0);
     assert!(

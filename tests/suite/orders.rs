@@ -1,6 +1,7 @@
 //! The example with tools of its own: expected by name when it runs, and in a log of its conversations.
 
 use super::project::{Outcome, copy};
+use crate::program::program;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,7 +10,7 @@ fn example() -> PathBuf {
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Outcome {
-    let mut run = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut run = Command::new(program());
     Outcome::of(run.args(arguments).current_dir(folder).env("NO_COLOR", "1"))
 }
 

@@ -169,7 +169,7 @@ fn the_matrix_of_the_documentation_runs_its_partitions_side_by_side_and_merges_t
         let step = steps.iter().find(|step| step["name"] == name).unwrap_or_else(|| panic!("{job}: {name}"));
         step["run"].as_str().expect("a script").to_owned()
     };
-    let program = Path::new(env!("CARGO_BIN_EXE_ragcheck")).parent().expect("a folder");
+    let program = Path::new(crate::program::program()).parent().expect("a folder");
     let paths = format!("{}:{}", program.display(), std::env::var("PATH").expect("PATH"));
     let runners = tempfile::tempdir().expect("a folder");
     let job = |script: &str, runner: &Path, partition: &str| {

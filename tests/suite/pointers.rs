@@ -1,6 +1,7 @@
 //! Conditions on arguments and results of calls by JSON pointer: they hold, they fail with what was asked, mistakes have places.
 
 use super::project::Outcome;
+use crate::program::program;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -9,9 +10,7 @@ const CALLS: &str = "calls: [{before: [knowledge_base_search, generate_response]
 
 /// What a run says where the first case of a new project expects `calls`.
 fn expecting(folder: &Path, calls: &str) -> Outcome {
-    let ragcheck = |arguments: &[&str]| {
-        Outcome::of(Command::new(env!("CARGO_BIN_EXE_ragcheck")).args(arguments).current_dir(folder))
-    };
+    let ragcheck = |arguments: &[&str]| Outcome::of(Command::new(program()).args(arguments).current_dir(folder));
     ragcheck(&["init"]);
     let scenario = folder.join("scenarios/questions.yaml");
     let text = fs::read_to_string(&scenario).expect("the scenario");

@@ -1,5 +1,6 @@
 //! A copy of the shipped project in a folder of its own, to break on purpose, and the binary run in it.
 
+use crate::program::program;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -116,7 +117,7 @@ impl Project {
 
     /// The binary, to be run in the project.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let mut command = Command::new(program());
         command.args(arguments).current_dir(self.folder.path()).env("NO_COLOR", "1").env_remove("COLUMNS");
         // The shipped recordings do not grow old.
         // Keys of tests that a server of theirs is sent.

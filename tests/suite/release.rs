@@ -1,6 +1,7 @@
 //! What a release has: archives with checksums, and the packages of other languages. The workflow's steps are calls of
 //! `.ci/release`, which run here with the binary of the tests.
 
+use crate::program::program;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -27,7 +28,7 @@ fn release(arguments: &[&str]) {
 fn an_archive_has_the_binary_that_runs_and_the_licences_and_its_checksum_shows_a_changed_byte() {
     let out = tempfile::tempdir().expect("a folder");
     let folder = out.path().to_str().expect("UTF-8");
-    release(&["archive", env!("CARGO_BIN_EXE_ragcheck"), TARGET, folder]);
+    release(&["archive", program(), TARGET, folder]);
     release(&["sums", folder]);
     let name = format!("ragcheck-{}-{TARGET}", env!("CARGO_PKG_VERSION"));
     let archive = out.path().join(format!("{name}.tar.gz"));
@@ -63,7 +64,7 @@ fn an_archive_has_the_binary_that_runs_and_the_licences_and_its_checksum_shows_a
 fn needs_node_the_npm_packages_start_the_binary_of_the_platform_and_end_as_it_does() {
     let out = tempfile::tempdir().expect("a folder");
     let folder = out.path().to_str().expect("UTF-8");
-    release(&["npm", env!("CARGO_BIN_EXE_ragcheck"), TARGET, folder]);
+    release(&["npm", program(), TARGET, folder]);
     release(&["npm-launcher", folder]);
     // As npm would install them; the packages of other platforms are not there.
     let modules = out.path().join("project/node_modules");

@@ -1,12 +1,13 @@
 //! Runs listed, compared with the one before, and written to report files of other names.
 
 use super::project::{Outcome, Project};
+use crate::program::program;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 fn ragcheck(folder: &Path, arguments: &[&str]) -> Outcome {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(program());
     Outcome::of(command.args(arguments).current_dir(folder).env_remove("COLUMNS"))
 }
 

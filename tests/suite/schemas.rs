@@ -2,6 +2,7 @@
 //! and the data of a run folder. `UPDATE=1` renews.
 
 use super::project::{Project, whole};
+use crate::program::program;
 use ragcheck::internals::cli::schema;
 use serde_json::{Value, json};
 use std::fs;
@@ -53,7 +54,7 @@ fn the_shipped_behaviour_files_are_valid_against_their_schema_and_every_mistake_
         "name: broken\nseed: one\nsped: 2\nmodel: {latency: {constant: 1s}, topk: 3}\nsearch: {latency: {constant: 1s}}\n",
     )
     .expect("written");
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = std::process::Command::new(program());
     let told = super::project::Outcome::of(command.args(["simulate", "broken.yaml"]).current_dir(folder.path()));
     told.expect_code(2);
     for words in ["broken.yaml:2:", "sped", "topk"] {
@@ -65,7 +66,7 @@ fn the_shipped_behaviour_files_are_valid_against_their_schema_and_every_mistake_
          status: 200, times: often}]}\n",
     )
     .expect("written");
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = std::process::Command::new(program());
     let told = super::project::Outcome::of(command.args(["simulate", "values.yaml"]).current_dir(folder.path()));
     told.expect_code(2);
     for words in [

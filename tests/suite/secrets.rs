@@ -1,6 +1,7 @@
 //! A key that a service echoes is in no file and in nothing printed, in no spelling: not recorded, not live, not in errors.
 
 use super::project::{Outcome, Project};
+use crate::program::program;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -25,7 +26,7 @@ fn a_key_that_is_typed_or_set_where_none_belongs_is_not_repeated() {
     const KEY: &str = "sk-planted-openai-7d41";
     let folder = tempfile::tempdir().expect("a folder");
     let said = |typed: &[&str], set: Option<&str>| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let mut command = std::process::Command::new(program());
         command.args(typed).current_dir(folder.path()).env("OPENAI_API_KEY", KEY);
         command.envs(set.map(|name| (name, KEY)));
         let outcome = Outcome::of(&mut command);

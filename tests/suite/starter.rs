@@ -1,13 +1,14 @@
 //! `ragcheck init`: the project that it makes, and the newcomer's first page, followed word for word.
 
 use super::project::Outcome;
+use crate::program::program;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn ragcheck(folder: &Path, arguments: &[&str]) -> Outcome {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(program());
     Outcome::of(command.args(arguments).current_dir(folder).env("NO_COLOR", "1"))
 }
 
@@ -157,7 +158,7 @@ fn demo(temporary: &Path, arguments: &[&str]) -> Outcome {
     .expect("a script");
     #[cfg(unix)]
     fs::set_permissions(&browser, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(program());
     let command = command.arg("demo").args(arguments).current_dir(temporary);
     Outcome::of(command.env("NO_COLOR", "1").env("TMPDIR", temporary).env("BROWSER", &browser))
 }

@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+use crate::program::program;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -17,7 +18,7 @@ struct Watch {
 
 impl Watch {
     fn begin(project: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let mut command = Command::new(program());
         command.args(["run", "--watch"]).current_dir(project).env("NO_COLOR", "1");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let (said, lines) = channel();
@@ -57,7 +58,7 @@ impl Drop for Watch {
 #[test]
 fn a_changed_file_is_replayed_what_changed_is_told_and_ctrl_c_ends_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let init = Command::new(env!("CARGO_BIN_EXE_ragcheck")).arg("init").current_dir(folder.path()).output();
+    let init = Command::new(program()).arg("init").current_dir(folder.path()).output();
     assert!(init.expect("it runs").status.success());
     let scenario = folder.path().join("scenarios/questions.yaml");
     let sound = fs::read_to_string(&scenario).expect("the scenario");

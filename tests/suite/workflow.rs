@@ -5,6 +5,7 @@
 //! writes down what it is asked and remembers comments and pull requests. Other actions (caches, toolchains, artifacts) do
 //! nothing here.
 
+use crate::program::program;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -148,7 +149,7 @@ impl Workplace {
         for name in ["CARGO_HOME", "RAGCHECK", "GH_TOKEN", "GITHUB_WORKSPACE", "COLUMNS"] {
             command.env_remove(name);
         }
-        command.env("PATH", path).env("HOME", home).env("BUILT", env!("CARGO_BIN_EXE_ragcheck"));
+        command.env("PATH", path).env("HOME", home).env("BUILT", program());
         command.env("GH_STATE", self.path("gh")).env("RAGCHECK_NOW", "2026-12-01T00:00:00Z");
     }
 

@@ -7,7 +7,7 @@
 //! another. If all of it is the same, the recording was edited. What later requests send (a later turn's question, the
 //! model of another service, documents that were found) is compared by a replay only.
 
-use crate::cassette::{self, Cassette, CassetteError, Drift, Redactor};
+use crate::cassette::{self, Cassette, CassetteError, Drift, Keys, Redactor};
 use crate::trace::words;
 use crate::transport::HttpRequest;
 use crate::trial::{Trial, first_request, searches_another};
@@ -55,25 +55,36 @@ pub(crate) struct Compared {
     pub searched_another: bool,
 }
 
-/// Compares a trial's recording with what the trial would send today.
+/// Compares a trial's recording with what the trial would send today. `keys` are those of the trials compared before: what
+/// a request has in common with the last one is not hashed again.
 ///
 /// # Errors
 /// [`CassetteError`] if the recording is missing or broken.
-pub(crate) fn drifted(trial: Trial<'_>) -> Result<Compared, CassetteError> {
+pub(crate) fn drifted(keys: &mut Keys, trial: Trial<'_>) -> Result<Compared, CassetteError> {
     let cassette = trial.recording()?;
-    let drifted = first_request(trial).map_or_else(Vec::new, |today| departures(trial, &cassette, &today));
+    let drifted = first_request(trial).map_or_else(Vec::new, |today| departures(keys, trial, &cassette, &today));
     let searched_another = searches_another(trial, &cassette);
     Ok(Compared { cassette, drifted, searched_another })
 }
 
 /// Parts of the first request of `today` that are not in the recording, each with the ordinals of the exchanges recorded
 /// with the old one; empty if its key is recorded.
-fn departures(trial: Trial<'_>, cassette: &Cassette, today: &HttpRequest) -> Vec<(RequestPart, Vec<u32>)> {
+fn departures(
+    keys: &mut Keys,
+    trial: Trial<'_>,
+    cassette: &Cassette,
+    today: &HttpRequest,
+) -> Vec<(RequestPart, Vec<u32>)> {
     let exchanges = &cassette.exchanges;
     let same_service = |service: &str| service == today.service.as_str();
     // A request whose key is recorded does not miss, whatever its hashes say. Secrets of the project are looked for
     // only where it is not found without.
-    if is_recorded(cassette, today, &Redactor::default()) || is_recorded(cassette, today, &trial.opened.redactor()) {
+    let mut is_recorded = |redactor: &Redactor| {
+        let HttpRequest { profile, method, path, body, .. } = today;
+        let key = keys.of(cassette::Request { profile, method, path, body }, redactor);
+        exchanges.iter().any(|exchange| exchange.key == key)
+    };
+    if is_recorded(&Redactor::default()) || is_recorded(&trial.opened.redactor()) {
         return Vec::new();
     }
     let all = || exchanges.iter().map(|one| one.ordinal).collect();
@@ -106,11 +117,4 @@ fn departures(trial: Trial<'_>, cassette: &Cassette, today: &HttpRequest) -> Vec
         drifted.push((RequestPart::Recording, ordinals(&|_| true)));
     }
     drifted
-}
-
-/// Whether a recording has an exchange for a request.
-fn is_recorded(cassette: &Cassette, request: &HttpRequest, redactor: &Redactor) -> bool {
-    let HttpRequest { profile, method, path, body, .. } = request;
-    let key = cassette::key(cassette::Request { profile, method, path, body }, redactor);
-    cassette.exchanges.iter().any(|exchange| exchange.key == key)
 }

@@ -4,7 +4,7 @@
 
 use super::drift::{Compared, RequestPart, drifted};
 use super::starts::start_lanes;
-use crate::cassette::{self, Cassette, CassetteError};
+use crate::cassette::{self, Cassette, CassetteError, Keys};
 use crate::plan::{self, Plan, PlannedScenario, PlannedTrial, Selection};
 use crate::platform::files;
 use crate::scenario::{Diagnostic, Loaded};
@@ -86,27 +86,27 @@ pub(crate) struct Stale {
 
 /// Stale lanes of a plan: trials by index, with reasons. Lanes without a valid recording are left out.
 pub(crate) fn stale(opened: &Opened, plan: &Plan, ages: Ages) -> BTreeMap<usize, Stale> {
-    let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
-        let Compared { cassette, drifted, searched_another } = drifted(opened.trial(plan, trial)).ok()?;
+    let lanes = plan.trials.par_iter().enumerate().map_init(Keys::default, |keys, (index, trial)| {
+        let Compared { cassette, drifted, searched_another } = drifted(keys, opened.trial(plan, trial)).ok()?;
         let at = cassette.header.recorded_at;
         let searched = searched_another.then_some(cassette.header.knowledge);
         let stale = Stale { old: ages.too_old(at).then_some(at), drifted, searched };
         (stale.old.is_some() || !stale.drifted.is_empty() || stale.searched.is_some()).then_some((index, stale))
     });
-    lanes.collect()
+    lanes.flatten_iter().collect()
 }
 
 /// Trials of a plan whose recording would miss, by index, with the parts of their first request that have changed.
 pub(crate) fn would_miss(opened: &Opened, plan: &Plan) -> BTreeMap<usize, Vec<RequestPart>> {
-    let lanes = plan.trials.par_iter().enumerate().filter_map(|(index, trial)| {
-        let parts: Vec<RequestPart> = match drifted(opened.trial(plan, trial)) {
+    let lanes = plan.trials.par_iter().enumerate().map_init(Keys::default, |keys, (index, trial)| {
+        let parts: Vec<RequestPart> = match drifted(keys, opened.trial(plan, trial)) {
             Ok(compared) => compared.drifted.into_iter().map(|(part, _)| part).collect(),
             Err(CassetteError::Missing { .. }) => Vec::new(),
             Err(_) => vec![RequestPart::Recording],
         };
         (!parts.is_empty()).then_some((index, parts))
     });
-    lanes.collect()
+    lanes.flatten_iter().collect()
 }
 
 /// Recorded starts of processes that are too old: the scenario's index, the lane's name, and its time.

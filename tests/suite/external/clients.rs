@@ -147,7 +147,7 @@ fn needs_sdks_agents_of_every_client_replay_what_they_recorded_with_the_provider
 
 /// Runs ragcheck without a key of a provider.
 fn keyless(folder: &Path, arguments: &[&str]) -> Outcome {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(crate::program::program());
     command.args(arguments).current_dir(folder).env("NO_COLOR", "1").env("PYTHONDONTWRITEBYTECODE", "1");
     for key in KEYS {
         command.env_remove(key);

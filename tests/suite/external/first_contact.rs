@@ -12,7 +12,7 @@ use std::process::Command;
 const KEYS: [&str; 4] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "PERPLEXITY_API_KEY"];
 
 fn ragcheck(folder: &Path, kind: &str, arguments: &[&str]) -> Outcome {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(crate::program::program());
     command.args(arguments).current_dir(folder).env("NO_COLOR", "1").env(KIND, kind);
     for key in KEYS {
         command.env_remove(key);

@@ -67,7 +67,7 @@ fn run(system: &str, variant: &str, program: &str, env: &str) -> Verdicts {
     assert!(text.contains(&old), "{system}");
     let text = text.replace(&old, &new).replace("  env: {", &format!("  env: {{{env}"));
     fs::write(folder.path().join(&scenario), text).expect(system);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(crate::program::program());
     command.args(["run", &scenario, "--variant", variant]).current_dir(folder.path());
     command.env("PYTHONDONTWRITEBYTECODE", "1");
     let outcome = Outcome::of(command.env("NO_COLOR", "1").env("RAGCHECK_NOW", "2026-12-01T00:00:00Z"));

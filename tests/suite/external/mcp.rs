@@ -102,7 +102,7 @@ struct Client {
 impl Client {
     fn start(folder: &str) -> Self {
         let program = std::env::current_exe().expect("this program");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+        let mut command = Command::new(crate::program::program());
         command.args(["mcp-record", "--name", "tickets", "--"]).arg(program);
         command.args(["--ignored", "--exact", RUNS_AS, "--nocapture"]);
         // As clients start their servers: without the variables of the agent.
@@ -304,7 +304,7 @@ fn a_server_that_dies_is_an_outage_and_a_request_that_is_given_up_is_cancelled_a
 fn outside_of_a_run_nothing_is_started_and_the_reason_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = std::env::current_exe().expect("this program");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(crate::program::program());
     command.args(["mcp-record", "--name", "tickets", "--"]).arg(program);
     command.args(["--ignored", "--exact", RUNS_AS, "--nocapture"]).env_remove("RAGCHECK_PROXY");
     command.env(KIND, format!("mcp-server {}", folder.path().display())).stdin(Stdio::null());
@@ -497,7 +497,7 @@ fn needs_a_bare_interpreter_the_example_replays_its_recordings_without_its_serve
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/mcp-agent");
     crate::project::copy(&example, folder.path());
     std::fs::remove_file(folder.path().join("server.py")).expect("the server");
-    let program = Path::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let program = Path::new(crate::program::program());
     let own = program.parent().expect("a folder").to_path_buf();
     let others = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others))).expect("a path");

@@ -66,7 +66,7 @@ fn scenario(name: &str, command: &str, servers: &Value, version: &str, files: &P
          RAGCHECK_PROGRAM: {}\n    MCP_VERSION: {version}\ncases:\n{}",
         quoted(command),
         quoted(&servers.to_string()),
-        quoted(env!("CARGO_BIN_EXE_ragcheck")),
+        quoted(crate::program::program()),
         cases.collect::<String>()
     )
 }

@@ -277,7 +277,7 @@ fn the_first_contact_proposes_a_service_for_each_api_and_names_variables_that_ho
     let folder = tempfile::tempdir().expect("a folder");
     let program = std::env::current_exe().expect("this program");
     let agent = format!("'{}' --ignored --exact external::started::runs_as_an_agent --nocapture", program.display());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(crate::program::program());
     command.args(["init", "--agent", &agent]).current_dir(folder.path()).env("NO_COLOR", "1");
     command.env(KIND, "providers").env(PLAN, "main claude").env("SHELF_URL", "http://127.0.0.1:9/v1");
     for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "PERPLEXITY_API_KEY"] {
@@ -296,6 +296,6 @@ fn the_first_contact_proposes_a_service_for_each_api_and_names_variables_that_ho
     }
     assert!(!scenario.contains("OPENAI_BASE_URL"), "{scenario}");
     assert!(read("ragcheck.yaml").contains("  simulator-anthropic:\n    dialect: anthropic-messages\n"));
-    let mut check = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut check = Command::new(crate::program::program());
     Outcome::of(check.arg("check").current_dir(folder.path())).expect_code(0);
 }

@@ -2,6 +2,7 @@
 //! The agent in Rust covers the flow everywhere.
 
 use super::super::project::{Outcome, copy};
+use crate::program::program;
 use std::path::Path;
 use std::process::Command;
 
@@ -24,7 +25,7 @@ fn needs_sdks_the_agent_replays_its_shipped_recordings() {
     let text = std::fs::read_to_string(&scenario).expect("the scenario");
     let text = text.replace(".venv/bin/uvicorn", &format!("{} -m uvicorn", super::sdk_python()));
     std::fs::write(&scenario, text).expect("the scenario");
-    let mut run = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut run = Command::new(program());
     let outcome = Outcome::of(run.arg("run").current_dir(folder.path()).env("NO_COLOR", "1"));
     outcome.expect_code(0);
     assert!(outcome.stdout.contains("4 trials: 4 PASS"), "{}", outcome.stdout);

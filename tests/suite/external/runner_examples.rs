@@ -3,6 +3,7 @@
 
 use super::super::project::{Outcome, copy};
 use super::{holding, sdk_python, sdks};
+use crate::program::program;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,7 +19,7 @@ fn replayed(name: &str, runner: &[&str], change: impl FnOnce(&Path)) -> Outcome 
     // The fixtures are those of the packages.
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging"), &checkout.path().join("packaging"));
     change(&folder);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ragcheck"));
+    let mut command = Command::new(program());
     command.args(["exec", "--scenario", "cases.yaml", "--"]).args(runner).current_dir(&folder);
     command.env("NO_COLOR", "1").env("PYTHONDONTWRITEBYTECODE", "1").env_remove("OPENAI_API_KEY");
     Outcome::of(&mut command)
