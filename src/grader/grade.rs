@@ -88,8 +88,8 @@ impl Grader {
     /// If the provider returned no grade.
     pub(crate) async fn live(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
-        let (clock, transport) = self.access.live(seed(&hash)).map_err(|why| provider(&why.to_string()))?;
-        let client = self.access.client(transport, clock, seed(&hash));
+        let live = self.access.live(seed(&hash)).map_err(|why| provider(&why.to_string()))?;
+        let client = self.access.client(live.transport, live.clock, seed(&hash));
         let items = self.ask(&client, &task.content).await?;
         let from = format!("{} {}", self.access.name(), self.rubric.model.name);
         Ok(Graded { items, from, recorded_at: None })
@@ -101,8 +101,8 @@ impl Grader {
     /// If the provider returned no grade or the recording cannot be used; an earlier one is then unchanged.
     pub(crate) async fn record(&self, task: &GradingTask) -> Result<Graded, TrialError> {
         let hash = self.hash(&task.content);
-        let (clock, transport) = self.access.live(seed(&hash)).map_err(|why| provider(&why.to_string()))?;
-        self.record_with(task, clock, transport).await
+        let live = self.access.live(seed(&hash)).map_err(|why| provider(&why.to_string()))?;
+        self.record_with(task, live.clock, live.transport).await
     }
 
     /// Like [`Grader::record`], over the given `transport` and `clock`.

@@ -82,7 +82,7 @@ impl ModelAccess {
     ///
     /// # Errors
     /// [`SetupError`] if the provider's key is missing or its address is invalid.
-    pub(crate) fn live(&self, seed: u64) -> Result<(Arc<dyn Clock>, Arc<dyn Transport>), SetupError> {
+    pub(crate) fn live(&self, seed: u64) -> Result<LiveAccess, SetupError> {
         let shared = self.live.get_or_init(|| {
             let key = services::key(&self.name, &self.provider, &self.variables, Keys::Ours)?;
             let target = services::target(&self.provider, self.dialect, key, REQUEST);
@@ -91,8 +91,6 @@ impl ModelAccess {
         });
         let live = shared.as_ref().map_err(Clone::clone)?;
         let paces = self.pace.iter().map(|pace| (Service::Model, Arc::clone(pace))).collect();
-        let LiveAccess { clock, transport } =
-            LiveAccess::new(live, (seed, None), paces, &self.budget, tariff(self.price));
-        Ok((clock, transport))
+        Ok(LiveAccess::new(live, (seed, None), paces, &self.budget, tariff(self.price)))
     }
 }

@@ -127,10 +127,11 @@ pub(super) fn unknown(provider: &str) -> SetupError {
 }
 
 /// A transport to live services, and its clock.
-pub(super) struct LiveAccess {
+pub(crate) struct LiveAccess {
     /// The clock, which pauses while a request waits for its rate limit.
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) transport: Arc<dyn Transport>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The transport.
+    pub(crate) transport: Arc<dyn Transport>,
 }
 
 impl LiveAccess {
