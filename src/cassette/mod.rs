@@ -47,6 +47,7 @@ pub(crate) use drift::drift;
 pub use exchange::{Cassette, Exchange, Header, Outcome};
 pub(crate) use exchange::{Chunk, StoredRequest, Take};
 pub(crate) use keys::Keys;
+#[cfg(not(front_door_only))]
 pub use keys::key;
 pub use layout::Profile;
 pub(crate) use layout::{Layout, Place, is_marked};
