@@ -293,7 +293,7 @@ mod tests {
             let cassette = Cassette::new(header(), exchanges, BTreeMap::new());
             let folder = tempfile::tempdir().expect("a folder");
             assert_eq!(saved(&cassette, folder.path()).requests(), sent(&cassette));
-            let (text, _) = cassette.to_text();
+            let (text, _) = cassette.to_text().expect("readable");
             assert_eq!((text.matches("turn 0").count(), text.matches("turn 2").count()), (1, 1), "{text}");
             assert!(text.matches("Always search").count() <= 1, "{text}");
         }
@@ -337,7 +337,7 @@ mod tests {
         let taken = (Taken::Unknown, &[0][..]);
         let told = explain(&more, "model", request, "", taken, &Redactor::default(), "ragcheck run");
         assert!(told.detail[1].contains("message 2 (model): calls find"), "{told:?}");
-        let blobs = cassette.to_text().1;
+        let blobs = cassette.to_text().expect("readable").1;
         assert_eq!(blobs.len(), 2, "the prompt and the functions are shared: {blobs:?}");
     }
 }

@@ -304,7 +304,7 @@ mod tests {
             let whole = lane();
             let now = whole.exchanges[deleted].request.clone().expect("recorded").body;
             let mut document = saved(&whole, folder.path());
-            let text = whole.to_text().0;
+            let text = whole.to_text().expect("readable").0;
             let start = text.find(&format!("  - ordinal: {deleted}")).expect("there");
             let end = text.find(&format!("  - ordinal: {}", deleted + 1)).expect("there");
             let edited = format!("{}{}", &text[..start], &text[end..]);

@@ -115,9 +115,9 @@ mod tests {
     fn by_the_same_profile_nothing_changes() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut loaded = saved(&lane(), folder.path());
-        let before = loaded.to_text();
+        let before = loaded.to_text().expect("readable");
         assert_eq!(loaded.rekey(|_| Some(&PROFILE)), Ok(Rekeyed::default()));
-        assert_eq!(loaded.to_text(), before);
+        assert_eq!(loaded.to_text().expect("readable"), before);
     }
 
     #[test]

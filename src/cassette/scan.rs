@@ -128,7 +128,7 @@ mod tests {
         if let Outcome::Response { body, .. } = &mut cassette.exchanges[1].outcome {
             *body = stream.into();
         }
-        let text = cassette.to_text().0;
+        let text = cassette.to_text().expect("readable").0;
         let line = text.lines().position(|line| line == "  - ordinal: 1").expect("the exchange") + 1;
         assert_eq!(scan(&text, &Redactor::default()), pieces(line));
     }

@@ -225,27 +225,29 @@ impl Cassette {
 
     /// The file's text and its blobs by name, as written by [`Cassette::save`]. Requests of a loaded file are copied as
     /// they stand in it.
-    pub fn to_text(&self) -> (String, Vec<(String, String)>) {
+    ///
+    /// # Errors
+    /// `CassetteError::Broken` if the requests of a loaded file cannot be read, and so would be lost.
+    pub fn to_text(&self) -> Result<(String, Vec<(String, String)>), CassetteError> {
         let (requests, blobs) = match &self.source {
             None => delta::encode(&self.exchanges),
-            Some(source) => source.stored_requests(),
+            Some(source) => source.stored_requests()?,
         };
         let mut text = yaml::write(&format::encode(self, requests));
         let mut end = End::of(&text, self.exchanges.len(), self.edited);
         // An edit that was undone, for example by rekeying, restores the recorded text.
         end.edited &= self.recorded.as_ref() != Some(&end.digest);
         text.push_str(&end.line());
-        (text, blobs.into_iter().collect())
+        Ok((text, blobs.into_iter().collect()))
     }
 
     /// Writes the lane's file and its blobs, each atomically.
     ///
     /// # Errors
-    /// `CassetteError::Secret` if the text would still hold a secret, `CassetteError::Broken` if a stored request cannot
-    /// be read and so would be lost (nothing is written then), or if writing fails.
+    /// As [`Cassette::to_text`], or `CassetteError::Secret` if the text would still hold a secret (nothing is written
+    /// then), or if writing fails.
     pub fn save(&self, path: &Path, blobs: &Path, redactor: &Redactor) -> Result<(), CassetteError> {
-        self.source.iter().try_for_each(|source| source.root().map(drop))?;
-        let (text, files) = self.to_text();
+        let (text, files) = self.to_text()?;
         let mut all: Vec<(PathBuf, String)> = files.into_iter().map(|(name, text)| (blobs.join(name), text)).collect();
         // The lane is written last: an interrupted write can leave unused blobs, but never a lane without its blobs.
         all.push((path.to_owned(), text));
@@ -280,8 +282,8 @@ impl Source {
     }
 
     /// The requests in their stored form, and the blobs that they refer to, as far as these are there.
-    fn stored_requests(&self) -> (Vec<Value>, Blobs) {
-        let Ok(root) = self.root() else { return (Vec::new(), Blobs::new()) };
+    fn stored_requests(&self) -> Result<(Vec<Value>, Blobs), CassetteError> {
+        let root = self.root()?;
         let requests = exchange_nodes(&root).iter().map(|node| node.get("request").map_or(Value::Null, Node::to_value));
         let mut requests: Vec<Value> = requests.collect();
         let mut names = BTreeSet::new();
@@ -289,7 +291,7 @@ impl Source {
             delta::blob_names(request, &mut names);
         }
         let blobs = names.into_iter().filter_map(|name| self.blob(&name).ok().map(|text| (name, text)));
-        (requests, blobs.collect())
+        Ok((requests, blobs.collect()))
     }
 }
 
@@ -332,7 +334,7 @@ mod tests {
     fn a_recording_whose_request_cannot_be_read_is_never_written_again_without_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, blobs) = (folder.path().join("lane.yaml"), folder.path().join("blobs"));
-        let whole = saved(&lane(), folder.path()).to_text().0;
+        let whole = saved(&lane(), folder.path()).to_text().expect("readable").0;
         let broken = whole.replacen("      method: \"POST\"", "      method: \"POST", 1);
         assert_ne!(broken, whole);
         std::fs::write(&file, &broken).expect("written");

@@ -139,7 +139,7 @@ fn a_saved_lane_loads_as_it_was_requests_included() {
     }
     assert_eq!(loaded.requests(), sent(&cassette));
     let saved_again = tempfile::tempdir().expect("a folder");
-    assert_eq!(saved(&loaded, saved_again.path()).to_text(), cassette.to_text());
+    assert_eq!(saved(&loaded, saved_again.path()).to_text().expect("readable"), cassette.to_text().expect("readable"));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn every_earlier_take_and_its_verdict_comes_back_and_what_was_not_noted_is_unkno
 
 #[test]
 fn a_lane_is_small_and_shares_its_prompt_and_tools() {
-    let (text, blobs) = lane().to_text();
+    let (text, blobs) = lane().to_text().expect("readable");
     assert_eq!(blobs.len(), 2);
     assert_eq!(blobs.iter().filter(|(_, text)| text.starts_with("Always search")).count(), 1);
     assert_eq!(text.matches("Refund?").count(), 1, "{text}");
@@ -235,7 +235,7 @@ fn the_arrival_of_a_streams_pieces_comes_back_and_must_fit_the_body() {
     let folder = tempfile::tempdir().expect("a folder");
     let loaded = saved(&cassette, folder.path());
     assert_eq!(loaded.exchanges[0].outcome, cassette.exchanges[0].outcome);
-    let (text, _) = cassette.to_text();
+    let (text, _) = cassette.to_text().expect("readable");
     for (from, to, said) in [("[812, 9]", "[812, 900]", "out of order"), ("[812, 9]", "[812]", "a chunk is")] {
         assert!(text.contains(from), "{text}");
         let error = parse(&text.replace(from, to)).expect_err("refused");
@@ -249,14 +249,14 @@ fn parse(text: &str) -> Result<Cassette, CassetteError> {
 
 #[test]
 fn a_file_that_a_person_edited_still_loads() {
-    let (text, _) = lane().to_text();
+    let (text, _) = lane().to_text().expect("readable");
     let edited = text
         .replace("case: \"refund-03\"", "# looked at it\ncase: refund-03   # ours")
         .replace("total_tokens: 7", "total_tokens: 8");
     let cassette = parse(&edited).expect("loads");
     assert_eq!(cassette.header.case, "refund-03");
     assert!(cassette.edited && cassette.origin("simulator".to_owned()) == "simulator (edited by hand)");
-    let again = parse(&cassette.to_text().0).expect("loads");
+    let again = parse(&cassette.to_text().expect("readable").0).expect("loads");
     assert!(again.edited, "written again by a program it is still edited");
     let Outcome::Response { body, .. } = &cassette.exchanges[0].outcome else { panic!("a response") };
     assert!(std::str::from_utf8(body).expect("text").ends_with("\"usage\":{\"total_tokens\":8}}"), "{body:?}");
@@ -264,7 +264,7 @@ fn a_file_that_a_person_edited_still_loads() {
 
 #[test]
 fn mistakes_in_a_file_are_told_with_line_and_column() {
-    let (text, _) = lane().to_text();
+    let (text, _) = lane().to_text().expect("readable");
     let line_of = |part: &str| text.lines().position(|line| line.contains(part)).expect("there") + 1;
     for (from, to, line, words) in [
         ("    key: ", "    kye: ", line_of("ordinal: 0"), "`key` is missing"),
@@ -297,7 +297,7 @@ fn a_cassette_with_a_secret_is_not_written() {
 
 #[test]
 fn a_lane_ends_with_a_line_that_covers_origin_dates_latencies_and_takes() {
-    let (text, _) = lane().to_text();
+    let (text, _) = lane().to_text().expect("readable");
     let last = text.lines().last().expect("a line");
     assert!(last.starts_with("end: {exchanges: 3, digest: \"") && text.ends_with("\"}\n"), "{last}");
     let whole = parse(&text).expect("loads");
@@ -317,7 +317,7 @@ fn a_lane_ends_with_a_line_that_covers_origin_dates_latencies_and_takes() {
 
 #[test]
 fn a_file_of_the_first_format_is_refused_and_rekeying_converts_it() {
-    let (text, _) = lane().to_text();
+    let (text, _) = lane().to_text().expect("readable");
     let (body, _) = super::end::split(&text).expect("an end");
     let old = body.replacen("cassette: 2", "cassette: 1", 1);
     let refused = parse(&old).expect_err("refused").to_string();
@@ -331,12 +331,12 @@ fn a_file_of_the_first_format_is_refused_and_rekeying_converts_it() {
     let mut loaded = Cassette::load_to_convert(&file, &blobs).expect("loads");
     let rekeyed = loaded.rekey(|_| Some(&PROFILE)).expect("whole");
     assert!(rekeyed.sealed && rekeyed.keys.is_empty() && !rekeyed.is_empty());
-    assert_eq!(loaded.to_text().0, text, "nothing but the version and the end is new");
+    assert_eq!(loaded.to_text().expect("readable").0, text, "nothing but the version and the end is new");
 }
 
 #[test]
 fn every_cut_of_a_file_is_an_error_that_names_it() {
-    let (text, _) = lane().to_text();
+    let (text, _) = lane().to_text().expect("readable");
     for cut in (0..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
         let error = parse(&text[..cut]).expect_err("a part passes for the whole").to_string();
         assert!(error.starts_with("lane.yaml"), "{cut}: {error}");
@@ -348,7 +348,7 @@ fn every_cut_of_a_file_is_an_error_that_names_it() {
 
 #[test]
 fn a_thousand_mutations_are_told_as_edited_or_refused_and_nothing_panics() {
-    let (text, _) = lane().to_text();
+    let (text, _) = lane().to_text().expect("readable");
     let original = parse(&text).expect("loads");
     let bytes = text.as_bytes();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

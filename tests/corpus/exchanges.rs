@@ -180,7 +180,7 @@ fn every_body_comes_back_from_a_cassette_byte_for_byte() {
         held: None,
     };
     let cassette = Cassette::new(header, exchanges, BTreeMap::new());
-    let (text, _) = cassette.to_text();
+    let (text, _) = cassette.to_text().expect("readable");
     let read = Cassette::parse(text.as_str().into(), Path::new("corpus.yaml"), Path::new("blobs")).expect("reads");
     // A comment at the end of a line makes it a file that only the full YAML parser reads.
     let edited = text.replacen("case: \"corpus\"", "case: \"corpus\" # edited", 1);

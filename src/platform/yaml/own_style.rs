@@ -252,8 +252,8 @@ fn inline(text: &str, offset: usize, line: u32) -> Option<Kind<'_>> {
 
 fn plain(text: &str) -> Option<Kind<'_>> {
     // serde_json decides what is a number: YAML's octal, hexadecimal and underscored forms are not in our style.
-    let number = || !text.ends_with(char::is_whitespace) && serde_json::from_str::<serde_json::Number>(text).is_ok();
-    let ours = matches!(text, "null" | "true" | "false") || (!text.starts_with(char::is_whitespace) && number());
+    let is_number = || text.trim() == text && serde_json::from_str::<serde_json::Number>(text).is_ok();
+    let ours = matches!(text, "null" | "true" | "false") || is_number();
     ours.then_some(Kind::Scalar(Cow::Borrowed(text), Style::Plain))
 }
 

@@ -12,6 +12,7 @@ use super::windows::{self, Line};
 use crate::gate::{Examined, Examiner};
 use crate::platform::files;
 use crate::report::Room;
+use crate::trace::text::listed;
 use crate::trace::{self, Passages, Trace};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -81,7 +82,7 @@ pub enum SlicesError {
     #[error(
         "{} of {} slices of {folder} missing, and nothing was written: examine {them} with `ragcheck score {folder} --slice {first}`",
         slices.len(), slices[0].of, folder = folder.display(), first = slices[0],
-        them = slices.iter().take(8).map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        them = listed(slices.iter().map(ToString::to_string), 8)
     )]
     Missing {
         /// The run folder.

@@ -1,7 +1,8 @@
 //! Journal of a live or recording run: finished trials survive any way in which the run ends.
 //!
-//! `reports/.unfinished/<id of the plan>-<n>/` (of a partition `<id of the plan>-<number>-of-<partitions>-<n>/`) is created before the first trial begins, and removed once every trial
-//! has ended without being cancelled and the run folder is written:
+//! `reports/.unfinished/<id of the plan>-<n>/` is created before the first trial begins, and removed once every trial
+//! has ended without being cancelled and the run folder is written. That of a partition is
+//! `<id of the plan>-<number>-of-<partitions>-<n>/`.
 //!
 //! | file | holds |
 //! |---|---|
