@@ -208,7 +208,7 @@ fn counted(mut error: ScoreError, traces: &Path, start: u64) -> ScoreError {
     error
 }
 
-/// Evaluates a run folder from its slices, as [`score`](super::score) does from its traces.
+/// Evaluates a run folder from its slices, as [`score`](fn@super::score) does from its traces.
 ///
 /// # Errors
 /// If the folder does not hold a readable run, or a slice is missing, cut off or of other files.
