@@ -67,6 +67,7 @@ mod outages;
 mod pages;
 mod paraphrases;
 mod partition;
+mod partition_kills;
 mod passages;
 mod paths;
 mod pointers;

@@ -1,9 +1,7 @@
 //! `run --partition` and `merge`: partitions of a run, put together, are the run that one machine would have made.
 
-use super::hold::timeless;
 use super::project::{Outcome, Project};
 use super::simulator::Simulator;
-use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -14,12 +12,12 @@ const SOME: [&str; 4] =
     ["scenarios/knowledge.yaml", "scenarios/context.yaml", "scenarios/react.yaml", "scenarios/managed-rag.yaml"];
 
 /// Runs a partition, and returns its folder, relative to the project.
-fn partition(project: &Project, arguments: &[&str], number: u32, of: u32) -> String {
+pub(super) fn partition(project: &Project, arguments: &[&str], number: u32, of: u32) -> String {
     ran(project, &[arguments, &["--partition", &format!("hash:{number}/{of}")]].concat())
 }
 
 /// Runs what is not a usage error, and returns the run's folder, relative to the project.
-fn ran(project: &Project, arguments: &[&str]) -> String {
+pub(super) fn ran(project: &Project, arguments: &[&str]) -> String {
     let file = project.path("folder");
     let outcome = project.run(&[arguments, &[&format!("--folder-file={}", file.display())]].concat());
     assert!(outcome.code == 0 || outcome.code == 4, "{}\n{}", outcome.stdout, outcome.stderr);
@@ -28,13 +26,13 @@ fn ran(project: &Project, arguments: &[&str]) -> String {
     format!("reports/{name}")
 }
 
-fn merge(project: &Project, runs: &[String], into: &str) -> Outcome {
+pub(super) fn merge(project: &Project, runs: &[String], into: &str) -> Outcome {
     let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
     project.run(&[&["merge"], &runs[..], &["--report-dir", into]].concat())
 }
 
 /// The only run folder below a folder of runs.
-fn only(project: &Project, reports: &str) -> String {
+pub(super) fn only(project: &Project, reports: &str) -> String {
     let entries = fs::read_dir(project.path(reports)).expect("a folder").map(|entry| entry.expect("an entry").path());
     let runs: Vec<_> = entries.filter(|path| path.is_dir() && !path.is_symlink()).collect();
     assert_eq!(runs.len(), 1, "{runs:?}");
@@ -209,8 +207,9 @@ fn the_matrix_of_the_documentation_runs_its_partitions_side_by_side_and_merges_t
 }
 
 /// The starter project, recorded from a simulator that draws by the trial.
-fn recorded_by_trial() -> (Project, Simulator) {
+pub(super) fn recorded_by_trial(pace: &str) -> (Project, Simulator) {
     let project = Project::starter();
+    project.edit("simulator/behaviour.yaml", "pace: real", &format!("pace: {pace}"));
     project.write(
         "ragcheck.yaml",
         &project.read("ragcheck.yaml").replace("/v1\n", "/v1\n    quirks: {trial_header: true}\n"),
@@ -232,8 +231,8 @@ fn a_thousand_trials_on_eight_partitions_two_of_them_killed_and_resumed_are_one_
 
 /// Records ten cases on partitions, some of which are killed and resumed; merged, they are what one replay gives.
 fn killed_while_recording(repeat: u32, of: u32, killed: &[u32]) {
-    let (project, _simulator) = recorded_by_trial();
-    project.edit("simulator/behaviour.yaml", "pace: real", "pace: declared");
+    // A few trials have to last until the kill.
+    let (project, _simulator) = recorded_by_trial(if repeat > 1 { "declared" } else { "real" });
     fs::remove_dir_all(project.path("recordings")).expect("recordings");
     let repeat = format!("--repeat={repeat}");
     let arguments = ["run", "--variant", "strict", &repeat, "--mode", "record", "--jobs", "1"];
@@ -273,105 +272,4 @@ fn finished(project: &Project) -> usize {
     let Ok(folders) = fs::read_dir(project.path("reports/.unfinished")) else { return 0 };
     let files = folders.map(|run| run.expect("a run").path().join("traces.jsonl"));
     files.map(|file| fs::read_to_string(file).unwrap_or_default().matches('\n').count()).sum()
-}
-
-#[test]
-fn kills_of_partitions_and_merges_leave_whole_folders_or_none() {
-    struck(8);
-}
-
-#[test]
-#[ignore = "two hundred kills: .ci/slow"]
-fn two_hundred_kills_of_partitions_and_merges_leave_whole_folders_or_none() {
-    struck(200);
-}
-
-/// What happened in each trial, without times, and without what says when and for which plan.
-fn lasting(traces: &str) -> Vec<Value> {
-    let trace = |line: &str| {
-        let mut trace = timeless(serde_json::from_str(line).expect("a trace"));
-        trace.as_object_mut().expect("a trace").retain(|name, _| name != "plan" && name != "evidence");
-        trace
-    };
-    let mut traces: Vec<Value> = traces.lines().map(trace).collect();
-    traces.sort_by_key(|trace| trace["trial"].as_str().map(str::to_owned));
-    traces
-}
-
-/// Kills replaying and recording partitions and merges at random moments. Whatever stands in a folder of runs afterwards is the
-/// whole run, byte for byte; a recording goes on where it stopped; and in the end all of them together are the one run.
-fn struck(kills: u32) {
-    const OF: u32 = 4;
-    let (project, _simulator) = recorded_by_trial();
-    project.edit("simulator/behaviour.yaml", "pace: real", "pace: declared");
-    fs::remove_dir_all(project.path("recordings")).expect("recordings");
-    let record = ["run", "--variant", "strict", "--mode", "record", "--jobs", "1"];
-    ran(&project, &record);
-    let arguments = &record[..3];
-    let expected = project.report(&ran(&project, arguments));
-    let begun = Instant::now();
-    let runs: Vec<String> = (1..=OF).map(|number| partition(&project, arguments, number, OF)).collect();
-    let most = begun.elapsed() / OF * 5 / 4;
-    let whole: Vec<_> = runs.iter().map(|run| project.report(run)).collect();
-    merge(&project, &runs, "merged");
-    let merged = only(&project, "merged");
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut draw = |below: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) % below
-    };
-    let mut struck = 0;
-    for kill in 0..kills {
-        let place = usize::try_from(draw(u64::from(OF))).expect("small");
-        let own = format!("hash:{}/{OF}", place + 1);
-        let partition_of = ["--partition", own.as_str()];
-        let moment = most.mul_f64(draw(1000) as f64 / 1000.0);
-        let mut end = |mut command: std::process::Command| {
-            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
-            std::thread::sleep(moment);
-            struck += u32::from(child.try_wait().expect("its state").is_none());
-            child.kill().expect("a kill");
-            child.wait().expect("it ends");
-        };
-        if kill % 3 == 0 {
-            // Recorded from nothing, killed, and finished.
-            let fresh = Project::starter();
-            fs::remove_dir_all(fresh.path("recordings")).expect("recordings");
-            fresh.write("ragcheck.yaml", &project.read("ragcheck.yaml"));
-            let typed = [&record[..], &partition_of].concat();
-            end(fresh.command(&typed));
-            let resumed = fresh.run(&["run", "--resume"]);
-            if resumed.code == 2 {
-                assert!(resumed.stderr.contains("no unfinished"), "{}", resumed.stderr);
-                fresh.run(&typed).expect_code(0);
-            }
-            // A recording has an order of its own in its plan, and other times; its trials are those of the replay.
-            let traces = fresh.read(&format!("{}/traces.jsonl", fresh.newest()));
-            let (_, replayed) = whole[place].iter().find(|(name, _)| name == "traces.jsonl").expect("traces");
-            assert_eq!(lasting(&traces), lasting(&String::from_utf8_lossy(replayed)), "{own}: the traces differ");
-            continue;
-        }
-        let is_merge = kill % 3 == 1;
-        let target = if is_merge { &merged } else { &runs[place] };
-        // Every second time there is an equal folder already.
-        if draw(2) == 0 {
-            fs::remove_dir_all(project.path(target)).expect("a run");
-        }
-        let all: Vec<&str> = runs.iter().map(String::as_str).collect();
-        let merging = [&["merge"], &all[..], &["--report-dir", "merged"]].concat();
-        let words = if is_merge { merging } else { [arguments, &partition_of].concat() };
-        end(project.command(&words));
-        let (files, path) = (if is_merge { &expected } else { &whole[place] }, project.path(target));
-        if path.exists() {
-            same(files, &project.report(target));
-        } else {
-            project.run(&words).expect_code(0);
-            same(files, &project.report(target));
-        }
-    }
-    assert!(struck > 0, "none of {kills} was struck while it ran");
-    merge(&project, &runs, "merged");
-    same(&expected, &project.report(&merged));
-    let left = fs::read_dir(project.path(".ragcheck/tmp")).map(Iterator::count).unwrap_or_default();
-    assert_eq!(left, 0, "temporary files are left");
 }
