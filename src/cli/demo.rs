@@ -82,7 +82,7 @@ pub(super) struct Case {
 
 fn counted(evaluation: &Evaluation) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
-    for trial in &evaluation.trials {
+    for trial in evaluation.trials.iter() {
         let id: &str = &trial.id;
         let name = id.rsplit_once('/').map_or(id, |(case, _)| case);
         if cases.last().is_none_or(|last| last.name != name) {

@@ -208,7 +208,7 @@ pub(super) fn write_reports(wanted: &[ReportFile], evaluated: &EvaluatedRun) -> 
         let Some(maker) = report::named(format).find(of_criteria) else { continue };
         let mut bytes = Vec::new();
         maker.write(&evaluated.view(), &mut bytes).map_err(unwritten)?;
-        let bytes = if format == "json" { secrets::clean_bytes(&bytes) } else { secrets::clean_text_bytes(&bytes) };
+        let bytes = secrets::clean_text_bytes(&bytes);
         let above = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = above.filter(|folder| !folder.is_dir()) {
             files::create_dir_all(folder).map_err(unwritten)?;

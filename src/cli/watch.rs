@@ -184,7 +184,7 @@ impl Watched<'_> {
     fn compare(&mut self, evaluation: &Evaluation) -> Vec<String> {
         let mut lines = Vec::new();
         let mut others = 0;
-        for trial in &evaluation.trials {
+        for trial in evaluation.trials.iter() {
             let id = trial.id.to_string();
             let before = self.verdicts.insert(id.clone(), trial.verdict);
             if before == Some(trial.verdict) || before.is_none() && trial.verdict == Verdict::Pass {

@@ -71,7 +71,7 @@ pub(crate) use held::HeldRun;
 pub(crate) use latency::{Edge, Latency, Quantile};
 pub(crate) use part::of_part;
 pub(crate) use restarts::Restarts;
-pub(crate) use results::TrialResults;
+pub(crate) use results::{TrialResults, TrialRows};
 pub(crate) use row::TrialRow;
 pub(crate) use spending::{Spending, Spent, SpentBy};
 pub(crate) use stopped::{Sequential, Stopped};
@@ -82,6 +82,7 @@ use crate::metric::Check;
 use crate::trace::{Lane, Mode, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Version of `run.json`. Version 2 names the members of what were lists of values in version 1, and gives some
 /// members the names of CSV columns; both are read.
@@ -391,7 +392,7 @@ pub struct Evaluation {
     pub grades: Vec<ItemGrades>,
     /// Every trial, in plan order.
     #[schemars(with = "Vec<TrialResult>")]
-    pub trials: TrialResults,
+    pub trials: Arc<TrialResults>,
 }
 
 impl Evaluation {

@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Values shared by the trials of one case in one variant and arm.
@@ -257,7 +258,12 @@ impl TrialResults {
 
     /// Iterates over all results in plan order.
     pub fn iter(&self) -> TrialRows<'_> {
-        TrialRows { results: self, places: 0..self.len() }
+        self.within(0..self.len())
+    }
+
+    /// Iterates over the results at some places in plan order.
+    pub(crate) fn within(&self, places: Range<usize>) -> TrialRows<'_> {
+        TrialRows { results: self, places: places.start..places.end.min(self.len()) }
     }
 }
 
@@ -265,7 +271,7 @@ impl TrialResults {
 #[derive(Debug, Clone)]
 pub struct TrialRows<'a> {
     results: &'a TrialResults,
-    places: std::ops::Range<usize>,
+    places: Range<usize>,
 }
 
 impl<'a> Iterator for TrialRows<'a> {

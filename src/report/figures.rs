@@ -250,7 +250,7 @@ pub(super) fn line_value(unit: Unit, value: f64) -> String {
 /// Trials by verdict, in the order PASS, FAIL, INCONCLUSIVE, NOT_MEASURED, ERROR; empty verdicts are left out.
 pub(super) fn tally(evaluation: &Evaluation) -> Vec<(Verdict, u64)> {
     let mut numbers = Verdict::ALL.map(|verdict| (verdict, 0));
-    for trial in &evaluation.trials {
+    for trial in evaluation.trials.iter() {
         numbers.iter_mut().filter(|(verdict, _)| *verdict == trial.verdict).for_each(|(_, number)| *number += 1);
     }
     numbers.into_iter().filter(|(_, number)| *number > 0).collect()

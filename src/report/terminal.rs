@@ -112,7 +112,7 @@ pub(crate) fn terminal_brief(view: &View<'_>, width: usize) -> Option<String> {
 pub(crate) fn each_trial(view: &View<'_>, colour: bool) -> String {
     let paint = Paint { colour };
     let mut out = String::new();
-    for trial in &view.evaluation.trials {
+    for trial in view.evaluation.trials.iter() {
         let why = match trial.verdict {
             Verdict::Pass => String::new(),
             Verdict::Error => format!("  {}", trial.error),

@@ -61,7 +61,7 @@ pub(super) fn earlier(
         let groups = evaluation.errors.iter().filter(|group| !unmade(&group.kind));
         let failed: BTreeSet<&str> = groups.flat_map(|group| &group.trials).map(String::as_str).collect();
         let mut judged = Vec::new();
-        for trial in &evaluation.trials {
+        for trial in evaluation.trials.iter() {
             let Some((tested, counts)) = open.get_mut(&*trial.id) else { continue };
             if subject(&trial.id).as_ref() != Some(tested) {
                 continue;

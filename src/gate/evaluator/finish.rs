@@ -18,6 +18,7 @@ use crate::gate::{
     CriterionResult, Evaluation, KindCount, RUN_VERSION, Redrawn, Spending, Stopped, TrialResult, Verdict,
 };
 use crate::trace::text::count;
+use std::sync::Arc;
 
 impl Evaluator<'_> {
     /// Closes the passes that were needed; returns the number of their trials and the report on stopping.
@@ -139,7 +140,7 @@ impl Evaluator<'_> {
             repeats: repeats(&trials),
             spending: Spending::of(plan, &trials),
             grades: item_grades(&self.examiner.grades),
-            trials,
+            trials: Arc::new(trials),
         }
     }
 }

@@ -194,6 +194,17 @@ pub(crate) fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Resu
     Ok(files().write(path.as_ref(), bytes.as_ref())?)
 }
 
+/// [`Files::write_by`] for this process.
+///
+/// # Errors
+/// As [`write`], and errors of `write`.
+pub(crate) fn write_by(
+    path: impl AsRef<Path>,
+    write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> io::Result<()> {
+    Ok(files().write_by(path.as_ref(), write)?)
+}
+
 /// [`Files::replace`] for this process.
 pub(crate) fn replace(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     Ok(files().replace(path.as_ref(), bytes.as_ref())?)

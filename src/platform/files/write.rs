@@ -115,13 +115,25 @@ impl Files {
     /// # Errors
     /// If the path leads outside or cannot be written; an existing file is then unchanged.
     pub(crate) fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+        self.write_by(path, |out| out.write_all(bytes))
+    }
+
+    /// Like [`Files::write`], for a text that is written in pieces.
+    ///
+    /// # Errors
+    /// As [`Files::write`], and errors of `write`.
+    pub(crate) fn write_by(
+        &self,
+        path: &Path,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), FileError> {
         let of = |error| self.error(path, error);
         let at = self.at(path, Last::Followed)?.followed().map_err(of)?;
         if at.typed && at.is_special() {
-            return at.open(OpenOptions::new().write(true))?.write_all(bytes).map_err(of);
+            return write(&mut at.open(OpenOptions::new().write(true))?).map_err(of);
         }
         let mut file = self.temporary_file(folder_of(path))?;
-        file.write_all(bytes).map_err(of)?;
+        write(&mut file).map_err(of)?;
         file.move_to(&at).map_err(of)
     }
 

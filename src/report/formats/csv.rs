@@ -401,7 +401,7 @@ mod tests {
         let rows = read(&written(&Trials(Encoding::Csv), &run.view()));
         assert_eq!(rows[0], trial_columns().iter().map(|column| column.name).collect::<Vec<_>>());
         assert_eq!(rows.len(), run.evaluation.trials.len() + 1);
-        for (row, trial) in rows[1..].iter().zip(&run.evaluation.trials) {
+        for (row, trial) in rows[1..].iter().zip(run.evaluation.trials.iter()) {
             assert_eq!(row[7], trial.verdict.as_str());
             let rests = if trial.verdict == crate::gate::Verdict::Error { "" } else { "REPLAYED, recorded from " };
             assert!(row[26].starts_with(rests), "{row:?}");

@@ -35,7 +35,7 @@ impl Format for Junit {
             report.add_test_suite(suite("self-tests", evaluation.self_tests.iter().map(criterion)));
         }
         let mut names: Vec<&str> = Vec::new();
-        for trial in &evaluation.trials {
+        for trial in evaluation.trials.iter() {
             if names.last() != Some(&trial.scenario) && !names.contains(&trial.scenario) {
                 names.push(trial.scenario);
             }

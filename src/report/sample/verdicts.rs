@@ -275,6 +275,6 @@ pub fn evaluation(trials: Vec<TrialResult>, turn_times_us: Vec<u64>) -> Evaluati
         grades: Vec::new(),
         stopped: None,
         part: String::new(),
-        trials: trials.into_iter().collect(),
+        trials: std::sync::Arc::new(trials.into_iter().collect()),
     }
 }

@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn if_every_trial_misses_the_recordings_tell_how_many_calls_it_takes() {
         let mut run = sample::run(1);
-        run.evaluation.trials = crate::gate::TrialResults::default();
+        run.evaluation.trials = std::sync::Arc::default();
         let group = |kind: Kind, trials: &[&str], detail: &str| ErrorGroup {
             kind: kind.label().to_owned(),
             message: String::new(),

@@ -240,14 +240,14 @@ impl EvaluatedRun {
         ];
         let formats: Vec<_> = report::formats().filter(|format| kept.contains(&format.file())).collect();
         formats.into_par_iter().try_for_each(|format| {
+            let file = folder.join(format.file());
+            if format.file() == trace::RUN {
+                // It is the largest, and has no secrets.
+                return files::write_by(file, |out| format.write(&view, out));
+            }
             let mut text = Vec::with_capacity(1 << 18);
             format.write(&view, &mut text)?;
-            let text = if format.file() == trace::RUN {
-                secrets::clean_bytes(&text)
-            } else {
-                secrets::clean_text_bytes(&text)
-            };
-            files::write(folder.join(format.file()), text)
+            files::write(file, secrets::clean_text_bytes(&text))
         })
     }
 }

@@ -201,7 +201,7 @@ pub(super) fn page(view: &View<'_>) -> RunPage {
 fn facts(view: &View<'_>) -> Vec<(String, String)> {
     let evaluation = view.evaluation;
     let (mut calls, mut tools) = (0, 0);
-    for trial in &evaluation.trials {
+    for trial in evaluation.trials.iter() {
         calls += u64::from(trial.model_calls);
         tools += u64::from(trial.tool_calls);
     }

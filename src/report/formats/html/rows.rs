@@ -225,7 +225,7 @@ mod tests {
         let mut run = sample::run(1);
         let mut trials = run.evaluation.trials.to_vec();
         trials[0].id = "elsewhere".into();
-        run.evaluation.trials = trials.into_iter().collect();
+        run.evaluation.trials = std::sync::Arc::new(trials.into_iter().collect());
         let data = read(&run.view());
         assert_eq!((&data["rows"][0][0], &data["rows"][1][0]), (&json!("elsewhere"), &json!(0)));
     }
