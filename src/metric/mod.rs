@@ -118,6 +118,7 @@ metrics! {
 }
 
 pub(crate) use calls::Patterns;
+pub(crate) use text_match::contains;
 pub(crate) use tools::Tools;
 pub(crate) use turns::TurnView;
 

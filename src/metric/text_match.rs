@@ -1,16 +1,71 @@
 //! Text matching as a reader would do it: spelling variants that look the same are equal.
 //!
-//! Both sides are [normalised](crate::trace::normalise). A number matches as a number: `45` is in neither `1450`, `45.5` nor
-//! `-45`, and `1,450` equals `1450`. `exact: true` in a scenario turns all of this off.
+//! Both sides are [normalised](crate::trace::normalise). A number matches as a whole: `45` is in neither `1450`, `45.5`,
+//! `-45`, `-$45`, `45k` nor `QX45`, and `1,450`, `1 450` and `1'450` equal `1450`. A unit is no part of a number: `45` is in
+//! `45 km`, `$45` and `45 %`. `exact: true` in a scenario turns all of this off.
 
 use crate::trace::normalise::normalise;
+use std::borrow::Cow;
+
+/// What may stand between the thousands of a number, besides a comma.
+const SEPARATORS: [char; 7] = [' ', '\u{a0}', '\u{2009}', '\u{202f}', '\'', '\u{2019}', '\u{2bc}'];
+
+/// Currencies by their codes, which may stand directly before a number without making a code of it.
+const CURRENCIES: [&str; 14] =
+    ["usd", "eur", "gbp", "chf", "jpy", "cny", "inr", "aud", "cad", "sek", "nok", "dkk", "pln", "rs"];
+
+/// Units between two numbers of one word, such as `3x4` and `1h30`.
+const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];
+
+/// What multiplies the number directly before it. `m` and `b` are metres and bytes as often, and not listed.
+const SCALES: [&str; 6] = ["k", "bn", "mn", "mio", "mrd", "tn"];
 
 /// Whether `text` contains `part`, both normalised; an empty part is in no text.
-pub(super) fn contains(text: &str, part: &str) -> bool {
-    let (text, part) = (normalise(text), normalise(part));
+pub(crate) fn contains(text: &str, part: &str) -> bool {
+    let (text, part) = (normalise(&thousands_joined(text)), normalise(&thousands_joined(part)));
     // Without a digit or a character that joins digits there is no number to match as a whole.
     let letters = !part.bytes().any(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b','));
     if letters { !part.is_empty() && text.contains(&part) } else { has_tokens(&text, &part) }
+}
+
+/// `text` without separators between thousands: `1 450` and `1'450` are `1450`. It is done before normalisation, for
+/// which a line end is a space too.
+fn thousands_joined(text: &str) -> Cow<'_, str> {
+    if !text.contains(SEPARATORS) || !text.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Cow::Borrowed(text);
+    }
+    let letters: Vec<char> = text.chars().collect();
+    let mut joined = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < letters.len() {
+        let end = at + thousands_length(&letters, at).max(digits(&letters[at..])).max(1);
+        let separated = end > at + 1;
+        joined.extend(letters[at..end].iter().filter(|letter| !separated || letter.is_ascii_digit()));
+        at = end;
+    }
+    Cow::Owned(joined)
+}
+
+/// Length of the number with separated thousands at `at`, or 0: groups of three digits after one of one to three, with
+/// the same separator, and nothing beside it that makes another thing of it, such as a date or a telephone number.
+fn thousands_length(letters: &[char], at: usize) -> usize {
+    let before = |back: usize| at.checked_sub(back).map(|at| letters[at]);
+    let word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+    let continued = word(before(1)) || matches!(before(1), Some('.' | ',' | ':' | '/'));
+    let first = digits(&letters[at..]);
+    if continued || (before(1) == Some('-') && word(before(2))) || !(1..=3).contains(&first) || letters[at] == '0' {
+        return 0;
+    }
+    let mut end = at + first;
+    let Some(separator) = letters.get(end).filter(|letter| SEPARATORS.contains(letter)) else { return 0 };
+    while letters.get(end) == Some(separator) && digits(&letters[end + 1..]) == 3 {
+        end += 4;
+    }
+    let after = |ahead: usize| letters.get(end + ahead).copied();
+    // `2 100ml bottles` and `2 100-page books` are two numbers; a space that does not break is between thousands.
+    let counted = word(after(0)) || (after(0) == Some('-') && after(1).is_some_and(char::is_alphabetic));
+    let continues = (after(0) == Some(*separator) && after(1).is_some_and(is_digit)) || (*separator == ' ' && counted);
+    if end == at + first || continues { 0 } else { end - at }
 }
 
 /// Whether normalised `text` contains `part`, compared by tokens: whole numbers and single letters.
@@ -22,7 +77,12 @@ fn has_tokens(text: &str, part: &str) -> bool {
 /// Unit of comparison in normalised texts: a whole number, or a single other character.
 #[derive(Debug, PartialEq, Eq)]
 enum Token {
-    Number(String),
+    /// `coded`: within a word, as in `QX45`. `scaled`: multiplied or added to by what follows, as in `45k`.
+    Number {
+        value: String,
+        coded: bool,
+        scaled: bool,
+    },
     Letter(char),
 }
 
@@ -31,39 +91,127 @@ fn tokens(text: &str) -> Vec<Token> {
     let mut found = Vec::with_capacity(letters.len());
     let mut at = 0;
     while at < letters.len() {
-        // A minus belongs to the number after it, unless it joins it to a word or to another number.
-        let joined = at > 0 && (letters[at - 1].is_alphanumeric() || matches!(letters[at - 1], ')' | ']'));
-        let minus = usize::from(letters[at] == '-' && !joined);
-        let length = number_length(&letters[at + minus..]);
+        let minus = usize::from(is_minus(&letters, at));
+        let start = at + minus;
+        let length = number_length(&letters, start);
         if length == 0 {
             found.push(Token::Letter(letters[at]));
             at += 1;
             continue;
         }
-        let digits: String = letters[at + minus..at + minus + length].iter().collect();
-        let sign = if minus == 1 { "-" } else { "" };
-        found.push(Token::Number(format!("{sign}{}", value(&digits))));
-        at += minus + length;
+        let end = start + length;
+        let written: String = letters[start..end].iter().collect();
+        let sign = if minus == 1 || has_minus_before_currency(&letters, start) { "-" } else { "" };
+        found.push(Token::Number {
+            value: format!("{sign}{}", value(&written)),
+            coded: minus == 0 && is_coded(&letters[..start]),
+            scaled: is_scaled(&letters[end..]),
+        });
+        at = end;
     }
     found
 }
 
-/// Length of the number at the start of `letters`: digits, joined by single points or commas.
-fn number_length(letters: &[char]) -> usize {
-    let digits = |from: usize| letters[from..].iter().take_while(|letter| letter.is_ascii_digit()).count();
-    let mut length = digits(0);
-    while length > 0 && matches!(letters.get(length), Some('.' | ',')) {
-        match digits(length + 1) {
+/// Whether the character at `at` is a minus: it belongs to what follows, unless it joins it to a word, to another
+/// number, or to the unit of one, as in `5%-10%`.
+fn is_minus(letters: &[char], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).map(|at| letters[at]);
+    let unit = |letter: char| letter == '%' || letter == '°' || is_currency(letter);
+    let joins = match before(1) {
+        Some(letter) if unit(letter) => before(2 + usize::from(before(2) == Some(' '))).is_some_and(is_digit),
+        Some(letter) => letter.is_alphanumeric() || matches!(letter, ')' | ']'),
+        None => false,
+    };
+    letters.get(at) == Some(&'-') && !joins
+}
+
+fn is_currency(letter: char) -> bool {
+    matches!(letter, '$' | '¢'..='¥' | '\u{20a0}'..='\u{20cf}')
+}
+
+/// Whether a minus stands before the currency of the number at `at`, as in `-$45`, `-US$45` and `-EUR 45`.
+fn has_minus_before_currency(letters: &[char], at: usize) -> bool {
+    let mut start = at - usize::from(at > 0 && letters[at - 1] == ' ');
+    let word = |end: usize| letters[..end].iter().rev().take_while(|letter| letter.is_lowercase()).count();
+    if start > 0 && is_currency(letters[start - 1]) {
+        start -= 1;
+        start -= word(start);
+    } else {
+        let code: String = letters[start - word(start)..start].iter().collect();
+        if !CURRENCIES.contains(&code.as_str()) {
+            return false;
+        }
+        start -= word(start);
+    }
+    start > 0 && is_minus(letters, start - 1)
+}
+
+/// Whether a number after `before` is part of a code: letters stand directly before it, as in `QX45`. In scripts without
+/// upper and lower case a number follows a word without a space.
+fn is_coded(before: &[char]) -> bool {
+    let inside = |letter: &&char| letter.is_lowercase() || letter.is_ascii_digit() || **letter == '_';
+    let length = before.iter().rev().take_while(inside).count();
+    let word: String = before[before.len() - length..].iter().collect();
+    let inner = word.starts_with(is_digit)
+        && INNER_UNITS.iter().any(|unit| word.strip_suffix(unit).is_some_and(|rest| rest.ends_with(is_digit)))
+        && word != "0x";
+    // The `v` is that of a version.
+    !(word.is_empty() || inner || word == "v" || CURRENCIES.contains(&word.as_str()))
+}
+
+/// Whether `after` a number changes its value: a scale (`45k`), an exponent (`45e3`) or a fraction (`45½`).
+fn is_scaled(after: &[char]) -> bool {
+    let inside = |letter: &&char| letter.is_lowercase() || letter.is_ascii_digit() || **letter == '_';
+    let word: String = after.iter().take_while(inside).collect();
+    let fraction = matches!(after.first(), Some('¼'..='¾' | '⅐'..='⅞'));
+    let signed = word == "e" && matches!(after, [_, '+' | '-', digit, ..] if digit.is_ascii_digit());
+    let exponent = word.strip_prefix('e').is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_digit));
+    fraction || signed || exponent || SCALES.contains(&word.as_str())
+}
+
+fn is_digit(letter: char) -> bool {
+    letter.is_ascii_digit()
+}
+
+fn digits(letters: &[char]) -> usize {
+    letters.iter().take_while(|letter| letter.is_ascii_digit()).count()
+}
+
+/// Length of the number at `at`: digits, joined by single points or commas, or a point and digits, as in `.5`.
+fn number_length(letters: &[char], at: usize) -> usize {
+    let before = at.checked_sub(1).map(|at| letters[at]);
+    let continued = before.is_some_and(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '.' | ')' | ']'));
+    let point = usize::from(letters.get(at) == Some(&'.') && !continued);
+    let letters = letters.get(at + point..).unwrap_or_default();
+    let mut length = digits(letters);
+    if length == 0 {
+        return 0;
+    }
+    while matches!(letters.get(length), Some('.' | ',')) {
+        match digits(&letters[length + 1..]) {
             0 => break,
             more => length += 1 + more,
         }
     }
-    length
+    point + length
 }
 
 /// Canonical spelling of a number: no thousands separators, a decimal point, no trailing zeros. Anything else, such
 /// as a version or a date, is unchanged.
 fn value(written: &str) -> String {
+    if written.starts_with('.') {
+        return value(&format!("0{written}"));
+    }
+    // `1.450,5`: points between the thousands, and a comma as the decimal mark.
+    if let Some((whole, decimals)) = written.split_once(',')
+        && let Some((first, rest)) = whole.split_once('.')
+        && (1..=3).contains(&first.len())
+        && !first.starts_with('0')
+        && rest.split('.').all(|group| group.len() == 3)
+        && decimals.chars().all(is_digit)
+    {
+        return value(&format!("{}.{decimals}", whole.replace('.', "")));
+    }
     let groups: Vec<&str> = written.split(',').collect();
     let whole = groups[groups.len() - 1].split('.').next().unwrap_or_default();
     let thousands = groups.len() > 1
@@ -145,6 +293,31 @@ mod tests {
             ("on 2026-03-01", "2026"),
             ("firmware 7.3.1", "7.3.1"),
             ("**24** months", "24 months"),
+            ("$120, (120), [120] or 120.", "120"),
+            ("120€", "120"),
+            ("120 %", "120"),
+            ("120-day pass", "120"),
+            ("2-120", "120"),
+            ("EUR120", "120"),
+            ("共120席", "120"),
+            ("3x4 m, 1h30", "4"),
+            ("3x4 m, 1h30", "30"),
+            ("firmware v7.3.1", "7.3.1"),
+            ("QX120", "QX120"),
+            ("120k", "120k"),
+            ("-$123.45", "-$123.45"),
+            ("- $120 deposit", "$120"),
+            ("5%-10% or 100€-120€ or 5 %–10 %", "10%"),
+            ("5%-10% or 100€-120€ or 5 %–10 %", "120€"),
+            ("1 120 seats", "1120 seats"),
+            ("1,120 seats", "1\u{202f}120"),
+            ("1'120.50", "1,120.5"),
+            ("1.120,50 Euro", "1120.5"),
+            ("call 555 123 4567", "123"),
+            ("rooms: 3\n120 seats", "120"),
+            ("2 100ml bottles", "100ml"),
+            ("on 2026-03-11 120 trains", "120"),
+            ("it is .5 or 0.5", "0.5"),
         ] {
             assert!(contains(text, part), "{text:?} has {part:?}");
         }
@@ -160,6 +333,27 @@ mod tests {
             ("firmware 7.3.1", "7.3"),
             ("124 months", "24 months"),
             ("code 007", "7"),
+            ("-$123.45", "$123.45"),
+            ("$-123.45", "$123.45"),
+            ("a balance of −US$123.45", "123.45"),
+            ("-EUR 120", "120"),
+            ("QX120", "120"),
+            ("call_120", "120"),
+            ("3fa120", "120"),
+            ("0x120", "120"),
+            ("120k", "120"),
+            ("120bn", "120"),
+            ("120e3", "120"),
+            ("1.2e-3", "1.2"),
+            ("120½", "120"),
+            ("1 120", "120"),
+            ("1\u{a0}120kg", "120"),
+            ("1\u{202f}120", "120"),
+            ("1’120", "120"),
+            ("1'120", "1"),
+            ("12 345 120", "345"),
+            ("it is .5", "5"),
+            ("1.120", "120"),
         ] {
             assert!(!contains(text, part), "{text:?} has no {part:?}");
         }
@@ -167,8 +361,28 @@ mod tests {
 
     proptest! {
         #[test]
+        fn a_whole_number_is_equal_to_itself_in_every_spelling_and_in_no_other_number(
+            number in 1_000_u32..10_000_000, other in 1_u32..10_000_000, spelling in 0..7_usize, frame in 0..5_usize,
+        ) {
+            let separator = ["", ",", " ", "\u{a0}", "\u{202f}", "'", "’"][spelling];
+            let digits = number.to_string();
+            let spelt: String = digits.char_indices().flat_map(|(at, digit)| {
+                let border = at > 0 && (digits.len() - at) % 3 == 0;
+                border.then_some(separator).into_iter().flat_map(str::chars).chain([digit]).collect::<Vec<_>>()
+            }).collect();
+            let (before, after) = [("it is ", "."), ("$", ""), ("(", ")"), ("", " %"), ("about **", "** km")][frame];
+            let text = format!("{before}{spelt}{after}");
+            prop_assert!(contains(&text, &digits), "{:?}", text);
+            prop_assert!(contains(&format!("{before}{digits}{after}"), &spelt), "{:?}", text);
+            prop_assert_eq!(contains(&text, &other.to_string()), number == other, "{:?} {}", text, other);
+            for changed in [format!("-{spelt}"), format!("-${spelt}"), format!("QX{spelt}"), format!("{spelt}k"), format!("{spelt}e3")] {
+                prop_assert!(!contains(&changed, &digits), "{:?}", changed);
+            }
+        }
+
+        #[test]
         fn a_part_without_digits_is_found_as_number_by_number(
-            text in "[ab1.,-]{0,12}", part in "[ab _*]{1,4}", start in 0..12_usize, length in 1..4_usize,
+            text in "[ab1ke$½ .,-]{0,12}", part in "[abke$½ _*]{1,4}", start in 0..12_usize, length in 1..4_usize,
         ) {
             let own = text.get(start..(start + length).min(text.len())).unwrap_or("a");
             for part in [part.as_str(), own] {

@@ -14,26 +14,93 @@ def normalised(text):
     return " ".join(unicodedata.normalize("NFC", text.casefold()).split())
 
 
+CURRENCY = "[$¢-¥\u20a0-\u20cf]"
+CODES = "usd eur gbp chf jpy cny inr aud cad sek nok dkk pln rs".split()
+
+
+def ungrouped(text):
+    """Without separators between thousands: `1 450` and `1'450` are `1450`; `2 100ml bottles` are two numbers."""
+    group = r"(?<![^\W_])(?<![.,:/])(?<![^\W_]-)[1-9][0-9]{0,2}(?:([ \u00a0\u2009\u202f'’ʼ])[0-9]{3}(?![0-9]))(?:\1[0-9]{3}(?![0-9]))*"
+
+    def joined(found):
+        after, separator = text[found.end():], found.group(1)
+        if re.match(f"{separator}[0-9]", after) or (separator == " " and re.match(r"[^\W_]|-[^\W\d_]", after)):
+            return found.group()
+        return found.group().replace(separator, "")
+
+    return re.sub(group, joined, text)
+
+
+def lower(letter):
+    return letter.islower()
+
+
+def word_before(text, inside):
+    start = len(text)
+    while start and inside(text[start - 1]):
+        start -= 1
+    return text[start:]
+
+
+def minus(text, at):
+    """Whether a hyphen at `at` is a sign: it joins no word, number, or unit of a number (`5%-10%`) to what follows."""
+    return text[at:at + 1] == "-" and not re.search(rf"(?:[^\W_]|[)\]]|[0-9] ?(?:[%°]|{CURRENCY}))\Z", text[:at])
+
+
+def signed(before):
+    """Whether a minus stands before the currency before a number: `-$`, `-us$`, `-eur `."""
+    start = len(before) - before.endswith(" ")
+    if re.search(CURRENCY + r"\Z", before[:start]):
+        start -= 1
+        start -= len(word_before(before[:start], lower))
+    else:
+        code = word_before(before[:start], lower)
+        if code not in CODES:
+            return False
+        start -= len(code)
+    return start > 0 and minus(before, start - 1)
+
+
+def coded(before):
+    """Whether a number is within a word, as in `qx45`, and no currency, version or unit stands before it."""
+    word = word_before(before, lambda one: one.islower() or one in "0123456789_")
+    return bool(word) and word not in CODES + ["v"] and (word == "0x" or not re.fullmatch(r"[0-9](?:.*[0-9])?(?:x|d|h|m|min)", word))
+
+
+def scaled(after):
+    """Whether what follows a number makes another of it: `45k`, `45e3`, `45½`."""
+    word = re.match(r"[^\W]*", after).group()
+    word = word[:next((at for at, one in enumerate(word) if not (one.islower() or one in "0123456789_")), len(word))]
+    return bool(re.match(r"[¼-¾⅐-⅞]|e[+-][0-9]", after) or re.fullmatch(r"e[0-9]+", word)) or word in ("k", "bn", "mn", "mio", "mrd", "tn")
+
+
 def units(text):
-    """Numbers as values, everything else letter by letter: `45` is neither in `1450` nor in `45.5`."""
+    """Numbers as values, everything else letter by letter: `45` is in neither `1450`, `45.5`, `-$45`, `45k` nor `qx45`."""
     found, at = [], 0
-    for number in re.finditer(r"(?:(?<![\w)\]])-)?\d+(?:[.,]\d+)*", text):
-        found += text[at:number.start()]
-        found.append(("number", value(number.group())))
+    for number in re.finditer(r"(?:(?<![^\W_])(?<![_.)\]])\.)?[0-9]+(?:[.,][0-9]+)*", text):
+        own = number.start() > at and minus(text, number.start() - 1)
+        found += text[at:number.start() - own]
+        before = text[:number.start()]
+        sign = "-" if own or signed(before) else ""
+        found.append((sign + value(number.group()), not own and coded(before), scaled(text[number.end():])))
         at = number.end()
     return found + list(text[at:])
 
 
 def value(written):
-    if re.fullmatch(r"-?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", written):
+    if written.startswith("."):
+        written = "0" + written
+    if re.fullmatch(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+", written):
+        written = written.replace(".", "").replace(",", ".")
+    if re.fullmatch(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?", written):
         written = written.replace(",", "")
-    if re.fullmatch(r"-?\d+[.,]\d+", written):
+    if re.fullmatch(r"[0-9]+[.,][0-9]+", written):
         return written.replace(",", ".").rstrip("0").rstrip(".")
     return written
 
 
 def contains(text, part):
-    text, part = units(normalised(text)), units(normalised(part))
+    text, part = units(normalised(ungrouped(text))), units(normalised(ungrouped(part)))
     return bool(part) and any(text[at:at + len(part)] == part for at in range(len(text) - len(part) + 1))
 
 

@@ -2,6 +2,7 @@
 
 use super::generated::dates;
 use super::project::{Findings, Shown};
+use crate::metric::contains;
 use crate::trace::{ToolCalled, ToolOutcome, Trace, TurnEnded, TurnOutcome, What};
 
 /// Facts of an answer that its expectation names.
@@ -65,7 +66,8 @@ pub(super) fn asserted(shown: &Shown) -> String {
     )
 }
 
-/// Numbers and codes of an answer, which other words for the same thing keep, but none of these dates.
+/// Numbers and codes of an answer, which other words for the same thing keep, but none of these dates, and no part of
+/// a longer number, such as the `120` of `1 120`.
 pub(in crate::cli) fn facts(answer: &str, today: &[String]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for word in answer.split_whitespace() {
@@ -76,6 +78,7 @@ pub(in crate::cli) fn facts(answer: &str, today: &[String]) -> Vec<String> {
             && found.len() < FACTS
             && !found.iter().any(|known| known == word)
             && !today.iter().any(|date| date.contains(word))
+            && contains(answer, word)
         {
             found.push(word.to_owned());
         }
@@ -93,6 +96,7 @@ mod tests {
         let answer = format!("Order A-1042 comes in 14 days, 14 exactly; today is {today}, and 3 of 99 wait.");
         assert_eq!(facts(&answer, &dates()), ["A-1042", "14"]);
         assert!(facts("I can help with returns.", &[]).is_empty());
+        assert_eq!(facts("Of 1 120 seats at -$45, 300 are free.", &[]), ["300"]);
     }
 
     #[test]
