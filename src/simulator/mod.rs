@@ -20,6 +20,7 @@ mod mistake;
 mod model;
 mod perplexity;
 mod reason_act;
+mod required;
 mod roles;
 mod search;
 mod sentences;

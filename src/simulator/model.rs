@@ -9,6 +9,7 @@ use super::compose::{Composed, compose, subject};
 use super::dice::Dice;
 use super::habit::{Habit, Habits, Step};
 use super::reason_act::{self, Act};
+use super::required;
 use super::sentences::{content_words, key_phrases, overlap};
 use super::situation::{Chunk, Situation, question_at};
 use crate::provider::chat::{Finish, Message, Role, ToolCall, ToolChoice, ToolDefinition};
@@ -101,8 +102,8 @@ pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_
     };
     let attempt = situation.attempt(step);
     let first = prompt.messages.len() <= at + 1;
-    let completion =
-        turn.scripted(at).or_else(|| turn.reasons(at)).unwrap_or_else(|| turn.speak(&situation, step, attempt));
+    let worked_out = || turn.reasons(at).unwrap_or_else(|| turn.obliged(at, turn.speak(&situation, step, attempt)));
+    let completion = turn.scripted(at).map_or_else(worked_out, |said| turn.obliged(at, said));
     let moment = Dice::new(seed, &["moment", prompt.caller.seed, turn.question, &prompt.messages.len().to_string()]);
     let mut latency = behaviour.latency.draw(&moment);
     if turn.habits.failures(Habit::Slow, step, &turn.dice) > 0 && attempt == 0 {
@@ -205,6 +206,27 @@ impl<'a> Turn<'a> {
         })
     }
 
+    /// What the model says, as the arguments of a call where the request requires one.
+    fn obliged(&self, at: usize, said: Completion) -> Completion {
+        let since = self.prompt.messages.get(at..).unwrap_or_default();
+        let tool = required::tool(self.prompt.tools, &self.prompt.choice, since);
+        match tool.filter(|_| said.calls.is_empty()) {
+            Some(tool) => {
+                calls(vec![self.call(&tool.name, &self.filled(json!({}), tool, &|| said.text.clone()), 0, 0)])
+            }
+            None => said,
+        }
+    }
+
+    /// Arguments with all that the tool's schema requires.
+    fn filled(&self, arguments: Value, tool: &ToolDefinition, answer: &dyn Fn() -> String) -> Value {
+        if !required::is_missing(&arguments, &tool.parameters) {
+            return arguments;
+        }
+        let query = self.worded(&self.asked.join(" "));
+        required::filled(arguments, &tool.parameters, &required::Words { answer: &answer(), query: &query })
+    }
+
     fn speak(&self, situation: &Situation, step: Step, attempt: u32) -> Completion {
         let shows = |habit| self.habits.shows(habit, step, attempt, &self.dice);
         let free = self.prompt.choice == ToolChoice::Auto;
@@ -227,12 +249,8 @@ impl<'a> Turn<'a> {
             let refusal = Some("I cannot help with this request.".to_owned());
             return Completion { text: String::new(), refusal, calls: Vec::new(), finish: Finish::ContentFilter };
         }
-        let named = match &self.prompt.choice {
-            ToolChoice::Named(name) if Step::of_tool(name).is_none() => Some(name.as_str()),
-            _ => None,
-        };
-        if let Some(name) = named {
-            return calls(vec![self.call(name, &self.fill(name), attempt, 0)]);
+        if matches!(&self.prompt.choice, ToolChoice::Named(name) if Step::of_tool(name).is_none()) {
+            return text(composed().text);
         }
         let mut wanted = match step {
             Step::Knowledge if free && shows(Habit::ExternalFirst) => vec![Step::External],
@@ -250,15 +268,18 @@ impl<'a> Turn<'a> {
             .or_else(|| faulty(Habit::WrongSchema))
             .or_else(|| faulty(Habit::UnknownTool));
         let made = wanted.into_iter().enumerate().map(|(at, wanted)| {
-            let (name, parameters) =
-                self.prompt.tool_of(wanted).map_or((wanted.tool(), None), |tool| (&tool.name, Some(&tool.parameters)));
+            let tool = self.prompt.tool_of(wanted);
+            let name = tool.map_or(wanted.tool(), |tool| &tool.name);
             let arguments = match wanted {
                 Step::Knowledge => json!({"query": self.search_query(attempt), "top_k": self.top_k()}),
                 Step::External => self.external_arguments(situation, attempt),
                 Step::Index => self.index_arguments(situation, attempt),
                 Step::Respond => response_arguments(&composed(), &shows),
             };
-            let arguments = parameters.map_or_else(|| arguments.clone(), |schema| fitting(&arguments, wanted, schema));
+            let arguments = match tool {
+                Some(tool) => self.filled(fitting(&arguments, wanted, &tool.parameters), tool, &|| composed().text),
+                None => arguments,
+            };
             match fault {
                 Some(Habit::WrongSchema) => self.call(name, &wrong_types(wanted), attempt, at),
                 Some(Habit::UnknownTool) => self.call(&format!("{name}_v2"), &arguments, attempt, at),
@@ -344,17 +365,6 @@ impl<'a> Turn<'a> {
         json!({"keywords": keywords, "query": query, "perplexity_result_id": result})
     }
 
-    /// Arguments for a tool unknown to the simulator: text for every required property.
-    fn fill(&self, name: &str) -> Value {
-        let schema = self.prompt.tools.iter().find(|tool| tool.name == name).map(|tool| &tool.parameters);
-        let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
-        let names = required.map_or(&[][..], Vec::as_slice).iter().filter_map(Value::as_str);
-        names
-            .map(|name| (name.to_owned(), json!(self.worded(&self.asked.join(" ")))))
-            .collect::<serde_json::Map<_, _>>()
-            .into()
-    }
-
     fn call(&self, name: &str, arguments: &Value, attempt: u32, at: usize) -> ToolCall {
         let label = format!("call/{name}/{attempt}/{at}/{}", self.prompt.messages.len());
         ToolCall {
@@ -379,13 +389,15 @@ fn fitting(arguments: &Value, step: Step, schema: &Value) -> Value {
         Step::Index => names.find(|name| name.ends_with("result_id")).map(|name| ("perplexity_result_id", name)),
         Step::Respond => names.find(|name| takes("string", name)).map(|name| ("answer", name)),
     };
+    // Such a tool is the output of a schema of its own.
+    let foreign = step == Step::Respond && !properties.contains_key("answer") && other.is_some();
     let fitted = given.iter().filter_map(|(name, value)| {
         let name = match &other {
             Some((ours, theirs)) if ours == name && !properties.contains_key(name) => theirs,
             _ => name,
         };
         let property = properties.get(name);
-        let left_out = property.is_none() && (strict || name == "top_k");
+        let left_out = property.is_none() && (strict || foreign || name == "top_k");
         let plain = property.and_then(|property| property.pointer("/items/type")).is_some_and(|kind| kind == "string");
         let ids = || value.as_array()?.iter().map(|item| item.get("id").cloned()).collect::<Option<Vec<Value>>>();
         let value = if plain { ids().map_or_else(|| value.clone(), Value::Array) } else { value.clone() };

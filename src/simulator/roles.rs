@@ -20,7 +20,7 @@ struct Words {
 }
 
 /// In this order: a search of the web is no search of the agent's knowledge.
-const ROLES: [Words; 4] = [
+const ROLES: [Words; 5] = [
     Words {
         role: "external",
         names: &[&["web", "internet", "google", "bing", "tavily", "perplexity", "brave", "duckduckgo"]],
@@ -34,6 +34,8 @@ const ROLES: [Words; 4] = [
         ],
         about: &["final answer", "answer to the user", "gives the answer"],
     },
+    // The output tool of agents with structured answers.
+    Words { role: "respond", names: &[&["result", "output"], &["final"]], about: &[] },
     Words {
         role: "index",
         names: &[&["remember", "memorize", "memorise", "index"]],
@@ -112,6 +114,7 @@ mod tests {
             ("search_web_docs", "", Some(("external", true))),
             ("final_answer", "", Some(("respond", true))),
             ("respond_to_user", "", Some(("respond", true))),
+            ("final_result", "", Some(("respond", true))),
             ("remember", "", Some(("index", true))),
             ("lookup", "Looks a term up in the documentation.", Some(("knowledge", false))),
             ("answer_rate", "", None),
