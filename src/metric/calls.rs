@@ -335,9 +335,17 @@ pub(super) fn check(expectation: &CallExpectation, turns: &[&TurnView<'_>], patt
         let tools: BTreeSet<&str> =
             unseen.iter().filter(|call| concerned(call)).map(|call| call.tool.as_str()).collect();
         let tools: Vec<String> = tools.into_iter().map(|tool| quote(tool, 60)).collect();
+        let last = turns.iter().filter_map(|turn| turn.calls().last());
+        let role = last.into_iter().find(|call| call.outcome.is_unseen() && concerned(call)).map(|call| {
+            format!(
+                "; if it gives the answer, declare that in the scenario: `roles: {{respond: {}}}`",
+                quote(&call.tool, 60)
+            )
+        });
         Seen::hidden(format!(
-            "not measured: no later message shows a result of {}, so whether it ran is unknown",
-            tools.join(", ")
+            "not measured: no later message shows a result of {}, so whether it ran is unknown{}",
+            tools.join(", "),
+            role.unwrap_or_default()
         ))
     };
     if open > MOST_OPEN {
