@@ -188,7 +188,7 @@ impl Suite {
         if [trace::GRADES, trace::COMPARISON_HTML, trace::VARIANTS_HTML].iter().any(|file| folder.join(file).exists()) {
             evaluated.write(&folder).map_err(unwritten)?;
         }
-        let TraceFacts { gather, foreign_tools, mut unused, missing, old } = facts;
+        let TraceFacts { gather, foreign_tools, mut unused, missing, old, failed } = facts;
         if options.mode == Mode::Replay {
             unused.extend(opened.agents.unused());
         }
@@ -202,7 +202,8 @@ impl Suite {
         };
         let stopped = ended.map(|reason| StoppedRun { reason: reason.to_owned(), missing, planned: plan.trials.len() });
         if let Some(journal) = journal {
-            journal.end(stopped.is_none() && evaluated.evaluation.errors.is_empty());
+            // What ended and cannot be measured would not be run again.
+            journal.end(stopped.is_none() && !failed);
         }
         let unlisted = |error: io::Error| SuiteError::Write { reports: reports.clone(), error };
         if options.mode == Mode::Replay {
@@ -222,10 +223,13 @@ struct TraceFacts {
     unused: Vec<String>,
     missing: Vec<String>,
     old: Vec<(String, Timestamp)>,
+    /// Whether a trial ended in ERROR.
+    failed: bool,
 }
 
 impl TraceFacts {
     fn add(&mut self, trace: &Trace, options: &RunOptions) {
+        self.failed |= matches!(trace.end, TrialEnd::Error(_));
         if matches!(&trace.end, TrialEnd::Error(why) if why.kind == TrialErrorKind::Stopped) {
             self.missing.push(trace.trial.clone());
         }

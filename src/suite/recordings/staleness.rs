@@ -198,7 +198,9 @@ fn unused(opened: &Opened, plan: &Plan, scenario: usize) -> Option<Diagnostic> {
     let verb = if left.len() == 1 { "belongs" } else { "belong" };
     let what = plural(left.len(), "recording");
     let message = format!("{what} of `{}` {verb} to no trial: {}", planned.name, listed(&left, SHOWN));
-    let help = "delete what a renamed or removed case, variant or repetition left behind";
+    let folder = folder.strip_prefix(&opened.loaded.root).unwrap_or(&folder);
+    let files: Vec<_> = left.iter().map(|name| folder.join(format!("{name}.yaml")).display().to_string()).collect();
+    let help = format!("a renamed or removed case, variant or repetition left them: delete {}", listed(&files, SHOWN));
     (!left.is_empty()).then(|| Diagnostic::note("unused-recording", &planned.file, message).with_help(help))
 }
 
