@@ -12,6 +12,7 @@ use crate::trace::text::{listed, plural, shell_word};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 
 /// What `init` did.
@@ -25,12 +26,30 @@ pub(super) struct Initialised {
     pub there: Vec<String>,
     /// Files that were there with another text, and are unchanged.
     pub kept: Vec<String>,
+    /// Files of git that were there, and to which missing lines were added.
+    pub extended: Vec<Extended>,
     /// With --agent, what is known of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<MetAgent>,
 }
 
-/// Files that a folder may already have: they stay unchanged, and the new project's version is printed.
+/// A file of git to which lines were added.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Extended {
+    /// The file, from the project's folder.
+    pub file: String,
+    /// The lines.
+    pub lines: Vec<String>,
+}
+
+impl std::fmt::Display for Extended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lines: Vec<String> = self.lines.iter().map(|line| format!("`{line}`")).collect();
+        write!(f, "added {} to your {}", lines.join(", "), self.file)
+    }
+}
+
+/// Files that a folder may already have: they stay, and those of git get the lines that they lack.
 const MAY_STAY: [&str; 3] = ["README.md", ".gitignore", ".gitattributes"];
 /// Maximum number of existing files listed.
 const SHOWN: usize = 5;
@@ -67,6 +86,13 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
     for (path, text) in &missing {
         output::write(&folder.join(path), text)?;
     }
+    let (mut unchanged, mut extended) = (Vec::new(), Vec::new());
+    for (path, text) in kept {
+        match extend(folder, &path, &text)? {
+            Some(lines) => extended.push(lines),
+            None => unchanged.push(path),
+        }
+    }
     let workflow = below.and_then(|_| missing.iter().find(|(path, _)| path.contains("workflows/")));
     let workflow = workflow.map(|(path, _)| format!("the workflow is {path}: GitHub reads no other folder\n"));
     let names = |files: &[(String, String)]| files.iter().map(|(path, _)| path.clone()).collect();
@@ -74,13 +100,35 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
         folder: folder.display().to_string(),
         written: names(&missing),
         there: names(&written),
-        kept: names(&kept),
+        kept: unchanged,
+        extended,
         agent: None,
     };
-    output::data(given.format, &done, |_| {
-        summary(folder, (missing.len(), written.len()), &kept) + &workflow.unwrap_or_default()
+    output::data(given.format, &done, |done| {
+        summary(folder, (missing.len(), written.len()), done) + &workflow.unwrap_or_default()
     })?;
     Ok(Exit::Passed)
+}
+
+/// Adds the lines of `wanted` that a file of git lacks, comments aside, behind those that it has. `None` for any other
+/// file, for one that cannot be read as text, and for one that lacks none.
+pub(super) fn extend(folder: &Path, path: &str, wanted: &str) -> Result<Option<Extended>, Problem> {
+    let file = folder.join(path);
+    let there = if path.starts_with(".git") { files::read_to_string(&file).ok() } else { None };
+    let Some(there) = there else { return Ok(None) };
+    // `reports` and `reports/` ignore that folder, too.
+    let bare = |line: &str| line.trim().trim_matches('/').to_owned();
+    let lacks = |line: &&str| !line.starts_with('#') && there.lines().all(|known| bare(known) != bare(line));
+    let lines: Vec<String> = wanted.lines().filter(lacks).map(str::to_owned).collect();
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let end = if there.contains("\r\n") { "\r\n" } else { "\n" };
+    let open = if there.is_empty() || there.ends_with('\n') { "" } else { end };
+    let added: String = lines.iter().map(|line| format!("{line}{end}")).collect();
+    let written = files::append(&file).and_then(|mut file| file.write_all(format!("{open}{added}").as_bytes()));
+    written.map_err(|why| Problem::unwritten(&file, &why))?;
+    Ok(Some(Extended { file: path.to_owned(), lines }))
 }
 
 /// Whether a file has exactly that content.
@@ -112,18 +160,16 @@ fn shell_path(path: &str) -> String {
 }
 
 /// Summary of what was created, and the next steps.
-fn summary(folder: &Path, (written, before): (usize, usize), kept: &[(String, String)]) -> String {
+fn summary(folder: &Path, (written, before): (usize, usize), done: &Initialised) -> String {
     let mut text = format!("wrote {} to {}\n", plural(written, "file"), shown_folder(folder));
     if before > 0 {
         let _ = writeln!(text, "{} of the project stood there already", plural(before, "file"));
     }
-    for (path, would_be) in kept {
-        if path == "README.md" {
-            text += "kept your README.md\n";
-        } else {
-            let lines: Vec<&str> = would_be.lines().filter(|line| !line.starts_with('#')).collect();
-            let _ = writeln!(text, "kept your {path}; add to it:\n  {}", lines.join("\n  "));
-        }
+    for path in &done.kept {
+        let _ = writeln!(text, "kept your {path}");
+    }
+    for one in &done.extended {
+        let _ = writeln!(text, "{one}");
     }
     text += "\nnext:\n";
     if folder != Path::new(".") {

@@ -114,12 +114,12 @@ fn a_folder_that_was_half_written_is_completed() {
 }
 
 #[test]
-fn a_folder_with_a_readme_of_its_own_keeps_it_and_one_file_in_the_way_stops_everything() {
+fn a_folder_with_a_readme_of_its_own_keeps_it_git_ignores_what_is_not_kept_and_one_file_in_the_way_stops_everything() {
     let folder = tempfile::tempdir().expect("a folder");
     let project: PathBuf = folder.path().join("mine");
     fs::create_dir(&project).expect("a folder");
     fs::write(project.join("README.md"), "mine\n").expect("a file");
-    fs::write(project.join(".gitignore"), "target\n").expect("a file");
+    fs::write(project.join(".gitignore"), "target\nreports/").expect("a file");
     fs::create_dir(project.join("scenarios")).expect("a folder");
     fs::write(project.join("scenarios/criteria.yaml"), "criteria: []\n").expect("a file");
     let refused = ragcheck(&project, &["init"]);
@@ -132,7 +132,9 @@ fn a_folder_with_a_readme_of_its_own_keeps_it_and_one_file_in_the_way_stops_ever
     let made = ragcheck(elsewhere.path(), &["init", project.to_str().expect("a path")]);
     made.expect_code(0);
     assert!(made.stdout.contains("kept your README.md"), "{}", made.stdout);
-    assert!(made.stdout.contains("kept your .gitignore; add to it:\n  /reports/\n"), "{}", made.stdout);
+    assert!(made.stdout.contains("added `/.ragcheck/` to your .gitignore\n"), "{}", made.stdout);
+    let ignored = fs::read_to_string(project.join(".gitignore")).expect("a file");
+    assert_eq!(ignored, "target\nreports/\n/.ragcheck/\n", "what it had stays, and only missing lines follow");
     assert_eq!(fs::read_to_string(project.join("README.md")).expect("a file"), "mine\n");
     ragcheck(&project, &["check"]).expect_code(0);
 }

@@ -2,7 +2,7 @@
 
 use super::Unmet;
 use super::reply::{self, Shape};
-use crate::flow::external::{AnswerAt, Endpoint, Fill, Target};
+use crate::flow::external::{AnswerAt, Endpoint, Fill, Target, Unread};
 use crate::platform::secrets;
 use crate::provider::EXACT;
 use crate::scenario::external::OPENAI_SHAPE;
@@ -60,6 +60,8 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
     });
     let mut met: Option<Met> = None;
     let mut trouble: Option<Unmet> = None;
+    // Of an attempt whose question reached the model, which says more than any other.
+    let mut unread: Option<String> = None;
     let tried = paths.join(", ");
     let mut paths = VecDeque::from(paths);
     'paths: while let Some(path) = paths.pop_front() {
@@ -105,6 +107,10 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
                             met = Some(one);
                         }
                     }
+                    Err(why) if passed.iter().any(|one| holds(one, question)) => {
+                        unread.get_or_insert_with(|| no_answer(path, &send, &why));
+                        continue 'paths;
+                    }
                     Err(why) => {
                         trouble.get_or_insert(why.into());
                     }
@@ -126,6 +132,7 @@ pub(super) async fn meet(contact: &Contact, path: Option<&str>, question: &str) 
     }
     match (met, trouble) {
         (Some(met), _) if !met.passed.is_empty() => Ok(met),
+        _ if let Some(why) = unread => Err(Unmet::Agent(why)),
         (Some(_), _) => Err(Unmet::Agent(nothing_asked(contact))),
         (None, Some(why)) => Err(Unmet::Agent(format!(
             "{why}\n`--path` names the path of a turn; the message was sent as one of {} and in `messages`",
@@ -246,6 +253,16 @@ fn said(reply: &HttpResponse) -> String {
     let kind = reply.header("content-type").unwrap_or("no content type").to_owned();
     let body = String::from_utf8_lossy(&reply.body);
     format!("The reply ({kind}) begins with: {}", secrets::beginning(body.trim(), SHOWN))
+}
+
+/// Message for a turn that reached the model, and whose reply shows no answer.
+fn no_answer(path: &str, send: &Value, why: &Unread) -> String {
+    format!(
+        "POST {path} with {send} reaches the model, but no answer is found in what comes back. {why}\n\
+         The answer is a text of the reply that the model said, or one that is named as usual ({}): name it so, or write the \
+         scenario yourself with `target.answer` (docs/how-to/external-agents.md)",
+        reply::ANSWERS[..3].join(", ")
+    )
 }
 
 fn unauthorised(path: &str, reply: &HttpResponse) -> String {

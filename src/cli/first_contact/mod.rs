@@ -33,7 +33,7 @@ use crate::trial::{Contact, NoContact};
 use generated::generated;
 use meet::{Met, SECOND, meet, plain, turn};
 use project::{Findings, OURS};
-use recording::{record, write};
+use recording::{Files, record, write};
 use services::{Echo, Services};
 use std::path::Path;
 use std::sync::Arc;
@@ -94,16 +94,18 @@ pub(super) fn run(given: &Init, agent: &str) -> Result<Exit, Problem> {
         }
     };
     tell(&summary(&findings));
-    let (written, kept) = write(&findings)?;
-    let kept_too = if kept.is_empty() { String::new() } else { format!("; kept your {}", kept.join(", ")) };
-    tell(&format!("\nwrote {}{kept_too}\n", plural(written.len(), "file")));
+    let Files { written, kept, extended } = write(&findings)?;
+    let mut told = vec![format!("\nwrote {}", plural(written.len(), "file"))];
+    told.extend(extended.iter().map(ToString::to_string));
+    told.extend((!kept.is_empty()).then(|| format!("kept your {}", kept.join(", "))));
+    tell(&format!("{}\n", told.join("; ")));
     // The simulator goes on until the end.
     let (folder, exit) = record(&findings, human)?;
     drop(runtime);
     if !human {
         let agent = Some(MetAgent::of(&findings, &folder, exit));
         let folder = given.folder.display().to_string();
-        output::data(given.format, &Initialised { folder, written, there: Vec::new(), kept, agent }, |_| {
+        output::data(given.format, &Initialised { folder, written, there: Vec::new(), kept, extended, agent }, |_| {
             String::new()
         })?;
     }
@@ -132,6 +134,7 @@ async fn find_out(target: &AgentTarget, given: &Init, question: &str) -> Result<
         reset: reset.then(|| at("/reset")),
         chosen: services.chosen().await,
         tools: tools.unwrap_or_default(),
+        respond: reply::responding(&met.passed, &met.shape.text),
         vars: generated(&met.passed, &again),
         question: question.to_owned(),
         elsewhere: project::elsewhere(

@@ -25,6 +25,8 @@ pub(super) struct Findings {
     pub(super) reset: Option<String>,
     pub(super) chosen: Chosen,
     pub(super) tools: Vec<ToolDefinition>,
+    /// The tool whose arguments are the answer: the conversation ends with its call.
+    pub(super) respond: Option<String>,
     pub(super) vars: Vec<Minted>,
     pub(super) question: String,
     /// Variables of the environment that hold URLs of other services.
@@ -120,8 +122,19 @@ fn project(chosen: &Chosen) -> String {
     text
 }
 
+/// The roles of the tools: by what the conversation shows, else by their names and descriptions.
+fn proposed(findings: &Findings) -> Vec<Proposed> {
+    let mut found = roles(&findings.tools);
+    if let Some(tool) = &findings.respond {
+        found.retain(|one| one.tool != *tool);
+        found.iter_mut().filter(|one| one.role == "respond").for_each(|one| one.sure = false);
+        found.push(Proposed { role: "respond", tool: tool.clone(), sure: true });
+    }
+    found
+}
+
 fn sure(findings: &Findings) -> Vec<Proposed> {
-    roles(&findings.tools).into_iter().filter(|one| one.sure).collect()
+    proposed(findings).into_iter().filter(|one| one.sure).collect()
 }
 
 /// The scenario; its expectations are those that the recording showed, if there is one.
@@ -282,7 +295,7 @@ fn roles_block(findings: &Findings) -> String {
     let names: Vec<String> = findings.tools.iter().map(|tool| line(&tool.name, 60)).collect();
     let _ = writeln!(text, "# Tools: {}.", names.join(", "));
     let sure = sure(findings);
-    let unsure: Vec<Proposed> = roles(&findings.tools).into_iter().filter(|one| !one.sure).collect();
+    let unsure: Vec<Proposed> = proposed(findings).into_iter().filter(|one| !one.sure).collect();
     if !sure.is_empty() {
         text += "roles:\n";
     }

@@ -6,6 +6,7 @@ use super::shown::{asserted, shown};
 use super::summary::{next, simulator};
 use crate::cli::arguments::Detail;
 use crate::cli::exit::Exit;
+use crate::cli::init::{Extended, extend};
 use crate::cli::output::{self, Problem};
 use crate::cli::run::carry_out;
 use crate::cli::score::print;
@@ -16,19 +17,30 @@ use std::time::Duration;
 
 const CRITERIA: &str = "scenarios/criteria.yaml";
 
-/// Writes all files; those of git that exist stay. Returns both.
-pub(super) fn write(findings: &Findings) -> Result<(Vec<String>, Vec<String>), Problem> {
-    let (mut written, mut kept) = (Vec::new(), Vec::new());
+/// What became of the project's files.
+#[derive(Default)]
+pub(super) struct Files {
+    pub(super) written: Vec<String>,
+    pub(super) kept: Vec<String>,
+    pub(super) extended: Vec<Extended>,
+}
+
+/// Writes all files; those that exist stay, and those of git get the lines that they lack.
+pub(super) fn write(findings: &Findings) -> Result<Files, Problem> {
+    let mut done = Files::default();
     let scenario = (SCENARIO.to_owned(), project::scenario(findings, None));
     for (path, text) in project::files(findings).into_iter().chain([scenario]) {
         if Path::new(&path).symlink_metadata().is_ok() {
-            kept.push(path);
+            match extend(Path::new("."), &path, &text)? {
+                Some(lines) => done.extended.push(lines),
+                None => done.kept.push(path),
+            }
             continue;
         }
         output::write(Path::new(&path), &secrets::clean(&text))?;
-        written.push(path);
+        done.written.push(path);
     }
-    Ok((written, kept))
+    Ok(done)
 }
 
 /// Records the question, writes the expectations that the recording meets, and replays it. Returns the run's folder;

@@ -1,13 +1,14 @@
 //! Where the reply of an agent of which nothing is known holds its answer and its sources.
 
 use crate::flow::external::{AnswerAt, Unread, read_reply};
-use crate::provider::wire;
+use crate::provider::chat::{ChatResponse, ToolCall};
+use crate::provider::observed;
 use crate::scenario::external::OPENAI_SHAPE;
 use crate::transport::{HttpResponse, Passed, sse};
 use serde_json::Value;
 
 /// Usual names of an answer, the most usual first.
-const ANSWERS: [&str; 12] = [
+pub(super) const ANSWERS: [&str; 12] = [
     "answer", "response", "reply", "output", "output_text", "message", "content", "text", "result", "completion",
     "final_answer", "final_output",
 ];
@@ -84,21 +85,34 @@ fn score(pointer: &str, text: &str, said: &[String]) -> i32 {
     if usual + by_model == 0 { 0 } else { usual + by_model + sentence - depth }
 }
 
+/// What the model answered, the last answer first.
+fn answers(passed: &[Passed]) -> impl Iterator<Item = ChatResponse> {
+    let completions = passed.iter().rev().filter(|one| observed::is_completion(one.request.profile.name));
+    completions.filter_map(|one| observed::completion(&one.request, &one.result).result.ok())
+}
+
+/// The texts in the arguments of a call that are not empty.
+fn texts_of(call: &ToolCall) -> impl Iterator<Item = String> {
+    let mut texts = Vec::new();
+    leaves(&serde_json::from_str(&call.arguments).unwrap_or_default(), String::new(), DEEPEST, &mut texts);
+    texts.into_iter().map(|(_, text)| text).filter(|text| !text.trim().is_empty())
+}
+
 /// What the model said last: its text, and the texts in the arguments of its calls.
 fn said(passed: &[Passed]) -> Vec<String> {
     let mut said = Vec::new();
-    for one in passed.iter().rev() {
-        let body = one.result.as_ref().ok().and_then(|response| serde_json::from_slice::<Value>(&response.body).ok());
-        let decoded = wire::by_name(one.request.profile.name).zip(body);
-        let Some(response) = decoded.and_then(|(dialect, body)| dialect.decode_response(&body).ok()) else { continue };
-        said.extend(Some(response.content).filter(|text| !text.trim().is_empty()));
-        for call in response.calls {
-            let mut texts = Vec::new();
-            leaves(&serde_json::from_str(&call.arguments).unwrap_or_default(), String::new(), DEEPEST, &mut texts);
-            said.extend(texts.into_iter().map(|(_, text)| text).filter(|text| !text.trim().is_empty()));
-        }
+    for answer in answers(passed) {
+        said.extend(Some(answer.content).filter(|text| !text.trim().is_empty()));
+        said.extend(answer.calls.iter().flat_map(texts_of));
     }
     said
+}
+
+/// The tool whose arguments hold the answer, if the model's last completion calls it: no result of it is sent.
+pub(super) fn responding(passed: &[Passed], answer: &str) -> Option<String> {
+    let last = answers(passed).next()?;
+    let gives = |call: &ToolCall| texts_of(call).any(|text| text.trim() == answer.trim());
+    last.calls.into_iter().find(gives).map(|call| call.name)
 }
 
 fn leaves(value: &Value, at: String, depth: usize, found: &mut Vec<(String, String)>) {
@@ -133,7 +147,10 @@ fn lists(body: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::wire::openai_chat;
+    use crate::transport::{HttpRequest, Service};
     use bytes::Bytes;
+    use serde_json::json;
     use std::time::Duration;
 
     fn found(kind: &str, body: &str) -> Result<Shape, Unread> {
@@ -170,6 +187,41 @@ mod tests {
             found("text/plain", "60 months").map(|found| (found.kind, found.text)).ok(),
             Some(("text", "60 months".into()))
         );
+    }
+
+    /// A completion that the agent got: one call of an output tool, streamed.
+    fn streamed(arguments: &Value) -> Passed {
+        let call = json!({"index": 0, "id": "1", "type": "function",
+            "function": {"name": "final_result", "arguments": arguments.to_string()}});
+        let chunk = json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]});
+        let body = json!({"model": "m", "stream": true, "messages": [{"role": "user", "content": "How long?"}]});
+        let profile = openai_chat::DIALECT.profile();
+        let request = HttpRequest::new(Service::Model, profile, "POST", "/chat/completions", body);
+        let reply = HttpResponse {
+            status: 200,
+            headers: vec![("content-type".to_owned(), "text/event-stream".to_owned())],
+            body: format!("data: {chunk}\n\ndata: [DONE]\n\n").into(),
+            took: Duration::ZERO,
+            chunks: Vec::new(),
+        };
+        Passed { request, result: Ok(reply) }
+    }
+
+    #[test]
+    fn an_answer_in_the_arguments_of_a_streamed_call_is_found_and_so_is_the_tool_that_gives_it() {
+        let arguments = json!({"advice": "It is 60 months.", "risk": 1});
+        let reply = HttpResponse {
+            status: 200,
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            body: arguments.to_string().into(),
+            took: Duration::ZERO,
+            chunks: Vec::new(),
+        };
+        let passed = [streamed(&arguments)];
+        let shape = shape(&reply, "How long?", &passed).expect("an answer");
+        assert_eq!((shape.answer.as_str(), shape.text.as_str()), ("/advice", "It is 60 months."));
+        assert_eq!(responding(&passed, &shape.text).as_deref(), Some("final_result"));
+        assert_eq!(responding(&passed, "Something else."), None);
     }
 
     #[test]

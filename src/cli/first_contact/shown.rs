@@ -15,7 +15,8 @@ pub(super) fn shown(trace: &Trace, findings: &Findings) -> Shown {
     let mut shown = Shown::default();
     for event in &trace.events {
         match &event.what {
-            What::ToolCalled(ToolCalled { tool, outcome: ToolOutcome::Ok(_) | ToolOutcome::Unseen { .. }, .. })
+            // A call whose result no message shows could not be measured.
+            What::ToolCalled(ToolCalled { tool, outcome: ToolOutcome::Ok(_), .. })
                 if findings.tools.iter().any(|known| known.name == *tool) && shown.calls.last() != Some(tool) =>
             {
                 shown.calls.push(tool.clone());
