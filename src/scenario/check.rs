@@ -14,9 +14,9 @@ use super::named_file::{NamedFileError, read_named};
 use super::names::is_name;
 use super::project::Project;
 use crate::platform::bounds::Bound;
-use crate::platform::{files, yaml};
+use crate::platform::yaml;
 use crate::settings::catalogue::{Catalogues, DialectEntry, FlowEntry, ToolEntry};
-use crate::settings::{DEFAULT_KB, ModelSettings, Provider, SearchSettings};
+use crate::settings::{ModelSettings, Provider, SearchSettings};
 use crate::trace::EXTERNAL;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -160,30 +160,6 @@ impl Checker<'_> {
         }
     }
 
-    fn knowledge(&mut self, at: At<'_>) {
-        let knowledge = &self.scenario.knowledge;
-        if knowledge.is_empty() {
-            let mistake = Mistake::at(at, "missing-key", "the key `knowledge` is missing");
-            self.say(mistake.help("this flow searches a folder of documents: name it"));
-        }
-        for (id, name) in knowledge.names() {
-            if knowledge.is_single() {
-                self.knowledge_base(name, at);
-                continue;
-            }
-            if id.is_empty() || id.chars().count() > 64 || id.chars().any(char::is_control) {
-                let mistake = Mistake::at(at.key(id), "bad-name", "not a name that a model can write").on_key();
-                self.say(mistake.label("1 to 64 printable characters"));
-            }
-            self.knowledge_base(name, at.key(id));
-        }
-        if !knowledge.is_empty() && !self.has_tenants() && !knowledge.names().contains_key(DEFAULT_KB) {
-            let message = format!("no base is `{DEFAULT_KB}`, which is searched when the model names none");
-            let mistake = Mistake::at(at, "no-default-kb", message).on_key();
-            self.say(mistake.label(format!("name one of them `{DEFAULT_KB}`")));
-        }
-    }
-
     fn managed_retrieval(&mut self, at: At<'_>) {
         let (scenario, known) = (self.scenario, &self.around.project.managed_retrieval);
         let asks = scenario.flows().any(|flow| asks_managed_retrieval(self.around.catalogues, flow));
@@ -203,44 +179,6 @@ impl Checker<'_> {
             }
             _ => {}
         }
-    }
-
-    /// Whether each of its own flows has tenants, named after the knowledge bases. An external agent has its own knowledge.
-    pub(super) fn has_tenants(&self) -> bool {
-        let catalogues = self.around.catalogues;
-        let mut ours = self.scenario.flows().filter(|flow| *flow != EXTERNAL).peekable();
-        ours.peek().is_some() && ours.all(|flow| catalogues.flow(flow).is_some_and(|flow| flow.tenants))
-    }
-
-    /// Whether users belong to tenants: for flows with tenants, and for agents that receive the tenant in the
-    /// request.
-    pub(super) fn knows_tenants(&self) -> bool {
-        let catalogues = self.around.catalogues;
-        let told = self.scenario.target.as_ref().and_then(|target| target.send.as_ref());
-        let told = told.is_some_and(|body| super::check_external::is_filled_with(body, "tenant"));
-        let knows =
-            |flow: &str| if flow == EXTERNAL { told } else { catalogues.flow(flow).is_some_and(|flow| flow.tenants) };
-        self.scenario.flows().all(knows)
-    }
-
-    fn knowledge_base(&mut self, name: &str, at: At<'_>) {
-        if self.around.project.knowledge_bases.contains_key(name) {
-            return;
-        }
-        let folder = self.around.root.join(&self.around.project.knowledge);
-        let inside = !name.is_empty() && name.split('/').all(|part| !part.is_empty() && part != ".." && part != ".");
-        if inside && folder.join(name).is_dir() {
-            return;
-        }
-        let known: Vec<String> = files::entries(&folder)
-            .map(|entries| {
-                let names = entries.iter().filter(|entry| entry.is_folder);
-                names.filter_map(|entry| Some(entry.path.file_name()?.to_string_lossy().into_owned())).collect()
-            })
-            .unwrap_or_default();
-        let label = did_you_mean(name, known.iter().map(String::as_str));
-        let mistake = Mistake::at(at, "unknown-knowledge", "there is no such knowledge folder").label(label);
-        self.say(mistake.help(format!("knowledge folders are below {}/", self.around.project.knowledge)));
     }
 
     /// Checks the key `model`, which may be left out if `services` declares it.

@@ -129,11 +129,21 @@ mod tests {
     }
 
     #[test]
+    fn sensitivity_is_of_the_good_answers_and_specificity_of_the_bad_ones() {
+        let table = table(40, 10, 20, 30);
+        assert!((table.sensitivity().expect("some") - 40.0 / 60.0).abs() < 1e-12);
+        assert!((table.specificity().expect("some") - 30.0 / 40.0).abs() < 1e-12);
+        assert_eq!((Confusion::default().sensitivity(), Confusion::default().specificity()), (None, None));
+    }
+
+    #[test]
     fn nothing_rated_is_nothing_known() {
         let nothing = Confusion::of([]);
         assert_eq!((nothing.agreement(), nothing.ac1(), nothing.kappa()), (None, None, None));
         assert_eq!(table(8, 0, 0, 0).kappa(), None, "all good for both: chance agrees too");
-        assert_eq!(Confusion::of([(true, false), (true, true)]), table(1, 1, 0, 0));
+        let pairs =
+            [(true, false), (true, true), (false, true), (false, true), (false, false), (true, true), (true, true)];
+        assert_eq!(Confusion::of(pairs), table(3, 1, 2, 1));
     }
 
     proptest! {

@@ -274,6 +274,9 @@ mod tests {
         }
         assert!((120..=280).contains(&found), "{found} of 400");
         assert_eq!(detectable(&exact(&[1.0; 8]), 6, rule), None);
+        let values = [1.0, 3.0, 2.0, 5.0, 4.0, 2.0, 1.0, 3.0];
+        let step = |scale: f64| detectable(&exact(&values.map(|value| value * scale)), 3, rule).expect("enough points");
+        assert!((step(10.0) / step(1.0) - 10.0).abs() < 1e-9, "{} {}", step(10.0), step(1.0));
     }
 
     proptest! {

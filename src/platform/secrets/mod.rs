@@ -9,6 +9,8 @@
 mod declared;
 mod invisible;
 mod redactor;
+#[cfg(test)]
+mod spelling_tests;
 mod spellings;
 mod stream;
 #[cfg(test)]
