@@ -114,7 +114,7 @@ pub(super) fn run(given: &Init) -> Result<Exit, Problem> {
 /// file, for one that cannot be read as text, and for one that lacks none.
 pub(super) fn extend(folder: &Path, path: &str, wanted: &str) -> Result<Option<Extended>, Problem> {
     let file = folder.join(path);
-    let there = if path.starts_with(".git") { files::read_to_string(&file).ok() } else { None };
+    let there = if matches!(path, ".gitignore" | ".gitattributes") { files::read_to_string(&file).ok() } else { None };
     let Some(there) = there else { return Ok(None) };
     // `reports` and `reports/` ignore that folder, too.
     let bare = |line: &str| line.trim().trim_matches('/').to_owned();

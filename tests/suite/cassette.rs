@@ -94,6 +94,7 @@ fn check_notes_what_is_old_what_drifted_and_what_belongs_to_nothing() {
         "24 recordings are older than 12 hours, the oldest that of knowledge/",
         "system prompt, parameters changed since 24 lanes (",
         "1 recording of `knowledge` belongs to no trial: renamed-away/tool-rag.base.1",
+        "delete fixtures/cassettes/knowledge/renamed-away/tool-rag.base.1.yaml",
         "ragcheck cassette refresh --stale scenarios/knowledge.yaml",
         "0 errors, 3 notes",
     ] {

@@ -11,7 +11,7 @@ use std::process::Command;
 /// Variables that would choose a real provider.
 const KEYS: [&str; 4] = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "PERPLEXITY_API_KEY"];
 
-fn ragcheck(folder: &Path, kind: &str, arguments: &[&str]) -> Outcome {
+pub(super) fn ragcheck(folder: &Path, kind: &str, arguments: &[&str]) -> Outcome {
     let mut command = Command::new(crate::program::program());
     command.args(arguments).current_dir(folder).env("NO_COLOR", "1").env(KIND, kind);
     for key in KEYS {
@@ -20,17 +20,17 @@ fn ragcheck(folder: &Path, kind: &str, arguments: &[&str]) -> Outcome {
     Outcome::of(&mut command)
 }
 
-fn init(folder: &Path, kind: &str, more: &[&str]) -> Outcome {
+pub(super) fn init(folder: &Path, kind: &str, more: &[&str]) -> Outcome {
     let program = std::env::current_exe().expect("this program");
     let agent = format!("'{}' --ignored --exact external::started::runs_as_an_agent --nocapture", program.display());
     ragcheck(folder, kind, &[&["init", "--agent", &agent], more].concat())
 }
 
-fn said(outcome: &Outcome) -> String {
+pub(super) fn said(outcome: &Outcome) -> String {
     format!("{}{}", outcome.stdout, outcome.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn read(folder: &Path, file: &str) -> String {
+pub(super) fn read(folder: &Path, file: &str) -> String {
     fs::read_to_string(folder.join(file)).unwrap_or_default()
 }
 

@@ -26,6 +26,7 @@ mod runner_examples;
 mod spans;
 mod start;
 mod started;
+mod structured;
 mod timing;
 mod vanishing;
 

@@ -83,6 +83,13 @@ fn runs_as_an_agent() {
                 ("200 OK", json!({"answer": complete(words)}).to_string())
             })
         }),
+        "structured" => super::structured::agent(port),
+        "unreadable" => turns(port, |path, words| {
+            // The first path that is tried takes no question, and the reply of the other has no text.
+            let good = path == "/ask" && !complete(words).is_empty();
+            Some(if good { ("200 OK", json!({"risk": 1})) } else { ("422 X", json!({"error": "no"})) })
+                .map(|(status, body)| (status, body.to_string()))
+        }),
         "unasked" => {
             let (kind, reply) = more.split_once(' ').expect("a content type");
             answer_with(port, kind, reply, false);
@@ -135,8 +142,15 @@ fn lines(more: &str) {
 
 /// One completion, with the standard library alone.
 pub(super) fn complete(words: &str) -> String {
+    let body = ask(&json!({"model": "greenhouse-1", "messages": [{"role": "user", "content": words}]}));
+    let body: Value = serde_json::from_str(&body).unwrap_or_else(|_| json!({"error": body}));
+    body.pointer("/choices/0/message/content").and_then(Value::as_str).unwrap_or("nothing").to_owned()
+}
+
+/// The body of the answer to a request for a completion.
+pub(super) fn ask(body: &Value) -> String {
     use std::io::Read;
-    let body = json!({"model": "greenhouse-1", "messages": [{"role": "user", "content": words}]}).to_string();
+    let body = body.to_string();
     let mut stream = std::net::TcpStream::connect(proxy()).expect("the proxy");
     let head = format!(
         "POST /model/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -146,9 +160,7 @@ pub(super) fn complete(words: &str) -> String {
     stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
-    let body = answer.split_once("\r\n\r\n").expect("a body").1;
-    let body: Value = serde_json::from_str(body).unwrap_or_else(|_| json!({"error": body}));
-    body.pointer("/choices/0/message/content").and_then(Value::as_str).unwrap_or("nothing").to_owned()
+    answer.split_once("\r\n\r\n").expect("a body").1.to_owned()
 }
 
 /// Answers each request by its path and message with a status and a body; with none it closes the connection.
