@@ -52,18 +52,18 @@ pub(super) fn differences(layout: &Layout, recorded: &Value, now: &Value) -> Vec
     found
 }
 
-/// Distance of two requests: the number of messages that differ or exist in one only, then the number of other parts
-/// that differ.
-pub(super) fn distance(layout: &Layout, recorded: &Value, now: &Value) -> (usize, usize) {
-    let parts = [
-        part(recorded, layout.model) != part(now, layout.model),
+/// Distance of two requests: how many of system prompt and tools differ, as each agent of several has its own; then the
+/// number of messages that differ or exist in one only, and the number of other parts that differ.
+pub(super) fn distance(layout: &Layout, recorded: &Value, now: &Value) -> (usize, usize, usize) {
+    let agent = [
         layout.system_prompts(recorded) != layout.system_prompts(now),
         part(recorded, layout.tools) != part(now, layout.tools),
-        parameters(layout, recorded, now).is_some(),
     ];
+    let others = [part(recorded, layout.model) != part(now, layout.model), parameters(layout, recorded, now).is_some()];
+    let number = |parts: [bool; 2]| parts.into_iter().filter(|differs| *differs).count();
     let (recorded, now) = (messages(layout, recorded), messages(layout, now));
     let differing = recorded.iter().zip(&now).filter(|(a, b)| a != b).count();
-    (differing + recorded.len().abs_diff(now.len()), parts.into_iter().filter(|differs| *differs).count())
+    (number(agent), differing + recorded.len().abs_diff(now.len()), number(others))
 }
 
 fn part<'v>(body: &'v Value, at: Option<&str>) -> Option<&'v Value> {

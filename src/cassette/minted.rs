@@ -25,7 +25,8 @@ pub(crate) struct Minted {
     pub at: String,
     /// Regular expression whose first group is the value; `None` for the whole text.
     pub expression: Option<String>,
-    /// Whether each value seen has a digit, as dates, numbers and ids have; other words may be an edit of a prompt.
+    /// Whether each value seen has a digit, as dates, counters and ids have, and is no amount, such as `$123.45` or
+    /// `12.5 %`: amounts and words are what the agent says.
     pub has_digits: bool,
 }
 
@@ -137,12 +138,23 @@ fn in_text(at: &str, before: &str, now: &str, found: &mut Vec<Minted>) {
             // Another value in the context would not match again.
             let after = ours.iter().zip(&theirs).find(|((place, one), (_, other))| *place > *begin && one != other);
             let after = &before[end..after.map_or(before.len(), |((place, _), _)| *place)];
-            let has_digits = [word, other].iter().all(|one| one.contains(|letter: char| letter.is_ascii_digit()));
+            let has_digits = [word, other].iter().all(|one| one.contains(|letter: char| letter.is_ascii_digit()))
+                && ![word, other].iter().any(|one| is_amount(&before[..*begin], one, after));
             let proposed = proposal(at, before, (&before[cut..*begin], after), &shape(word, other));
             found.push(Minted { has_digits, ..proposed });
         }
         cut = end;
     }
+}
+
+/// Whether a number is an amount: with a currency or a percent sign beside it, or one or two decimals.
+fn is_amount(before: &str, word: &str, after: &str) -> bool {
+    let sign = |letter: char| matches!(letter, '$' | '¢'..='¥' | '\u{20a0}'..='\u{20cf}' | '%');
+    let decimals = word.split_once('.').map(|(_, decimals)| decimals.len());
+    let number = word.chars().all(|letter| letter.is_ascii_digit() || letter == '.') && word.matches('.').count() <= 1;
+    // `1,223.45` is two words.
+    let before = before.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, ',' | ' '));
+    number && (before.ends_with(sign) || after.trim_start().starts_with(sign) || matches!(decimals, Some(1 | 2)))
 }
 
 /// Words with their offsets: letters, digits, and what joins them in dates and ids.
@@ -387,6 +399,29 @@ mod tests {
     fn other_words_and_short_counters_are_no_values() {
         for (one, other) in [("Turn 1", "Turn 2"), ("Search first.", "Always search first."), ("a", "b")] {
             assert_eq!(lines(&system(one), &system(other)), Vec::<String>::new(), "{one}");
+        }
+    }
+
+    #[test]
+    fn an_amount_is_what_the_agent_says_and_a_time_or_a_counter_is_generated() {
+        let generated = |one: &str, other: &str| {
+            let found = minted([(&system(one), &system(other))]);
+            found.iter().any(|one| one.has_digits)
+        };
+        for (one, other) in [
+            ("You have $123.45.", "You have $223.45."),
+            ("You have $1,123.45.", "You have $1,223.45."),
+            ("It is 1200 €.", "It is 1300 €."),
+            ("It costs 123.50 in all", "It costs 124.25 in all"),
+        ] {
+            assert!(!generated(one, other), "{one}");
+        }
+        for (one, other) in [
+            ("run 1771234", "run 2177123"),
+            ("at 1795486781.373799", "at 1795486782.776822"),
+            ("on 2026-11-23", "on 2026-11-24"),
+        ] {
+            assert!(generated(one, other), "{one}");
         }
     }
 

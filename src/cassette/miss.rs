@@ -89,9 +89,6 @@ pub(crate) fn explain(
         detail.push(format!("file: {file}: exchange {which} is not in it; was it deleted?"));
         return told(summary.clone(), &summary, detail);
     }
-    let listed = listed(&found);
-    let only = if found.len() == 1 { "only " } else { "" };
-    let differ = if found.len() == 1 { "differs" } else { "differ" };
     let same_place = cassette.exchanges[index].profile == request.profile.name
         && nearest.method == request.method
         && nearest.path == path;
@@ -102,7 +99,8 @@ pub(crate) fn explain(
         [one] if one.what.starts_with("knowledge: ") => {
             one.what.replacen("knowledge:", "only the knowledge differs:", 1)
         }
-        _ => format!("{only}{listed} {differ}"),
+        [_] => format!("only {}", sentence(&found, "differs", "differ")),
+        _ => sentence(&found, "differs", "differ"),
     };
     detail.push(format!("nearest: {file} exchange {ordinal}: {relation}"));
     detail.extend(
@@ -124,24 +122,33 @@ pub(crate) fn explain(
         }
         [one] if one.only_length => one.what.clone(),
         [one] if one.what.starts_with("knowledge: ") => one.what.replacen("knowledge:", "knowledge changed:", 1),
-        _ => format!("{} changed", listed.trim_start_matches("the ")),
+        _ => sentence(&found, "changed", "changed").trim_start_matches("the ").to_owned(),
     };
     let shown: Vec<&str> = found.iter().flat_map(|difference| &difference.lines).map(String::as_str).collect();
     let cause = if shown.is_empty() { summary.clone() } else { format!("{summary}: {}", shown.join(" ")) };
     Explanation { minted: minted([(&nearest.body, &now)]), ..told(printable(&cause, 600), &summary, detail) }
 }
 
-fn listed(found: &[Difference]) -> String {
-    let names: Vec<&str> = found.iter().map(|difference| difference.what.as_str()).collect();
-    match names.as_slice() {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [all @ .., last] => format!("{} and {last}", all.join(", ")),
-    }
+/// `the model and the tool list differ, and the conversation is longer`: the parts with the verb for one or for more,
+/// and what is a sentence by itself.
+fn sentence(found: &[Difference], one: &str, more: &str) -> String {
+    let whole = |difference: &&Difference| difference.only_length || difference.what.starts_with("knowledge: ");
+    let names: Vec<&str> = found.iter().filter(|one| !whole(one)).map(|difference| difference.what.as_str()).collect();
+    let parts = match names.as_slice() {
+        [] => None,
+        [name] if name.starts_with("the parameters ") => Some(format!("{name} {more}")),
+        [name] => Some(format!("{name} {one}")),
+        [all @ .., last] => Some(format!("{} and {last} {more}", all.join(", "))),
+    };
+    let sentences = found.iter().filter(whole).map(|difference| match difference.what.strip_prefix("knowledge: ") {
+        Some(knowledge) => format!("the knowledge {one}: {knowledge}"),
+        None => difference.what.clone(),
+    });
+    parts.into_iter().chain(sentences).collect::<Vec<_>>().join(", and ")
 }
 
-/// The recorded exchange closest to the request: by conversation, then by the other parts, then by path, then unused
-/// before used.
+/// The recorded exchange closest to the request: by system prompt and tools, then by conversation, then by the other
+/// parts, then by path, then unused before used.
 fn nearest<'r>(
     (cassette, requests): (&Cassette, &'r [StoredRequest]),
     service: &str,
@@ -280,6 +287,37 @@ mod tests {
             miss(&lane(), &two, 1).message,
             "cassette miss: POST /chat/completions: model and the parameter temperature changed"
         );
+    }
+
+    #[test]
+    fn the_parts_that_differ_make_a_sentence_in_every_combination() {
+        let of = |what: &str, only_length: bool| Difference { what: what.to_owned(), lines: Vec::new(), only_length };
+        let (system, tools) = (of("the system prompt", false), of("the tool list", false));
+        let (longer, knowledge) = (of("the conversation is longer", true), of("knowledge: passage kb-1", false));
+        for (found, expected) in [
+            (vec![system.clone()], "the system prompt differs"),
+            (vec![of("the parameters a, b", false)], "the parameters a, b differ"),
+            (vec![system.clone(), tools.clone()], "the system prompt and the tool list differ"),
+            (vec![system.clone(), longer.clone()], "the system prompt differs, and the conversation is longer"),
+            (
+                vec![system.clone(), tools, longer],
+                "the system prompt and the tool list differ, and the conversation is longer",
+            ),
+            (vec![system, knowledge], "the system prompt differs, and the knowledge differs: passage kb-1"),
+        ] {
+            assert_eq!(sentence(&found, "differs", "differ"), expected);
+        }
+    }
+
+    #[test]
+    fn the_nearest_exchange_is_one_of_the_same_agent() {
+        let mut lane = lane();
+        let triage = conversation("You are the triage agent.", &[]);
+        let long = conversation(&prompt(), &[CHUNK, "done", "more"]);
+        lane.exchanges = vec![exchange(0, &triage, "{}"), exchange(1, &long, "{}")];
+        let miss = miss(&lane, &conversation(&prompt(), &[]), 0);
+        assert!(miss.message.ends_with(": the conversation is shorter"), "{miss:?}");
+        assert!(miss.detail[0].contains("exchange 1: the conversation is shorter"), "{miss:?}");
     }
 
     #[test]

@@ -8,13 +8,20 @@ use crate::trial::TrialMode;
 use crate::trial::proxy::PLACEHOLDER_KEY;
 use crate::trial::trust::usual_keys;
 
+/// Variable that stops the OpenAI Agents SDK from sending traces.
+const AGENTS_TRACING: &str = "OPENAI_AGENTS_DISABLE_TRACING";
+
 /// Variables for a process with these base URLs.
 pub(in crate::trial::external) fn of(base_urls: Vec<(String, String)>, mode: TrialMode) -> Vec<(String, String)> {
     let mut all = base_urls;
     let keys = usual_keys()
         .filter(|name| mode == TrialMode::Replay || std::env::var(name).map_or(true, |key| key.trim().is_empty()))
         .map(|name| (name.to_owned(), PLACEHOLDER_KEY.to_owned()));
+    let keys: Vec<(String, String)> = keys.collect();
+    // The tracing of OpenAI's Agents SDK has an address of its own, at which the placeholder is refused.
+    let tracing = std::env::var_os(AGENTS_TRACING).is_none() && keys.iter().any(|(name, _)| name == "OPENAI_API_KEY");
     all.extend(keys);
+    all.extend(tracing.then(|| (AGENTS_TRACING.to_owned(), "1".to_owned())));
     all.push(("RAGCHECK_MODE".to_owned(), mode.word().to_owned()));
     // Buffered lines of a process that crashes would be lost.
     all.push(("PYTHONUNBUFFERED".to_owned(), "1".to_owned()));
@@ -44,6 +51,7 @@ mod tests {
         for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "PERPLEXITY_API_KEY", "CO_API_KEY"] {
             assert_eq!(value(key), Some(PLACEHOLDER_KEY), "{key}");
         }
+        assert_eq!(value(AGENTS_TRACING), Some("1"), "with a placeholder, nothing is traced past the proxy");
         assert_eq!(value("RAGCHECK_MODE"), Some("replay"));
         assert!(value("NO_PROXY").is_some_and(|hosts| hosts.ends_with("127.0.0.1,localhost")));
     }
