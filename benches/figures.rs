@@ -125,7 +125,7 @@ fn report(criterion: &mut Criterion, plan: &Plan, traces: &[Trace]) {
     let evaluation = ragcheck::internals::gate::evaluate(plan, traces.iter().cloned().map(Ok)).expect("a sound plan");
     let conversations = || {
         let mut builder = TimelineBuilder::default();
-        for (trace, result) in traces.iter().zip(&evaluation.trials) {
+        for (trace, result) in traces.iter().zip(evaluation.trials.iter()) {
             builder.add(Some(trace), ragcheck::internals::report::Beside::default(), &TrialResult::from(&result));
         }
         builder.finish()
