@@ -29,6 +29,7 @@ use crate::platform::clock::{Clock, RealClock};
 use crate::scenario::external::PORT;
 use crate::trace::text::plural;
 use crate::transport::{Passed, Transport};
+use crate::trial::run::interrupted;
 use crate::trial::{Contact, NoContact};
 use generated::generated;
 use meet::{Met, SECOND, meet, plain, turn};
@@ -86,7 +87,12 @@ pub(super) fn run(given: &Init, agent: &str) -> Result<Exit, Problem> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|why| format!("no runtime could be started: {why}"))?;
     let target = AgentTarget::of(agent, given.path.as_deref(), &asked_in)?;
-    let findings = runtime.block_on(find_out(&target, given, question))?;
+    let findings = runtime.block_on(async {
+        tokio::select! {
+            why = interrupted() => Err(Problem::Incomplete(format!("nothing was written: {why}"))),
+            findings = find_out(&target, given, question) => findings,
+        }
+    })?;
     let human = given.format == Printed::Human;
     let tell = |text: &str| {
         if human {

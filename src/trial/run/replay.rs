@@ -3,7 +3,7 @@
 //! External agents are real processes and wait for each other on tokio: their trials run after the others of their
 //! window, side by side where each has its process.
 
-use super::{Commit, Inspected, KeptTraces, Step, pass_ended};
+use super::{Commit, Inspected, KeptTraces, Step, interrupted, pass_ended};
 use crate::plan::{Plan, PlannedTrial};
 use crate::trial::{Finished, Opened, TrialMode, external};
 use futures_util::StreamExt;
@@ -77,7 +77,9 @@ fn whole<T: Send>(
     };
     std::thread::scope(|scope| {
         let (done, windows) = sync_channel::<Vec<Inspected<T>>>(1);
-        scope.spawn(move || {
+        let trials = scope.spawn(move || {
+            // A signal would leave the processes of agents behind.
+            let mut signal = std::pin::pin!(interrupted());
             for window in pass.chunks(WINDOW * hands.jobs.max(1)) {
                 let mut finished: Vec<Option<Inspected<T>>> = hands.pool.install(|| {
                     let ours = |trial: &PlannedTrial| !trial.is_external();
@@ -95,18 +97,33 @@ fn whole<T: Send>(
                         let ran = external::run(opened.trial(plan, trial), TrialMode::Replay, &place).await;
                         *gap = Some(inspected(ran));
                     });
-                    runtime.block_on(turns.buffer_unordered(hands.jobs.max(1)).collect::<()>());
+                    let turns = turns.buffer_unordered(hands.jobs.max(1)).collect::<()>();
+                    let ended = runtime.block_on(async {
+                        tokio::select! {
+                            biased;
+                            why = &mut signal => Some(why),
+                            () = turns => None,
+                        }
+                    });
+                    if ended.is_some() {
+                        return ended;
+                    }
                 }
                 if done.send(finished.into_iter().flatten().collect()).is_err() {
-                    return;
+                    return None;
                 }
             }
+            None
         });
         for inspected in windows.into_iter().flatten() {
             if commit(Step::Trial(Box::new(inspected)))?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(ControlFlow::Continue(()))
+        match trials.join() {
+            Ok(Some(why)) => Err(io::Error::new(io::ErrorKind::Interrupted, why)),
+            Ok(None) => Ok(ControlFlow::Continue(())),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
     })
 }

@@ -52,6 +52,10 @@ fn runs_as_an_agent() {
             #[expect(clippy::zombie_processes, reason = "ragcheck has to end it")]
             let helper = helper.args(["sleep", "600"]).spawn().expect("util-linux");
             std::fs::write(format!("{more}/{}", helper.id()), "").expect("a file");
+            if std::path::Path::new(more).join("hang").exists() {
+                std::io::stdin().lock().read_line(&mut String::new()).expect("a line");
+                std::thread::sleep(std::time::Duration::from_mins(2));
+            }
             lines("");
         }
         "ends" => {
@@ -426,6 +430,40 @@ fn a_helper_in_a_session_of_its_own_ends_with_the_agent_that_started_it() {
     for helper in helpers {
         let process = std::path::Path::new("/proc").join(helper.file_name());
         assert!(!process.join("exe").exists(), "{} is left", process.display());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_replay_that_is_told_to_end_leaves_no_process_of_the_agent_behind() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stage = stage(&format!("leaves {}", folder.path().display()), "");
+    plain(
+        &stage,
+        "  - {case: one, ask: How long does the warranty last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
+    );
+    run(&stage, &["--mode", "record"]).expect_code(0);
+    std::fs::write(folder.path().join("hang"), "").expect("a file");
+    let helpers = || {
+        let names = std::fs::read_dir(folder.path()).expect("a folder").filter_map(Result::ok);
+        names.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).collect::<Vec<_>>()
+    };
+    let before = helpers().len();
+    let mut command = stage.command(&[]);
+    let replay = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let replay = replay.spawn().expect("it runs");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while helpers().len() == before && std::time::Instant::now() < deadline {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Outcome::of(std::process::Command::new("kill").args(["-TERM", &replay.id().to_string()])).expect_code(0);
+    let output = replay.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("(SIGTERM)"), "{told}");
+    assert_eq!(helpers().len(), before + 1);
+    for helper in helpers() {
+        assert!(!std::path::Path::new(&format!("/proc/{helper}/exe")).exists(), "{helper} is left");
     }
 }
 
