@@ -442,7 +442,8 @@ fn a_replay_that_is_told_to_end_leaves_no_process_of_the_agent_behind() {
         &stage,
         "  - {case: one, ask: How long does the warranty last?, expect: {answer: {matches: ['[a-z]{3}']}}}\n",
     );
-    run(&stage, &["--mode", "record"]).expect_code(0);
+    let recorded = run(&stage, &["--mode", "record"]);
+    assert!(recorded.stdout.contains("1 trial: 1 PASS"), "{}{}", recorded.stdout, recorded.stderr);
     std::fs::write(folder.path().join("hang"), "").expect("a file");
     let helpers = || {
         let names = std::fs::read_dir(folder.path()).expect("a folder").filter_map(Result::ok);
