@@ -103,7 +103,10 @@ pub(super) fn complete(behaviour: &ModelBehaviour, seed: u64, prompt: &Prompt<'_
     let attempt = situation.attempt(step);
     let first = prompt.messages.len() <= at + 1;
     let worked_out = || turn.reasons(at).unwrap_or_else(|| turn.obliged(at, turn.speak(&situation, step, attempt)));
-    let completion = turn.scripted(at).map_or_else(worked_out, |said| turn.obliged(at, said));
+    // With `calls: []` a rule asks for a model that breaks its obligation.
+    let breaks = turn.rule(|rule| rule.calls.as_deref()).is_some_and(<[_]>::is_empty);
+    let completion =
+        turn.scripted(at).map_or_else(worked_out, |said| if breaks { said } else { turn.obliged(at, said) });
     let moment = Dice::new(seed, &["moment", prompt.caller.seed, turn.question, &prompt.messages.len().to_string()]);
     let mut latency = behaviour.latency.draw(&moment);
     if turn.habits.failures(Habit::Slow, step, &turn.dice) > 0 && attempt == 0 {
