@@ -197,7 +197,7 @@ pub(crate) fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Resu
 /// [`Files::write_by`] for this process.
 ///
 /// # Errors
-/// As [`write`], and errors of `write`.
+/// As [`Files::write_by`].
 pub(crate) fn write_by(
     path: impl AsRef<Path>,
     write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
