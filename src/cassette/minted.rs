@@ -3,6 +3,7 @@
 //! Two texts at one place of a body are split into words and what is between them. Where only words differ, each is a
 //! value; its expression is the text before it on the same line, and the shape of the value.
 
+use crate::trace::text::is_currency;
 use regex::escape;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ pub(crate) struct Minted {
     pub expression: Option<String>,
     /// Whether each value seen has a digit, as dates, counters and ids have, and is no amount, such as `$123.45` or
     /// `12.5 %`: amounts and words are what the agent says.
-    pub has_digits: bool,
+    pub looks_generated: bool,
 }
 
 impl fmt::Display for Minted {
@@ -138,10 +139,10 @@ fn in_text(at: &str, before: &str, now: &str, found: &mut Vec<Minted>) {
             // Another value in the context would not match again.
             let after = ours.iter().zip(&theirs).find(|((place, one), (_, other))| *place > *begin && one != other);
             let after = &before[end..after.map_or(before.len(), |((place, _), _)| *place)];
-            let has_digits = [word, other].iter().all(|one| one.contains(|letter: char| letter.is_ascii_digit()))
+            let looks_generated = [word, other].iter().all(|one| one.contains(|letter: char| letter.is_ascii_digit()))
                 && ![word, other].iter().any(|one| is_amount(&before[..*begin], one, after));
             let proposed = proposal(at, before, (&before[cut..*begin], after), &shape(word, other));
-            found.push(Minted { has_digits, ..proposed });
+            found.push(Minted { looks_generated, ..proposed });
         }
         cut = end;
     }
@@ -149,7 +150,7 @@ fn in_text(at: &str, before: &str, now: &str, found: &mut Vec<Minted>) {
 
 /// Whether a number is an amount: with a currency or a percent sign beside it, or one or two decimals.
 fn is_amount(before: &str, word: &str, after: &str) -> bool {
-    let sign = |letter: char| matches!(letter, '$' | '¢'..='¥' | '\u{20a0}'..='\u{20cf}' | '%');
+    let sign = |letter: char| is_currency(letter) || letter == '%';
     let decimals = word.split_once('.').map(|(_, decimals)| decimals.len());
     let number = word.chars().all(|letter| letter.is_ascii_digit() || letter == '.') && word.matches('.').count() <= 1;
     // `1,223.45` is two words.
@@ -194,7 +195,7 @@ fn proposal(at: &str, text: &str, (before, after): (&str, &str), shape: &str) ->
         name: name(line, at, shape),
         at: at.to_owned(),
         expression: (!whole).then_some(expression),
-        has_digits: true,
+        looks_generated: true,
     }
 }
 
@@ -406,7 +407,7 @@ mod tests {
     fn an_amount_is_what_the_agent_says_and_a_time_or_a_counter_is_generated() {
         let generated = |one: &str, other: &str| {
             let found = minted([(&system(one), &system(other))]);
-            found.iter().any(|one| one.has_digits)
+            found.iter().any(|one| one.looks_generated)
         };
         for (one, other) in [
             ("You have $123.45.", "You have $223.45."),

@@ -96,9 +96,6 @@ pub(crate) fn explain(
         [] if same_place => "the same request, under a key that is not its own".to_owned(),
         [] => "same content, but another profile, method or path".to_owned(),
         [one] if one.only_length => one.what.clone(),
-        [one] if one.what.starts_with("knowledge: ") => {
-            one.what.replacen("knowledge:", "only the knowledge differs:", 1)
-        }
         [_] => format!("only {}", sentence(&found, "differs", "differ")),
         _ => sentence(&found, "differs", "differ"),
     };
@@ -121,7 +118,6 @@ pub(crate) fn explain(
             "no exchange left: the conversation goes on after its recording ends".to_owned()
         }
         [one] if one.only_length => one.what.clone(),
-        [one] if one.what.starts_with("knowledge: ") => one.what.replacen("knowledge:", "knowledge changed:", 1),
         _ => sentence(&found, "changed", "changed").trim_start_matches("the ").to_owned(),
     };
     let shown: Vec<&str> = found.iter().flat_map(|difference| &difference.lines).map(String::as_str).collect();

@@ -5,6 +5,7 @@
 //! `45 km`, `$45` and `45 %`. `exact: true` in a scenario turns all of this off.
 
 use crate::trace::normalise::normalise;
+use crate::trace::text::is_currency;
 use std::borrow::Cow;
 
 /// What may stand between the thousands of a number, besides a comma.
@@ -125,10 +126,6 @@ fn is_minus(letters: &[char], at: usize) -> bool {
     letters.get(at) == Some(&'-') && !joins
 }
 
-fn is_currency(letter: char) -> bool {
-    matches!(letter, '$' | '¢'..='¥' | '\u{20a0}'..='\u{20cf}')
-}
-
 /// Whether a minus stands before the currency of the number at `at`, as in `-$45`, `-US$45` and `-EUR 45`.
 fn has_minus_before_currency(letters: &[char], at: usize) -> bool {
     let mut start = at - usize::from(at > 0 && letters[at - 1] == ' ');
@@ -149,8 +146,7 @@ fn has_minus_before_currency(letters: &[char], at: usize) -> bool {
 /// Whether a number after `before` is part of a code: letters stand directly before it, as in `QX45`. In scripts without
 /// upper and lower case a number follows a word without a space.
 fn is_coded(before: &[char]) -> bool {
-    let inside = |letter: &&char| letter.is_lowercase() || letter.is_ascii_digit() || **letter == '_';
-    let length = before.iter().rev().take_while(inside).count();
+    let length = before.iter().rev().take_while(|letter| is_of_word(**letter)).count();
     let word: String = before[before.len() - length..].iter().collect();
     let inner = word.starts_with(is_digit)
         && INNER_UNITS.iter().any(|unit| word.strip_suffix(unit).is_some_and(|rest| rest.ends_with(is_digit)))
@@ -161,12 +157,16 @@ fn is_coded(before: &[char]) -> bool {
 
 /// Whether `after` a number changes its value: a scale (`45k`), an exponent (`45e3`) or a fraction (`45½`).
 fn is_scaled(after: &[char]) -> bool {
-    let inside = |letter: &&char| letter.is_lowercase() || letter.is_ascii_digit() || **letter == '_';
-    let word: String = after.iter().take_while(inside).collect();
+    let word: String = after.iter().take_while(|letter| is_of_word(**letter)).collect();
     let fraction = matches!(after.first(), Some('¼'..='¾' | '⅐'..='⅞'));
     let signed = word == "e" && matches!(after, [_, '+' | '-', digit, ..] if digit.is_ascii_digit());
     let exponent = word.strip_prefix('e').is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_digit));
     fraction || signed || exponent || SCALES.contains(&word.as_str())
+}
+
+/// Whether a character of a normalised text, which has no upper case, belongs to a code or a unit.
+fn is_of_word(letter: char) -> bool {
+    letter.is_lowercase() || letter.is_ascii_digit() || letter == '_'
 }
 
 fn is_digit(letter: char) -> bool {

@@ -392,7 +392,7 @@ fn fitting(arguments: &Value, step: Step, schema: &Value) -> Value {
         Step::Index => names.find(|name| name.ends_with("result_id")).map(|name| ("perplexity_result_id", name)),
         Step::Respond => names.find(|name| takes("string", name)).map(|name| ("answer", name)),
     };
-    // Such a tool is the output of a schema of its own.
+    // An output tool of another agent has only the properties of its schema.
     let foreign = step == Step::Respond && !properties.contains_key("answer") && other.is_some();
     let fitted = given.iter().filter_map(|(name, value)| {
         let name = match &other {

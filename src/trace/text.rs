@@ -13,6 +13,11 @@ pub(crate) fn is_treacherous(character: char) -> bool {
         || matches!(character, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}')
 }
 
+/// Whether a character is the sign of a currency.
+pub(crate) fn is_currency(character: char) -> bool {
+    matches!(character, '$' | '¢'..='¥' | '\u{20a0}'..='\u{20cf}')
+}
+
 /// Sanitises `text`: keeps line breaks, turns tabs into spaces, and makes control characters visible.
 pub(crate) fn block(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\t', " ");

@@ -38,7 +38,7 @@ impl Format for Json {
         let frame = clean(&frame)?;
         let before = frame.strip_suffix(NO_TRIALS.as_bytes()).ok_or_else(|| io::Error::other("trials are not last"))?;
         out.write_all(before)?;
-        let mut separator = AFTER_NAME;
+        let mut begun = false;
         let parts: Vec<usize> = (0..trials.len()).step_by(PART).collect();
         for parts in parts.chunks(2 * rayon::current_num_threads()) {
             let texts = parts.par_iter().map(|start| clean(&Part { trials: trials.within(*start..start + PART) }));
@@ -46,12 +46,12 @@ impl Format for Json {
                 let rows =
                     text.strip_prefix(PART_BEGINS.as_bytes()).and_then(|rest| rest.strip_suffix(PART_ENDS.as_bytes()));
                 let Some(rows) = rows else { continue };
-                out.write_all(separator.as_bytes())?;
+                out.write_all(if begun { b"," } else { b"[" })?;
                 out.write_all(rows)?;
-                separator = ",";
+                begun = true;
             }
         }
-        out.write_all(if separator == AFTER_NAME { NO_TRIALS } else { PART_ENDS }.as_bytes())?;
+        out.write_all(if begun { PART_ENDS } else { NO_TRIALS }.as_bytes())?;
         out.write_all(b"\n")
     }
 }
@@ -60,7 +60,6 @@ impl Format for Json {
 const PART: usize = 4096;
 /// The end of a run without trials.
 const NO_TRIALS: &str = "[]\n}";
-const AFTER_NAME: &str = "[";
 const PART_BEGINS: &str = "{\n  \"trials\": [";
 const PART_ENDS: &str = "\n  ]\n}";
 

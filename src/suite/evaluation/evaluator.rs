@@ -242,7 +242,7 @@ impl EvaluatedRun {
         formats.into_par_iter().try_for_each(|format| {
             let file = folder.join(format.file());
             if format.file() == trace::RUN {
-                // It is the largest, and has no secrets.
+                // The largest file is written in parts; the format removes secrets from each.
                 return files::write_by(file, |out| format.write(&view, out));
             }
             let mut text = Vec::with_capacity(1 << 18);

@@ -122,7 +122,7 @@ impl Work<'_> {
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
         if let TrialEnd::Error(why) = &mut trace.end {
             // Without a recording that was just made, other words may be an edit.
-            let minted = replay.minted().into_iter().filter(|one| verifies || one.has_digits);
+            let minted = replay.minted().into_iter().filter(|one| verifies || one.looks_generated);
             why.detail.extend(vars_lines(&minted.collect::<Vec<_>>()));
         }
         Ok(Finished { unused, printed, ..Finished::of(trace) })

@@ -18,7 +18,7 @@ pub(in crate::trial::external) fn of(base_urls: Vec<(String, String)>, mode: Tri
         .filter(|name| mode == TrialMode::Replay || std::env::var(name).map_or(true, |key| key.trim().is_empty()))
         .map(|name| (name.to_owned(), PLACEHOLDER_KEY.to_owned()));
     let keys: Vec<(String, String)> = keys.collect();
-    // The tracing of OpenAI's Agents SDK has an address of its own, at which the placeholder is refused.
+    // OpenAI's Agents SDK sends its traces past the proxy, to OpenAI, which refuses the placeholder.
     let tracing = std::env::var_os(AGENTS_TRACING).is_none() && keys.iter().any(|(name, _)| name == "OPENAI_API_KEY");
     all.extend(keys);
     all.extend(tracing.then(|| (AGENTS_TRACING.to_owned(), "1".to_owned())));
