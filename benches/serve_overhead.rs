@@ -49,7 +49,7 @@ fn ask(address: &str, body: &Value) -> Value {
         "POST /api/chat/query HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         text.len()
     );
-    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes())).expect("is sent");
+    stream.write_all((head + &text).as_bytes()).expect("is sent");
     let mut raw = String::new();
     stream.read_to_string(&mut raw).expect("an answer");
     let (head, body) = raw.split_once("\r\n\r\n").expect("an answer");

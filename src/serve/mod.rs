@@ -40,6 +40,7 @@ pub(crate) use routes::routes;
 pub(crate) use served::Served;
 pub(crate) use service::{Service, ServiceOptions};
 
+use axum::serve::ListenerExt;
 use std::future::{Future, IntoFuture};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -63,6 +64,8 @@ pub(crate) async fn serve(
         stop.await;
         let _ = asked.send(());
     };
+    // Parts of a streamed answer go out as they come, not when the one before is acknowledged.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let serving = axum::serve(listener, routes(Arc::clone(&service))).with_graceful_shutdown(told).into_future();
     let given_up = async {
         if stopping.await.is_err() {

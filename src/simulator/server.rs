@@ -23,6 +23,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use axum::serve::ListenerExt;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -76,6 +77,8 @@ pub(crate) async fn serve(
         .layer(middleware::from_fn(admitted))
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .with_state(Arc::new(server));
+    // Parts of a streamed answer go out as they come, not when the one before is acknowledged.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     Ok((bound, async move { axum::serve(listener, routes).await }))
 }
 

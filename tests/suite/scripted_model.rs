@@ -64,8 +64,8 @@ fn answer(mut stream: TcpStream, mut model: impl FnMut(&Value) -> Value) -> std:
         let said = model(&serde_json::from_slice(&body).unwrap_or_default()).to_string();
         let length = said.len();
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(said.as_bytes())?;
+        // In one piece: a second one would wait 40 ms for the acknowledgement of the first.
+        stream.write_all((head + &said).as_bytes())?;
     }
 }
 

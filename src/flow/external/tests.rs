@@ -1,16 +1,21 @@
 //! Turns inferred from the exchanges of an agent, and the requests sent to it.
 
 mod spans;
+mod two_stages;
+mod vectors;
 
 use super::target::Reply;
 use super::trace_builder::TraceBuilder;
 use super::*;
-use crate::platform::clock::{VirtualClock, block_on};
+use crate::flow::digest;
+use crate::platform::clock::{Clock, VirtualClock, block_on};
+use crate::provider::chat::{Message, Role};
 use crate::provider::mcp;
 use crate::provider::wire::{Dialect, openai_chat, perplexity_agent};
-use crate::trace::{Account, ToolOutcome, ToolResult};
-use crate::transport::{HttpRequest, HttpResponse, Service};
+use crate::trace::{Account, ToolOutcome, ToolResult, TurnOutcome, What};
+use crate::transport::{HttpRequest, HttpResponse, Passed, Service, Tap, Transport};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 struct Plain;
 
@@ -208,74 +213,6 @@ fn searches_side_by_side_are_told_in_one_order_and_calls_without_a_result_say_so
     assert!(made[2].outcome.is_unseen(), "{:?}", made[2]);
 }
 
-/// The two requests of an agent that puts its results into the system prompt of the second and never shows the call.
-fn two_stages(prompt: &str) -> Vec<Passed> {
-    let tools = json!([{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]);
-    let asked = |system: &str, choice: &str| {
-        json!({"model": "m", "tools": tools, "tool_choice": choice, "messages": [
-            {"role": "system", "content": system}, {"role": "user", "content": "why?"}]})
-    };
-    let answer = |finish: &str, said: Value| json!({"model": "m", "choices": [{"index": 0, "finish_reason": finish, "message": said}]});
-    let found = call("1", "look", &json!({"query": "cause"}));
-    let said = json!({"role": "assistant", "content": "because"});
-    vec![
-        passed(
-            Service::Model,
-            openai_chat::DIALECT,
-            asked("You MUST look.", "required"),
-            200,
-            &answer("tool_calls", found),
-        ),
-        passed(Service::Model, openai_chat::DIALECT, asked(prompt, "none"), 200, &answer("stop", said)),
-    ]
-}
-
-#[test]
-fn documents_in_the_next_system_prompt_are_the_result_of_the_search_and_the_replys_sources_those_of_the_answer() {
-    let document = json!({"id": "m#4", "text": "The press is serviced every 500 hours."});
-    let other = json!({"id": "m#9", "text": "The lathe is oiled once a week."});
-    let body = json!({"answer": "because", "sources": [document, other]});
-    let exchanges = || two_stages("Answer from these.\n[1] The press is serviced every 500 hours.");
-    let (events, outcome) = told_with(exchanges(), &body, None);
-    let ToolOutcome::Ok(ToolResult::Search(found)) = &calls(&events)[0].outcome else { panic!("{events:?}") };
-    assert_eq!(found.hits.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(), ["m#4"], "the other was not shown");
-    let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
-    assert_eq!(answer.sources.iter().map(|source| source.id.as_str()).collect::<Vec<_>>(), ["m#4", "m#9"]);
-    assert!(answer.used_internal_kb && answer.traceable && answer.unseen.is_empty(), "{answer:?}");
-    // If the sources are elsewhere in the reply, the pointer says where.
-    let elsewhere = json!({"answer": "because", "meta": {"docs": [document]}});
-    let (events, outcome) = told_with(exchanges(), &elsewhere, Some("/meta/docs"));
-    assert!(matches!(&calls(&events)[0].outcome, ToolOutcome::Ok(ToolResult::Search(_))), "{events:?}");
-    assert!(matches!(outcome, TurnOutcome::Answered(answer) if answer.sources[0].id == "m#4"));
-}
-
-#[test]
-fn a_search_that_neither_prompt_nor_reply_shows_is_unseen_and_so_is_what_the_answer_is_made_of() {
-    let (events, outcome) = told(two_stages("Answer briefly."));
-    assert!(calls(&events)[0].outcome.is_unseen(), "{events:?}");
-    let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
-    assert_eq!(answer.unseen, ["sources", "used_internal_kb"]);
-    assert!(!answer.traceable);
-    // A source without a name leaves all of them unknown, and one that was not shown is no evidence of the search.
-    for sources in [json!([{"page": 3}]), json!([{"id": "m#9", "text": "The lathe is oiled once a week."}])] {
-        let (events, _) = told_with(two_stages("Answer briefly."), &json!({"sources": sources}), None);
-        assert!(calls(&events)[0].outcome.is_unseen(), "{sources}");
-    }
-}
-
-#[test]
-fn a_reply_that_lists_no_source_uses_none_though_documents_were_found() {
-    let exchanges = || two_stages("Answer from these.\n{\"chunks\": [{\"id\": \"m#4\", \"text\": \"so\"}]}");
-    let used = |body: &Value| {
-        let (events, outcome) = told_with(exchanges(), body, None);
-        assert!(matches!(&calls(&events)[0].outcome, ToolOutcome::Ok(ToolResult::Search(_))), "{events:?}");
-        let TurnOutcome::Answered(answer) = outcome else { panic!("no answer") };
-        (answer.used_internal_kb, answer.unseen)
-    };
-    assert_eq!(used(&json!({"answer": "I found nothing.", "sources": []})), (false, Vec::new()));
-    assert_eq!(used(&json!({"answer": "because"})), (true, vec!["sources".to_owned()]));
-}
-
 #[test]
 fn a_request_for_the_list_of_models_is_no_completion() {
     let mut listed = passed(Service::Model, openai_chat::DIALECT, Value::Null, 200, &json!({"data": []}));
@@ -368,32 +305,6 @@ fn vectors(text: &str, status: u16) -> Passed {
         request: HttpRequest { profile: &crate::provider::wire::embeddings_shapes::OPENAI.profile, ..one.request },
         ..one
     }
-}
-
-#[test]
-fn vectors_belong_to_the_search_that_waits_and_are_else_told_where_they_do_not_come() {
-    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
-    let mut exchanges = vec![model(&mut conversation, call("1", "look", &json!({"query": "cause"})))];
-    exchanges.extend([vectors("cause", 503), vectors("cause", 200)]);
-    result(&mut conversation, "1", &json!({"chunks": [{"id": "a#1", "text": "so"}]}));
-    exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "because"})));
-    let (events, _) = told(exchanges);
-    let made = calls(&events);
-    let services: Vec<_> = made[0].attempts.iter().map(|one| (one.service.as_deref(), one.status)).collect();
-    assert_eq!(services, [(Some("embeddings"), Some(503)), (Some("embeddings"), Some(200))]);
-    assert!(events.iter().any(|what| matches!(what, What::Retried(one) if one.target == "embeddings")), "{events:?}");
-
-    let told_of = |exchanges: Vec<Passed>| -> Vec<(String, bool)> {
-        let searched = |what: What| match what {
-            What::Searched(search) => Some((search.query, matches!(search.outcome, ToolOutcome::Failed { .. }))),
-            What::ModelCalled(_) => panic!("an embedding is no completion"),
-            _ => None,
-        };
-        told(exchanges).0.into_iter().filter_map(searched).collect()
-    };
-    assert_eq!(told_of(vec![vectors("a", 200)]), []);
-    let after = vec![vectors("a", 503), vectors("b", 200), vectors("c", 200)];
-    assert_eq!(told_of(after), [("a".to_owned(), true), ("b".to_owned(), false)]);
 }
 
 /// A service that takes its time.

@@ -4,6 +4,7 @@ use super::target::Reply;
 use super::trace_builder::{OF_NO_CONVERSATION, Shown, TraceBuilder};
 use super::trial_spans::TrialSpans;
 use super::{Session, Told, Trouble, TurnSpans, probe};
+use crate::flow::context::micros;
 use crate::provider::chat::Role;
 use crate::trace::spans::stories;
 use crate::trace::text::quote;
@@ -146,7 +147,7 @@ impl Session<'_> {
             ended.outcome = outcome;
         }
         let event = |(at, what): (Duration, What)| {
-            let at_us = super::micros(began + at.min(took));
+            let at_us = micros(began + at.min(took));
             Event { at_us, conversation, turn, what }
         };
         self.events.splice(first + 1..end, built.events.into_iter().map(event));

@@ -1,9 +1,10 @@
 //! Events of exchanges with the model, and of the feedback that the agent gives it.
 
 use super::{TraceBuilder, Waiting};
+use crate::flow::context::micros;
+use crate::flow::external::decoder;
 use crate::flow::external::groups::Group;
 use crate::flow::external::shown::{continued, digests};
-use crate::flow::external::{decoder, micros};
 use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::observed;

@@ -1,7 +1,8 @@
 //! Tool calls and their results.
 
 use super::{TraceBuilder, UNSEEN, Waiting};
-use crate::flow::external::{decoder, micros};
+use crate::flow::context::micros;
+use crate::flow::external::decoder;
 use crate::flow::turn::attempts_of;
 use crate::provider::chat::{ChatRequest, Role};
 use crate::provider::mcp::Ran;

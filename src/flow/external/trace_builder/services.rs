@@ -2,8 +2,9 @@
 
 use super::results::is_tool;
 use super::{TraceBuilder, Waiting};
+use crate::flow::context::micros;
 use crate::flow::external::groups::Group;
-use crate::flow::external::{UNASKED, decoder, micros};
+use crate::flow::external::{UNASKED, decoder};
 use crate::flow::turn::attempts_of;
 use crate::provider::mcp::{self, Ran};
 use crate::provider::{Attempt, Failure, observed};
