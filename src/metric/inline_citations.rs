@@ -44,7 +44,7 @@ pub(super) enum InlineCitations {
 
 /// Whether an answer without a number, whose own words are `text`, refuses to answer `asked`, and states nothing else. What was not found may be named
 /// in the sentence that says so, in a language whose names are not known; a number is never part of a refusal.
-fn is_refusal(answer: &Answer, text: &str, asked: &str) -> bool {
+pub(super) fn is_refusal(answer: &Answer, text: &str, asked: &str) -> bool {
     let is_named = |place: &std::ops::Range<usize>| {
         let from = text[..place.start].rfind(SENTENCE_ENDS).unwrap_or_default();
         let to = text[place.end..].find(SENTENCE_ENDS).map_or(text.len(), |at| place.end + at);

@@ -2,14 +2,23 @@
 //!
 //! Nothing is invented: a result without recognisable passages has none.
 
+mod failure;
+
+pub(crate) use failure::error;
+
 use serde_json::{Map, Value};
 
-const LISTS: [&str; 7] = ["chunks", "results", "passages", "documents", "hits", "matches", "items"];
-const IDS: [&str; 10] =
-    ["id", "chunk_id", "passage_id", "doc_id", "document_id", "source", "url", "path", "filename", "file"];
+const LISTS: [&str; 10] =
+    ["chunks", "results", "passages", "documents", "hits", "matches", "items", "points", "objects", "nodes"];
+const IDS: [&str; 12] = [
+    "id", "_id", "id_", "chunk_id", "passage_id", "doc_id", "document_id", "source", "url", "path", "filename", "file",
+];
 const TEXTS: [&str; 6] = ["text", "content", "snippet", "passage", "body", "page_content"];
 /// Members that wrap a whole result.
-const WRAPS: [&str; 4] = ["result", "output", "data", "response"];
+const WRAPS: [&str; 5] = ["result", "output", "data", "response", "hits"];
+/// Members of a passage that hold its text and names: those of Pinecone and LangChain, Qdrant, Elasticsearch, Weaviate,
+/// LlamaIndex.
+const ABOUT: [&str; 5] = ["metadata", "payload", "_source", "properties", "node"];
 
 /// One passage of a search result.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,24 +38,6 @@ pub(crate) struct Passage<'a> {
 /// A result as the agent showed it to its model: parsed if it is JSON, else as text.
 pub(crate) fn document(content: &str) -> Value {
     serde_json::from_str(content).unwrap_or_else(|_| Value::String(content.to_owned()))
-}
-
-/// The error that a result reports: its message, and whether a retry may help, if it says so.
-pub(crate) fn error(result: &Value) -> Option<(String, Option<bool>)> {
-    let retryable = |value: &Value| value.get("retryable").and_then(Value::as_bool);
-    match result {
-        Value::String(text) => {
-            let head: String = text.trim_start().chars().take(5).collect();
-            head.eq_ignore_ascii_case("error").then(|| (text.clone(), None))
-        }
-        Value::Object(members) => {
-            let error = members.get("error").filter(|error| !matches!(error, Value::Null | Value::Bool(false)))?;
-            let words = ["message", "reason"].into_iter().find_map(|name| error.get(name)?.as_str());
-            let words = words.or_else(|| error.as_str()).map_or_else(|| error.to_string(), str::to_owned);
-            Some((words, retryable(error).or_else(|| retryable(result))))
-        }
-        _ => None,
-    }
 }
 
 /// The query of a search: the argument `query`, or the first argument that is text; empty if there is none.
@@ -71,16 +62,17 @@ pub(crate) fn passages(result: &Value) -> Option<Vec<Passage<'_>>> {
 
 fn passage(item: &Value) -> Option<Passage<'_>> {
     let item = item.as_object()?;
-    let about = item.get("metadata").and_then(Value::as_object);
+    let about = ABOUT.into_iter().find_map(|name| item.get(name)?.as_object());
     let id_in = |members: &Map<String, Value>| IDS.into_iter().find_map(|name| text_or_number(members.get(name)?));
     let id = id_in(item).or_else(|| id_in(about?))?;
     let text = |names: &[&str]| names.iter().find_map(|name| item.get(*name)?.as_str());
-    let title = text(&["title", "name", "filename"]).or_else(|| about?.get("title")?.as_str());
+    let text_about = |names: &[&str]| names.iter().find_map(|name| about?.get(*name)?.as_str());
+    let title = text(&["title", "name", "filename"]).or_else(|| text_about(&["title"]));
     let score = ["score", "similarity", "relevance"].into_iter().find_map(|name| item.get(name)?.as_f64());
     Some(Passage {
         id,
         title: title.unwrap_or_default(),
-        text: text(&TEXTS).unwrap_or_default(),
+        text: text(&TEXTS).or_else(|| text_about(&TEXTS)).unwrap_or_default(),
         score: score.unwrap_or_default(),
         item,
     })
@@ -124,6 +116,10 @@ mod tests {
             json!({"results": [{"source": "a.md", "content": "text", "score": 0.5}]}),
             json!([{"page_content": "text", "similarity": 0.5, "metadata": {"source": "a.md"}}]),
             json!({"result": {"hits": [{"path": "a.md", "body": "text", "relevance": 0.5}]}}),
+            json!({"matches": [{"id": "a.md", "score": 0.5, "metadata": {"text": "text"}}]}),
+            json!({"result": {"points": [{"id": "a.md", "score": 0.5, "payload": {"text": "text", "title": "t"}}]}}),
+            json!({"hits": {"total": 1, "hits": [{"_id": "a.md", "score": 0.5, "_source": {"content": "text"}}]}}),
+            json!({"nodes": [{"node": {"id_": "a.md", "text": "text"}, "score": 0.5}]}),
         ] {
             let found = passages(&result).expect("a list");
             assert_eq!((found[0].id.as_str(), found[0].text, found[0].score), ("a.md", "text", 0.5), "{result}");
@@ -131,17 +127,6 @@ mod tests {
         assert_eq!(passages(&json!([])).map(|list| list.len()), Some(0));
         for unreadable in [json!("words"), json!({"found": "x"}), json!(["words"]), json!({"results": [{"n": {}}]})] {
             assert!(passages(&unreadable).is_none(), "{unreadable}");
-        }
-    }
-
-    #[test]
-    fn errors_are_told_from_results() {
-        let down = |retryable| Some(("down".to_owned(), retryable));
-        assert_eq!(error(&json!({"error": {"message": "down", "retryable": false}})), down(Some(false)));
-        assert_eq!(error(&json!({"error": "down"})), down(None));
-        assert_eq!(error(&document("Error: down")), Some(("Error: down".into(), None)));
-        for fine in [json!({"error": null, "chunks": []}), json!({"chunks": []}), json!("all is well"), json!([1])] {
-            assert_eq!(error(&fine), None, "{fine}");
         }
     }
 }

@@ -112,7 +112,9 @@ fn extracted(situation: &Situation, asked: &[String], cited: &[&Chunk], length: 
         parts.push("The outside search was not available, so this rests on the knowledge base alone.".to_owned());
     }
     match cited {
-        [] => parts.push("I found nothing about this in the knowledge base.".to_owned()),
+        [] if situation.searched => parts.push("I found nothing about this in the knowledge base.".to_owned()),
+        // Perhaps an agent without one: words about a knowledge base would be a riddle in its tests.
+        [] => parts.push("I am a simulated model, and none of my rules answers this.".to_owned()),
         [only] => parts.push(quoted(only, asked, length, 1)),
         [first, second, ..] => {
             parts.push(quoted(first, asked, length, 1));

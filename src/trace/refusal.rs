@@ -17,7 +17,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let sources = r"(?:documentation|documents?|docs|manuals?|knowledge base|sources?|search(?:es)?|results?|passages?|context|material|excerpts?)";
     let say = r"(?:answer|help|find|say|tell|confirm|determine|provide|locate|verify|give)";
     let english = [
-        format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could|can|would|am|are|have|was|were) ?{not} (?:\w+ ){{0,2}}?(?:know|find|found|answer|say|tell|help|confirm|determine|locate|verify|see|aware|sure|able)\b"),
+        format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could|can|would|will|wo|am|are|have|was|were) ?{not} (?:\w+ ){{0,2}}?(?:know|find|found|answer|say|tell|help|confirm|determine|locate|verify|see|aware|sure|able)\b"),
         format!(r"\b(?:i|we) (?:\w+ ){{0,2}}?(?:do|did|could) ?{not} (?:\w+ )?have (?:\w+ ){{0,3}}?{MISSING}\b"),
         format!(r"\b{sources} (?:\w+ ){{0,4}}?(?:do|does|did|could|can|would|have|has) ?{not} (?:\w+ )?(?:say|mention|contain|cover|include|provide|answer|give|have|list|state|tell|address|reveal)"),
         format!(r"\b(?:cannot|can not|can't|could not|couldn't|unable to|not able to) (?:\w+ )?{say}\b"),
@@ -107,6 +107,8 @@ mod tests {
             "Unfortunately the knowledge base has no entry on that.",
             "There is no information on hail in the manual.",
             "I cannot answer this question.",
+            "I will not answer that.",
+            "I won't help with this.",
             "I'm unable to help with that.",
             "No reliable source was found for this question.",
             "Nothing relevant was found.",

@@ -226,8 +226,10 @@ def answer_holds(expect, turn):
         bare = answer and not (ids or answer["used_internal_kb"] or answer["used_external_kb"])
         # The case's own words decide where it gives some; otherwise the flow declares its refusals.
         own = expect.get("contains") or expect.get("matches")
-        says = own or (answer or {}).get("refused") or re.search(r"\b(?:cannot|can't|could not|do not|found no|nothing)\b", text, re.I)
-        yield bool(bare and says) if expect["refusal"] else bool(answer and not bare)
+        refused = lambda text: re.search(r"\b(?:cannot|can't|could not|do not|found no|nothing)\b", text, re.I)
+        says = own or (answer or {}).get("refused") or refused(text)
+        # An answer that lists no source and says nothing of the kind is an answer.
+        yield bool(bare and says) if expect["refusal"] else bool(answer and not (bare and (answer.get("refused") or refused(text))))
 
 
 def sources_hold(expect, turn):

@@ -52,9 +52,12 @@ impl TraceBuilder<'_> {
         Answer { text, sources, confidence, used_internal_kb, used_external_kb, unseen, traceable, ..Answer::default() }
     }
 
-    /// Whether a tool of that role was offered or called in this turn.
+    /// Whether a tool of that role was offered or called in this turn, or a prompt shows what was found without one.
     fn has_tool_of(&self, role: trace::Role) -> bool {
-        self.offered.iter().flatten().any(|tool| self.role(tool) == role) || self.used(role) || self.is_unseen(role)
+        self.searched_before(role)
+            || self.offered.iter().flatten().any(|tool| self.role(tool) == role)
+            || self.used(role)
+            || self.is_unseen(role)
     }
 
     /// Whether a call of a tool of that role has no visible result.
@@ -66,6 +69,6 @@ impl TraceBuilder<'_> {
     }
 
     fn used(&self, role: trace::Role) -> bool {
-        self.worked.iter().any(|tool| self.role(tool) == role)
+        self.searched_before(role) || self.worked.iter().any(|tool| self.role(tool) == role)
     }
 }

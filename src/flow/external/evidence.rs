@@ -32,7 +32,7 @@ pub(super) fn retrieved(replied: Option<&Value>, told: &[String]) -> Option<Retr
     let prompts: Vec<String> = told.iter().map(|text| plain(text)).collect();
     let shown: Vec<Value> = sources.iter().filter(|source| stands_in(source, &prompts)).cloned().collect();
     if !shown.is_empty() {
-        return Some(Retrieved::Shown(Value::Array(shown.iter().map(as_passage).collect())));
+        return Some(Retrieved::Shown(Value::Array(shown.iter().map(|source| as_passage(source, told)).collect())));
     }
     if let Some(list) = told.iter().find_map(|text| listed(text)) {
         return Some(Retrieved::Shown(list));
@@ -41,9 +41,25 @@ pub(super) fn retrieved(replied: Option<&Value>, told: &[String]) -> Option<Retr
     (told.is_empty() && documents).then(|| Retrieved::Replied(Value::Array(sources.to_vec())))
 }
 
-/// Turns a source that is only a name into a passage of that name.
-fn as_passage(source: &Value) -> Value {
-    if source.is_object() { source.clone() } else { serde_json::json!({ "id": source }) }
+/// Turns a source that is only a name into a passage of that name, with what stands beside it in the prompt.
+fn as_passage(source: &Value, told: &[String]) -> Value {
+    let mut passage = if source.is_object() { source.clone() } else { serde_json::json!({ "id": source }) };
+    let (words, names) = words_and_names(source);
+    if let (None, Some(text), Some(members)) = (words, beside(&names, told), passage.as_object_mut()) {
+        members.insert("text".to_owned(), text.into());
+    }
+    passage
+}
+
+/// What a prompt shows beside the first of the names: from the beginning of its line to the next empty line. The end says
+/// that it may be a part of the passage.
+fn beside(names: &[String], told: &[String]) -> Option<String> {
+    told.iter().find_map(|text| {
+        let at = names.iter().find_map(|name| places_alone(name, text).next())?;
+        let from = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let rest = &text[from..];
+        Some(plain(&rest[..rest.find("\n\n").unwrap_or(rest.len())]) + "…")
+    })
 }
 
 fn stands_in(source: &Value, prompts: &[String]) -> bool {
@@ -59,12 +75,16 @@ fn stands_in(source: &Value, prompts: &[String]) -> bool {
 
 /// Whether a name occurs in a text other than as part of a longer name.
 fn stands_alone(name: &str, text: &str) -> bool {
-    let (name, letter) = (plain(name), |letter: char| letter.is_alphanumeric());
+    let name = plain(name);
     name.chars().count() >= LEAST_NAME
         && !name.chars().all(|letter| letter.is_ascii_digit())
-        && text
-            .match_indices(&name)
-            .any(|(at, _)| !text[..at].ends_with(letter) && !text[at + name.len()..].starts_with(letter))
+        && places_alone(&name, text).next().is_some()
+}
+
+fn places_alone<'t>(name: &'t str, text: &'t str) -> impl Iterator<Item = usize> + 't {
+    let letter = |letter: char| letter.is_alphanumeric();
+    let places = text.match_indices(name).map(|(at, _)| at);
+    places.filter(move |at| !text[..*at].ends_with(letter) && !text[at + name.len()..].starts_with(letter))
 }
 
 /// The first JSON list of passages in a text.
@@ -99,7 +119,11 @@ mod tests {
         assert_eq!(told(&json!([other, shown]), PROMPT), Some(Retrieved::Shown(json!([shown]))));
         let cut = json!([{"id": "m#4", "text": "The press is serviced every 500..."}]);
         assert_eq!(told(&cut, PROMPT), Some(Retrieved::Shown(cut.clone())));
-        assert_eq!(told(&json!(["manual.md"]), PROMPT), Some(Retrieved::Shown(json!([{"id": "manual.md"}]))));
+        assert_eq!(
+            told(&json!(["manual.md"]), PROMPT),
+            Some(Retrieved::Shown(json!([
+            {"id": "manual.md", "text": "[1] (manual.md) The press is serviced every 500 hours.…"}])))
+        );
         for nothing in [json!([other]), json!(["1"]), json!(["anual.md"]), json!([]), Value::Null] {
             assert_eq!(told(&nothing, PROMPT), None, "{nothing}");
         }

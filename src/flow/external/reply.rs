@@ -45,6 +45,8 @@ pub(crate) struct Unread {
     said: String,
     /// Whether the agent says that it failed.
     pub(super) failed: bool,
+    /// Whether there is an answer, without a word.
+    pub(super) empty: bool,
 }
 
 /// An error that the agent put into its reply, as it says it.
@@ -82,6 +84,10 @@ pub(crate) fn read(response: &HttpResponse, answer: &AnswerAt) -> Result<(String
         (Some(Value::String(text)), _) | (None, Value::String(text)) => text.clone(),
         _ => return Err(unread(response, &format!("has no text at {pointer}"))),
     };
+    if text.trim().is_empty() {
+        let empty = true;
+        return Err(Unread { empty, ..unread(response, &format!("has an empty text at {pointer}")) });
+    }
     Ok((text, if response.body.len() <= LONGEST_REPLY { body } else { Value::Null }))
 }
 
@@ -219,7 +225,7 @@ fn unread(response: &HttpResponse, why: &str) -> Unread {
     let kind = response.header("content-type").unwrap_or("no content type").to_owned();
     let said = secrets::beginning(String::from_utf8_lossy(&response.body).trim(), SHOWN);
     let said = if said.is_empty() { "it is empty".to_owned() } else { format!("it begins with: {said}") };
-    Unread { kind, why: why.to_owned(), said, failed: false }
+    Unread { kind, why: why.to_owned(), said, failed: false, empty: false }
 }
 
 /// A reply that is meant as JSON says what is wrong with it.
@@ -345,6 +351,11 @@ mod tests {
                 "application/json",
                 r#"{"answer":"\ud800"}"#,
                 r#"(application/json) is no JSON: unexpected end of hex escape at line 1 column 18; it begins with: {"answer":"\ud800"}"#,
+            ),
+            (
+                "application/json",
+                r#"{"answer":" \n"}"#,
+                "(application/json) has an empty text at /answer; it begins with: ",
             ),
             ("application/json", "", "(application/json) is neither JSON, events nor plain text; it is empty"),
             ("text/event-stream", ": ping\n\n", "(text/event-stream) holds no text in its events"),

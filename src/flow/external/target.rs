@@ -4,7 +4,7 @@
 //! becomes a list of `{role, content}`, one that is only `{{messages}}` this list with the user's message last, and one
 //! that is only `{{tenant}}` null if there is no tenant; all others are replaced where they stand.
 
-use super::reply::{self, AnswerAt};
+use super::reply::{self, AnswerAt, Unread};
 use super::{Trouble, Words, unreached};
 use crate::platform::placeholders::{Piece, either};
 use crate::platform::secrets;
@@ -113,7 +113,11 @@ impl Target {
             200..=299 => match reply::read(&response, &self.answer) {
                 Ok((text, body)) => Reply::Answer { text, body },
                 Err(why) => {
-                    let kind = if why.failed { AGENT_ERROR } else { "answer_missing" };
+                    let kind = match why {
+                        Unread { failed: true, .. } => AGENT_ERROR,
+                        Unread { empty: true, .. } => "answer_empty",
+                        Unread { .. } => "answer_missing",
+                    };
                     Reply::Failed(kind, why.to_string(), reply::document(&response))
                 }
             },

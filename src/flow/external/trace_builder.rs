@@ -2,6 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `alone` | What the agent does without a call of the model: calls that it writes into the conversation, passages in a prompt. |
 //! | `completions` | Exchanges with the model. A failed one that is sent again unchanged is one call with several attempts. A message that only the agent can have written, after a completion without a call or after a failed call, is feedback. |
 //! | `results` | Tool calls. A call is read from a completion, its result from a later request of the same turn. |
 //! | `services` | Other exchanges. One with the search service belongs to the pending call of the external search, a call of an MCP server's tool to the pending call of that tool. |
@@ -10,6 +11,7 @@
 //! Exchanges with the search service between two model calls are sorted by their text, so that parallel calls give one
 //! order.
 
+mod alone;
 mod completions;
 mod joins;
 mod results;
@@ -64,6 +66,13 @@ pub(super) struct TraceBuilder<'a> {
     pub(super) sources: Option<&'a str>,
     /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
     texts: Vec<String>,
+    /// Texts that the model was told, but for those of the conversation.
+    prompts: Vec<String>,
+    /// Whether a prompt shows what the agent found by itself.
+    prompted: bool,
+    /// Ids of the calls of the turn, and the tools with their arguments.
+    ids: BTreeSet<String>,
+    made: Vec<(String, Value)>,
     /// Whether the last recorded request for vectors failed.
     without_vectors: bool,
     /// Whether something of what the agent retrieved in this turn is not shown.
@@ -106,6 +115,10 @@ impl<'a> TraceBuilder<'a> {
             offered: None,
             sources: None,
             texts: Vec::new(),
+            prompts: Vec::new(),
+            prompted: false,
+            ids: BTreeSet::new(),
+            made: Vec::new(),
             without_vectors: false,
             hidden_retrieval: false,
             shown: Shown::default(),
@@ -147,6 +160,9 @@ impl<'a> TraceBuilder<'a> {
     /// Ends the turn with the agent's reply and closes open calls.
     pub(super) fn end(&mut self, reply: Reply) -> Result<TurnOutcome, Trouble> {
         let answered = matches!(reply, Reply::Answer { .. });
+        if let Reply::Answer { body, .. } = &reply {
+            self.searched_alone(body);
+        }
         let mut retrieved = match &reply {
             Reply::Answer { body, .. } => evidence::retrieved(self.replied(body), &self.texts),
             Reply::Failed(..) | Reply::Trouble(_) => evidence::retrieved(None, &self.texts),

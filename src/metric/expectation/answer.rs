@@ -2,11 +2,13 @@
 
 use super::{Checked, answer_of};
 use crate::metric::answer_length::has_style;
+use crate::metric::inline_citations::is_refusal;
 use crate::metric::refusal_rate::{claims_nothing, says_so};
 use crate::metric::text_match::contains;
 use crate::metric::turns::names;
 use crate::metric::{Held, Patterns, Seen, TrialView, TurnView, grounding, quote};
 use crate::scenario::expect::{AnswerExpectation, SourcesExpectation};
+use crate::trace::refusal::only_refuses;
 use crate::trace::{Answer, Member, SOURCES, USED_EXTERNAL_KB, USED_INTERNAL_KB};
 use std::collections::BTreeSet;
 
@@ -46,17 +48,15 @@ pub(super) fn checks(
     let most = expected.unsupported_facts;
     results.extend(most.map(|most| (format!("answer.unsupported_facts: {most}"), grounded(most))));
     if let Some(wanted) = expected.refusal {
-        let seen = |answer: &Answer| match (wanted, claims_nothing(answer)) {
-            (true, false) => Err(cited(answer)),
-            (true, true) if !says_so(answer, Some(expected)) => {
+        let seen = |answer: &Answer| match wanted {
+            true if !claims_nothing(answer) => Err(cited(answer)),
+            true if !says_so(answer, Some(expected)) => {
                 Err(Seen::new(format!("it does not say that it cannot answer: {}", quote(&answer.text, 160))))
             }
-            (false, true) if hides_claims(answer) && says_so(answer, Some(expected)) => {
+            false if refuses(answer, turn.query) => {
                 Err(Seen::new(format!("it says that it cannot answer: {}", quote(&answer.text, 160))))
             }
-            (false, true) if hides_claims(answer) => Err(sources_hidden(view)),
-            (false, true) => Err(Seen::new("it names no source and claims none")),
-            (true, true) | (false, false) => Ok(()),
+            _ => Ok(()),
         };
         let result = answer_of(turn).and_then(seen);
         results.push((format!("answer.refusal: {wanted}"), result));
@@ -125,9 +125,10 @@ pub(super) fn said(answer: &Answer, part: &str, question: &str) -> Seen {
     Seen::new(format!("the answer says: {}", quote(best.unwrap_or(&answer.text), 160)))
 }
 
-/// Whether the trace does not show the sources that an answer claims.
-fn hides_claims(answer: &Answer) -> bool {
-    [SOURCES, USED_INTERNAL_KB, USED_EXTERNAL_KB].iter().any(|member| answer.hides(member))
+/// Whether an answer to `asked` is no answer: it only refuses, whatever sources it lists, or it refuses, states nothing
+/// else and claims no source.
+fn refuses(answer: &Answer, asked: &str) -> bool {
+    only_refuses(&answer.text, asked) || claims_nothing(answer) && is_refusal(answer, &answer.text, asked)
 }
 
 /// Whether a condition on an answer's sources holds; undetermined where the trace does not show them.

@@ -22,7 +22,9 @@ mod support;
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote, trajectory};
 use crate::settings::catalogue::Units;
-use crate::trace::{Answer, Hit, Logged, SearchResult, ToolResult};
+use crate::trace::{
+    Answer, FlowSearch, Hit, Logged, Role, SearchResult, ToolCalled, ToolOutcome, ToolResult, USED_INTERNAL_KB, What,
+};
 use facts::{Fact, statements};
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -46,6 +48,8 @@ pub(super) const ENTRIES: &[Registered] = &[
 
 /// Longest excerpt in a trace, in characters: [`Hit::excerpt`].
 const EXCERPT: usize = 160;
+/// Why nothing can be looked up.
+const UNSHOWN: &str = "no search is shown, nor what the answer is made of";
 
 #[derive(Debug)]
 struct Grounding {
@@ -87,6 +91,8 @@ struct Known<'a> {
     named: HashMap<&'a str, Vec<usize>>,
     /// Places of passages by id and text: one that is found twice is listed once.
     places: HashMap<(&'a str, &'a str), usize>,
+    /// Why a search of the conversation does not show what it found.
+    hidden: Option<&'a str>,
 }
 
 /// The facts of an answer, with what became of each.
@@ -131,6 +137,7 @@ fn of_trial<'a>(view: &TrialView<'a>) -> Vec<Option<Grounded>> {
         }
         known.asked.add(turn.query);
         let mut numbered = Vec::new();
+        known.hidden = known.hidden.or_else(|| hidden(view, turn));
         for result in turn.retrievals() {
             numbered.extend(known.hear(result, view, &texts));
         }
@@ -141,6 +148,17 @@ fn of_trial<'a>(view: &TrialView<'a>) -> Vec<Option<Grounded>> {
         found.push(turn.answer().map(|answer| known.look_up(answer, &numbered, &notices)));
     }
     found
+}
+
+/// Why the trace does not show what a search of the turn found, where it does not.
+fn hidden<'a>(view: &TrialView<'a>, turn: &TurnView<'a>) -> Option<&'a str> {
+    turn.events.iter().find_map(|what| match what {
+        What::Searched(FlowSearch { outcome: ToolOutcome::Unseen { reason }, .. }) => Some(reason.as_str()),
+        What::ToolCalled(ToolCalled { tool, outcome: ToolOutcome::Unseen { reason }, .. }) => {
+            matches!(view.trace.role(tool), Role::Knowledge | Role::External).then_some(reason.as_str())
+        }
+        _ => None,
+    })
 }
 
 impl<'a> Known<'a> {
@@ -226,6 +244,10 @@ impl<'a> Known<'a> {
                         if let Some(part) = all.iter().map(|place| &self.evidence[*place]).find(|one| !one.whole) {
                             let why = format!("the whole text of {} is not known", quote(part.id, 60));
                             found.unseen.get_or_insert(why);
+                        } else if let Some(why) = self.hidden {
+                            found.unseen.get_or_insert_with(|| why.to_owned());
+                        } else if self.evidence.is_empty() && answer.hides(USED_INTERNAL_KB) {
+                            found.unseen.get_or_insert_with(|| UNSHOWN.to_owned());
                         }
                         let note = note(&fact, text, &self.evidence, &cited);
                         found.unsupported.push((fact, note));

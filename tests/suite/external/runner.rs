@@ -534,6 +534,29 @@ fn a_case_that_takes_longer_than_a_turn_may_is_an_error_that_its_end_tells() {
     );
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_runner_that_is_told_to_end_leaves_nothing_behind_that_it_started() {
+    let bench = Bench::set();
+    let started = bench.project.path("started");
+    let mut command = bench.project.command(&["exec", "--mode", "live", "--", "sh", "-c"]);
+    command.arg("setsid sh -c 'echo $$ >starting; mv starting started; exec sleep 300' & wait");
+    command.env("OPENAI_API_KEY", KEY).env("RAGCHECK_TRUST", "OPENAI_API_KEY=127.0.0.1");
+    let exec = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let exec = exec.spawn().expect("it runs");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while !started.exists() && std::time::Instant::now() < deadline {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let left = std::fs::read_to_string(&started).expect("it starts").trim().to_owned();
+    Outcome::of(std::process::Command::new("kill").args(["-TERM", &exec.id().to_string()])).expect_code(0);
+    let output = exec.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("(SIGTERM)"), "{told}");
+    assert!(!std::path::Path::new(&format!("/proc/{left}/exe")).exists(), "{left} is left");
+}
+
 #[test]
 fn a_run_out_of_requests_is_incomplete() {
     let bench = Bench::set();

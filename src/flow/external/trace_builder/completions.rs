@@ -26,6 +26,8 @@ impl TraceBuilder<'_> {
                     known.push(tool.name.clone());
                 }
             }
+            self.written_calls(asked);
+            self.told(&asked.messages);
             self.results(asked);
             if self.waiting.iter().any(|call| self.role(&call.tool) == trace::Role::Knowledge) {
                 let new = |message: &&Message| {
@@ -68,6 +70,8 @@ impl TraceBuilder<'_> {
         if response.calls.is_empty() {
             self.slipped = Some(if response.content.trim().is_empty() { "missing_call" } else { "free_text" });
         }
+        self.ids.extend(response.calls.iter().map(|call| call.id.clone()));
+        self.made.extend(response.calls.iter().map(|call| (call.name.clone(), decoder::document(&call.arguments))));
         self.waiting.extend(response.calls.iter().map(|call| Waiting {
             at: self.at,
             completion: ordinal,

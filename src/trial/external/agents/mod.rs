@@ -7,11 +7,13 @@
 mod contact;
 pub(super) mod environment;
 mod lines;
+mod mark;
 mod output;
 mod process;
 mod turnstile;
 
 pub(crate) use contact::{Contact, NoContact};
+pub(super) use mark::Mark;
 pub(super) use process::Process;
 pub(crate) use turnstile::Place;
 

@@ -2,13 +2,12 @@
 //! ended with everything that it started.
 
 use super::lines::{LineTransport, Pipes};
+use super::mark::Mark;
 use super::output::Output;
 use crate::flow::external::{CRASHED, Fault, Life, NO_REPLY};
 use crate::platform::clock::{BoxFuture, Clock, timeout};
 use crate::scenario::external::PORT;
 use crate::transport::Transport;
-#[cfg(target_os = "linux")]
-use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::Range;
@@ -23,9 +22,6 @@ use tokio::process::{Child, Command};
 const READS_PORT: &str = "does it read the variable PORT? If not, pass `{{port}}` in the command";
 /// How long a process may take until it is ready.
 const START_LIMIT: Duration = Duration::from_secs(30);
-/// Variable that marks a process and what it starts, with a value for each.
-#[cfg(target_os = "linux")]
-const MARK: &str = "RAGCHECK_PROCESS";
 /// Interval between two looks at a starting process.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long the end of a process is awaited after its connection broke.
@@ -71,9 +67,7 @@ pub(in crate::trial::external) struct Process {
     clock: Arc<dyn Clock>,
     /// Ports of the proxy, which a process may print.
     known: Vec<u16>,
-    /// Its mark in the environment, which what it starts inherits.
-    #[cfg(target_os = "linux")]
-    mark: String,
+    mark: Mark,
 }
 
 impl Process {
@@ -95,10 +89,7 @@ impl Process {
         command.stdin(if start.serves { Stdio::null() } else { Stdio::piped() });
         #[cfg(unix)]
         command.process_group(0);
-        #[cfg(target_os = "linux")]
-        let mark = format!("{}-{port}-{:x}", std::process::id(), RandomState::new().hash_one(0));
-        #[cfg(target_os = "linux")]
-        command.env(MARK, &mark);
+        let mark = Mark::on(&mut command);
         let mut child = command.spawn().map_err(|why| {
             let folder = start.folder.display();
             not_started(format!("the agent cannot be started: `{shown}` in {folder}: {why}"))
@@ -308,30 +299,7 @@ impl Drop for Process {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).start_kill();
-        #[cfg(target_os = "linux")]
-        kill_marked(&format!("{MARK}={}", self.mark));
-    }
-}
-
-/// Kills the processes of this user whose environment holds that entry: what left the process group by a session of its
-/// own. One that starts others meanwhile is looked for again.
-#[cfg(target_os = "linux")]
-#[expect(clippy::disallowed_methods, reason = "processes are listed below /proc, and no path comes from a project")]
-fn kill_marked(entry: &str) {
-    for _ in 0..3 {
-        let processes = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
-        let marked = processes.filter_map(|process| {
-            let id = process.file_name().to_str()?.parse::<i32>().ok()?;
-            // That of another user, or of a process that has ended, cannot be read.
-            let environment = std::fs::read(process.path().join("environ")).ok()?;
-            environment.split(|byte| *byte == 0).any(|one| one == entry.as_bytes()).then_some(id)
-        });
-        let killed = marked
-            .filter_map(rustix::process::Pid::from_raw)
-            .filter(|id| rustix::process::kill_process(*id, rustix::process::Signal::KILL).is_ok());
-        if killed.count() == 0 {
-            return;
-        }
+        self.mark.kill();
     }
 }
 

@@ -10,7 +10,7 @@ mod control;
 
 pub(super) use case::{Beginnings, Begun, ENDED_EARLY, NEVER_ENDED};
 
-use super::agents::environment;
+use super::agents::{Mark, environment};
 use crate::plan::{Plan, PlannedCase, PlannedTrial, ResolvedCase, trial_seed};
 use crate::platform::clock::{Clock, RealClock, timeout};
 use crate::scenario::Turn;
@@ -162,6 +162,7 @@ impl Runner<'_> {
         if self.stdout_is_ours {
             command.stdout(std::io::stderr());
         }
+        let mark = Mark::on(&mut command);
         // Before it starts: its first request may be quick.
         control.cases().state().runs = true;
         let mut child = command.spawn().map_err(|error| {
@@ -172,10 +173,10 @@ impl Runner<'_> {
             status = child.wait() => status,
             why = interrupted() => {
                 self.opened.budget.end(why);
-                self.stopped(&mut child, clock).await
+                self.stopped(&mut child, &mark, clock).await
             }
             // A request that the budget does not allow has no answer: its client would wait for one.
-            _ = self.opened.budget.ended() => self.stopped(&mut child, clock).await,
+            _ = self.opened.budget.ended() => self.stopped(&mut child, &mark, clock).await,
         };
         let status = status.map_err(RunnerError::Server)?;
         Ok((!status.success()).then(|| match status.code() {
@@ -184,9 +185,20 @@ impl Runner<'_> {
         }))
     }
 
-    /// Waits for the end of a runner whose run has ended. A terminal interrupts it too; one that goes on is asked to end,
-    /// then killed.
-    async fn stopped(&self, child: &mut Child, clock: &Arc<dyn Clock>) -> std::io::Result<std::process::ExitStatus> {
+    /// Waits for the end of a runner whose run has ended, and kills what it started and left running.
+    async fn stopped(
+        &self,
+        child: &mut Child,
+        mark: &Mark,
+        clock: &Arc<dyn Clock>,
+    ) -> std::io::Result<std::process::ExitStatus> {
+        let status = Self::ended(child, clock).await;
+        mark.kill();
+        status
+    }
+
+    /// A terminal interrupts a runner too; one that goes on is asked to end, then killed.
+    async fn ended(child: &mut Child, clock: &Arc<dyn Clock>) -> std::io::Result<std::process::ExitStatus> {
         if let Ok(status) = timeout(&**clock, END_LIMIT, child.wait()).await {
             return status;
         }

@@ -1,0 +1,95 @@
+//! What the agent does by itself: calls that it writes into the conversation as if the model had made them, and searches
+//! whose passages it puts into the prompt of a model without tools.
+
+use super::{TraceBuilder, Waiting};
+use crate::flow::external::decoder;
+use crate::flow::external::evidence::{self, Retrieved};
+use crate::provider::chat::{ChatRequest, Message, Role};
+use crate::trace::{self, FlowSearch, SearchResult, ToolOutcome, ToolResult, What};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Reason for the outcome of a search that the agent made by itself and does not show.
+const UNSEEN_SEARCH: &str = "the reply names sources, the model was offered no tool, and no prompt shows a source by its \
+                             name or text: what the agent found by itself is not shown";
+
+impl TraceBuilder<'_> {
+    /// Adds the calls that a request shows with a result after the user's last message, and that no completion of the turn
+    /// made: a search that the agent forces by writing it into the conversation.
+    pub(super) fn written_calls(&mut self, asked: &ChatRequest) {
+        let from = asked.messages.iter().rposition(|message| message.role == Role::User).map_or(0, |last| last + 1);
+        let said = &asked.messages[from..];
+        let answered =
+            |id: &String| said.iter().any(|message| message.role == Role::Tool && message.answers.as_ref() == Some(id));
+        for call in said.iter().flat_map(|message| &message.calls) {
+            let made = (call.name.clone(), decoder::document(&call.arguments));
+            // Some frameworks write a model's call under another id.
+            if !answered(&call.id) || self.ids.contains(&call.id) || self.made.contains(&made) {
+                continue;
+            }
+            let completion = self.completions.saturating_sub(1);
+            self.ids.insert(call.id.clone());
+            self.made.push(made.clone());
+            let (tool, arguments) = made;
+            let (id, attempts) = (call.id.clone(), Vec::new());
+            self.waiting.push(Waiting {
+                at: self.at,
+                completion,
+                id,
+                tool,
+                arguments,
+                attempts,
+                found: None,
+                ran: None,
+            });
+        }
+    }
+
+    /// Keeps what a request tells the model, but for the conversation itself: passages may stand in it.
+    pub(super) fn told(&mut self, messages: &[Message]) {
+        let own = |message: &&Message| {
+            matches!(message.role, Role::System | Role::User)
+                && !self.known.iter().any(|(_, said)| *said == message.content)
+                && !self.prompts.contains(&message.content)
+        };
+        let new: Vec<String> = messages.iter().filter(own).map(|message| message.content.clone()).collect();
+        self.prompts.extend(new);
+    }
+
+    /// Adds the search of an agent whose model has no tools, by the sources of its reply and by its prompts.
+    pub(super) fn searched_alone(&mut self, body: &Value) {
+        let first = self.events.iter().position(|(_, what)| matches!(what, What::ModelCalled(_)));
+        let is_other = |what: &What| matches!(what, What::ToolCalled(_) | What::Searched(_));
+        let others = !self.waiting.is_empty() || self.events.iter().any(|(_, what)| is_other(what));
+        let Some(first) = first.filter(|_| !others && self.offered.iter().all(Vec::is_empty)) else { return };
+        let query = self.known.iter().rev().find(|(role, _)| *role == Role::User);
+        let query = query.map_or_else(String::new, |(_, said)| said.clone());
+        let replied = self.replied(body);
+        let names_sources = replied.and_then(Value::as_array).is_some_and(|sources| !sources.is_empty());
+        let hits = match evidence::retrieved(replied, &self.prompts) {
+            Some(Retrieved::Shown(list)) => decoder::passages(&list),
+            Some(Retrieved::Replied(_)) | None => None,
+        };
+        let outcome = match hits {
+            Some(hits) => {
+                self.prompted = true;
+                let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
+                let (query, kb_id) = (query.clone(), String::new());
+                ToolOutcome::Ok(ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed: None }))
+            }
+            None if names_sources => {
+                self.hidden_retrieval = true;
+                ToolOutcome::Unseen { reason: UNSEEN_SEARCH.to_owned() }
+            }
+            None => return,
+        };
+        let at = self.events.get(first).map_or(Duration::ZERO, |(at, _)| *at);
+        self.events
+            .insert(first, (at, What::Searched(FlowSearch { query, outcome, took_us: 0, attempts: Vec::new() })));
+    }
+
+    /// Whether the agent searched by itself, and its prompt shows what it found.
+    pub(in crate::flow::external) fn searched_before(&self, role: trace::Role) -> bool {
+        role == trace::Role::Knowledge && self.prompted
+    }
+}
