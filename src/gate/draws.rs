@@ -4,10 +4,14 @@
 //! is drawn in one run, the new draws count, and earlier ones are reported.
 
 use super::{TrialResults, Verdict};
-use crate::trace::text::count;
-use crate::trace::{self, Evidence};
+use crate::trace::text::{count, listed};
+use crate::trace::{self, Evidence, Mode};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Largest number of trials that a sentence names.
+const NAMED: usize = 5;
 
 /// The draws of one trial other than the one that counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,6 +95,15 @@ impl Redrawn {
         }
         said
     }
+}
+
+/// The trials of a live run that fail now and passed in their first draw, in words; `None` if there are none.
+pub(super) fn fallen(trials: &TrialResults) -> Option<String> {
+    let live = Mode::Live.to_string();
+    let failed = |draws: &Draws| draws.run_again.last().is_some_and(|last| last == Verdict::Fail.as_str());
+    let passed = trials.iter().filter(|one| one.verdict == Verdict::Pass && one.evidence.starts_with(&live));
+    let names: Vec<String> = passed.filter(|one| failed(&one.draws)).map(|one| one.id.clone().into_owned()).collect();
+    (!names.is_empty()).then(|| format!("FAIL in this run, though the first draw passed: {}", listed(&names, NAMED)))
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands fields over by reference")]

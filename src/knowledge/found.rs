@@ -15,6 +15,13 @@ pub struct FoundPassages {
 }
 
 impl FoundPassages {
+    /// Passages by the name of their base: those that an agent outside found.
+    pub fn of(bases: BTreeMap<String, Vec<Passage>>) -> Self {
+        let noted = |found: Vec<Passage>| found.into_iter().map(|one| (one.id.clone(), one)).collect();
+        let bases = bases.into_iter().map(|(name, found)| (name, Arc::new(Mutex::new(noted(found)))));
+        Self { bases: bases.collect() }
+    }
+
     /// Takes what was found, by the names of the bases that were searched with success, in the order of their
     /// declaration; of each passage the text that was found first.
     pub fn take(&self) -> Vec<(String, Vec<Passage>)> {

@@ -174,7 +174,8 @@ pub struct AnswerExpectation {
     /// Facts that a good answer contains, for `nugget_recall`; not a check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nuggets: Vec<Nugget>,
-    /// Whether it says that it cannot answer, and neither names nor claims a source.
+    /// `true`: it says that it cannot answer, and neither names nor claims a source. `false`: it says more than that, whatever
+    /// sources it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<bool>,
     /// The length that the user asked for, in whatever words.

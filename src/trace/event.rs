@@ -1,6 +1,6 @@
 //! Events of a trial. Times are microseconds of the trial's clock, counted from the trial's start.
 
-use super::{Attempt, IndexResult, Logged, ModelCalled, ToolResult, TurnEnded, words};
+use super::{Attempt, IndexResult, Logged, ModelCalled, SearchResult, ToolResult, TurnEnded, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,6 +83,15 @@ impl What {
         match self {
             Self::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(result), .. })
             | Self::Searched(FlowSearch { outcome: ToolOutcome::Ok(result), .. }) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// The result of a search, by a tool or by the flow.
+    pub(crate) fn search_mut(&mut self) -> Option<&mut SearchResult> {
+        match self {
+            Self::ToolCalled(ToolCalled { outcome: ToolOutcome::Ok(ToolResult::Search(search)), .. })
+            | Self::Searched(FlowSearch { outcome: ToolOutcome::Ok(ToolResult::Search(search)), .. }) => Some(search),
             _ => None,
         }
     }

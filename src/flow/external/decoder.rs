@@ -8,21 +8,18 @@ pub(super) use crate::provider::tool_result::{document, query, result_id, words_
 use crate::trace::{Hit, IndexResult, SourceRef};
 use serde_json::{Map, Value};
 
-/// Characters of a hit's text that are written to the trace.
-const EXCERPT: usize = 160;
-
 /// The error that a result reports: its message, and whether a retry may help, which it does unless the result denies it.
 pub(super) fn error(result: &Value) -> Option<(String, bool)> {
     tool_result::error(result).map(|(words, retryable)| (words, retryable.unwrap_or(true)))
 }
 
-/// The passages in a search result; `None` if it holds no list of objects with names.
+/// The passages in a search result, whole: a trial's end shortens them. `None` if it holds no list of objects with names.
 pub(super) fn passages(result: &Value) -> Option<Vec<Hit>> {
     let hit = |found: tool_result::Passage<'_>| Hit {
         id: found.id,
         title: found.title.to_owned(),
         raw_score: found.score,
-        excerpt: secrets::beginning(found.text, EXCERPT),
+        excerpt: secrets::clean(found.text).into_owned(),
         learned: None,
     };
     Some(tool_result::passages(result)?.into_iter().map(hit).collect())

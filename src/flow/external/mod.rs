@@ -9,6 +9,7 @@
 //! measures or takes from the recording. An external process does not follow our clock.
 
 mod answer;
+mod chains;
 mod decoder;
 mod evidence;
 mod groups;
@@ -23,6 +24,7 @@ mod trace_builder;
 mod trial_spans;
 mod turn;
 
+pub(crate) use chains::Chains;
 pub(crate) use probe::Probe;
 pub(crate) use reply::{AnswerAt, Unread, read as read_reply};
 pub(crate) use session::{Session, reset};

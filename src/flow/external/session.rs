@@ -1,5 +1,6 @@
 //! A trial with the agent, turn by turn.
 
+use super::chains::Chains;
 use super::probe::{HeldKeyword, Probe, read_back};
 use super::target::{Endpoint, Fill, Reply};
 use super::turn::{Built, Seen, Tracing};
@@ -45,6 +46,8 @@ pub(crate) struct Session<'a> {
     pub words: &'a dyn Words,
     /// Where its spans arrive, if it sends any.
     pub telemetry: Option<&'a dyn Telemetry>,
+    /// Conversations that its services keep.
+    pub chains: Chains,
     /// Its turns and their spans so far.
     pub tracing: Tracing,
     /// What its index held after the turns that wrote to it.
@@ -135,7 +138,8 @@ impl Session<'_> {
         let reply = self.reply(request).await?;
         let real = self.clock.now().saturating_sub(sent);
         self.settled().await?;
-        let passed = self.tap.take();
+        let mut passed = self.tap.take();
+        self.chains.follow(&mut passed);
         let exchanges = passed.iter().map(Passed::took).sum();
         let took = self.pace.turn(real, exchanges);
         let known: Vec<(Role, String)> = conversation

@@ -1,5 +1,6 @@
 //! Turns inferred from the exchanges of an agent, and the requests sent to it.
 
+mod alone;
 mod spans;
 mod two_stages;
 mod vectors;
@@ -11,7 +12,7 @@ use crate::flow::digest;
 use crate::platform::clock::{Clock, VirtualClock, block_on};
 use crate::provider::chat::{Message, Role};
 use crate::provider::mcp;
-use crate::provider::wire::{Dialect, openai_chat, perplexity_agent};
+use crate::provider::wire::{Dialect, openai_chat, openai_responses, perplexity_agent};
 use crate::trace::{Account, ToolOutcome, ToolResult, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Passed, Service, Tap, Transport};
 use serde_json::{Value, json};
@@ -366,6 +367,7 @@ fn after_a_reply_the_silence_is_awaited_only_where_a_request_was_in_progress_or_
             pace: &Real,
             words: &Plain,
             telemetry: None,
+            chains: Chains::default(),
             tracing: super::Tracing::default(),
             held: std::collections::BTreeMap::new(),
             events: Vec::new(),

@@ -6,6 +6,7 @@ use crate::gate::conclusion::{
 };
 use crate::gate::coverage;
 use crate::gate::criterion::CriterionSums;
+use crate::gate::draws::fallen;
 use crate::gate::error_groups::{NOT_RUN, group};
 use crate::gate::examine::blank;
 use crate::gate::grades::item_grades;
@@ -74,7 +75,7 @@ impl Evaluator<'_> {
             Some(_) => results.iter_mut().filter_map(relax_unasked).collect(),
             None => Vec::new(),
         };
-        let (exit_code, mut conclusion) = if selected {
+        let (mut exit_code, mut conclusion) = if selected {
             let shown = results.iter().any(|result| result.required && result.n > 0);
             let missed: Vec<String> = results.iter_mut().filter_map(relax_for_selection).collect();
             let failed = trials.iter().filter(|trial| trial.verdict == Verdict::Fail).count() as u64;
@@ -92,6 +93,12 @@ impl Evaluator<'_> {
         conclusion.push_str(&asked_of_others(&unasked));
         let redrawn = Redrawn::of(&trials);
         conclusion.push_str(&redrawn.words());
+        // What fails now is not shipped, whatever was drawn first; nor does it pass by being drawn again.
+        if exit_code == 0
+            && let Some(fallen) = fallen(&trials)
+        {
+            (exit_code, conclusion) = (1, format!("{fallen}; {conclusion}"));
+        }
         let part = part(plan, needed, errors.iter().map(|(_, error)| error.as_ref()));
         conclusion = of_part(&part, conclusion);
         if let Some(changed) = &plan.changed_recordings {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 /// How a text begins that reports an error.
 static REPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"^\s*(?i:error(?:\s*(?:[:(\[{]|[-\u{2013}\u{2014}]\s|$)|\s+(?:\d|while|calling|invoking|executing|running|in|during|from|fetching|searching|retrieving|querying|when|accessing|performing|processing|reading|occurred)\b)|(?:an?|the following) (?:\w+ ){0,2}error (?:has )?(?:occurred|happened)|traceback \(most recent call last\))|^\s*(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?::|\()",
+        r"^\s*(?i:error(?:\s*(?:[:(\[{]|[-\u{2013}\u{2014}]\s|$)|\s+(?:\d+|while|calling|invoking|executing|running|in|during|from|fetching|searching|retrieving|querying|when|accessing|performing|processing|reading|occurred)\b)|(?:an?|the following) (?:\w+ ){0,2}error (?:has )?(?:occurred|happened)|traceback \(most recent call last\))|^\s*(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?::|\()",
     )
     .ok()
 });

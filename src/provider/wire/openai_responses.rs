@@ -13,7 +13,7 @@ use crate::provider::chat::{ChatRequest, ChatResponse, Finish, Message, Role, To
 use serde_json::{Map, Value, json};
 
 /// The dialect's name.
-const NAME: &str = "openai-responses";
+pub(crate) const NAME: &str = "openai-responses";
 
 /// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/responses";

@@ -8,13 +8,17 @@
 //! |---|---|
 //! | `modes` | what is behind the proxy in each mode, and what is checked after a replay |
 //! | `single_run` | one run of the trial: reset, turns, trace |
+//! | `found` | whole texts of the passages that its traffic shows |
+//! | `bypass` | signs that a model was asked beside the proxy |
 //! | `connections` | the clients for the services and for the agent |
 //! | `agents` | where the agent runs: one process per worker, or elsewhere |
 //! | `start` | what a process asks before its first turn |
 //! | `runner` | trials in which a test runner asks the agent instead |
 
 mod agents;
+mod bypass;
 mod connections;
+mod found;
 mod heard;
 mod mcp_sessions;
 mod modes;

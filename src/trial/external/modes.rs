@@ -4,9 +4,11 @@ use super::setup::{Measured, Recorded};
 use super::single_run::RunInput;
 use super::{Work, heard, spans};
 use crate::cassette::{Cassette, Exchange, LocalTimes, Minted, Outcome as Recording};
+use crate::knowledge::FoundPassages;
 use crate::platform::clock::{Clock, FixedClock, RealClock};
+use crate::platform::secrets::Redactor;
 use crate::provider::observed;
-use crate::trace::{TrialEnd, TrialError, TrialErrorKind};
+use crate::trace::{NamedPassage, Trace, TrialEnd, TrialError, TrialErrorKind};
 use crate::transport::{ReplayTransport, Transport, Turns};
 use crate::trial::hold::HeldLane;
 use crate::trial::outage::{Origin, with_outage};
@@ -46,10 +48,10 @@ impl Work<'_> {
         let mut ran = self.run(input).await?;
         ran.trace.evidence.held = held.as_ref().map(HeldLane::calls);
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
-        let trace = redacted(ran.trace, &redactor);
+        let (trace, passages) = self.named(ran.trace, &ran.found, &redactor);
         let trace = with_outage(self.trial, trace, &Origin::new());
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
-        Ok(Finished { printed, ..Finished::of(trace) })
+        Ok(Finished { passages, printed, ..Finished::of(trace) })
     }
 
     pub(super) async fn record(&self) -> Outcome {
@@ -73,11 +75,17 @@ impl Work<'_> {
         let ran = self.run(input).await?;
         let recorder = recorder.holding(held.as_ref().map(HeldLane::calls));
         let redactor = Arc::new(recorder.redactor().knowing(ran.secrets));
-        let trace = redacted(ran.trace, &redactor);
+        let (trace, _) = self.named(ran.trace, &ran.found, &redactor);
         let abandoned = ran.abandoned;
         let draft = Draft { trace, times: &times, vars: vars.values(), redactor, abandoned };
         let lines = ran.spans.iter().map(|line| draft.redactor.redact(line).into_owned()).collect();
         Ok(keep(self.trial, recorder.telling(lines), draft, |cassette| self.replay_from(cassette, true)).await)
+    }
+
+    /// The redacted trace, which refers to its passages by name, and these.
+    fn named(&self, mut trace: Trace, found: &FoundPassages, redactor: &Redactor) -> (Trace, Vec<Arc<NamedPassage>>) {
+        let (passages, _) = self.trial.opened.passages.name(&mut trace, found, redactor);
+        (redacted(trace, redactor), passages)
     }
 
     pub(super) async fn replay(&self) -> Outcome {
@@ -108,7 +116,7 @@ impl Work<'_> {
         };
         let ran = self.run(input).await?;
         let redactor = self.trial.opened.redactor().knowing(ran.secrets);
-        let mut trace = redacted(ran.trace, &redactor);
+        let (mut trace, passages) = self.named(ran.trace, &ran.found, &redactor);
         trace.notes.extend(spans::difference(&header.spans, &ran.spans, &redactor).filter(|_| self.outside.spans));
         let printed = ran.printed.map(|text| redactor.redact(&text).into_owned());
         let answered = trace.end == TrialEnd::Completed && heard::failure(&trace.events).is_none();
@@ -125,7 +133,7 @@ impl Work<'_> {
             let minted = replay.minted().into_iter().filter(|one| verifies || one.looks_generated);
             why.detail.extend(vars_lines(&minted.collect::<Vec<_>>()));
         }
-        Ok(Finished { unused, printed, ..Finished::of(trace) })
+        Ok(Finished { unused, passages, printed, ..Finished::of(trace) })
     }
 
     /// The problem of an agent that no longer asks a declared service, or asks it directly: its requests are unknown.

@@ -1,12 +1,13 @@
 //! One run of a trial: a process or an address of the agent, a reset, its turns, and the trace of them.
 
-use super::Work;
 use super::agents::{Process, Wanted};
 use super::heard::Heard;
 use super::runner::{ENDED_EARLY, NEVER_ENDED};
 use super::spans::{self, Received};
+use super::{Work, bypass, found};
 use crate::flow::Abort;
-use crate::flow::external::{CRASHED, Life, Pace, Session, Silence, Telemetry, Tracing, Trouble, reset};
+use crate::flow::external::{CRASHED, Chains, Life, Pace, Session, Silence, Telemetry, Tracing, Trouble, reset};
+use crate::knowledge::FoundPassages;
 use crate::plan::ResolvedCase;
 use crate::platform::clock::Clock;
 use crate::provider::faults::FaultTransport;
@@ -43,6 +44,8 @@ pub(super) struct RunInput<'p> {
 /// Result of one run.
 pub(super) struct RunOutput {
     pub(super) trace: Trace,
+    /// Passages that its trace shows the beginning of.
+    pub(super) found: FoundPassages,
     /// Whether the trial has faults.
     pub(super) struck: bool,
     pub(super) secrets: Vec<(String, String)>,
@@ -120,6 +123,7 @@ impl Work<'_> {
             pace,
             words: &*vars,
             telemetry: setup.spans.then_some(&received as &dyn Telemetry),
+            chains: Chains::default(),
             tracing: Tracing::default(),
             held: BTreeMap::new(),
             events: Vec::new(),
@@ -169,6 +173,9 @@ impl Work<'_> {
         if setup.spans {
             spans::evidence(&mut trace, told);
         }
+        let found = found::take(&mut trace);
+        let notes = bypass::notes(&trace);
+        trace.notes.extend(notes);
         if probed {
             trace.reveal(Member::IndexWrites);
         }
@@ -185,7 +192,7 @@ impl Work<'_> {
             begun.end(&trace.end);
         }
         let (trace, struck) = (with_faults(trace, faults.as_deref()), faults.is_some());
-        Ok(RunOutput { trace, struck, secrets: tap.secrets(), printed, spans: lines, abandoned })
+        Ok(RunOutput { trace, found, struck, secrets: tap.secrets(), printed, spans: lines, abandoned })
     }
 
     #[expect(

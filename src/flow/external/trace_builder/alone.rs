@@ -1,19 +1,46 @@
-//! What the agent does by itself: calls that it writes into the conversation as if the model had made them, and searches
-//! whose passages it puts into the prompt of a model without tools.
+//! What happens without a call of the model: calls that the agent writes into the conversation as if the model had made them,
+//! searches whose passages it puts into the prompt of a model without tools, and searches that the provider makes itself.
 
 use super::{TraceBuilder, Waiting};
 use crate::flow::external::decoder;
 use crate::flow::external::evidence::{self, Retrieved};
+use crate::flow::external::groups::Group;
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::trace::{self, FlowSearch, SearchResult, ToolOutcome, ToolResult, What};
+use regex::Regex;
 use serde_json::Value;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// Reason for the outcome of a search that the agent made by itself and does not show.
 const UNSEEN_SEARCH: &str = "the reply names sources, the model was offered no tool, and no prompt shows a source by its \
                              name or text: what the agent found by itself is not shown";
 
+/// What a provider's answer holds where the provider searched: items of Responses, blocks of Messages, a member of Gemini's.
+/// Within a text, these quotes would be escaped.
+static HOSTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#""type"\s*:\s*"((?:file|web)_search_call|server_tool_use)"|"(groundingMetadata)"\s*:\s*\{"#).ok()
+});
+
 impl TraceBuilder<'_> {
+    /// Adds the search that the provider made within a completion. What it found is not read.
+    pub(super) fn hosted(&mut self, group: &Group) {
+        let Some(Ok(response)) = group.passed.last().map(|one| &one.result) else { return };
+        let text = String::from_utf8_lossy(&response.body);
+        let found = HOSTED.as_ref().and_then(|hosted| hosted.captures(&text));
+        let Some(kind) = found.and_then(|found| found.get(1).or_else(|| found.get(2))) else { return };
+        let reason = format!("the provider searched by itself ({}), and what it found is not read", kind.as_str());
+        self.hidden_retrieval = true;
+        let (query, outcome) = (self.query(), ToolOutcome::Unseen { reason });
+        self.push(What::Searched(FlowSearch { query, outcome, took_us: 0, attempts: Vec::new() }));
+    }
+
+    /// What the user asked in this turn.
+    fn query(&self) -> String {
+        let asked = self.known.iter().rev().find(|(role, _)| *role == Role::User);
+        asked.map_or_else(String::new, |(_, said)| said.clone())
+    }
+
     /// Adds the calls that a request shows with a result after the user's last message, and that no completion of the turn
     /// made: a search that the agent forces by writing it into the conversation.
     pub(super) fn written_calls(&mut self, asked: &ChatRequest) {
@@ -62,8 +89,7 @@ impl TraceBuilder<'_> {
         let is_other = |what: &What| matches!(what, What::ToolCalled(_) | What::Searched(_));
         let others = !self.waiting.is_empty() || self.events.iter().any(|(_, what)| is_other(what));
         let Some(first) = first.filter(|_| !others && self.offered.iter().all(Vec::is_empty)) else { return };
-        let query = self.known.iter().rev().find(|(role, _)| *role == Role::User);
-        let query = query.map_or_else(String::new, |(_, said)| said.clone());
+        let query = self.query();
         let replied = self.replied(body);
         let names_sources = replied.and_then(Value::as_array).is_some_and(|sources| !sources.is_empty());
         let hits = match evidence::retrieved(replied, &self.prompts) {

@@ -67,6 +67,7 @@ impl TraceBuilder<'_> {
         self.at += took;
         self.transport(service.as_str(), &attempts);
         let Ok(response) = &result else { return };
+        self.hosted(group);
         if response.calls.is_empty() {
             self.slipped = Some(if response.content.trim().is_empty() { "missing_call" } else { "free_text" });
         }

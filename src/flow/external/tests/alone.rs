@@ -1,0 +1,108 @@
+//! What happens without a call of the model, and conversations that the service keeps.
+
+use super::*;
+
+fn system(text: &str) -> Value {
+    json!({"role": "system", "content": text})
+}
+
+#[test]
+fn a_call_that_the_agent_writes_into_the_conversation_is_a_call_with_its_result_and_counts_once() {
+    let forced = call("own-1", "look", &json!({"query": "cause"}));
+    let mut conversation = vec![system("Look first."), json!({"role": "user", "content": "why?"}), forced];
+    result(&mut conversation, "own-1", &json!({"chunks": [{"id": "a#1", "text": "so"}]}));
+    let first = model(&mut conversation, call("1", "look", &json!({"query": "more"})));
+    result(&mut conversation, "1", &json!({"chunks": []}));
+    let second = model(&mut conversation, json!({"role": "assistant", "content": "because"}));
+    let (events, _) = told(vec![first, second]);
+    let made: Vec<_> = calls(&events).iter().map(|call| (call.id.as_str(), call.outcome.is_unseen())).collect();
+    assert_eq!(made, [("own-1", false), ("1", false)]);
+    assert!(matches!(events[0], What::ToolCalled(_)), "{events:?}");
+}
+
+#[test]
+fn calls_of_earlier_turns_and_a_call_under_another_id_are_not_told_again() {
+    let earlier = call("old", "look", &json!({"query": "old"}));
+    let mut conversation = vec![json!({"role": "user", "content": "what?"}), earlier];
+    result(&mut conversation, "old", &json!({"chunks": []}));
+    conversation.extend([json!({"role": "assistant", "content": "that"}), json!({"role": "user", "content": "why?"})]);
+    let first = model(&mut conversation, call("1", "look", &json!({"query": "cause"})));
+    conversation.pop();
+    conversation.push(call("renamed", "look", &json!({"query": "cause"})));
+    result(&mut conversation, "renamed", &json!({"chunks": []}));
+    let second = model(&mut conversation, json!({"role": "assistant", "content": "because"}));
+    let (events, _) = told(vec![first, second]);
+    assert_eq!(calls(&events).len(), 1, "{events:?}");
+}
+
+/// The search of an agent that has no tools, by what it tells the model and the sources of its reply.
+fn prompted(asked: Vec<Value>, sources: &Value) -> (Option<ToolOutcome>, crate::trace::Answer) {
+    let mut conversation = asked;
+    let one = model(&mut conversation, json!({"role": "assistant", "content": "because"}));
+    let (events, outcome) = told_with(vec![one], &json!({"sources": sources}), None);
+    let TurnOutcome::Answered(answer) = outcome else { panic!("an answer") };
+    let searches = events.into_iter().find_map(|what| match what {
+        What::Searched(search) => Some(search.outcome),
+        _ => None,
+    });
+    (searches, answer)
+}
+
+#[test]
+fn passages_in_a_prompt_without_tools_are_what_the_agent_found_and_sources_that_stand_nowhere_are_not_shown() {
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let passages = "Context:\n[a#1] So it is.\n\nQuestion: why?";
+    for asked in [vec![system(passages), user("why?")], vec![system("Be brief."), user(passages)]] {
+        let (found, answer) = prompted(asked, &json!(["a#1"]));
+        let Some(ToolOutcome::Ok(ToolResult::Search(search))) = found else { panic!("{found:?}") };
+        assert_eq!((search.hits[0].id.as_str(), search.hits[0].excerpt.as_str()), ("a#1", "[a#1] So it is.…"));
+        assert!(answer.traceable && answer.used_internal_kb && answer.unseen.is_empty(), "{answer:?}");
+    }
+    let (hidden, answer) = prompted(vec![system("Be brief."), user("why?")], &json!(["a#1"]));
+    assert!(hidden.is_some_and(|outcome| outcome.is_unseen()) && !answer.traceable);
+    let (none, answer) = prompted(vec![system("Be brief."), user("why?")], &json!([]));
+    assert!(none.is_none() && !answer.used_internal_kb);
+}
+
+#[test]
+fn a_search_that_the_provider_makes_itself_is_one_whose_result_is_not_shown() {
+    let body = r#"{"id":"r1","model":"m","output":[{"type":"file_search_call","id":"f","status":"completed"},
+        {"type":"message","role":"assistant","content":[{"type":"output_text","text":"so \"type\":\"x\""}]}]}"#;
+    let one = passed(
+        Service::Model,
+        openai_responses::DIALECT,
+        json!({"model": "m", "input": "why?"}),
+        200,
+        &serde_json::from_str(body).expect("JSON"),
+    );
+    let (events, _) = told(vec![one]);
+    let hidden = events.iter().find_map(|what| match what {
+        What::Searched(search) => Some(search.outcome.is_unseen()),
+        _ => None,
+    });
+    assert_eq!(hidden, Some(true), "{events:?}");
+}
+
+#[test]
+fn a_request_that_continues_an_answer_is_read_with_what_came_before_it() {
+    let answer = |id: &str, said: &str| {
+        json!({"id": id, "model": "m", "output": [{"type": "message", "role": "assistant",
+            "content": [{"type": "output_text", "text": said}]}]})
+    };
+    let asked = |body: Value, answered: &Value| passed(Service::Model, openai_responses::DIALECT, body, 200, answered);
+    let mut all = vec![
+        asked(json!({"model": "m", "instructions": "Be brief.", "input": "why?"}), &answer("r1", "because")),
+        asked(
+            json!({"model": "m", "previous_response_id": "r1", "input": [{"role": "user", "content": "really?"}]}),
+            &answer("r2", "yes"),
+        ),
+        asked(json!({"model": "m", "previous_response_id": "elsewhere", "input": "and?"}), &answer("r3", "no")),
+    ];
+    Chains::default().follow(&mut all);
+    let texts = |one: &Passed| -> Vec<String> {
+        let asked = crate::provider::observed::asked(&one.request).expect("a request");
+        asked.messages.into_iter().map(|message| message.content).collect()
+    };
+    assert_eq!(texts(&all[1]), ["why?", "because", "really?"]);
+    assert_eq!(texts(&all[2]), ["and?"]);
+}
