@@ -275,6 +275,84 @@ fn secrets_of_forms_that_nobody_declares_go_in_text_and_as_members() {
     }
 }
 
+/// Tokens by the prefix that their service documents, and the characters that follow it: letters, digits, or hexadecimal
+/// digits.
+const PREFIXED: [(&str, &str, usize); 48] = [
+    ("npm_", "Aa0", 36),
+    ("SG.abcdefghijklmnopqrst-v.", "Aa0", 43),
+    ("pypi-AgEIcHlwaS5vcmc", "Aa0", 60),
+    ("dckr_pat_", "Aa0", 27),
+    ("dckr_oat_", "Aa0", 32),
+    ("rubygems_", "0a", 48),
+    ("xkeysib-", "0a", 64),
+    ("shpat_", "0a", 32),
+    ("shpss_", "0a", 32),
+    ("sq0atp-", "Aa0", 22),
+    ("ATATT3xFfGF0", "Aa0", 60),
+    ("lin_api_", "Aa0", 40),
+    ("figd_", "Aa0", 40),
+    ("ntn_", "Aa0", 46),
+    ("PMAK-0123456789abcdef01234567-", "0a", 34),
+    ("dop_v1_", "0a", 64),
+    ("sbp_", "0a", 40),
+    ("sb_secret_", "Aa0", 31),
+    ("nfp_", "Aa0", 36),
+    ("pscale_tkn_", "Aa0", 43),
+    ("dapi", "0a", 32),
+    ("hvs.", "Aa0", 90),
+    ("glsa_Abcdefghijklmnopqrstuvwxyz012345_", "0a", 8),
+    ("glc_eyJ", "Aa0", 80),
+    ("sntrys_eyJ", "Aa0", 80),
+    ("sntryu_", "0a", 64),
+    ("NRAK-", "A0", 27),
+    ("fc-", "0a", 32),
+    ("llx-", "Aa0", 48),
+    ("sk_", "0a", 48),
+    ("glpat-", "Aa0", 20),
+    ("glptt-", "0a", 40),
+    ("gldt-", "Aa0", 20),
+    ("hf_", "Aa0", 34),
+    ("xoxb-", "0", 24),
+    ("xoxp-", "0", 24),
+    ("xoxc-", "0", 24),
+    ("xapp-1-A", "A0", 40),
+    ("https://hooks.slack.com/services/T0123ABCD/B0123ABCD/", "Aa0", 24),
+    ("sk_live_", "Aa0", 24),
+    ("rk_live_", "Aa0", 24),
+    ("r8_", "Aa0", 37),
+    ("gsk_", "Aa0", 52),
+    ("pplx-", "0a", 48),
+    ("tvly-", "Aa0", 32),
+    ("pcsk_", "Aa0", 60),
+    ("AIzaSy", "Aa0", 33),
+    ("GOCSPX-", "Aa0", 28),
+];
+
+#[test]
+fn tokens_of_documented_prefixes_go_and_what_only_begins_like_one_stays() {
+    let redactor = Redactor::default();
+    for (prefix, kind, length) in PREFIXED {
+        let letters: Vec<char> = match kind {
+            "0" => ('0'..='9').collect(),
+            "0a" => ('a'..='f').chain('0'..='9').collect(),
+            "A0" => ('A'..='Z').chain('0'..='9').collect(),
+            _ => ('a'..='z').chain('A'..='Z').chain('0'..='9').collect(),
+        };
+        let rest: String = letters.iter().cycle().take(length).collect();
+        let token = format!("{prefix}{rest}");
+        let text = format!("is ({token}), and \"{token}\"");
+        let clean = redactor.redact(&text).into_owned();
+        assert_eq!(clean.matches("[redacted:").count(), 2, "{token} became {clean}");
+        assert!(!clean.contains(&rest), "{token} became {clean}");
+        for body in [json!({"a": text}), json!({"arguments": json!({"a": format!("x\n{token}")}).to_string()})] {
+            assert!(!redactor.is_surely_clean(&body.to_string()), "{body}");
+            assert!(!redactor.redact_value(&body).to_string().contains(&rest), "{body}");
+        }
+        let short = format!("the prefix {prefix} and {prefix}{} and more", &rest[..7.min(length - 1)]);
+        assert_eq!(redactor.redact(&short), short);
+    }
+}
+
 #[test]
 fn words_that_only_speak_of_keys_stay() {
     let redactor = Redactor::default();
@@ -286,6 +364,10 @@ fn words_that_only_speak_of_keys_stay() {
         "the signature=of-some-length-1 stands outside an address",
         r#"{"type": "object", "properties": {"access_token": {"type": "string"}}}"#,
         "OPENAI_API_KEY=${{ secrets.OPENAI_API_KEY }}",
+        "npm_config_registry, npm_lifecycle_event and npm_package_dependencies_with_a_long_name_of_a_package",
+        "SG.1 and SG.2 are chapters; MSG.abcdefghijklmnopqrstuvwx is a name, as are fc-barcelona and dapifere",
+        "figd_ and lin_api_ are prefixes; ntn_short_names_are_joined_by_underscores_here_and_there_and_everywhere",
+        "https://hooks.slack.com/services/ takes three parts; glrt-short, shpat_and_others, ATATT and dop_v1_",
         "Password: at least 12 characters. Your password is sent by post; password=${PASSWORD1}",
         r#"{"password": "[redacted:KEY_2]", "passphrase": "required", "password_hint": {"type": "string"}}"#,
     ] {

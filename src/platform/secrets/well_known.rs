@@ -12,15 +12,23 @@ const WELL_KNOWN: &str = r"(?x)
     | (?P<perplexity>\bpplx-[A-Za-z0-9_-]{16,})
     | (?P<groq>\bgsk_[A-Za-z0-9]{16,})
     | (?P<xai>\bxai-[A-Za-z0-9]{20,})
-    | (?P<google>\bAIza[A-Za-z0-9_-]{30,})
+    | (?P<google>\bAIza[A-Za-z0-9_-]{30,}|\bAQ\.Ab[A-Za-z0-9_-]{40,}|\bGOCSPX-[A-Za-z0-9_-]{24,})
     | (?P<google_token>\bya29\.[A-Za-z0-9_-]{16,}|\b1//0[A-Za-z0-9_-]{30,})
     | (?P<aws>\b(?:AKIA|ASIA)[0-9A-Z]{16}\b)
     | (?P<github>\b(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,})
     | (?P<huggingface>\bhf_[A-Za-z0-9]{20,})
-    | (?P<slack>\bxox[abeprs]-[A-Za-z0-9-]{16,})
+    | (?P<slack>\bxox[abcdeprs]-[A-Za-z0-9%-]{16,}|\bxapp-[0-9]-[A-Za-z0-9-]{16,}|\bhooks\.slack\.com/services/T[A-Za-z0-9_]{6,}/B[A-Za-z0-9_]{6,}/[A-Za-z0-9]{20,})
     | (?P<stripe>\b(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/]{24,}))
     | (?P<jwt>\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})
     | (?P<service>\b(?:nvapi-|csk-|tvly-|glpat-|pcsk_|jina_|tgp_v1_|lsv2_(?:pt|sk)_)[A-Za-z0-9_-]{20,}|\br8_[A-Za-z0-9]{30,})
+    | (?P<gitlab>\bgl(?:ptt|dt|rt|rtr|cbt|oas|soat|ffct|agent|imt|ft)-[A-Za-z0-9_-]{20,})
+    | (?P<registry>\b(?:npm_[A-Za-z0-9]{36,}|pypi-AgE[A-Za-z0-9_-]{40,}|dckr_[po]at_[A-Za-z0-9_-]{20,}|rubygems_[0-9a-f]{48}))
+    | (?P<mail>\b(?:SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|xkeysib-[0-9a-f]{64}))
+    | (?P<shop>\b(?:shp(?:at|ca|pa|ss|tka)_[0-9A-Fa-f]{32}|sq0(?:atp|csp)-[A-Za-z0-9_-]{22,}))
+    | (?P<tracker>\b(?:AT(?:ATT|CTT)3[A-Za-z0-9_=-]{40,}|lin_(?:api|oauth)_[A-Za-z0-9]{32,}|fig[du]_[A-Za-z0-9_-]{36,}|ntn_[A-Za-z0-9]{40,}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}))
+    | (?P<hosting>\b(?:do[opr]_v1_[0-9a-f]{64}|sbp_[0-9a-f]{40}|sb_secret_[A-Za-z0-9_-]{20,}|nfp_[A-Za-z0-9]{36,}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,}|dapi[0-9a-f]{32}|hv[bs]\.[A-Za-z0-9_-]{24,}))
+    | (?P<watching>\b(?:glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|glc_eyJ[A-Za-z0-9+/=_-]{30,}|sntrys_eyJ[A-Za-z0-9+/=_-]{30,}|sntryu_[0-9a-f]{64}|NRAK-[A-Z0-9]{27}))
+    | (?P<search>\b(?:fc-[0-9a-f]{32}|llx-[A-Za-z0-9]{40,}|sk_[0-9a-f]{48}))
     | (?P<account>\bAccountKey=[A-Za-z0-9+/]{40,}=*|\bSharedAccessKey=[A-Za-z0-9+/]{40,}=*)
     | (?P<private_key>-----BEGIN\ [A-Z\ ]{0,20}PRIVATE\ KEY-----[A-Za-z0-9+/=\s\\]{16,})
     | (?P<head>(?i:bearer)\ +|(?i:bearer)(?:%20)+|\b(?:api_?key|access_token|client_secret|key)(?:=|%3[Dd]))(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
@@ -30,7 +38,7 @@ const WELL_KNOWN: &str = r"(?x)
 pub(super) type Kind = (&'static str, &'static str);
 
 /// Groups of [`WELL_KNOWN`] whose whole match is a secret, with their descriptions.
-const KINDS: [Kind; 15] = [
+const KINDS: [Kind; 23] = [
     ("openai", "a key that begins like those of OpenAI, Anthropic or OpenRouter"),
     ("perplexity", "a key that begins like those of Perplexity"),
     ("groq", "a key that begins like those of Groq"),
@@ -47,6 +55,14 @@ const KINDS: [Kind; 15] = [
         "service",
         "a key that begins like those of NVIDIA, Cerebras, Tavily, GitLab, Pinecone, Jina, Together, LangSmith or Replicate",
     ),
+    ("gitlab", "a token that begins like those of GitLab"),
+    ("registry", "a token that begins like those of npm, PyPI, Docker Hub or RubyGems"),
+    ("mail", "a key that begins like those of SendGrid or Brevo"),
+    ("shop", "a token that begins like those of Shopify or Square"),
+    ("tracker", "a token that begins like those of Atlassian, Linear, Figma, Notion or Postman"),
+    ("hosting", "a token that begins like those of DigitalOcean, Supabase, Netlify, PlanetScale, Databricks or Vault"),
+    ("watching", "a token that begins like those of Grafana, Sentry or New Relic"),
+    ("search", "a key that begins like those of Firecrawl, LlamaCloud or ElevenLabs"),
     ("account", "a key of an Azure connection string"),
     ("private_key", "a private key"),
 ];
