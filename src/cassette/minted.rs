@@ -1,23 +1,18 @@
 //! Proposes `vars` for requests that differ in values which an agent generates per run: dates, numbers, ids.
 //!
 //! Two texts at one place of a body are split into words and what is between them. Where only words differ, each is a
-//! value; its expression is the text before it on the same line, and the shape of the value.
+//! value; its expression is what identifies its place (`surroundings`), and the shape of the value.
 
-use crate::trace::text::is_currency;
+use super::surroundings::{Questions, Spot, is_amount, name, words};
 use regex::escape;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Characters before or after a value that its expression holds.
-const CONTEXT: usize = 24;
 /// Values shorter than this are never bound, so none is proposed.
 const SHORTEST: usize = 4;
 /// Maximum number of proposals.
 const MOST: usize = 12;
-/// Words that name no value.
-const FILLERS: [&str; 12] = ["is", "are", "the", "of", "at", "on", "for", "no", "nr", "it", "and", "this"];
-
 /// A value that an agent generates per run, as a line of `vars` declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Minted {
@@ -42,18 +37,21 @@ impl fmt::Display for Minted {
     }
 }
 
-/// Proposals for the values in which bodies differ, for pairs of the recorded body and the one that came later.
-pub(crate) fn minted<'v>(pairs: impl IntoIterator<Item = (&'v Value, &'v Value)>) -> Vec<Minted> {
-    let mut found = Vec::new();
+/// Proposals for the values in which bodies differ, for pairs of the recorded body and the one that came later. `asked` are
+/// the questions of the user, on whose words no expression rests.
+pub(crate) fn minted<'v>(pairs: impl IntoIterator<Item = (&'v Value, &'v Value)>, asked: &[&str]) -> Vec<Minted> {
+    let (mut found, questions) = (Vec::new(), Questions::new(asked));
     for (before, now) in pairs {
-        differing(before, now, &mut String::new(), &mut found);
+        differing(before, now, &mut String::new(), &mut |at, before, now| {
+            in_text(at, (before, now), &questions, &mut found);
+        });
     }
     distinct(found)
 }
 
-/// Proposals for a text that bodies hold and that will be another one, as today's date.
-pub(crate) fn holding<'v>(bodies: impl IntoIterator<Item = &'v Value>, value: &str) -> Vec<Minted> {
-    let mut found = Vec::new();
+/// Proposals for a text that bodies hold and that will be another one, as today's date; `asked` as for [`minted`].
+pub(crate) fn holding<'v>(bodies: impl IntoIterator<Item = &'v Value>, value: &str, asked: &[&str]) -> Vec<Minted> {
+    let (mut found, questions) = (Vec::new(), Questions::new(asked));
     for body in bodies {
         texts(body, &mut String::new(), &mut |text, at| {
             let mut from = 0;
@@ -62,7 +60,8 @@ pub(crate) fn holding<'v>(bodies: impl IntoIterator<Item = &'v Value>, value: &s
                 from = begin + value.len();
                 let inside = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
                 if !inside(text[..begin].chars().next_back()) && !inside(text[from..].chars().next()) {
-                    found.push(proposal(at, text, (&text[..begin], &text[from..]), &dated(value)));
+                    let spot = Spot { text, value: begin..from, around: 0..text.len() };
+                    found.push(proposal(at, &spot, &questions, &dated(value)));
                 }
             }
         });
@@ -94,18 +93,19 @@ fn below(at: &mut String, step: &str, with: impl FnOnce(&mut String)) {
     at.truncate(length);
 }
 
-fn differing(before: &Value, now: &Value, at: &mut String, found: &mut Vec<Minted>) {
+/// Calls `each` with the pointer of each text that differs, and both texts.
+fn differing(before: &Value, now: &Value, at: &mut String, each: &mut impl FnMut(&str, &str, &str)) {
     match (before, now) {
-        (Value::String(before), Value::String(now)) if before != now => in_text(at, before, now, found),
+        (Value::String(before), Value::String(now)) if before != now => each(at, before, now),
         (Value::Array(before), Value::Array(now)) => {
             for (index, (before, now)) in before.iter().zip(now).enumerate() {
-                below(at, &index.to_string(), |at| differing(before, now, at, found));
+                below(at, &index.to_string(), |at| differing(before, now, at, each));
             }
         }
         (Value::Object(before), Value::Object(now)) => {
             for (name, before) in before {
                 if let Some(now) = now.get(name) {
-                    below(at, name, |at| differing(before, now, at, found));
+                    below(at, name, |at| differing(before, now, at, each));
                 }
             }
         }
@@ -113,7 +113,7 @@ fn differing(before: &Value, now: &Value, at: &mut String, found: &mut Vec<Minte
     }
 }
 
-fn in_text(at: &str, before: &str, now: &str, found: &mut Vec<Minted>) {
+fn in_text(at: &str, (before, now): (&str, &str), questions: &Questions, found: &mut Vec<Minted>) {
     let (ours, theirs) = (words(before), words(now));
     let between = |words: &[(usize, &str)], text: &str| -> Vec<String> {
         let mut ends = 0;
@@ -138,82 +138,33 @@ fn in_text(at: &str, before: &str, now: &str, found: &mut Vec<Minted>) {
         if word.chars().count().min(other.chars().count()) >= SHORTEST {
             // Another value in the context would not match again.
             let after = ours.iter().zip(&theirs).find(|((place, one), (_, other))| *place > *begin && one != other);
-            let after = &before[end..after.map_or(before.len(), |((place, _), _)| *place)];
+            let until = after.map_or(before.len(), |((place, _), _)| *place);
+            let after = &before[end..until];
             let looks_generated = [word, other].iter().all(|one| one.contains(|letter: char| letter.is_ascii_digit()))
                 && ![word, other].iter().any(|one| is_amount(&before[..*begin], one, after));
-            let proposed = proposal(at, before, (&before[cut..*begin], after), &shape(word, other));
+            let spot = Spot { text: before, value: *begin..end, around: cut..until };
+            let proposed = proposal(at, &spot, questions, &shape(word, other));
             found.push(Minted { looks_generated, ..proposed });
         }
         cut = end;
     }
 }
 
-/// Whether a number is an amount: with a currency or a percent sign beside it, or one or two decimals.
-fn is_amount(before: &str, word: &str, after: &str) -> bool {
-    let sign = |letter: char| is_currency(letter) || letter == '%';
-    let decimals = word.split_once('.').map(|(_, decimals)| decimals.len());
-    let number = word.chars().all(|letter| letter.is_ascii_digit() || letter == '.') && word.matches('.').count() <= 1;
-    // `1,223.45` is two words.
-    let before = before.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, ',' | ' '));
-    number && (before.ends_with(sign) || after.trim_start().starts_with(sign) || matches!(decimals, Some(1 | 2)))
-}
-
-/// Words with their offsets: letters, digits, and what joins them in dates and ids.
-fn words(text: &str) -> Vec<(usize, &str)> {
-    let joins = |letter: char| matches!(letter, '-' | '_' | ':' | '.' | '+');
-    let mut found = Vec::new();
-    let mut rest = 0;
-    while let Some(begin) = text[rest..].find(char::is_alphanumeric).map(|at| rest + at) {
-        let end = text[begin..]
-            .find(|letter: char| !letter.is_alphanumeric() && !joins(letter))
-            .map_or(text.len(), |at| begin + at);
-        let word = text[begin..end].trim_end_matches(joins);
-        found.push((begin, word));
-        rest = begin + word.len();
-        if rest == begin {
-            break;
-        }
-    }
-    found
-}
-
-fn proposal(at: &str, text: &str, (before, after): (&str, &str), shape: &str) -> Minted {
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    let from = line.char_indices().rev().nth(CONTEXT - 1).map_or(0, |(place, _)| place);
-    // A context begins with a whole word, and with the last part of a sentence where that is long enough.
-    let from = if from > 0 { line[from..].find(' ').map_or(from, |blank| from + blank + 1) } else { 0 };
-    let part = [". ", ", ", "; "].iter().filter_map(|stop| Some(from + line[from..].rfind(stop)? + stop.len())).max();
-    let from = part.filter(|part| line[*part..].trim().len() >= SHORTEST).unwrap_or(from);
-    let mut expression = format!("{}({shape})", escape(&line[from..]));
-    if line[from..].trim().is_empty() {
-        let line = after.split('\n').next().unwrap_or_default();
-        let until = line.char_indices().nth(CONTEXT).map_or(line.len(), |(place, _)| place);
-        expression.push_str(&escape(&line[..until]));
-    }
-    let whole = before.is_empty() && after.is_empty() && !text.is_empty();
+/// The proposal for a value. A message that holds a question has another place in the next turn.
+fn proposal(at: &str, spot: &Spot<'_>, questions: &Questions, shape: &str) -> Minted {
+    let whole = spot.value == (0..spot.text.len());
+    let moves = !whole && questions.stand_in(spot.text);
     Minted {
-        name: name(line, at, shape),
-        at: at.to_owned(),
-        expression: (!whole).then_some(expression),
+        name: name(spot.before(questions), at, shape),
+        at: if moves { anywhere(at) } else { at.to_owned() },
+        expression: (!whole).then(|| spot.expression(questions, shape)),
         looks_generated: true,
     }
 }
 
-/// A name by the words before the value, else by the last member that leads to it.
-fn name(line: &str, at: &str, shape: &str) -> String {
-    let simple = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let plain = |word: &str| {
-        let alphabetic = word.chars().any(|letter| letter.is_ascii_alphabetic());
-        alphabetic && word.len() <= 40 && word.chars().all(simple) && !FILLERS.contains(&word)
-    };
-    let lower = line.to_ascii_lowercase();
-    let mut said = lower.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-    let said = said.rfind(|word| plain(word)).map(str::to_owned);
-    let member = at.rsplit('/').find(|step| plain(step));
-    let word = said.or_else(|| member.map(str::to_ascii_lowercase));
-    let word = word.map(|word| word.replace('_', "-").trim_matches('-').to_owned());
-    word.filter(|word| !word.is_empty())
-        .unwrap_or_else(|| if shape.starts_with("\\d{4}-\\d{2}") { "date".to_owned() } else { "value".to_owned() })
+/// A pointer with `*` for each index.
+fn anywhere(at: &str) -> String {
+    at.split('/').map(|step| if step.parse::<usize>().is_ok() { "*" } else { step }).collect::<Vec<_>>().join("/")
 }
 
 /// An expression for two values of one kind, part by part.
@@ -321,7 +272,7 @@ mod tests {
     use serde_json::json;
 
     fn lines(before: &Value, now: &Value) -> Vec<String> {
-        minted([(before, now)]).iter().map(ToString::to_string).collect()
+        minted([(before, now)], &[]).iter().map(ToString::to_string).collect()
     }
 
     fn system(text: &str) -> Value {
@@ -352,7 +303,7 @@ mod tests {
             ("It's run 1771234 (a)", "It's run 20991 (a)"),
             ("{\"ticket\": \"T-1000\"}", "{\"ticket\": \"T-2001\"}"),
         ] {
-            let found = minted([(&system(one), &system(other))]);
+            let found = minted([(&system(one), &system(other))], &[]);
             assert_eq!(found.len(), 1, "{one}: {found:?}");
             let expression = found[0].expression.as_deref().expect("part of a text");
             let expression = regex::Regex::new(expression).expect("sound");
@@ -377,7 +328,7 @@ mod tests {
             ("asked at 1795486781.373799", "asked at 1795486782.776822", "asked at 1795486783.5"),
             ("asked at 10:00:00.123456", "asked at 10:00:01.654321", "asked at 10:00:02.65432"),
         ] {
-            let found = minted([(&system(one), &system(other))]);
+            let found = minted([(&system(one), &system(other))], &[]);
             let expression = found[0].expression.as_deref().expect("part of a text");
             let expression = regex::Regex::new(&format!("^{expression}$")).expect("sound");
             assert!([one, other, later].iter().all(|text| expression.is_match(text)), "{later}: {expression}");
@@ -397,6 +348,18 @@ mod tests {
     }
 
     #[test]
+    fn a_value_beside_a_question_is_declared_for_every_question_and_every_turn() {
+        let asked = "How long do I have to return a damaged battery?";
+        let body = |question: &str, id: u64| json!({"messages": [{"role": "user", "content": format!("{question} sid={id}")}]});
+        let (before, now) = (body(asked, 1_795_486_781_234), body(asked, 1_795_486_782_345));
+        let found: Vec<String> = minted([(&before, &now)], &[asked]).iter().map(ToString::to_string).collect();
+        assert_eq!(found, [r"sid: {at: '/messages/*/content', match: 'sid=(\d{13})'}"]);
+        let dated = json!({"input": format!("{asked} 2026-11-23")});
+        let found: Vec<String> = holding([&dated], "2026-11-23", &[asked]).iter().map(ToString::to_string).collect();
+        assert_eq!(found, [r"input: {at: '/input', match: '\b(\d{4}-\d{2}-\d{2})$'}"]);
+    }
+
+    #[test]
     fn other_words_and_short_counters_are_no_values() {
         for (one, other) in [("Turn 1", "Turn 2"), ("Search first.", "Always search first."), ("a", "b")] {
             assert_eq!(lines(&system(one), &system(other)), Vec::<String>::new(), "{one}");
@@ -406,7 +369,7 @@ mod tests {
     #[test]
     fn an_amount_is_what_the_agent_says_and_a_time_or_a_counter_is_generated() {
         let generated = |one: &str, other: &str| {
-            let found = minted([(&system(one), &system(other))]);
+            let found = minted([(&system(one), &system(other))], &[]);
             found.iter().any(|one| one.looks_generated)
         };
         for (one, other) in [
@@ -428,10 +391,10 @@ mod tests {
 
     #[test]
     fn a_date_of_today_is_found_as_a_whole_word() {
-        let long = holding([&system("It is November 3, 2026 today.")], "November 3, 2026");
+        let long = holding([&system("It is November 3, 2026 today.")], "November 3, 2026", &[]);
         assert_eq!(long[0].expression.as_deref(), Some(r"It is ([A-Za-z]+ \d{1,2}, \d{4})"));
         let body = system("Order 12026-11-230 was placed.\nToday is 2026-11-23.");
-        let found: Vec<String> = holding([&body], "2026-11-23").iter().map(ToString::to_string).collect();
+        let found: Vec<String> = holding([&body], "2026-11-23", &[]).iter().map(ToString::to_string).collect();
         assert_eq!(found, [r"today: {at: '/messages/0/content', match: 'Today is (\d{4}-\d{2}-\d{2})'}"]);
     }
 }

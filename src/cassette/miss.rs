@@ -30,7 +30,8 @@ pub(crate) struct Explanation {
 
 /// Explains why `request` to `service` has no recorded response, given the pool's answer `taken`.
 ///
-/// `unused` are the exchanges left; `rerecord` is the command that re-records the lane.
+/// `unused` are the exchanges left; `rerecord` is the command that re-records the lane; `asked` are the questions of its
+/// case, if they are known.
 pub(crate) fn explain(
     cassette: &Cassette,
     service: &str,
@@ -38,7 +39,7 @@ pub(crate) fn explain(
     key: &str,
     (taken, unused): (Taken, &[usize]),
     redactor: &Redactor,
-    rerecord: &str,
+    (rerecord, asked): (&str, &[&str]),
 ) -> Explanation {
     let place = format!("{} {}", request.method, printable(&redactor.redact(request.path), 120));
     let calls = cassette.exchanges.len();
@@ -122,7 +123,7 @@ pub(crate) fn explain(
     };
     let shown: Vec<&str> = found.iter().flat_map(|difference| &difference.lines).map(String::as_str).collect();
     let cause = if shown.is_empty() { summary.clone() } else { format!("{summary}: {}", shown.join(" ")) };
-    Explanation { minted: minted([(&nearest.body, &now)]), ..told(printable(&cause, 600), &summary, detail) }
+    Explanation { minted: minted([(&nearest.body, &now)], asked), ..told(printable(&cause, 600), &summary, detail) }
 }
 
 /// `the model and the tool list differ, and the conversation is longer`: the parts with the verb for one or for more,
@@ -202,7 +203,7 @@ mod tests {
             &key,
             (taken, &pool.unused()),
             &redactor,
-            "ragcheck run x.yaml --mode record",
+            ("ragcheck run x.yaml --mode record", &[]),
         )
     }
 

@@ -32,6 +32,7 @@ mod scan;
 mod shape;
 mod stopping;
 mod store;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 mod unpack;

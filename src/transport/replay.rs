@@ -23,6 +23,7 @@ pub struct ReplayTransport {
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     rerecord: String,
+    asked: Vec<String>,
     minted: Mutex<Vec<Minted>>,
 }
 
@@ -31,13 +32,21 @@ impl ReplayTransport {
     pub fn new(cassette: Cassette, clock: Arc<dyn Clock>, rerecord: String) -> Self {
         let pool = Pool::new(&cassette);
         let (keys, bursts) = (Mutex::default(), cassette.bursts());
-        Self { cassette, bursts, pool, keys, clock, redactor: Redactor::default(), rerecord, minted: Mutex::default() }
+        let (redactor, asked, minted) = (Redactor::default(), Vec::new(), Mutex::default());
+        Self { cassette, bursts, pool, keys, clock, redactor, rerecord, asked, minted }
     }
 
     /// Adds the secrets known during recording, in case requests contain any.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
+        self
+    }
+
+    /// Adds the questions of the case, on whose words no proposal of [`ReplayTransport::minted`] rests.
+    #[must_use]
+    pub(crate) fn with_questions(mut self, asked: Vec<String>) -> Self {
+        self.asked = asked;
         self
     }
 
@@ -125,6 +134,7 @@ impl ReplayTransport {
         {
             return Ok((index, exchange));
         }
+        let asked: Vec<&str> = self.asked.iter().map(String::as_str).collect();
         let explained = cassette::explain(
             &self.cassette,
             request.service.as_str(),
@@ -132,7 +142,7 @@ impl ReplayTransport {
             &key,
             (taken, &self.pool.unused()),
             &secrets::declared().knowing(request.secrets()),
-            &self.rerecord,
+            (&self.rerecord, &asked),
         );
         let cassette::Explanation { message, cause, detail, minted } = explained;
         let mut known = self.minted.lock().unwrap_or_else(PoisonError::into_inner);

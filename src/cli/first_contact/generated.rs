@@ -7,8 +7,8 @@ use crate::platform::secrets;
 use crate::transport::Passed;
 use serde_json::Value;
 
-/// Values that differ between two conversations, and today's date.
-pub(super) fn generated(first: &[Passed], second: &[Passed]) -> Vec<Minted> {
+/// Values that differ between two conversations about one question, and today's date.
+pub(super) fn generated(first: &[Passed], second: &[Passed], question: &str) -> Vec<Minted> {
     let compared = |one: &Passed| {
         let body = stored_body(one.request.profile, &one.request.body, &Redactor::default());
         let text = body.to_string().replace(SECOND, FIRST);
@@ -16,9 +16,9 @@ pub(super) fn generated(first: &[Passed], second: &[Passed]) -> Vec<Minted> {
     };
     let (ours, theirs): (Vec<Value>, Vec<Value>) =
         (first.iter().map(compared).collect(), second.iter().map(compared).collect());
-    let mut found = minted(ours.iter().zip(&theirs));
+    let mut found = minted(ours.iter().zip(&theirs), &[question]);
     for date in dates() {
-        for one in holding(&ours, &date) {
+        for one in holding(&ours, &date, &[question]) {
             let known = found
                 .iter()
                 .any(|known| known.at == one.at && known.expression == one.expression || known.name == one.name);

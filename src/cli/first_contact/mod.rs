@@ -141,7 +141,7 @@ async fn find_out(target: &AgentTarget, given: &Init, question: &str) -> Result<
         chosen: services.chosen().await,
         tools: tools.unwrap_or_default(),
         respond: reply::responding(&met.passed, &met.shape.text),
-        vars: generated(&met.passed, &again),
+        vars: generated(&met.passed, &again, question),
         question: question.to_owned(),
         elsewhere: project::elsewhere(
             std::env::vars_os().filter_map(|(name, url)| Some((name.into_string().ok()?, url.into_string().ok()?))),

@@ -101,7 +101,8 @@ impl Work<'_> {
         let vars = Arc::new(Vars::new(self.outside.patterns.clone(), header.vars.clone()));
         let clock: Arc<dyn Clock> = Arc::new(FixedClock::at(header.recorded_at));
         let replay = ReplayTransport::new(cassette, clock, self.trial.rerecord());
-        let replay = Arc::new(replay.with_redactor(self.trial.opened.redactor()));
+        let asked = self.case.turns().map(|turn| turn.ask.clone()).collect();
+        let replay = Arc::new(replay.with_redactor(self.trial.opened.redactor()).with_questions(asked));
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let input = RunInput {
             mode: TrialMode::Replay,
