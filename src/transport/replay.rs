@@ -77,6 +77,13 @@ impl ReplayTransport {
         self.pool.unused().into_iter().filter_map(|index| self.cassette.exchanges.get(index))
     }
 
+    /// The recorded exchanges that were requested.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &Exchange> {
+        let left: BTreeSet<usize> = self.pool.unused().into_iter().collect();
+        let given = self.cassette.exchanges.iter().enumerate().filter(move |(index, _)| !left.contains(index));
+        given.map(|(_, exchange)| exchange)
+    }
+
     /// Services of which nothing was requested, although the recording holds requests to them; with their number.
     pub(crate) fn silent(&self) -> BTreeMap<&str, usize> {
         let left: BTreeSet<usize> = self.pool.unused().into_iter().collect();

@@ -9,9 +9,9 @@ use crate::platform::clock::{Clock, FixedClock, RealClock};
 use crate::platform::secrets::Redactor;
 use crate::provider::observed;
 use crate::trace::{NamedPassage, Trace, TrialEnd, TrialError, TrialErrorKind};
-use crate::transport::{ReplayTransport, Transport, Turns};
+use crate::transport::{ReplayTransport, Service, Transport, Turns};
 use crate::trial::hold::HeldLane;
-use crate::trial::outage::{Origin, with_outage};
+use crate::trial::outage::{Origin, ending, with_outage};
 use crate::trial::outcome::{Finished, error, redacted, replayed};
 use crate::trial::proxy::{Asked, Vars};
 use crate::trial::recording::Recorder;
@@ -127,6 +127,12 @@ impl Work<'_> {
                 trace.end = TrialEnd::Error(*problem);
             }
         }
+        if trace.end == TrialEnd::Completed && !ran.struck {
+            let outages = ending(self.trial, &trace, &header.recorded_from);
+            if let Some(problem) = outages.iter().find_map(|outage| self.gives_up(&replay, outage)) {
+                trace.end = TrialEnd::Error(*problem);
+            }
+        }
         let unused = if trace.end == TrialEnd::Completed { replay.unused() } else { Vec::new() };
         let mut trace = with_outage(self.trial, trace, &header.recorded_from);
         if let TrialEnd::Error(why) = &mut trace.end {
@@ -157,14 +163,46 @@ impl Work<'_> {
         let given = |exchange: &&Exchange| {
             observed::is_completion(&exchange.profile)
                 && self.outside.services.declared(&exchange.service) != Some(true)
-                && matches!(exchange.outcome, Recording::Response { status: 200..300, .. })
+                && is_success(exchange)
         };
-        let missing = heard::not_asked_for(replay.left().filter(given).count(), "completion")?;
-        let message =
-            format!("{missing}: the agent asks its model less than when it was recorded, or partly elsewhere");
+        let message = less_completions(replay.left().filter(given).count())?;
         let remedy = format!("re-record: {}", self.trial.rerecord());
         Some(error(TrialErrorKind::AsksLess, &message, vec![remedy]))
     }
+
+    /// The problem of an agent that ends with a recorded outage, after which its recording goes on: it no longer asks
+    /// again, and the service itself was not asked.
+    fn gives_up(&self, replay: &ReplayTransport, (service, what): &(Service, String)) -> Option<Box<TrialError>> {
+        let of_service = |exchange: &&Exchange| exchange.service == service.as_str();
+        let failed = replay.given().filter(of_service).filter(|exchange| !is_success(exchange));
+        let failed = failed.map(|exchange| exchange.ordinal).min().unwrap_or_default();
+        let left = replay.left().filter(of_service);
+        let (completions, others): (Vec<&Exchange>, Vec<&Exchange>) = left
+            .filter(|exchange| exchange.ordinal > failed && is_success(exchange))
+            .partition(|exchange| observed::is_completion(&exchange.profile));
+        let message = if completions.is_empty() {
+            let missing = heard::not_asked_for(others.len(), "request")?;
+            format!("{missing}: the agent asks `{}` less than when it was recorded", service.as_str())
+        } else {
+            less_completions(completions.len())?
+        };
+        let cause = format!(
+            "the recording goes on after its outage ({what}), and the agent no longer does: does it still repeat a request \
+             that failed?"
+        );
+        let remedy = format!("if it no longer repeats them on purpose, re-record: {}", self.trial.rerecord());
+        Some(error(TrialErrorKind::AsksLess, &message, vec![cause, remedy]))
+    }
+}
+
+fn is_success(exchange: &Exchange) -> bool {
+    matches!(exchange.outcome, Recording::Response { status: 200..300, .. })
+}
+
+/// Message for an agent that did not ask for this many recorded completions.
+fn less_completions(count: usize) -> Option<String> {
+    let missing = heard::not_asked_for(count, "completion")?;
+    Some(format!("{missing}: the agent asks its model less than when it was recorded, or partly elsewhere"))
 }
 
 /// The requests in a recording.

@@ -12,6 +12,7 @@ mod faulty;
 mod first_contact;
 mod four_systems;
 mod held;
+mod lost_retry;
 mod mcp;
 #[cfg(unix)]
 mod mcp_servers;

@@ -124,7 +124,12 @@ fn lines(more: &str) {
             None if more == "remembers" => format!(" Turn {turns}."),
             None => String::new(),
         };
-        let answer = complete(&format!("{}{again}", asked["message"].as_str().expect("words")));
+        let words = format!("{}{again}", asked["message"].as_str().expect("words"));
+        let answer = match complete(&words) {
+            failed if failed == "nothing" && more == "retries" => complete(&words),
+            failed if failed == "nothing" && more == "gives up" => std::process::exit(3),
+            answer => answer,
+        };
         if more == "checks twice" {
             complete("Is that safe to say?");
         }
