@@ -70,15 +70,15 @@ impl<'t> Spot<'t> {
     /// The expression that finds the value, whose form is `shape`.
     pub(super) fn expression(&self, questions: &Questions, shape: &str) -> String {
         let before = self.before(questions);
-        let contexts = contexts(before);
-        let mut named = contexts.into_iter().filter(|context| names_something(context)).map(|context| {
-            let expression = format!("{}({shape})", escape(context));
+        let said = contexts(before);
+        let longest = said.last().copied().filter(|said| said.contains(char::is_alphabetic));
+        let with = |context: &str| format!("{}({shape})", escape(context));
+        let mut named = said.into_iter().filter(|context| names_something(context)).map(|context| {
+            let expression = with(context);
             (self.is_alone(&expression), expression)
         });
         let Some((alone, least)) = named.next() else {
-            let has_words = words(before).iter().any(|(_, word)| word.contains(char::is_alphabetic));
-            let fillers = contexts(before).pop().filter(|_| has_words);
-            return fillers.map_or_else(|| self.bare(before, shape), |said| format!("{}({shape})", escape(said)));
+            return longest.map_or_else(|| self.bare(before, shape), with);
         };
         if alone {
             return least;
