@@ -3,7 +3,8 @@
 //! Three conditions must hold. History: every completion of each later turn was shown every message that the previous
 //! turn left as history, in order (a subsequence, because the flow adds messages). Nothing foreign: among and before
 //! the history there are only system messages, and the first completion of a turn is shown exactly one message more,
-//! the user's. Probes: every context probe of the conversation's turns holds. An empty history preserves nothing and
+//! the user's. The agent of others may keep its calls and their results among the history: of its messages, only those of
+//! users can be foreign. Probes: every context probe of the conversation's turns holds. An empty history preserves nothing and
 //! is a failure.
 
 use super::catalogue::Registered;
@@ -20,6 +21,9 @@ pub(super) const ENTRIES: &[Registered] =
 
 #[derive(Debug)]
 pub(super) struct ContextPreservation;
+
+/// How the digest of a user's message begins.
+const USER: &str = "user:";
 
 /// Whether `wanted` is a subsequence of `shown`.
 pub(super) fn subsequence(wanted: &[String], shown: &[String]) -> bool {
@@ -49,12 +53,19 @@ pub(super) fn spoken(digest: &str) -> bool {
 }
 
 /// Describes messages shown in a turn that are neither its history nor its input: a message among or before the
-/// history, or more than the user's words after it. `preamble` is what the agent shows before any history.
-fn foreign(preamble: &[&String], history: &[String], turn: &TurnView<'_>) -> Option<String> {
+/// history, or more than the user's words after it. `preamble` is what the agent shows before any history; `counts` says
+/// which messages are looked at.
+fn foreign(
+    preamble: &[&String],
+    history: &[String],
+    turn: &TurnView<'_>,
+    counts: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let history: Vec<&String> = history.iter().filter(|digest| counts(digest)).collect();
     for (ordinal, asked) in (1..).zip(turn.models()) {
-        let spoken: Vec<&String> = asked.shown.iter().filter(|digest| spoken(digest)).collect();
+        let spoken: Vec<&String> = asked.shown.iter().filter(|digest| counts(digest)).collect();
         let spoken = spoken.strip_prefix(preamble).unwrap_or(&spoken);
-        let agree = history.iter().zip(spoken).take_while(|(wanted, seen)| wanted == *seen).count();
+        let agree = history.iter().zip(spoken).take_while(|(wanted, seen)| wanted == seen).count();
         if agree < history.len().min(spoken.len()) || (ordinal == 1 && spoken.len() > history.len() + 1) {
             let (turn, at) = (turn.turn.saturating_add(1), agree + 1);
             return Some(format!("turn {turn}, completion {ordinal} was shown a foreign message at place {at}"));
@@ -89,11 +100,13 @@ impl Metric for ContextPreservation {
             };
             // The agent of others may show the same examples in front of every turn.
             let foreign_agent = [EXTERNAL, IMPORTED].contains(&view.trace.lane.flow.as_str());
+            let counts = |digest: &str| spoken(digest) && (!foreign_agent || digest.starts_with(USER));
             let first = turns[0].models().next().filter(|_| foreign_agent);
             let mut preamble: Vec<&String> =
-                first.iter().flat_map(|asked| &asked.shown).filter(|digest| spoken(digest)).collect();
+                first.iter().flat_map(|asked| &asked.shown).filter(|digest| counts(digest)).collect();
             preamble.pop();
-            let foreign = || turns.iter().enumerate().find_map(|(at, turn)| foreign(&preamble, before(at), turn));
+            let foreign =
+                || turns.iter().enumerate().find_map(|(at, turn)| foreign(&preamble, before(at), turn, counts));
             let probe = || turns.iter().find_map(|turn| probe_failure(view, turn));
             let lack = history.or_else(foreign).or_else(probe);
             units.push(Observation::unless(turns[0].conversation_label(), lack));

@@ -167,6 +167,23 @@ fn harm_is_a_relevant_passage_lost_or_an_unrelated_entry_shown() {
 }
 
 #[test]
+fn an_agent_outside_may_keep_its_calls_among_the_history_and_shows_no_other_user() {
+    let plan = plan("[{case: a, turns: [{ask: I live in Turku}, {ask: heating grants?}]}]", "[]", 1);
+    let tell = |flow: &str, shown: &[&str]| {
+        let shown = shown.iter().map(ToString::to_string).collect();
+        let first = story(&plan, 0).turn("I live in Turku").answer("noted", &[]);
+        let mut trace = first.turn_shown("heating grants?", shown).answer("x", &[]).done();
+        trace.lane.flow = flow.into();
+        observe("context_preservation", &plan, &trace)
+    };
+    let kept = ["user:I live in Turku", "assistant:calls", "tool:found", "assistant:noted"];
+    assert_eq!(tell("external", &kept), ["yes"]);
+    assert!(tell("tool-rag", &kept)[0].contains("a foreign message"));
+    let other = ["user:I live in Turku", "assistant:noted", "user:I live in Oslo"];
+    assert!(tell("external", &other)[0].contains("a foreign message"));
+}
+
+#[test]
 fn context_is_the_history_shown_and_the_probes_held() {
     let cases = "[{case: a, turns: [{ask: I live in Turku}, {ask: heating grants?, expect: {context: {probes: \
                  [{any_of: [Turku, Åbo], in_arguments_of: knowledge_base_search}]}}}]}]";

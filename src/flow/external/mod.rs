@@ -60,6 +60,8 @@ pub(super) fn entry() -> FlowEntry {
 pub(crate) const CRASHED: &str = "agent_crashed";
 /// Kind of failure of a turn without a whole reply, after which the agent's process went on.
 pub(crate) const NO_REPLY: &str = "no_reply";
+/// Kind of failure of a turn whose answer has no word.
+pub(crate) const ANSWER_EMPTY: &str = "answer_empty";
 
 /// Tool name for a search that the agent makes without a call of the model, if no tool has that role.
 const UNASKED: &str = "external_search";

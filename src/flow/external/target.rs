@@ -5,7 +5,7 @@
 //! that is only `{{tenant}}` null if there is no tenant; all others are replaced where they stand.
 
 use super::reply::{self, AnswerAt, Unread};
-use super::{Trouble, Words, unreached};
+use super::{ANSWER_EMPTY, Trouble, Words, unreached};
 use crate::platform::placeholders::{Piece, either};
 use crate::platform::secrets;
 use crate::provider::EXACT;
@@ -115,7 +115,7 @@ impl Target {
                 Err(why) => {
                     let kind = match why {
                         Unread { failed: true, .. } => AGENT_ERROR,
-                        Unread { empty: true, .. } => "answer_empty",
+                        Unread { empty: true, .. } => ANSWER_EMPTY,
                         Unread { .. } => "answer_missing",
                     };
                     Reply::Failed(kind, why.to_string(), reply::document(&response))

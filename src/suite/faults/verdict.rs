@@ -1,7 +1,7 @@
 //! The verdict on a struck trial.
 
 use super::{CellVerdict, Matrix};
-use crate::flow::external::{CRASHED, NO_REPLY};
+use crate::flow::external::{ANSWER_EMPTY, CRASHED, NO_REPLY};
 use crate::gate::{Examined, Verdict};
 use crate::settings::{DeclaredFault, FaultKind};
 use crate::trace::{EXTERNAL, Trace, TrialEnd, TrialErrorKind, TurnOutcome, What};
@@ -91,6 +91,9 @@ fn outcome(trace: &Trace) -> (CellVerdict, String) {
             }
             TurnOutcome::Failed { kind, .. } if kind == NO_REPLY || kind == "timeout" && outside => {
                 return (CellVerdict::Wrong, format!("no reply ({kind})"));
+            }
+            TurnOutcome::Failed { kind, .. } if kind == ANSWER_EMPTY => {
+                return (CellVerdict::Wrong, "an empty answer".to_owned());
             }
             TurnOutcome::Failed { kind, message } if kind.is_empty() || message.trim().is_empty() => {
                 return (CellVerdict::Wrong, "an error without a message".to_owned());
