@@ -1,7 +1,7 @@
 //! `external`: an agent of any language or framework, behind HTTP.
 //!
 //! The agent is a black box. A turn is one POST to its address (`target`); everything else is inferred from its traffic
-//! with the model and the search service (`trace_builder`), which passes through our proxy and is kept in a [`Tap`].
+//! with the model and the search service (`trace_builder`), which passes through our proxy and is kept in a [`Tap`](crate::transport::Tap).
 //! Its tools keep their names and have the roles that the scenario gives them; their results are decoded without
 //! knowledge of the agent (`decoder`).
 //!
