@@ -73,6 +73,14 @@ pub struct SearchResult {
     pub managed: Option<Box<ManagedAnswer>>,
 }
 
+impl SearchResult {
+    /// A search without learned entries.
+    pub(crate) fn of(query: String, kb_id: String, hits: Vec<Hit>) -> Self {
+        let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
+        Self { query, kb_id, hits, without_learned, managed: None }
+    }
+}
+
 /// One hit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hit {
@@ -87,6 +95,11 @@ pub struct Hit {
     /// For a learned entry: the result it was learned from, and the keywords that found it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<Learned>,
+}
+
+impl Hit {
+    /// Characters of its text that a trace keeps at most.
+    pub(crate) const EXCERPT: usize = 160;
 }
 
 /// Origin of a learned entry.

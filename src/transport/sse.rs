@@ -65,6 +65,14 @@ impl Reader {
         Self::default()
     }
 
+    /// The events of a whole stream. One that ends without a blank line has an event left, which counts.
+    pub(crate) fn whole(stream: &[u8]) -> Result<Vec<Event>, TooLong> {
+        let mut reader = Self::new();
+        let mut events = reader.push(stream)?;
+        events.extend(reader.push(b"\n\n")?);
+        Ok(events)
+    }
+
     /// Reads the next bytes and returns the events that end in them.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
         let mut events = Vec::new();

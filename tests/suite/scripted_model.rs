@@ -1,7 +1,7 @@
 //! A model behind Chat Completions whose answers are a function of the request: a script.
 
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -47,26 +47,32 @@ pub fn serve<M: FnMut(&Value) -> Value + Send + 'static>(model: impl Fn(u64) -> 
 
 fn answer(mut stream: TcpStream, mut model: impl FnMut(&Value) -> Value) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    loop {
-        let (mut length, mut line) = (0, String::new());
-        if reader.read_line(&mut line)? == 0 {
-            return Ok(());
-        }
-        while line.trim() != "" {
-            if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap_or(0);
-            }
-            line.clear();
-            reader.read_line(&mut line)?;
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
+    while let Some(body) = body(&mut reader)? {
         let said = model(&serde_json::from_slice(&body).unwrap_or_default()).to_string();
         let length = said.len();
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
         // In one piece: a second one would wait 40 ms for the acknowledgement of the first.
         stream.write_all((head + &said).as_bytes())?;
     }
+    Ok(())
+}
+
+/// The body of the next request on a connection; `None` at its end.
+pub fn body(reader: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+    let (mut length, mut line) = (0, String::new());
+    if reader.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    while line.trim() != "" {
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        line.clear();
+        reader.read_line(&mut line)?;
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    Ok(Some(body))
 }
 
 /// The results of tools in a request, in order.

@@ -45,9 +45,7 @@ fn answer(response: &HttpResponse) -> Option<Value> {
     if !sse::is_stream(&response.headers, &response.body) {
         return serde_json::from_slice(&response.body).ok();
     }
-    let mut reader = sse::Reader::new();
-    let mut events = reader.push(&response.body).ok()?;
-    events.extend(reader.push(b"\n\n").ok()?);
+    let events = sse::Reader::whole(&response.body).ok()?;
     let documents = events.iter().rev().filter_map(|event| serde_json::from_str::<Value>(&event.data).ok());
     documents.map(|mut document| document["response"].take()).find(|response| response["output"].is_array())
 }

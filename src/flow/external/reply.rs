@@ -123,10 +123,7 @@ fn ai_sdk_lines(text: &str) -> Option<Result<String, Told>> {
 /// # Errors
 /// The error event after which no text came; `None` if there is neither.
 fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<Told>> {
-    let mut reader = sse::Reader::new();
-    let mut events = reader.push(body).map_err(|_| None)?;
-    // A stream that ends without a blank line has an event left.
-    events.extend(reader.push(b"\n\n").map_err(|_| None)?);
+    let events = sse::Reader::whole(body).map_err(|_| None)?;
     let mut text = Text::default();
     let mut members = Map::new();
     for event in events.iter().filter(|event| event.data.trim() != "[DONE]") {

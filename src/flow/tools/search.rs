@@ -10,7 +10,7 @@ use crate::trace::{Hit, SearchResult, ToolResult};
 use std::time::Duration;
 
 /// Characters of a passage in the trace; the run folder holds the whole passage.
-pub(in crate::flow) const EXCERPT: usize = 160;
+pub(in crate::flow) const EXCERPT: usize = Hit::EXCERPT;
 
 /// A finished search whose time has not been booked yet.
 pub(in crate::flow) struct Searched {

@@ -46,8 +46,6 @@ pub(super) const ENTRIES: &[Registered] = &[
         .lower_is_better(),
 ];
 
-/// Longest excerpt in a trace, in characters: [`Hit::excerpt`].
-const EXCERPT: usize = 160;
 /// Why nothing can be looked up.
 const UNSHOWN: &str = "no search is shown, nor what the answer is made of";
 
@@ -299,7 +297,7 @@ fn text_of<'a>(
         Some(learned) => view.trace.external_answer(learned.conversation, &learned.result),
         None => view.trace.passage_name(&search.kb_id, &hit.id).and_then(|name| texts.get(name).copied()),
     };
-    let is_short = hit.excerpt.chars().count() < EXCERPT && !hit.excerpt.ends_with('…');
+    let is_short = hit.excerpt.chars().count() < Hit::EXCERPT && !hit.excerpt.ends_with('…');
     whole.map_or((hit.excerpt.as_str(), is_short), |text| (text, true))
 }
 

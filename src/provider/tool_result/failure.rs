@@ -117,7 +117,7 @@ mod tests {
             json!({"status": "ok", "message": "all is well"}),
             json!("all is well"),
             json!("Error codes: E1 means that the tank is empty."),
-            json!("Errors are told by the lamp."),
+            json!("Errors are shown by the lamp."),
             json!("Exception: batteries are excluded from the warranty."),
             json!([1]),
         ] {

@@ -2,12 +2,9 @@
 
 use crate::knowledge::{FoundPassages, Passage};
 use crate::platform::secrets;
-use crate::trace::Trace;
+use crate::trace::{Hit, Trace};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-
-/// Characters of a passage that a trace keeps.
-const EXCERPT: usize = 160;
 
 /// Shortens the passages in a trace to their beginnings, and returns the longer ones in full. Two texts under one id are
 /// told apart by nothing, so neither is returned.
@@ -19,7 +16,7 @@ pub(super) fn take(trace: &mut Trace) -> FoundPassages {
             let key = (search.kb_id.clone(), hit.id.clone());
             let passage =
                 Passage { id: hit.id.clone(), title: hit.title.clone(), text: std::mem::take(&mut hit.excerpt) };
-            hit.excerpt = secrets::beginning(&passage.text, EXCERPT);
+            hit.excerpt = secrets::beginning(&passage.text, Hit::EXCERPT);
             if hit.learned.is_some() {
                 continue;
             }
@@ -33,7 +30,7 @@ pub(super) fn take(trace: &mut Trace) -> FoundPassages {
     }
     let mut bases: BTreeMap<String, Vec<Passage>> = BTreeMap::new();
     // A text that ends with an ellipsis is a part of a passage.
-    let is_whole = |passage: &Passage| passage.text.chars().nth(EXCERPT).is_some() && !passage.text.ends_with('…');
+    let is_whole = |passage: &Passage| passage.text.chars().nth(Hit::EXCERPT).is_some() && !passage.text.ends_with('…');
     for ((base, _), passage) in found {
         bases.entry(base).or_default().extend(passage.filter(is_whole));
     }

@@ -4,8 +4,9 @@
 use super::Stage;
 use super::started::{plain, run, stage};
 use crate::project::Outcome;
+use crate::scripted_model;
 use serde_json::json;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 
 /// A provider that answers its first request with this status, and all others with a completion.
@@ -15,13 +16,7 @@ fn provider(first: &'static str) -> SocketAddr {
     std::thread::spawn(move || {
         for (number, mut stream) in listener.incoming().map_while(Result::ok).enumerate() {
             let mut reader = BufReader::new(stream.try_clone().expect("a clone"));
-            let (mut line, mut length) = (String::new(), 0);
-            while reader.read_line(&mut line).unwrap_or(0) > 2 {
-                let lower = line.to_ascii_lowercase();
-                length = lower.strip_prefix("content-length:").map_or(length, |n| n.trim().parse().unwrap_or(0));
-                line.clear();
-            }
-            std::io::copy(&mut std::io::Read::take(reader, length), &mut std::io::sink()).expect("a body");
+            scripted_model::body(&mut reader).expect("a body");
             let (status, body) = if number == 0 {
                 (first, json!({"error": {"message": "try again"}}))
             } else {

@@ -5,6 +5,7 @@ use super::agent::{Agent, ServiceSettings};
 use super::{SCENARIO, Stage, events};
 use crate::ports;
 use crate::project::Outcome;
+use crate::scripted_model;
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
 use std::net::TcpListener;
@@ -634,13 +635,7 @@ impl Shelf {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let mut reader = std::io::BufReader::new(stream.try_clone().expect("a clone"));
-                let (mut line, mut length) = (String::new(), 0);
-                while reader.read_line(&mut line).unwrap_or(0) > 2 {
-                    let lower = line.to_ascii_lowercase();
-                    length = lower.strip_prefix("content-length:").map_or(length, |n| n.trim().parse().unwrap_or(0));
-                    line.clear();
-                }
-                std::io::copy(&mut std::io::Read::take(reader, length), &mut std::io::sink()).expect("a body");
+                scripted_model::body(&mut reader).expect("a body");
                 let number = count.fetch_add(1, Ordering::SeqCst);
                 let body = format!("{{\"books\": {number}}}");
                 let head = format!(

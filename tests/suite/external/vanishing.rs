@@ -2,8 +2,9 @@
 
 use super::started::plain;
 use super::{SCENARIO, Stage};
+use crate::scripted_model;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -70,14 +71,7 @@ fn agent(proxy: SocketAddr) -> SocketAddr {
 
 fn read(stream: &TcpStream) -> Value {
     let mut reader = BufReader::new(stream.try_clone().expect("a clone"));
-    let (mut line, mut length) = (String::new(), 0);
-    while reader.read_line(&mut line).unwrap_or(0) > 2 {
-        let lower = line.to_ascii_lowercase();
-        length = lower.strip_prefix("content-length:").map_or(length, |n| n.trim().parse().unwrap_or(0));
-        line.clear();
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).expect("a body");
+    let body = scripted_model::body(&mut reader).expect("a body").unwrap_or_default();
     serde_json::from_slice(&body).unwrap_or_default()
 }
 

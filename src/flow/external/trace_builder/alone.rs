@@ -7,7 +7,7 @@ use crate::flow::external::evidence::{self, Retrieved};
 use crate::flow::external::groups::Group;
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::trace::{self, FlowSearch, SearchResult, ToolOutcome, ToolResult, What};
-use regex::Regex;
+use regex::bytes::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -26,10 +26,10 @@ impl TraceBuilder<'_> {
     /// Adds the search that the provider made within a completion. What it found is not read.
     pub(super) fn hosted(&mut self, group: &Group) {
         let Some(Ok(response)) = group.passed.last().map(|one| &one.result) else { return };
-        let text = String::from_utf8_lossy(&response.body);
-        let found = HOSTED.as_ref().and_then(|hosted| hosted.captures(&text));
+        let found = HOSTED.as_ref().and_then(|hosted| hosted.captures(&response.body));
         let Some(kind) = found.and_then(|found| found.get(1).or_else(|| found.get(2))) else { return };
-        let reason = format!("the provider searched by itself ({}), and what it found is not read", kind.as_str());
+        let kind = String::from_utf8_lossy(kind.as_bytes());
+        let reason = format!("the provider searched by itself ({kind}), and what it found is not read");
         self.hidden_retrieval = true;
         let (query, outcome) = (self.query(), ToolOutcome::Unseen { reason });
         self.push(What::Searched(FlowSearch { query, outcome, took_us: 0, attempts: Vec::new() }));
@@ -72,8 +72,11 @@ impl TraceBuilder<'_> {
         }
     }
 
-    /// Keeps what a request tells the model, but for the conversation itself: passages may stand in it.
+    /// Keeps what a request tells a model that has no tools, except the conversation itself: passages may stand in it.
     pub(super) fn told(&mut self, messages: &[Message]) {
+        if !self.has_no_tools() {
+            return;
+        }
         let own = |message: &&Message| {
             matches!(message.role, Role::System | Role::User)
                 && !self.known.iter().any(|(_, said)| *said == message.content)
@@ -83,12 +86,17 @@ impl TraceBuilder<'_> {
         self.prompts.extend(new);
     }
 
+    /// Whether no request of the turn has offered a tool.
+    fn has_no_tools(&self) -> bool {
+        self.offered.iter().all(Vec::is_empty)
+    }
+
     /// Adds the search of an agent whose model has no tools, by the sources of its reply and by its prompts.
     pub(super) fn searched_alone(&mut self, body: &Value) {
         let first = self.events.iter().position(|(_, what)| matches!(what, What::ModelCalled(_)));
         let is_other = |what: &What| matches!(what, What::ToolCalled(_) | What::Searched(_));
         let others = !self.waiting.is_empty() || self.events.iter().any(|(_, what)| is_other(what));
-        let Some(first) = first.filter(|_| !others && self.offered.iter().all(Vec::is_empty)) else { return };
+        let Some(first) = first.filter(|_| !others && self.has_no_tools()) else { return };
         let query = self.query();
         let replied = self.replied(body);
         let names_sources = replied.and_then(Value::as_array).is_some_and(|sources| !sources.is_empty());
@@ -99,9 +107,7 @@ impl TraceBuilder<'_> {
         let outcome = match hits {
             Some(hits) => {
                 self.prompted = true;
-                let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
-                let (query, kb_id) = (query.clone(), String::new());
-                ToolOutcome::Ok(ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed: None }))
+                ToolOutcome::Ok(ToolResult::Search(SearchResult::of(query.clone(), String::new(), hits)))
             }
             None if names_sources => {
                 self.hidden_retrieval = true;

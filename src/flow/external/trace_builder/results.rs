@@ -40,9 +40,7 @@ impl TraceBuilder<'_> {
                 None => ToolResult::other(result),
                 Some(hits) => {
                     let kb_id = call.arguments.get("kb_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-                    let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
-                    let query = decoder::query(&call.arguments);
-                    ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed: None })
+                    ToolResult::Search(SearchResult::of(decoder::query(&call.arguments), kb_id, hits))
                 }
             },
             trace::Role::External => match &call.found {

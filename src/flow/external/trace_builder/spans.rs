@@ -359,9 +359,7 @@ impl TraceBuilder<'_> {
         let outcome = match (failed, hits) {
             (Some(message), _) => ToolOutcome::Failed { message, retryable: false },
             (None, Some(hits)) => {
-                let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
-                let kb_id = String::new();
-                let mut search = SearchResult { query: query.clone(), kb_id, without_learned, hits, managed: None };
+                let mut search = SearchResult::of(query.clone(), String::new(), hits);
                 self.complete(&mut search, found);
                 ToolOutcome::Ok(ToolResult::Search(search))
             }

@@ -17,8 +17,6 @@ use std::sync::Arc;
 
 /// What nobody recorded, in members that events always have.
 const UNKNOWN: &str = "not recorded";
-/// Longest excerpt of a passage, in characters.
-const EXCERPT: usize = 160;
 
 /// Events of `trace`; `roles` are those of its tools.
 ///
@@ -198,7 +196,7 @@ impl Telling<'_> {
                 id: passage.id.clone(),
                 title: title.clone(),
                 raw_score: passage.score.unwrap_or_default(),
-                excerpt: text.chars().take(EXCERPT).collect(),
+                excerpt: text.chars().take(Hit::EXCERPT).collect(),
                 learned: passage.learned.clone(),
             });
             if passage.learned.is_none() && !text.is_empty() {

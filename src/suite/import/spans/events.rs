@@ -11,8 +11,6 @@ use crate::trace::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Characters of a passage that a trace keeps.
-const EXCERPT: usize = 160;
 const NOT_RECORDED: &str = "not recorded";
 
 /// The events so far.
@@ -219,7 +217,7 @@ impl<'s> Events<'s> {
                 id: one.id,
                 title: one.title.to_owned(),
                 raw_score: one.score,
-                excerpt: secrets::beginning(one.text, EXCERPT),
+                excerpt: secrets::beginning(one.text, Hit::EXCERPT),
                 learned: None,
             };
             passages.into_iter().map(hit).collect::<Vec<Hit>>()
@@ -227,10 +225,8 @@ impl<'s> Events<'s> {
         let outcome = match (&done.failed, hits) {
             (Some(message), _) => ToolOutcome::Failed { message: message.clone(), retryable: false },
             (None, Some(hits)) => {
-                let without_learned = hits.iter().map(|hit| hit.id.clone()).collect();
                 let kb_id = found.base.clone().unwrap_or_default();
-                let query = query.clone();
-                ToolOutcome::Ok(ToolResult::Search(SearchResult { query, kb_id, hits, without_learned, managed: None }))
+                ToolOutcome::Ok(ToolResult::Search(SearchResult::of(query.clone(), kb_id, hits)))
             }
             (None, None) => {
                 let reason = "the documents in its span are missing, or one of them has no id";
