@@ -3,13 +3,16 @@
 //!
 //! An answer without sources is not a unit. A source counts as given when it appeared in an earlier turn of the
 //! conversation, or in this one before the response was called: for an internal source as a hit's id, for an external
-//! one as an external result's id or the URL of one of its citations (a learned entry's too).
+//! one as an external result's id or the URL of one of its citations (a learned entry's too). The case of an address's
+//! host and a `/` at its end make no difference.
 
 use super::catalogue::Registered;
 use super::turns::{is_traceable, untraceable};
 use super::{Member, Metric, Observation, TrialView, quote};
 use crate::settings::catalogue::Units;
 use crate::trace::ToolResult;
+use crate::trace::citations::one_spelling;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Catalogue entries of the metrics in this file.
@@ -20,11 +23,11 @@ pub(super) const ENTRIES: &[Registered] = &[Registered::rate("citation_validity"
 #[derive(Debug)]
 pub(super) struct CitationValidity;
 
-/// Kind and id of every source that can be cited from these results.
+/// Kind and id, in one spelling, of every source that can be cited from these results.
 pub(super) fn retrieved<'t>(
     results: impl Iterator<Item = &'t ToolResult>,
-) -> impl Iterator<Item = (&'static str, &'t str)> {
-    results.flat_map(|result| -> Vec<(&'static str, &'t str)> {
+) -> impl Iterator<Item = (&'static str, Cow<'t, str>)> {
+    let found = results.flat_map(|result| -> Vec<(&'static str, &'t str)> {
         match result {
             ToolResult::Search(search) => {
                 let learned = search.hits.iter().filter_map(|hit| hit.learned.as_ref());
@@ -37,7 +40,8 @@ pub(super) fn retrieved<'t>(
             }
             ToolResult::Indexed(_) | ToolResult::Responded | ToolResult::Other(_) => Vec::new(),
         }
-    })
+    });
+    found.map(|(kind, id)| (kind, one_spelling(id)))
 }
 
 impl Metric for CitationValidity {
@@ -55,7 +59,7 @@ impl Metric for CitationValidity {
 
     fn observe(&self, view: &TrialView<'_>) -> Vec<Observation> {
         let mut units = Vec::new();
-        let mut given: BTreeSet<(&str, &str)> = BTreeSet::new();
+        let mut given: BTreeSet<(&str, Cow<'_, str>)> = BTreeSet::new();
         let mut conversation = None;
         for turn in view.turns {
             if conversation != Some(turn.conversation) {
@@ -65,7 +69,7 @@ impl Metric for CitationValidity {
             given.extend(retrieved(turn.retrievals_before_response()));
             let answer = turn.answer().filter(|answer| !answer.sources.is_empty() && is_traceable(view, turn));
             let invented = answer.and_then(|answer| {
-                answer.sources.iter().find(|source| !given.contains(&(source.kind.as_str(), source.id.as_str())))
+                answer.sources.iter().find(|source| !given.contains(&(source.kind.as_str(), one_spelling(&source.id))))
             });
             units.extend(answer.map(|_| match invented {
                 None => Observation::success(turn.label()),

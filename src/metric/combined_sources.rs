@@ -12,8 +12,9 @@ use super::citation_validity::retrieved;
 use super::tools::Tools;
 use super::{Member, Metric, Observation, TrialView, TurnView};
 use crate::settings::catalogue::Units;
-use crate::trace::citations::{Mark, marks};
+use crate::trace::citations::{Mark, marks, one_spelling};
 use crate::trace::{Answer, Hit, Role};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Catalogue entries of the metrics in this file.
@@ -58,9 +59,12 @@ fn both_gave_evidence(turn: &TurnView<'_>) -> bool {
 pub(super) fn unit(turn: &TurnView<'_>) -> Option<Observation> {
     let answer = turn.answer().filter(|_| both_gave_evidence(turn))?;
     // By id: a source given in this turn has the kind of its giver. Any other may come from an earlier turn.
-    let given: BTreeMap<&str, &str> = retrieved(turn.retrievals()).map(|(kind, id)| (id, kind)).collect();
+    let given: BTreeMap<Cow<'_, str>, &str> = retrieved(turn.retrievals()).map(|(kind, id)| (id, kind)).collect();
     let cites = |kind: &str| {
-        answer.sources.iter().any(|one| one.kind == kind && given.get(one.id.as_str()).is_none_or(|by| *by == kind))
+        answer
+            .sources
+            .iter()
+            .any(|one| one.kind == kind && given.get(&one_spelling(&one.id)).is_none_or(|by| *by == kind))
     };
     let uses = |kind: &str| in_the_text(turn, answer, kind);
     Some(match (cites("internal"), cites("external")) {

@@ -6,7 +6,7 @@
 use crate::plan::ResolvedCase;
 use crate::scenario::{CallExpectation, Expectation};
 use crate::trace::text::listed;
-use crate::trace::{Trace, TrialError, TrialErrorKind};
+use crate::trace::{Trace, TrialError, TrialErrorKind, What};
 
 /// Tools that the case names and that the agent was neither offered nor called.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,17 @@ impl NotOffered {
             return None;
         }
         let message = format!("{}; the case expects calls of {}", offer(trace), quoted(&self.expected));
-        let detail = vec!["correct the names in the scenario, or offer the tools to the agent".to_owned()];
+        let hosted = trace.events.iter().any(|event| match &event.what {
+            What::Searched(search) => search.outcome.is_unseen(),
+            _ => false,
+        });
+        let detail = if hosted {
+            "what a provider or the agent searches without a call of the model is no call: expect the answer and its \
+             sources instead"
+        } else {
+            "correct the names in the scenario, or offer the tools to the agent"
+        };
+        let detail = vec![detail.to_owned()];
         Some(TrialError { kind: TrialErrorKind::ToolNotOffered, cause: message.clone(), message, detail })
     }
 

@@ -10,11 +10,12 @@
 //! characters.
 
 use super::quote;
-use crate::trace::citations::{Mark, WORDS, addresses, marks};
+use crate::trace::citations::{Mark, WORDS, addresses, marks, one_spelling};
 use crate::trace::{
     Answer, CitedPage, ExternalResult, FlowSearch, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What,
 };
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Citations of one answer.
@@ -42,7 +43,7 @@ pub(crate) fn provenance(trace: &Trace) -> BTreeMap<(u32, u32), Provenance> {
                 // What arrived too late for the previous turn is available to this one.
                 conversation.given.values_mut().for_each(|given| given.late = false);
                 conversation.named = None;
-                conversation.mentioned.extend(addresses(query));
+                conversation.mention(query);
             }
             What::ToolCalled(ToolCalled { tool, arguments, outcome: ToolOutcome::Ok(result), .. }) => {
                 externals.extend(result.external().map(|result| (event.conversation, result)));
@@ -71,7 +72,8 @@ type External<'t> = (u32, &'t ExternalResult);
 /// Sources given to one conversation so far, and those named by its last response call.
 #[derive(Default)]
 struct ConversationView<'t> {
-    given: BTreeMap<&'t str, Given>,
+    /// By the id in one spelling.
+    given: BTreeMap<Cow<'t, str>, Given>,
     /// Addresses in the user's input or in retrieved text.
     mentioned: BTreeSet<String>,
     /// Whether the turn's response call was accepted; later retrieval cannot support the answer.
@@ -99,7 +101,7 @@ impl<'t> ConversationView<'t> {
                     let learned = hit.learned.as_ref();
                     let by = || learned.map_or_else(by, |learned| format!("{}, learned from {}", by(), learned.result));
                     self.give(&hit.id, by, "internal");
-                    self.mentioned.extend(addresses(&hit.excerpt));
+                    self.mention(&hit.excerpt);
                     for url in learned.iter().flat_map(|learned| &learned.urls) {
                         self.give(url, by, "external");
                     }
@@ -113,7 +115,7 @@ impl<'t> ConversationView<'t> {
                 for CitedPage { url, .. } in &found.citations {
                     self.give(url, by, "external");
                 }
-                self.mentioned.extend(addresses(&found.answer));
+                self.mention(&found.answer);
             }
             ToolResult::Responded => {
                 // A response tool without a sources parameter names none: the answer shows what was stated elsewhere.
@@ -127,14 +129,18 @@ impl<'t> ConversationView<'t> {
         }
     }
 
+    fn mention(&mut self, text: &str) {
+        self.mentioned.extend(addresses(text).iter().map(|address| one_spelling(address).into_owned()));
+    }
+
     fn give(&mut self, id: &'t str, by: impl Fn() -> String, kind: &'static str) {
         let late = self.responded;
-        self.given.entry(id).or_insert_with(|| Given { by: by(), kind, late });
+        self.given.entry(one_spelling(id)).or_insert_with(|| Given { by: by(), kind, late });
     }
 
     /// What gave a source to the answer; `None` when it was given too late.
     fn giver(&self, id: &str) -> Option<&Given> {
-        self.given.get(id).filter(|given| !given.late)
+        self.given.get(one_spelling(id).as_ref()).filter(|given| !given.late)
     }
 
     fn judge(&self, answer: &Answer, own: u32, externals: &[External<'_>]) -> Provenance {
@@ -142,10 +148,10 @@ impl<'t> ConversationView<'t> {
         let given_by: Vec<String> =
             shown.iter().map(|id| self.giver(id).map(|given| given.by.clone()).unwrap_or_default()).collect();
         let mut flaws = Vec::new();
-        let named: Option<BTreeSet<String>> =
-            self.named.as_ref().map(|named| named.iter().map(|id| plain(id)).collect());
+        let named: Option<BTreeSet<Cow<'_, str>>> =
+            self.named.as_ref().map(|named| named.iter().map(|id| one_spelling(id)).collect());
         for (id, by) in shown.iter().zip(&given_by) {
-            let late = named.as_ref().is_some_and(|named| !named.contains(&plain(id)));
+            let late = named.as_ref().is_some_and(|named| !named.contains(&one_spelling(id)));
             match (by.is_empty(), late) {
                 (true, true) => flaws.push(format!("{} is invented after the response call, which lacks it", name(id))),
                 (true, false) => flaws.push(format!("{} is invented: nothing retrieved gave it", name(id))),
@@ -163,21 +169,21 @@ impl<'t> ConversationView<'t> {
                 ));
             }
         }
-        let kept: BTreeSet<String> = shown.iter().map(|id| plain(id)).collect();
+        let kept: BTreeSet<Cow<'_, str>> = shown.iter().map(|id| one_spelling(id)).collect();
         let mut told = BTreeSet::new();
-        for id in self.named.iter().flatten().filter(|id| !kept.contains(&plain(id)) && told.insert(**id)) {
+        for id in self.named.iter().flatten().filter(|id| !kept.contains(&one_spelling(id)) && told.insert(**id)) {
             flaws.push(format!("{} is lost between the response call and the answer", name(id)));
         }
         let marks = marks(&answer.text);
         for mark in &marks {
             flaws.extend(match mark {
                 Mark::Number(number, before) => self.renumbered((*number, before), answer, own, externals),
-                Mark::Id(id) => (!kept.contains(&plain(id)))
+                Mark::Id(id) => (!kept.contains(&one_spelling(id)))
                     .then(|| format!("[{}] is invented: the answer names no such source", name(id))),
                 Mark::Address(address) => {
-                    let known = kept.contains(&plain(address))
+                    let known = kept.contains(&one_spelling(address))
                         || self.giver(address).is_some()
-                        || self.mentioned.contains(address);
+                        || self.mentioned.contains(one_spelling(address).as_ref());
                     (!known).then(|| format!("{} is invented: nothing retrieved gave it", name(address)))
                 }
             });
@@ -204,7 +210,7 @@ impl<'t> ConversationView<'t> {
         let from = |(conversation, found): &&External<'_>| {
             *conversation == own || self.learned.values().any(|known| *known == (*conversation, found.result.as_str()))
         };
-        let same = |url: &str| here.is_some_and(|id| plain(url) == plain(id));
+        let same = |url: &str| here.is_some_and(|id| one_spelling(url) == one_spelling(id));
         let mut copies = externals.iter().filter(from).filter_map(|(conversation, found)| {
             let marks = marks(&found.answer);
             let there = marks.iter().filter_map(|mark| match mark {
@@ -223,8 +229,8 @@ impl<'t> ConversationView<'t> {
         let copied = first.into_iter().chain(copies).find(sound).or(first);
         match (copied, here) {
             (Some((_, _, true)), _) | (None, Some(_)) => None,
-            (Some((_, meant, _)), Some(here)) if plain(meant) == plain(here) => None,
-            (Some((there, meant, _)), _) if !shown.iter().any(|id| plain(id) == plain(meant)) => {
+            (Some((_, meant, _)), Some(here)) if one_spelling(meant) == one_spelling(here) => None,
+            (Some((there, meant, _)), _) if !shown.iter().any(|id| one_spelling(id) == one_spelling(meant)) => {
                 Some(format!("{} is lost: [{there}] of the external result, which the answer repeats", name(meant)))
             }
             (Some((there, meant, _)), _) => Some(format!(
@@ -242,11 +248,6 @@ impl<'t> ConversationView<'t> {
 
 fn name(id: &str) -> String {
     quote(id, 80)
-}
-
-/// An id without characters that cleaning a text may change.
-fn plain(id: &str) -> String {
-    id.chars().filter(|letter| !letter.is_control() && !letter.is_whitespace()).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! Both sides are [normalised](crate::trace::normalise). A number matches as a whole: `45` is in neither `1450`, `45.5`,
 //! `-45`, `-$45`, `45k` nor `QX45`, and `1,450`, `1 450` and `1'450` equal `1450`. A unit is no part of a number: `45` is in
-//! `45 km`, `$45` and `45 %`. `exact: true` in a scenario turns all of this off.
+//! `45 km`, `$45` and `45 %`. A code matches as a whole, too: `A-1042` is in neither `AA-1042` nor `A-1042b`. `exact: true`
+//! in a scenario turns all of this off.
 
 use crate::trace::normalise::normalise;
 use crate::trace::text::is_currency;
@@ -71,8 +72,40 @@ fn thousands_length(letters: &[char], at: usize) -> usize {
 
 /// Whether normalised `text` contains `part`, compared by tokens: whole numbers and single letters.
 fn has_tokens(text: &str, part: &str) -> bool {
+    let code = (starts_with_code(part), ends_with_code(part));
     let (text, part) = (tokens(text), tokens(part));
-    !part.is_empty() && text.windows(part.len()).any(|window| window == part.as_slice())
+    let letter = |at: usize| match text.get(at) {
+        Some(Token::Letter(letter)) => Some(*letter),
+        _ => None,
+    };
+    let whole = |start: usize| {
+        let (before, end) = (start.checked_sub(1).and_then(letter), start + part.len());
+        let after = letter(end).filter(|letter| is_of_word(*letter));
+        // `ESP32s` are several of `ESP32`.
+        let several = after == Some('s') && !letter(end + 1).is_some_and(is_of_word);
+        !(code.0 && before.is_some_and(is_of_word) || code.1 && after.is_some() && !several)
+    };
+    let places = text.windows(part.len().max(1)).enumerate().filter(|(_, window)| *window == part.as_slice());
+    places.map(|(start, _)| start).any(whole)
+}
+
+/// Whether a normalised text begins with a word that has a digit after a letter, such as `a-1042`.
+fn starts_with_code(text: &str) -> bool {
+    let word = text.split(|letter| !is_of_code(letter)).next().unwrap_or_default();
+    word.starts_with(char::is_lowercase) && word.contains(|letter: char| letter.is_ascii_digit())
+}
+
+/// Whether a normalised text ends with a digit of a word that has a letter before it, and no currency or version.
+fn ends_with_code(text: &str) -> bool {
+    let word = text.rsplit(|letter| !is_of_code(letter)).next().unwrap_or_default();
+    let letters = word.trim_end_matches(|letter: char| !letter.is_lowercase());
+    let unit = CURRENCIES.contains(&letters) || letters.starts_with(is_digit);
+    text.ends_with(is_digit) && !letters.is_empty() && !unit
+}
+
+/// Whether a character of a normalised text may be within a code, such as `a-1042` or `tk_9`.
+fn is_of_code(letter: char) -> bool {
+    is_of_word(letter) || letter == '-'
 }
 
 /// Unit of comparison in normalised texts: a whole number, or a single other character.
@@ -317,6 +350,15 @@ mod tests {
             ("rooms: 3\n120 seats", "120"),
             ("2 100ml bottles", "100ml"),
             ("on 2026-03-11 120 trains", "120"),
+            ("order A-1042.", "A-1042"),
+            ("order A-1042-B", "A-1042"),
+            ("(a-1042)", "A-1042"),
+            ("order A-1042 is", "A-1042 i"),
+            ("two ESP32s", "ESP32"),
+            ("120€A-1042", "A-1042"),
+            ("EUR120k", "EUR120k"),
+            ("3x4m", "3x4"),
+            ("7 days", "7 day"),
             ("it is .5 or 0.5", "0.5"),
         ] {
             assert!(contains(text, part), "{text:?} has {part:?}");
@@ -338,6 +380,11 @@ mod tests {
             ("a balance of −US$123.45", "123.45"),
             ("-EUR 120", "120"),
             ("QX120", "120"),
+            ("order AA-1042", "A-1042"),
+            ("order A-1042b", "A-1042"),
+            ("order A-1042sx", "A-1042"),
+            ("BQX120", "QX120"),
+            ("QX120b", "QX120"),
             ("call_120", "120"),
             ("3fa120", "120"),
             ("0x120", "120"),

@@ -5,6 +5,7 @@
 
 use super::{Seen, TrialView};
 use crate::plan::ResolvedCase;
+use crate::trace::citations::one_spelling;
 use crate::trace::{
     Answer, EXTERNAL, ExternalResult, IndexResult, ModelCalled, Retried, SearchResult, ToolCalled, ToolOutcome,
     ToolResult, Trace, TurnEnded, TurnOutcome, What,
@@ -169,7 +170,7 @@ pub(super) fn is_traceable(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
     view.trace.lane.flow != EXTERNAL || before.filter_map(TurnView::answer).all(|answer| answer.traceable)
 }
 
-/// Whether `wanted` is `id` itself or the document of the chunk `id` (`document#n`).
+/// Whether `wanted` is `id` itself, in any spelling of an address, or the document of the chunk `id` (`document#n`).
 pub(super) fn names(wanted: &str, id: &str) -> bool {
-    id == wanted || id.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('#'))
+    one_spelling(id) == one_spelling(wanted) || id.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('#'))
 }

@@ -141,6 +141,13 @@ impl Checker<'_> {
             self.say(mistake.label("add `target.command`, or write the agent's port").without_quote());
             return;
         }
+        if has_login(url) {
+            self.say(login_mistake(at).help(
+                "remove it: what an agent sends in `Authorization` is passed on, and `target.headers` may have \
+                 `{{env.NAME}}`",
+            ));
+            return;
+        }
         let host = url.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"));
         let host = host.map(|(_, rest)| rest.split('/').next().unwrap_or_default());
         if host.is_none_or(str::is_empty) || url.contains(char::is_whitespace) {
@@ -423,6 +430,18 @@ fn placeholders(value: &Value, names: &mut Vec<String>) {
         Value::Object(members) => members.values().for_each(|item| placeholders(item, names)),
         _ => {}
     }
+}
+
+/// Whether a name or a password stands before the host of an address, as in `https://user:secret@host`.
+pub(super) fn has_login(url: &str) -> bool {
+    let host = url.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    host.is_some_and(|host| host.contains('@'))
+}
+
+/// The mistake of an address with a login, without a quote of it.
+pub(super) fn login_mistake(at: At<'_>) -> Mistake {
+    let message = "this address holds a login, which would be written into plans and reports";
+    Mistake::at(at, "bad-url", message).without_quote()
 }
 
 #[cfg(test)]

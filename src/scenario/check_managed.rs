@@ -1,5 +1,6 @@
 //! Checks the managed retrieval services of a project and reports all mistakes.
 
+use super::check_external::{has_login, login_mistake};
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::project::Project;
 use crate::platform::placeholders::{Piece, braced};
@@ -41,6 +42,9 @@ fn place(settings: &ManagedRetrievalSettings, at: At<'_>, mistakes: &mut Vec<Mis
     let scheme = ["http://", "https://"].iter().any(|scheme| settings.base_url.starts_with(scheme));
     if !settings.base_url.trim().is_empty() && (!scheme || settings.host().is_empty()) {
         say(Mistake::at(at.key("base_url"), "bad-url", "a base URL begins with `https://` or `http://`"));
+    }
+    if has_login(&settings.base_url) {
+        say(login_mistake(at.key("base_url")).help("remove it: `token` and `api_key` name the variables of the keys"));
     }
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     if !settings.kb_id.chars().all(plain) {

@@ -193,6 +193,24 @@ fn words_before(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// A source's id in one spelling: without spaces and control characters, which cleaning a text may change; of an address,
+/// its scheme and host in lower case, and no `/` at its end.
+pub(crate) fn one_spelling(id: &str) -> Cow<'_, str> {
+    let odd = |letter: char| letter.is_control() || letter.is_whitespace();
+    let id = if id.contains(odd) { Cow::Owned(id.replace(odd, "")) } else { Cow::Borrowed(id) };
+    let Some(scheme) =
+        id.find("://").filter(|end| matches!(id[..*end].to_ascii_lowercase().as_str(), "http" | "https"))
+    else {
+        return id;
+    };
+    let host = id[scheme + 3..].find(['/', '?', '#']).map_or(id.len(), |length| scheme + 3 + length);
+    let end = id.trim_end_matches('/').len().max(host);
+    if end == id.len() && !id[..host].contains(|letter: char| letter.is_ascii_uppercase()) {
+        return id;
+    }
+    Cow::Owned(id[..host].to_ascii_lowercase() + &id[host..end])
+}
+
 /// The addresses in a text, without the punctuation after them.
 pub(crate) fn addresses(text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -345,6 +363,29 @@ mod tests {
         for text in ["[sic]", "[x]", "[ ]", "[]", "[5 minutes]", "[see the manual]", "[link](#part)", "[1", "1]", "(1)"]
         {
             assert_eq!(marks(text), Vec::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_the_same_with_a_slash_at_its_end_and_a_host_in_capitals() {
+        let known = one_spelling("https://docs.example.org/Guide?a=B");
+        for same in [
+            "HTTPS://Docs.Example.org/Guide?a=B",
+            "https://docs.example.org/Guide?a=B/",
+            "https://docs.exam\nple.org/Guide?a=B",
+        ] {
+            assert_eq!(one_spelling(same), known, "{same}");
+        }
+        for other in [
+            "http://docs.example.org/Guide?a=B",
+            "https://docs.example.org/guide?a=B",
+            "https://docs.example.org/Guide",
+        ] {
+            assert_ne!(one_spelling(other), known, "{other}");
+        }
+        assert_eq!(one_spelling("https://EXAMPLE.org/"), "https://example.org");
+        for kept in ["Manual#3", "s3://Bucket/", "notes/", "https://", ""] {
+            assert_eq!(one_spelling(kept), kept);
         }
     }
 

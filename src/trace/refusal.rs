@@ -49,6 +49,14 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     RegexSet::new(english.iter().map(String::as_str).chain(others)).ok()
 });
 
+/// What limits a claim instead of refusing it: "I cannot say more".
+static NO_MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"\b(?:know|find|found|say|tell|help|confirm|provide|give|see|have) (?:(?:you|us|me) )?(?:any |anything |much |nothing |something )?(?:more|further|else)\b(?:[.,;:!]|$)",
+    )
+    .ok()
+});
+
 /// Characters that end a sentence.
 pub(crate) const SENTENCE_ENDS: [char; 6] = ['.', '!', '?', ';', '\n', '。'];
 
@@ -62,7 +70,9 @@ static REGRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Whether `text` states a refusal.
 pub(crate) fn says_that_it_cannot_answer(text: &str) -> bool {
-    PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(&normalise(text)))
+    let text = normalise(text);
+    let limited = NO_MORE.as_ref().map(|limit| limit.replace_all(&text, "."));
+    PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(limited.as_deref().unwrap_or(&text)))
 }
 
 /// Whether `text` refuses to answer `asked` and does nothing else: each of its sentences says that it cannot answer, or regrets it; it cites
@@ -102,6 +112,8 @@ mod tests {
             "Sorry, I am not sure.",
             "We could not find anything on this.",
             "I found nothing about this in the knowledge base.",
+            "I found nothing more about this than its name: I do not know.",
+            "I cannot say more than that this is not documented.",
             "I found no information about it.",
             "The documentation does not mention this.",
             "Unfortunately the knowledge base has no entry on that.",
@@ -139,6 +151,10 @@ mod tests {
             "No, it takes 42 days.",
             "Das sind sicher 42 Meter, nicht mehr.",
             "I know nothing better than 42 metres.",
+            "It is 99 days. I cannot say more.",
+            "It is 99 days; I cannot tell you anything else.",
+            "It is 99 days. I found nothing more.",
+            "It is 99 days, and I do not know more.",
             "I have no reason to doubt that it is 42 metres.",
             "",
         ] {

@@ -345,13 +345,17 @@ pub(super) fn criteria(findings: &Findings, shown: Option<&Shown>) -> String {
     let mut text = "# yaml-language-server: $schema=../schema/criteria.json\n\
                     # What must hold for a change to ship. `ragcheck explain` says how each is counted.\n\
                     about: What the agent must keep to.\nundecided: warn\nestimand: fixed_suite\ncriteria:\n  - id: ANSWERS\n    \
-                    about: Every question gets an answer\n    metric: turn_success_rate\n    target: '= 100%'\n    kind: point\n"
+                    about: Every question gets an answer\n    metric: turn_success_rate\n    target: '= 100%'\n    kind: invariant\n"
         .to_owned();
     let called = |tool: &String| shown.is_some_and(|shown| shown.calls.contains(tool));
     if sure(findings).iter().any(|one| one.role == "knowledge" && called(&one.tool)) {
         text += "  # Watched, not required: make it `required: true` if every question has to search the knowledge.\n  - id: SEARCH\n    \
                  about: Every question searches the knowledge\n    metric: mandatory_call_rate(knowledge)\n    target: '= 100%'\n    \
                  kind: point\n    required: false\n";
+        if findings.met.shape.sources.is_some() {
+            text += "  - id: CITED\n    about: Answers cite only what the conversation found\n    metric: citation_validity\n    \
+                     target: '= 100%'\n    kind: point\n    required: false\n";
+        }
     }
     text
 }

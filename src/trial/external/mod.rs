@@ -9,14 +9,13 @@
 //! | `modes` | what is behind the proxy in each mode, and what is checked after a replay |
 //! | `single_run` | one run of the trial: reset, turns, trace |
 //! | `found` | whole texts of the passages that its traffic shows |
-//! | `bypass` | signs that a model was asked beside the proxy |
+//! | `signs` | signs that a model was asked beside the proxy, or that an answer was cut off |
 //! | `connections` | the clients for the services and for the agent |
 //! | `agents` | where the agent runs: one process per worker, or elsewhere |
 //! | `start` | what a process asks before its first turn |
 //! | `runner` | trials in which a test runner asks the agent instead |
 
 mod agents;
-mod bypass;
 mod connections;
 mod found;
 mod heard;
@@ -25,6 +24,7 @@ mod modes;
 pub(crate) mod runner;
 mod services;
 mod setup;
+mod signs;
 mod single_run;
 mod spans;
 mod start;

@@ -4,7 +4,7 @@ use super::agents::{Process, Wanted};
 use super::heard::Heard;
 use super::runner::{ENDED_EARLY, NEVER_ENDED};
 use super::spans::{self, Received};
-use super::{Work, bypass, found};
+use super::{Work, found, signs};
 use crate::flow::Abort;
 use crate::flow::external::{CRASHED, Chains, Life, Pace, Session, Silence, Telemetry, Tracing, Trouble, reset};
 use crate::knowledge::FoundPassages;
@@ -174,7 +174,7 @@ impl Work<'_> {
             spans::evidence(&mut trace, told);
         }
         let found = found::take(&mut trace);
-        let notes = bypass::notes(&trace);
+        let notes = signs::notes(&trace);
         trace.notes.extend(notes);
         if probed {
             trace.reveal(Member::IndexWrites);
