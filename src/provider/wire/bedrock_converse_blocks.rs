@@ -137,6 +137,13 @@ pub(super) fn write_messages(messages: &[Message]) -> Value {
     Value::Array(written)
 }
 
+/// Writes the id of a call, unless it had none.
+fn write_id(block: &mut Value, id: &str) {
+    if !id.is_empty() || block.get("toolUseId").is_some() {
+        block["toolUseId"] = Value::from(id);
+    }
+}
+
 pub(super) fn write_blocks(message: &Message) -> Vec<Value> {
     let passthrough = passthrough::of(NAME, message.passthrough.as_ref());
     let filled = passthrough::fill(message, passthrough).into_iter().map(|piece| match piece {
@@ -144,7 +151,7 @@ pub(super) fn write_blocks(message: &Message) -> Vec<Value> {
         Filled::Call(call, template) => {
             let mut block =
                 template.filter(|block| has(block, CALL)).cloned().unwrap_or_else(|| json!({CALL: {"input": {}}}));
-            block[CALL]["toolUseId"] = Value::from(call.id.as_str());
+            write_id(&mut block[CALL], &call.id);
             block[CALL]["name"] = Value::from(call.name.as_str());
             if block[CALL].get("input").is_some_and(Value::is_object) || call.arguments != "{}" {
                 block[CALL]["input"] = passthrough::arguments_object(&call.arguments);
@@ -159,7 +166,7 @@ pub(super) fn write_blocks(message: &Message) -> Vec<Value> {
     let template = passthrough.and_then(|passthrough| passthrough.fields.get("block"));
     let template = template.filter(|block| has(block, RESULT));
     let mut block = template.cloned().unwrap_or_else(|| json!({RESULT: {"content": []}}));
-    block[RESULT]["toolUseId"] = Value::from(message.answers.as_deref().unwrap_or_default());
+    write_id(&mut block[RESULT], message.answers.as_deref().unwrap_or_default());
     let parts: Vec<Value> = filled.collect();
     if !parts.is_empty() {
         block[RESULT]["content"] = Value::Array(parts);

@@ -267,9 +267,12 @@ fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
             passthrough: None,
         });
     };
-    let empty = Map::new();
-    let content = candidate.get("content").and_then(Value::as_object).unwrap_or(&empty);
-    let message = gemini_parts::read_content(content, Role::Assistant, &mut CallIds::default()).into_iter().next();
+    let mut content = candidate.get("content").and_then(Value::as_object).cloned().unwrap_or_default();
+    // In a request that repeats it, a content without this role would be the user's.
+    if !content.is_empty() {
+        content.insert("role".into(), "model".into());
+    }
+    let message = gemini_parts::read_content(&content, Role::Assistant, &mut CallIds::default()).into_iter().next();
     let message = message.unwrap_or_else(|| Message::text(Role::Assistant, ""));
     let reason = candidate.get("finishReason").and_then(Value::as_str).unwrap_or_default();
     let blocked = ["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY"];

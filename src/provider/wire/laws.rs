@@ -143,6 +143,42 @@ fn a_reply_goes_back_with_its_signature_and_only_to_its_own_dialect() {
     }
 }
 
+#[test]
+fn an_answer_without_the_models_role_goes_back_as_the_models() {
+    for role in [json!({}), json!({"role": "user"}), json!({"role": "assistant"})] {
+        let mut content = json!({"parts": [{"text": "Hm."}, {"functionCall": {"name": "f", "args": {}}}]});
+        content.as_object_mut().expect("an object").extend(role.as_object().cloned().unwrap_or_default());
+        let reply = gemini::DIALECT.decode_response(&json!({"candidates": [{"content": content}]})).expect("decodes");
+        let written = gemini::DIALECT.encode_request(&plain(vec![reply.to_message()]));
+        let read = gemini::DIALECT.decode_request("", &written).expect("decodes");
+        let message = read.messages.iter().find(|message| message.role == Role::Assistant).expect("an answer");
+        assert_eq!((message.content.as_str(), message.calls.len()), ("Hm.", 1), "{role}");
+    }
+    let said = json!({"type": "message", "content": [{"type": "output_text", "text": "Hm."}]});
+    let reply = openai_responses::DIALECT.decode_response(&json!({"model": "m", "output": [said]})).expect("decodes");
+    let written = openai_responses::DIALECT.encode_request(&plain(vec![reply.to_message()]));
+    assert_eq!(
+        written["input"].as_array().and_then(|items| items.last()).map(|item| &item["role"]),
+        Some(&json!("assistant"))
+    );
+}
+
+#[test]
+fn a_request_with_what_its_service_would_refuse_is_the_same_after_encoding() {
+    let call = json!({"toolUse": {"name": "f", "input": {}}});
+    let result = json!({"toolResult": {"content": [{"text": "found"}]}});
+    let converse =
+        json!({"messages": [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]});
+    let both = json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "function_call": {"name": "g"},
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}], "tool_choice": "no such choice"});
+    for (name, body) in [("bedrock-converse", converse), ("openai-chat", both)] {
+        let dialect = by_name(name).expect("a dialect");
+        let request = dialect.decode_request("", &body).expect("decodes");
+        let written = dialect.encode_request(&request);
+        assert_eq!(dialect.decode_request("", &written).expect("decodes"), request, "{written}");
+    }
+}
+
 /// Creates a completion with this message.
 fn answer(message: Value, usage: Value) -> ChatResponse {
     let body = json!({"model": "m", "choices": [{"finish_reason": "stop", "message": message}], "usage": usage});

@@ -40,7 +40,17 @@ pub(super) fn read(reader: Reader, items: &[Value]) -> Result<Vec<Message>, Wire
 /// Decodes a response's items as one message of the model.
 pub(super) fn read_turn(dialect: &str, items: &[Value]) -> Message {
     let mut turn = Turn::new(Role::Assistant);
-    items.iter().filter(|item| item.is_object()).for_each(|item| turn.add(item));
+    for item in items.iter().filter(|item| item.is_object()) {
+        // In a request that repeats it, a message without this role would be another's.
+        match kind(item) {
+            "message" if item.get("role").is_none_or(|role| role != "assistant") => {
+                let mut item = item.clone();
+                item["role"] = Value::from("assistant");
+                turn.add(&item);
+            }
+            _ => turn.add(item),
+        }
+    }
     turn.close(dialect)
 }
 
