@@ -117,6 +117,43 @@ pub(super) fn read_message(at: &str, wire: &Map<String, Value>, messages: &mut V
     Ok(())
 }
 
+/// Whether a result says that its tool failed.
+pub(super) fn is_failed(message: &Message) -> bool {
+    let block = passthrough::of(NAME, message.passthrough.as_ref()).and_then(|kept| kept.fields.get("block"));
+    block.is_some_and(|block| block["is_error"] == true)
+}
+
+/// The passages that a message holds as blocks of their own (`search_result`, `document`), as objects with `id`, `title` and
+/// `text`.
+pub(super) fn passages(message: &Message) -> Vec<Value> {
+    let pieces = passthrough::of(NAME, message.passthrough.as_ref()).map_or(&[][..], |kept| &kept.pieces[..]);
+    let blocks = pieces.iter().filter_map(|piece| if let Piece::Other { wire } = piece { Some(wire) } else { None });
+    blocks.filter_map(passage).collect()
+}
+
+fn passage(block: &Value) -> Option<Value> {
+    let joined = |content: &Value| match content {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => {
+            let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+            (!texts.is_empty()).then(|| texts.join("\n\n"))
+        }
+        _ => None,
+    };
+    let title = block["title"].as_str();
+    let (id, text) = match block["type"].as_str()? {
+        "search_result" => (block["source"].as_str(), joined(&block["content"])),
+        "document" => {
+            let source = &block["source"];
+            let plain = source["data"].as_str().filter(|_| source["type"] == "text").map(str::to_owned);
+            (title, plain.or_else(|| joined(&source["content"])))
+        }
+        _ => return None,
+    };
+    let id = id.or(title).unwrap_or_default();
+    Some(json!({"id": id, "title": title.unwrap_or_default(), "text": text?}))
+}
+
 /// Splits the messages into the request's system prompt and the conversation.
 pub(super) fn split_system(messages: &[Message]) -> (&[Message], &[Message]) {
     let in_conversation = |message: &Message| {

@@ -137,6 +137,12 @@ pub(super) fn write_messages(messages: &[Message]) -> Value {
     Value::Array(written)
 }
 
+/// Whether a result says that its tool failed.
+pub(super) fn is_failed(message: &Message) -> bool {
+    let block = passthrough::of(NAME, message.passthrough.as_ref()).and_then(|kept| kept.fields.get("block"));
+    block.is_some_and(|block| block[RESULT]["status"] == "error")
+}
+
 /// Writes the id of a call, unless it had none.
 fn write_id(block: &mut Value, id: &str) {
     if !id.is_empty() || block.get("toolUseId").is_some() {

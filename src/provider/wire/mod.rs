@@ -57,7 +57,7 @@ pub(crate) use passthrough::arguments_object;
 
 use super::mcp::MCP;
 use crate::cassette::Profile;
-use crate::provider::chat::{ChatRequest, ChatResponse};
+use crate::provider::chat::{ChatRequest, ChatResponse, Message};
 use crate::settings::catalogue::DialectEntry;
 use crate::settings::{Auth, Quirks};
 use serde_json::{Map, Value, json};
@@ -190,6 +190,16 @@ fn ending<'a>(path: &'a str, end: &str) -> Option<&'a str> {
 /// All dialects, in the order of reports.
 pub fn dialects() -> impl Iterator<Item = &'static dyn Dialect> {
     DIALECTS.iter().copied()
+}
+
+/// Whether a tool's result says, in a member of the dialect that it was sent in, that the tool failed.
+pub(crate) fn is_failed_result(message: &Message) -> bool {
+    anthropic_messages_blocks::is_failed(message) || bedrock_converse_blocks::is_failed(message)
+}
+
+/// Passages that a message holds beside its text, in parts of its dialect, as objects with `id`, `title` and `text`.
+pub(crate) fn attached_passages(message: &Message) -> Vec<Value> {
+    anthropic_messages_blocks::passages(message)
 }
 
 /// The dialect of that name.

@@ -1,6 +1,7 @@
 //! What happens without a call of the model: calls that the agent writes into the conversation as if the model had made them,
 //! searches whose passages it puts into the prompt of a model without tools, and searches that the provider makes itself.
 
+use super::completions::words;
 use super::{TraceBuilder, Waiting};
 use crate::flow::external::decoder;
 use crate::flow::external::evidence::{self, Retrieved};
@@ -77,12 +78,9 @@ impl TraceBuilder<'_> {
         if !self.has_no_tools() {
             return;
         }
-        let own = |message: &&Message| {
-            matches!(message.role, Role::System | Role::User)
-                && !self.known.iter().any(|(_, said)| *said == message.content)
-                && !self.prompts.contains(&message.content)
-        };
-        let new: Vec<String> = messages.iter().filter(own).map(|message| message.content.clone()).collect();
+        let own = |said: &String| !self.known.iter().any(|(_, known)| known == said) && !self.prompts.contains(said);
+        let told = messages.iter().filter(|message| matches!(message.role, Role::System | Role::User));
+        let new: Vec<String> = told.flat_map(words).filter(own).collect();
         self.prompts.extend(new);
     }
 

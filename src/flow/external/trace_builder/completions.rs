@@ -8,12 +8,21 @@ use crate::flow::external::shown::{continued, digests};
 use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::observed;
+use crate::provider::wire::attached_passages;
 use crate::trace::{self, FedBack, ModelCalled, What};
 use crate::transport::Service;
+use serde_json::Value;
 use std::time::Duration;
 
 /// State of every completion: an external agent declares none.
 const STATE: &str = "unknown";
+
+/// What a message tells the model: its text, and the passages beside it as a JSON list.
+pub(super) fn words(message: &Message) -> impl Iterator<Item = String> {
+    let attached = attached_passages(message);
+    let listed = (!attached.is_empty()).then(|| Value::Array(attached).to_string());
+    std::iter::once(message.content.clone()).chain(listed)
+}
 
 impl TraceBuilder<'_> {
     pub(super) fn model(&mut self, group: &Group) {
@@ -30,11 +39,10 @@ impl TraceBuilder<'_> {
             self.told(&asked.messages);
             self.results(asked);
             if self.waiting.iter().any(|call| self.role(&call.tool) == trace::Role::Knowledge) {
-                let new = |message: &&Message| {
-                    matches!(message.role, Role::System | Role::User)
-                        && !self.before.iter().any(|earlier| earlier.content == message.content)
-                };
-                self.texts.extend(asked.messages.iter().filter(new).map(|message| message.content.clone()));
+                let told = |message: &&Message| matches!(message.role, Role::System | Role::User);
+                let earlier: Vec<String> = self.before.iter().flat_map(words).collect();
+                let new = asked.messages.iter().filter(told).flat_map(words).filter(|said| !earlier.contains(said));
+                self.texts.extend(new);
             }
             self.feedback(asked);
             self.retries.asked();

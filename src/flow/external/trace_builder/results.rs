@@ -4,8 +4,9 @@ use super::{TraceBuilder, UNSEEN, Waiting};
 use crate::flow::context::micros;
 use crate::flow::external::decoder;
 use crate::flow::turn::attempts_of;
-use crate::provider::chat::{ChatRequest, Role};
+use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::mcp::Ran;
+use crate::provider::wire::{attached_passages, is_failed_result};
 use crate::provider::{Attempt, SearchAnswer};
 use crate::trace::{self, CitedPage, ExternalResult, SearchResult, ToolCalled, ToolOutcome, ToolResult, What};
 use serde_json::Value;
@@ -15,11 +16,15 @@ use std::time::Duration;
 impl TraceBuilder<'_> {
     /// Reads the results of pending calls from a request.
     pub(super) fn results(&mut self, asked: &ChatRequest) {
-        for message in asked.messages.iter().filter(|message| message.role == Role::Tool) {
-            let place = self.waiting.iter().position(|call| Some(&call.id) == message.answers.as_ref());
-            let Some(place) = place else { continue };
-            let call = self.waiting.remove(place);
+        for (message, call) in self.answered(asked) {
+            let attached = attached_passages(message);
             let result = decoder::document(&message.content);
+            let result = if attached.is_empty() { result } else { Value::Array(attached) };
+            if is_failed_result(message) && !matches!(call.ran, Some(Ran::Done(_))) {
+                let (message, retryable) = decoder::error(&result).unwrap_or((message.content.clone(), true));
+                self.called(call, ToolOutcome::Failed { message, retryable });
+                continue;
+            }
             // The server knows whether its tool failed, and where its passages come from; the agent's text may hide it.
             let is_plain = self.role(&call.tool) == trace::Role::Knowledge && decoder::passages(&result).is_none();
             let outcome = match &call.ran {
@@ -29,6 +34,22 @@ impl TraceBuilder<'_> {
             };
             self.called(call, outcome);
         }
+    }
+
+    /// The pending calls that a request answers, with its messages. Ids may repeat in a conversation, so what the last request
+    /// had already said answers none of them, and of several messages with one id the last answers the last call.
+    fn answered<'m>(&mut self, asked: &'m ChatRequest) -> Vec<(&'m Message, Waiting)> {
+        let old = self.before.iter().zip(&asked.messages).take_while(|(earlier, now)| earlier == now).count();
+        let mut waiting: Vec<Option<Waiting>> = std::mem::take(&mut self.waiting).into_iter().map(Some).collect();
+        let mut found = Vec::new();
+        for message in asked.messages.iter().skip(old).rev().filter(|message| message.role == Role::Tool) {
+            let answers = |call: &Option<Waiting>| call.as_ref().map(|call| &call.id) == message.answers.as_ref();
+            let place = waiting.iter().rposition(|call| call.is_some() && answers(call));
+            found.extend(place.and_then(|place| waiting[place].take()).map(|call| (message, call)));
+        }
+        self.waiting = waiting.into_iter().flatten().collect();
+        found.reverse();
+        found
     }
 
     pub(super) fn outcome(&mut self, call: &Waiting, result: Value) -> ToolOutcome {
