@@ -1,8 +1,8 @@
 //! Checks of a trace against the expectations of its case and turns.
 //!
 //! An expectation on a turn sees that turn. One on the case sees all turns: calls, keywords and retries over all of
-//! them, `tokens` and `cost` as their sum, `within` on each, and `answer`, `sources`, `context` and `error` on the
-//! last. Every turn must answer unless an error is expected of it, whether or not anything else is. The control arm
+//! them, `tokens` and `cost` as their sum, `within` and what no answer may do on each, and the rest of `answer`, `sources`,
+//! `context` and `error` on the last. Every turn must answer unless an error is expected of it, whether or not anything else is. The control arm
 //! is inverted: history is withheld there, so at least one context probe must fail.
 
 mod answer;
@@ -56,6 +56,9 @@ pub(crate) fn checks(view: &TrialView<'_>, patterns: &Patterns) -> Vec<Check> {
         for checked in own.iter().flat_map(of_turn) {
             add(&label, checked);
         }
+        let of_each = whole.and_then(|expect| expect.answer.as_ref()).filter(|_| !error && !is_last(view, turn));
+        let results = of_each.map(|expected| answer::checks(&answer::of_each(expected), turn, view, patterns));
+        needing(view, Member::Answers, results.unwrap_or_default()).for_each(|checked| add(&label, checked));
     }
     let turns: Vec<_> = view.turns.iter().collect();
     let labelled = |turn: &TurnView<'_>, seen: Seen| Seen::new(format!("{}: {seen}", turn.label()));

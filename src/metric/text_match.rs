@@ -22,6 +22,12 @@ const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];
 /// What multiplies the number directly before it. `m` and `b` are metres and bytes as often, and not listed.
 const SCALES: [&str; 6] = ["k", "bn", "mn", "mio", "mrd", "tn"];
 
+/// Units that are written with or without a space behind their number.
+const SPACED_UNITS: [&str; 24] = [
+    "km", "m", "cm", "mm", "kg", "g", "mg", "µg", "μg", "l", "ml", "ms", "min", "h", "v", "w", "kw", "kwh", "hz",
+    "mhz", "ghz", "mb", "gb", "tb",
+];
+
 /// Whether `text` contains `part`, both normalised; an empty part is in no text.
 pub(crate) fn contains(text: &str, part: &str) -> bool {
     let (text, part) = (normalise(&thousands_joined(text)), normalise(&thousands_joined(part)));
@@ -127,6 +133,11 @@ fn tokens(text: &str) -> Vec<Token> {
     while at < letters.len() {
         let minus = usize::from(is_minus(&letters, at));
         let start = at + minus;
+        let spaced = at > 0 && is_currency(letters[at - 1]) && letters[at] == ' ';
+        if spaced && number_length(&letters, at + 1) > 0 {
+            at += 1;
+            continue;
+        }
         let length = number_length(&letters, start);
         if length == 0 {
             found.push(Token::Letter(letters[at]));
@@ -141,9 +152,19 @@ fn tokens(text: &str) -> Vec<Token> {
             coded: minus == 0 && is_coded(&letters[..start]),
             scaled: is_scaled(&letters[end..]),
         });
-        at = end;
+        at = end + usize::from(has_spaced_unit(&letters, start, end));
     }
     found
+}
+
+/// Whether a space stands between the number in `start..end`, which is no code, and its unit: `5 km` is `5km`, `50 %` is `50%`.
+fn has_spaced_unit(letters: &[char], start: usize, end: usize) -> bool {
+    let is_letter = |back: usize| start.checked_sub(back).is_some_and(|at| letters[at].is_alphabetic());
+    let code = is_coded(&letters[..start]) || (start > 0 && letters[start - 1] == '-' && is_letter(2));
+    let [' ', after @ ..] = &letters[end..] else { return false };
+    let word: String = after.iter().take_while(|letter| is_of_word(**letter)).collect();
+    let symbol = after.first().is_some_and(|letter| matches!(letter, '%' | '‰' | '°') || is_currency(*letter));
+    !code && (symbol || SPACED_UNITS.contains(&word.as_str()))
 }
 
 /// Whether the character at `at` is a minus: it belongs to what follows, unless it joins it to a word, to another
@@ -359,6 +380,16 @@ mod tests {
             ("EUR120k", "EUR120k"),
             ("3x4m", "3x4"),
             ("7 days", "7 day"),
+            ("it holds 50 %", "50%"),
+            ("it holds 50%", "50 %"),
+            ("5km", "5 km"),
+            ("5 km", "5km"),
+            ("for 120 €", "120€"),
+            ("for $ 120", "$120"),
+            ("for $120", "$ 120"),
+            ("-20 °C", "-20°C"),
+            ("order A-1042 m", "A-1042"),
+            ("1 120 m", "1120m"),
             ("it is .5 or 0.5", "0.5"),
         ] {
             assert!(contains(text, part), "{text:?} has {part:?}");
@@ -383,6 +414,8 @@ mod tests {
             ("order AA-1042", "A-1042"),
             ("order A-1042b", "A-1042"),
             ("order A-1042sx", "A-1042"),
+            ("- $ 120", "-$120"),
+            ("5 m", "5 k"),
             ("BQX120", "QX120"),
             ("QX120b", "QX120"),
             ("call_120", "120"),

@@ -249,7 +249,9 @@ pub struct Case {
     /// Conversations that share one keyword index, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sequence: Vec<SequenceStep>,
-    /// Expectation on the whole case: on its only turn (`ask`), or over all turns and conversations.
+    /// Expectation on the whole case: on its only turn (`ask`), or over all turns and conversations. With several turns, what
+    /// no answer may do (`not_contains`, `grounded`, `unsupported_facts`, `refusal: false`) and `within` hold for each; the rest
+    /// of `answer`, `sources`, `reply`, `context` and `error` for the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expectation>,
     /// Whether the case's context probes also run without history, where they must fail.

@@ -152,7 +152,7 @@ pub enum CallOutcome {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnswerExpectation {
-    /// Contains each of these, both sides normalised: case, spaces, emphasis; a number matches whole, its unit aside.
+    /// Contains each of these, both sides normalised: case, spaces, emphasis; a number or a code matches whole, a unit aside.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contains: Vec<String>,
     /// Contains none of these, both sides normalised.

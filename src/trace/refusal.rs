@@ -25,6 +25,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         format!(r"\b(?:i|we|search(?:es)?|{sources}) (?:\w+ ){{0,2}}?(?:found|have|had|has|gave|returned|got|contains?|holds?) no (?:\w+ ){{0,3}}?{MISSING}\b"),
         r"\b(?:found|find|know|have|has|say|says|contains?|returned|gave) nothing(?: (?:about|on|for|in|that|relevant|of|to|here)\b|[.,;:!]|$)".into(),
         format!(r"\bno (?:\w+ ){{0,3}}?{MISSING} (?:\w+ ){{0,4}}?(?:was|were|is|are|could be|has been|have been) (?:\w+ )?(?:found|available|given|known|there)\b"),
+        format!(r"\bthere (?:is|was) nothing (?:\w+ ){{0,2}}?(?:in|on|about) (?:\w+ ){{0,2}}?(?:{sources}|this|that|it)\b"),
         r"\b(?:this|that|it|the answer|that information|this information) (?:is|was)(?: not|n't) (?:\w+ )?(?:known|documented|covered|mentioned|in the)\b".into(),
         r"\bnothing (?:\w+ ){0,3}?(?:was|is|could be) (?:found|known|documented)\b".into(),
         r"\b(?:beyond|outside) (?:of )?(?:my|our|the) (?:knowledge|scope|documentation)\b".into(),
@@ -36,7 +37,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         // French
         r"\bne (?:le |la )?(?:sais|savons|peux|pouvons) pas\b|\bn'ai (?:rien|pas|aucune?)\b|\bn'a (?:rien|pas|ete) trouve|\baucune? (?:information|source|reponse|réponse|donnee|donnée|resultat|résultat)|\brien trouve",
         // Spanish and Portuguese
-        r"\bno (?:lo )?s[eé]\b|\bno (?:he |se |hemos )?(?:encontr|hall)|\bno (?:tengo|hay|puedo|existe) (?:\w+ ){0,2}?(?:informaci|respuesta|respond|datos|fuente)|\bn[aã]o (?:sei|h[aá]|tenho|posso)\b|\bn[aã]o (?:\w+ )?encontr",
+        r"\bno (?:lo )?sé\b|\bno lo se\b|\bno se[.,;!]|\bno se$|\bno (?:he |se |hemos )?(?:encontr|hall)|\bno (?:tengo|hay|puedo|existe) (?:\w+ ){0,2}?(?:informaci|respuesta|respond|datos|fuente)|\bn[aã]o (?:sei|h[aá]|tenho|posso)\b|\bn[aã]o (?:\w+ )?encontr",
         // Italian and Dutch
         r"\bnon (?:lo )?(?:so|trov|ho trovato|posso rispondere|ho informazioni|ci sono informazioni)|\bweet (?:\w+ ){0,3}?niet\b|\b(?:niets|geen) (?:\w+ ){0,4}?(?:gevonden|bekend|informatie)\b",
         // Swedish, Norwegian, Danish, Polish
@@ -49,12 +50,16 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     RegexSet::new(english.iter().map(String::as_str).chain(others)).ok()
 });
 
-/// What limits a claim instead of refusing it: "I cannot say more".
-static NO_MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"\b(?:know|find|found|say|tell|help|confirm|provide|give|see|have) (?:(?:you|us|me) )?(?:any |anything |much |nothing |something )?(?:more|further|else)\b(?:[.,;:!]|$)",
-    )
-    .ok()
+/// What looks like a refusal and is none: a limit of a claim ("I cannot say more"), and what others cannot do ("You cannot find
+/// it in shops").
+static NO_REFUSALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let verbs = "(?:know|find|found|say|tell|help|confirm|provide|give|see|have)";
+    let more = format!(
+        r"\b{verbs} (?:(?:you|us|me) )?(?:any |anything |much |nothing |something )?(?:more|further|else)\b(?:[.,;:!]|$)"
+    );
+    let others = "(?:you|they|he|she|one|users?|customers?|members?|guests?|people|children|nobody)";
+    let unable = "(?:cannot|can not|can't|could not|couldn't|(?:is|are|am) (?:unable|not able) to|will not|won't)";
+    Regex::new(&format!(r"{more}|\b{others} (?:\w+ )?{unable}\b")).ok()
 });
 
 /// Characters that end a sentence.
@@ -71,7 +76,7 @@ static REGRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Whether `text` states a refusal.
 pub(crate) fn says_that_it_cannot_answer(text: &str) -> bool {
     let text = normalise(text);
-    let limited = NO_MORE.as_ref().map(|limit| limit.replace_all(&text, "."));
+    let limited = NO_REFUSALS.as_ref().map(|none| none.replace_all(&text, "."));
     PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(limited.as_deref().unwrap_or(&text)))
 }
 
@@ -131,6 +136,10 @@ mod tests {
             "Je ne sais pas.",
             "Aucune information n'a été trouvée.",
             "No lo sé.",
+            "No sé.",
+            "No se.",
+            "There is nothing in the documents on this.",
+            "You asked for the price, and I cannot find it.",
             "Non lo so.",
             "該当する情報はありません。見つかりませんでした。",
             "لا أعرف",
@@ -151,6 +160,10 @@ mod tests {
             "No, it takes 42 days.",
             "Das sind sicher 42 Meter, nicht mehr.",
             "I know nothing better than 42 metres.",
+            "You cannot find it in shops; order it online.",
+            "Customers can't tell the two apart: the left one is 42 metres.",
+            "No se puede devolver.",
+            "There is nothing to pay on delivery.",
             "It is 99 days. I cannot say more.",
             "It is 99 days; I cannot tell you anything else.",
             "It is 99 days. I found nothing more.",

@@ -8,6 +8,7 @@ use crate::metric::text_match::contains;
 use crate::metric::turns::names;
 use crate::metric::{Held, Patterns, Seen, TrialView, TurnView, grounding, quote};
 use crate::scenario::expect::{AnswerExpectation, SourcesExpectation};
+use crate::trace::citations::{numbers_of, one_spelling};
 use crate::trace::refusal::only_refuses;
 use crate::trace::{Answer, Member, SOURCES, USED_EXTERNAL_KB, USED_INTERNAL_KB};
 use std::collections::BTreeSet;
@@ -50,6 +51,9 @@ pub(super) fn checks(
     if let Some(wanted) = expected.refusal {
         let seen = |answer: &Answer| match wanted {
             true if !claims_nothing(answer) => Err(cited(answer)),
+            true if !numbers_of(&answer.text).is_empty() => {
+                Err(Seen::new(format!("it cites a source: {}", quote(&answer.text, 160))))
+            }
             true if !says_so(answer, Some(expected)) => {
                 Err(Seen::new(format!("it does not say that it cannot answer: {}", quote(&answer.text, 160))))
             }
@@ -65,6 +69,18 @@ pub(super) fn checks(
         shown(answer, answer.sources.iter().any(|source| names(wanted, &source.id)), view)
     }));
     results
+}
+
+/// What an expectation on a case asks of each of its answers: what none of them may do. The rest is asked of the last.
+pub(super) fn of_each(expected: &AnswerExpectation) -> AnswerExpectation {
+    AnswerExpectation {
+        not_contains: expected.not_contains.clone(),
+        exact: expected.exact,
+        grounded: expected.grounded,
+        unsupported_facts: expected.unsupported_facts,
+        refusal: expected.refusal.filter(|wanted| !wanted),
+        ..AnswerExpectation::default()
+    }
 }
 
 /// Checks what an expectation says of the sources of the answer.
@@ -88,7 +104,10 @@ pub(super) fn sources(expected: &SourcesExpectation, turn: &TurnView<'_>, view: 
         results.push((format!("sources.external: {wanted}"), held));
     }
     if let Some(least) = expected.at_least {
-        let enough = |answer: &Answer| shown(answer, answer.sources.len() >= least as usize, view);
+        let different = |answer: &Answer| {
+            answer.sources.iter().map(|source| one_spelling(&source.id)).collect::<BTreeSet<_>>().len()
+        };
+        let enough = |answer: &Answer| shown(answer, different(answer) >= least as usize, view);
         results.push((format!("sources.at_least: {least}"), with(&enough)));
     }
     results

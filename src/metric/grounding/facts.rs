@@ -257,8 +257,14 @@ pub(super) fn words(text: &str) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).map(str::to_lowercase).collect()
 }
 
-/// Whether a token has letters and digits, and is neither an ordinal, a decade, nor a number with its unit.
+/// Whether a token has letters and digits, and is neither an ordinal, a decade, nor a number with its unit; or is a version
+/// or an address of the network, such as `15.2.1`.
 pub(super) fn is_code(token: &str) -> bool {
+    let groups: Vec<&str> = token.split('.').collect();
+    let is_number = |group: &&str| !group.is_empty() && group.chars().all(|letter| letter.is_ascii_digit());
+    if groups.len() > 2 && groups.iter().all(is_number) {
+        return groups[1..].iter().any(|group| group.len() != 3);
+    }
     let has = |of: fn(&char) -> bool| token.chars().any(|letter| of(&letter));
     let lower = token.to_lowercase();
     let rest = lower.trim_start_matches(|letter: char| letter.is_ascii_digit() || ".,/-".contains(letter));

@@ -18,6 +18,7 @@ mod date;
 mod facts;
 mod quantity;
 mod support;
+mod units;
 
 use super::catalogue::Registered;
 use super::{Member, Metric, Observation, Seen, TrialView, TurnView, quote, trajectory};

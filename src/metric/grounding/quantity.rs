@@ -1,6 +1,8 @@
 //! Numbers in a text, compared by value after locale and unit: `1.234,5 kg` is `1234.5 kg` is `1,234,500 g`.
 
-use regex::Regex;
+use super::units::{scale_of, unit_of};
+use regex::{Captures, Regex};
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// A number with its unit, if it has a known one.
@@ -22,84 +24,48 @@ pub(super) struct Quantity {
     scale: f64,
 }
 
-/// Units by their spellings, each with its base unit and factor.
-const UNITS: &[(&str, &[&str], f64)] = &[
-    ("%", &["%", "percent", "per cent", "prozent", "pct"], 1.0),
-    ("m", &["m", "metre", "metres", "meter", "meters"], 1.0),
-    ("m", &["mm", "millimetre", "millimetres", "millimeter", "millimeters"], 1e-3),
-    ("m", &["cm", "centimetre", "centimetres", "centimeter", "centimeters"], 1e-2),
-    ("m", &["km", "kilometre", "kilometres", "kilometer", "kilometers"], 1e3),
-    ("mile", &["mile", "miles", "mi"], 1.0),
-    ("foot", &["foot", "feet", "ft"], 1.0),
-    ("inch", &["inch", "inches"], 1.0),
-    ("g", &["g", "gram", "grams", "gramm"], 1.0),
-    ("g", &["mg", "milligram", "milligrams"], 1e-3),
-    ("g", &["kg", "kilogram", "kilograms", "kilogramm"], 1e3),
-    ("pound", &["lb", "lbs", "pounds"], 1.0),
-    ("l", &["l", "litre", "litres", "liter", "liters"], 1.0),
-    ("l", &["ml", "millilitre", "millilitres", "milliliter", "milliliters"], 1e-3),
-    ("s", &["s", "sec", "second", "seconds", "sekunde", "sekunden"], 1.0),
-    ("s", &["ms", "millisecond", "milliseconds"], 1e-3),
-    ("s", &["min", "mins", "minute", "minutes", "minuten"], 60.0),
-    ("s", &["h", "hr", "hrs", "hour", "hours", "stunde", "stunden"], 3600.0),
-    ("day", &["day", "days", "tag", "tage", "tagen"], 1.0),
-    ("day", &["week", "weeks", "woche", "wochen"], 7.0),
-    ("month", &["month", "months", "monat", "monate", "monaten"], 1.0),
-    ("month", &["year", "years", "jahr", "jahre", "jahren"], 12.0),
-    ("V", &["v", "volt", "volts"], 1.0),
-    ("A", &["a", "amp", "amps", "ampere", "amperes"], 1.0),
-    ("W", &["w", "watt", "watts"], 1.0),
-    ("W", &["kw", "kilowatt", "kilowatts"], 1e3),
-    ("Ω", &["Ω", "ω", "ohm", "ohms"], 1.0),
-    ("Hz", &["hz", "hertz"], 1.0),
-    ("Hz", &["khz"], 1e3),
-    ("Hz", &["mhz"], 1e6),
-    ("Hz", &["ghz"], 1e9),
-    ("bar", &["bar"], 1.0),
-    ("Pa", &["pa"], 1.0),
-    ("Pa", &["kpa"], 1e3),
-    ("°C", &["°c", "celsius"], 1.0),
-    ("°F", &["°f", "fahrenheit"], 1.0),
-    ("byte", &["mb", "megabyte", "megabytes"], 1e6),
-    ("byte", &["gb", "gigabyte", "gigabytes"], 1e9),
-    ("$", &["$", "usd", "dollar", "dollars"], 1.0),
-    ("€", &["€", "eur", "euro", "euros"], 1.0),
-    ("£", &["£", "gbp"], 1.0),
-];
-
-/// Words that multiply the number before them.
-const SCALES: &[(&[&str], f64)] = &[
-    (&["hundred"], 1e2),
-    (&["thousand", "k", "tausend", "mille", "mil"], 1e3),
-    (&["million", "millions", "mio", "millionen", "millones"], 1e6),
-    (&["billion", "billions", "bn", "milliarde", "milliarden", "mrd"], 1e9),
-    (&["trillion"], 1e12),
-];
-
 /// Words and marks between the ends of a range.
 const RANGE: [&str; 7] = ["to", "-", "–", "and", "or", "bis", "und"];
 
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-    let number = r"(?P<before>[$€£]\s?)?(?P<number>\d{1,3}(?:[\u{a0}\u{202f}'’,. ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)";
-    let after = r"(?:[\s\u{a0}\u{202f}-]?(?P<word>per cent|%|°[CFcf]|Ω|€|\$|£|\p{L}+))?";
-    Regex::new(&format!("{number}{after}")).expect("an expression")
+    let codes = "(?:USD|EUR|GBP|CHF|JPY|INR|AUD|CAD|BRL|SEK|NOK|DKK|PLN)";
+    let before = format!(r"(?P<before>(?:\b[A-Z]{{1,2}}\$|[$€£¥₹]|\b{codes}\b)\s?)?");
+    let number = r"(?P<number>\d{1,3}(?:[\u{a0}\u{202f}'’,. ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)";
+    let compound =
+        r"km/h|m/s|[ckm]?m[²³]|[ckm]?m[23]\b|(?:square|cubic) \p{L}+|(?:km|kilomet(?:re|er)s|miles) per hour";
+    let word = format!(r"(?P<word>{compound}|per cent|%|°[CFcf]|Ω|€|\$|£|\p{{L}}+)");
+    Regex::new(&format!(r"{before}{number}(?:[\s\u{{a0}}\u{{202f}}-]?{word})?")).expect("an expression")
 });
 
-/// The numbers of a text, in order. A number within a word (`AB-12`, `3rd`) is none.
+/// A time of day, on a clock of twelve or twenty-four hours.
+static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\b(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)\b(?:\s?(?P<half>[AaPp])\.?[Mm]\b)?")
+        .expect("an expression")
+});
+/// The unit of times of day, in minutes.
+const CLOCK_UNIT: &str = "clock";
+
+/// The numbers and times of day of a text, in order. A number within a word (`AB-12`, `3rd`) is none.
 pub(super) fn quantities(text: &str) -> Vec<Quantity> {
-    let mut found: Vec<Quantity> = Vec::new();
+    let mut found: Vec<Quantity> = CLOCK.captures_iter(text).map(|parts| time_of_day(&parts)).collect();
+    let times: Vec<Range<usize>> = found.iter().map(|time| time.start..time.end).collect();
     let mut from = 0;
     while let Some(parts) = NUMBER.captures_at(text, from) {
         let number = parts.name("number").expect("a part of the expression");
+        let whole = parts.get(0).expect("the whole");
         from = number.end();
-        let before = text[..parts.get(0).expect("the whole").start()].chars().next_back();
+        if let Some(time) = times.iter().find(|time| time.contains(&number.start())) {
+            from = from.max(time.end);
+            continue;
+        }
+        let before = text[..whole.start()].chars().next_back();
         if before.is_some_and(char::is_alphabetic) {
             continue;
         }
         let word = parts.name("word");
         let attached = word.is_some_and(|word| word.start() == number.end());
-        let (mut scale, mut unit, mut end) =
-            (1.0, parts.name("before").and_then(|sign| unit_of(sign.as_str().trim())), from);
+        let currency = parts.name("before").map(|sign| unit_of(sign.as_str().trim()).or_else(|| unit_of("$")));
+        let (mut scale, mut unit, mut end) = (1.0, currency.flatten(), from);
         if let Some(word) = word {
             let lower = word.as_str().to_lowercase();
             if let Some(factor) = scale_of(&lower) {
@@ -117,20 +83,25 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
         }
         let written = number.as_str();
         let (readings, decimals) = readings(written);
+        let sign = sign_before(&text[..whole.start()]);
         let factor = scale * unit.map_or(1.0, |(_, factor)| factor);
         let digits: String = written.chars().filter(char::is_ascii_digit).collect();
         found.push(Quantity {
-            start: parts.get(0).map_or(number.start(), |whole| whole.start()),
+            start: whole.start() - if sign.0 { sign.1 } else { 0 },
             end,
-            values: readings.into_iter().map(|value| value * factor).collect(),
+            values: readings.into_iter().map(|value| if sign.0 { -value * factor } else { value * factor }).collect(),
             unit: unit.map(|(base, _)| base),
-            bare: unit.is_none() && equal(scale, 1.0) && written.chars().all(|letter| letter.is_ascii_digit()),
+            bare: unit.is_none()
+                && equal(scale, 1.0)
+                && written.chars().all(|letter| letter.is_ascii_digit())
+                && !sign.0,
             decimals,
             significant: digits.trim_start_matches('0').trim_end_matches('0').len(),
             scale: factor,
         });
         from = from.max(end);
     }
+    found.sort_by_key(|one| one.start);
     // `48 to 56 ohms`: the unit of the second is that of the first too.
     for at in (1..found.len()).rev() {
         let between = text[found[at - 1].end..found[at].start].trim();
@@ -144,21 +115,49 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
     found
 }
 
+/// A time of day in minutes after midnight; without `am` or `pm`, an hour up to twelve may be in either half.
+fn time_of_day(parts: &Captures<'_>) -> Quantity {
+    let whole = parts.get(0).expect("the whole");
+    let of = |name: &str| parts[name].parse::<f64>().unwrap_or(f64::NAN);
+    let (hour, minute) = (of("hour"), of("minute"));
+    let hours = match parts.name("half").map(|half| half.as_str().to_ascii_lowercase()) {
+        Some(half) => vec![hour % 12.0 + if half == "p" { 12.0 } else { 0.0 }],
+        None if hour <= 12.0 => vec![hour, (hour + 12.0) % 24.0],
+        None => vec![hour],
+    };
+    Quantity {
+        start: whole.start(),
+        end: whole.end(),
+        values: hours.into_iter().map(|hour| hour * 60.0 + minute).collect(),
+        unit: Some(CLOCK_UNIT),
+        bare: false,
+        // No time is a rounded one.
+        decimals: 0,
+        significant: 0,
+        scale: 1.0,
+    }
+}
+
+/// Whether a number behind `text` is negative, and the length of its sign: a minus behind nothing, a space or a bracket, or
+/// the word.
+fn sign_before(text: &str) -> (bool, usize) {
+    let beginning =
+        |rest: &str| rest.chars().next_back().is_none_or(|last| last.is_whitespace() || "([:=\"“".contains(last));
+    for sign in ["-", "\u{2212}"] {
+        if let Some(rest) = text.strip_suffix(sign) {
+            return (beginning(rest), sign.len());
+        }
+    }
+    let word = text.trim_end().rsplit(|letter: char| !letter.is_alphabetic()).next().unwrap_or_default();
+    (text.ends_with(' ') && ["minus", "negative"].contains(&word.to_lowercase().as_str()), 0)
+}
+
 /// Lower-case word behind `from`, after at most one space or hyphen, and its end.
 fn next_word(text: &str, from: usize) -> Option<(String, usize)> {
     let rest = text[from..].strip_prefix([' ', '-', '\u{a0}'])?;
     let start = text.len() - rest.len();
     let length = rest.find(|letter: char| !letter.is_alphabetic() && !"%€$£".contains(letter)).unwrap_or(rest.len());
     (length > 0).then(|| (rest[..length].to_lowercase(), start + length))
-}
-
-fn unit_of(word: &str) -> Option<(&'static str, f64)> {
-    let word = word.to_lowercase();
-    UNITS.iter().find(|(_, names, _)| names.contains(&word.as_str())).map(|(base, _, factor)| (*base, *factor))
-}
-
-fn scale_of(word: &str) -> Option<f64> {
-    SCALES.iter().find(|(names, _)| names.contains(&word)).map(|(_, factor)| *factor)
 }
 
 /// Values that the digits may have, and the digits behind the decimal mark.
@@ -190,7 +189,7 @@ impl Quantity {
     }
 
     /// Whether `source` says the same: an equal value, or one that rounds to this one as it is written, where both
-    /// units are known the same unit.
+    /// units are known the same unit. A number without a sign may be the amount of a negative one: `40 degrees below zero`.
     pub(super) fn agrees(&self, source: &Self) -> bool {
         if let (Some(one), Some(other)) = (self.unit, source.unit)
             && one != other
@@ -202,6 +201,7 @@ impl Quantity {
             source.values.iter().any(|other| {
                 // A unit on one side only may have scaled its value.
                 equal(*value, *other)
+                    || (*other < 0.0 && *value > 0.0 && self.unit != Some(CLOCK_UNIT) && equal(*value, -other))
                     || (!same_unit && equal(value / self.scale, other / source.scale))
                     || self.rounds(*value, *other)
             })
@@ -218,6 +218,11 @@ impl Quantity {
             let digits = (value / self.scale).abs().max(1.0).log10().floor() as i32 + 1;
             10_f64.powi((digits - self.significant as i32).max(0)) * self.scale
         };
+        // `100` is 99.6 without its decimals.
+        let whole = (value / self.scale).abs() >= 100.0 && (value - exact).abs() <= 0.5 * self.scale;
+        if whole && self.unit != Some(CLOCK_UNIT) {
+            return true;
+        }
         let rounded = self.scale > 1.0 || decimals > 0 || self.significant >= 2;
         rounded
             && value != 0.0
@@ -286,6 +291,21 @@ mod tests {
             ("5 GB", "5000 MB"),
             ("12 s", "12"),
             ("€5", "5 euros"),
+            ("500 µg", "500 mcg"),
+            ("500 μg", "0.5 mg"),
+            ("US$300", "$300"),
+            ("USD 300", "300 dollars"),
+            ("CHF 5", "5 CHF"),
+            ("-40 °C", "minus 40 °C"),
+            ("40 °C", "-40 °C"),
+            ("−450 euros", "-450 euros"),
+            ("6:30 pm", "18:30"),
+            ("6:30", "6:30 p.m."),
+            ("100 km/h", "100 kilometres per hour"),
+            ("20 m²", "20 square metres"),
+            ("100%", "99.6%"),
+            ("1000 kg", "999.7 kg"),
+            ("5 - 10 V", "5 to 10 V"),
         ] {
             assert!(agrees(answer, source), "{answer} | {source}");
         }
@@ -299,6 +319,20 @@ mod tests {
             ("3.15", "3.14159"),
             ("20 %", "25 %"),
             ("450", "45"),
+            ("500 mg", "500 µg"),
+            ("US$300", "US$200"),
+            ("A$300", "US$300"),
+            ("R$300", "no prices"),
+            ("-40 °C", "40 °C"),
+            ("a balance of -$450", "$450"),
+            ("6:30 pm", "5:30 pm"),
+            ("6:30 am", "18:30"),
+            ("18:30", "17:30"),
+            ("CHF 5", "CHF 4"),
+            ("100 km/h", "100 km"),
+            ("100 m²", "100 m"),
+            ("100%", "99.4%"),
+            ("1000 kg", "600 kg"),
         ] {
             assert!(!agrees(answer, source), "{answer} | {source}");
         }

@@ -1,0 +1,107 @@
+//! Results of calls whose ids repeat, and what a dialect says of a result beside its text.
+
+use super::*;
+use crate::provider::wire::anthropic_messages;
+
+/// The ids that each search of a turn found; `None` for a call that did not work.
+fn found(events: &[What]) -> Vec<Option<Vec<String>>> {
+    let hits = |outcome: &ToolOutcome| match outcome {
+        ToolOutcome::Ok(ToolResult::Search(found)) => Some(found.hits.iter().map(|hit| hit.id.clone()).collect()),
+        _ => None,
+    };
+    calls(events).into_iter().map(|call| hits(&call.outcome)).collect()
+}
+
+fn passage(id: &str) -> Value {
+    json!({"chunks": [{"id": id, "text": "so"}]})
+}
+
+#[test]
+fn a_call_whose_id_repeats_has_the_result_behind_it() {
+    // The first turn of the conversation had the same id.
+    let mut conversation = vec![json!({"role": "user", "content": "when?"})];
+    conversation.push(call("call_0", "look", &json!({"query": "earlier"})));
+    result(&mut conversation, "call_0", &passage("earlier#1"));
+    conversation.push(json!({"role": "assistant", "content": "then"}));
+    conversation.push(json!({"role": "user", "content": "why?"}));
+    let mut exchanges = vec![model(&mut conversation, call("call_0", "look", &json!({"query": "one"})))];
+    result(&mut conversation, "call_0", &json!({"chunks": []}));
+    exchanges.push(model(&mut conversation, call("call_0", "look", &json!({"query": "two"}))));
+    result(&mut conversation, "call_0", &passage("b#1"));
+    exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "because"})));
+    let (events, _) = told(exchanges);
+    assert_eq!(found(&events), [Some(vec![]), Some(vec!["b#1".to_owned()])]);
+}
+
+#[test]
+fn calls_of_one_completion_with_one_id_have_their_results_in_order() {
+    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+    let both = ["one", "two"].map(|query| call("x", "look", &json!({"query": query}))["tool_calls"][0].clone());
+    let said = json!({"role": "assistant", "content": null, "tool_calls": both});
+    let mut exchanges = vec![model(&mut conversation, said)];
+    result(&mut conversation, "x", &passage("a#1"));
+    result(&mut conversation, "x", &passage("b#1"));
+    exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "because"})));
+    let (events, _) = told(exchanges);
+    assert_eq!(found(&events), [Some(vec!["a#1".to_owned()]), Some(vec!["b#1".to_owned()])]);
+}
+
+/// A turn with one search over Messages, whose result is that block.
+fn searched(block: &Value) -> Vec<What> {
+    let dialect = anthropic_messages::DIALECT;
+    let used = json!({"type": "tool_use", "id": "t1", "name": "look", "input": {"query": "cause"}});
+    let answer = |content: Value, stop: &str| json!({"model": "m", "content": [content], "stop_reason": stop});
+    let mut messages = vec![json!({"role": "user", "content": "why?"})];
+    let tools = json!([{"name": "look", "input_schema": {"type": "object"}}]);
+    let asked = |messages: &[Value]| json!({"model": "m", "max_tokens": 9, "tools": tools, "messages": messages});
+    let first = passed(Service::Model, dialect, asked(&messages), 200, &answer(used.clone(), "tool_use"));
+    messages.push(json!({"role": "assistant", "content": [used]}));
+    messages.push(json!({"role": "user", "content": [block]}));
+    let text = json!({"type": "text", "text": "because"});
+    let second = passed(Service::Model, dialect, asked(&messages), 200, &answer(text, "end_turn"));
+    told(vec![first, second]).0
+}
+
+#[test]
+fn a_result_that_its_dialect_marks_as_an_error_has_failed_whatever_its_text_says() {
+    for content in [json!("the index is offline"), json!([{"type": "text", "text": "the index is offline"}])] {
+        let block =
+            |failed: bool| json!({"type": "tool_result", "tool_use_id": "t1", "is_error": failed, "content": content});
+        let events = searched(&block(true));
+        assert!(
+            matches!(&calls(&events)[0].outcome, ToolOutcome::Failed { message, .. } if message == "the index is offline")
+        );
+        assert!(matches!(calls(&searched(&block(false)))[0].outcome, ToolOutcome::Ok(_)));
+    }
+}
+
+#[test]
+fn passages_in_blocks_of_search_results_and_documents_are_read() {
+    let text = json!([{"type": "text", "text": "Within 30 days."}]);
+    let source = json!({"type": "text", "media_type": "text/plain", "data": "Within 30 days."});
+    for block in [
+        json!({"type": "search_result", "source": "returns-1", "title": "Returns", "content": text}),
+        json!({"type": "document", "title": "returns-1", "source": source}),
+        json!({"type": "document", "title": "returns-1", "source": {"type": "content", "content": text}}),
+    ] {
+        let events = searched(&json!({"type": "tool_result", "tool_use_id": "t1", "content": [block]}));
+        let ToolOutcome::Ok(ToolResult::Search(found)) = &calls(&events)[0].outcome else { panic!("{block}") };
+        assert_eq!((found.hits[0].id.as_str(), found.hits[0].excerpt.as_str()), ("returns-1", "Within 30 days."));
+    }
+}
+
+#[test]
+fn passages_in_blocks_of_a_prompt_without_tools_are_what_the_agent_found() {
+    let block = json!({"type": "search_result", "source": "returns-1", "title": "Returns", "content": [{"type": "text", "text": "Within 30 days."}]});
+    let asked = json!({"model": "m", "max_tokens": 9, "messages": [
+        {"role": "user", "content": [block, {"type": "text", "text": "why?"}]}]});
+    let answer = json!({"model": "m", "content": [{"type": "text", "text": "because"}], "stop_reason": "end_turn"});
+    let exchange = passed(Service::Model, anthropic_messages::DIALECT, asked, 200, &answer);
+    let reply = json!({"answer": "because", "sources": ["returns-1"]});
+    let (events, _) = told_with(vec![exchange], &reply, Some("/sources"));
+    let searched = events.iter().find_map(|what| if let What::Searched(search) = what { Some(search) } else { None });
+    let Some(ToolOutcome::Ok(ToolResult::Search(found))) = searched.map(|search| &search.outcome) else {
+        panic!("{events:?}")
+    };
+    assert_eq!(found.hits[0].id, "returns-1");
+}

@@ -1,0 +1,91 @@
+//! Units and scales of numbers, by their spellings in a text.
+
+/// Units by their spellings, each with its base unit and factor.
+const UNITS: &[(&str, &[&str], f64)] = &[
+    ("%", &["%", "percent", "per cent", "prozent", "pct"], 1.0),
+    ("m", &["m", "metre", "metres", "meter", "meters"], 1.0),
+    ("m", &["mm", "millimetre", "millimetres", "millimeter", "millimeters"], 1e-3),
+    ("m", &["cm", "centimetre", "centimetres", "centimeter", "centimeters"], 1e-2),
+    ("m", &["km", "kilometre", "kilometres", "kilometer", "kilometers"], 1e3),
+    ("m", &["µm", "μm", "micrometre", "micrometres", "micrometer", "micrometers"], 1e-6),
+    (
+        "m²",
+        &["m²", "m2", "sqm", "qm", "square metre", "square metres", "square meter", "square meters", "quadratmeter"],
+        1.0,
+    ),
+    ("m²", &["cm²", "cm2"], 1e-4),
+    ("m²", &["km²", "km2"], 1e6),
+    ("m³", &["m³", "m3", "cubic metre", "cubic metres", "cubic meter", "cubic meters", "kubikmeter"], 1.0),
+    ("m³", &["cm³", "cm3"], 1e-6),
+    ("m/s", &["m/s"], 1.0),
+    ("m/s", &["km/h", "kmh", "kph", "km per hour", "kilometres per hour", "kilometers per hour"], 1.0 / 3.6),
+    ("mile/h", &["mph", "miles per hour"], 1.0),
+    ("mile", &["mile", "miles", "mi"], 1.0),
+    ("foot", &["foot", "feet", "ft"], 1.0),
+    ("inch", &["inch", "inches"], 1.0),
+    ("g", &["g", "gram", "grams", "gramm"], 1.0),
+    ("g", &["mg", "milligram", "milligrams"], 1e-3),
+    ("g", &["µg", "μg", "mcg", "microgram", "micrograms"], 1e-6),
+    ("g", &["kg", "kilogram", "kilograms", "kilogramm"], 1e3),
+    ("pound", &["lb", "lbs", "pounds"], 1.0),
+    ("l", &["l", "litre", "litres", "liter", "liters"], 1.0),
+    ("l", &["ml", "millilitre", "millilitres", "milliliter", "milliliters"], 1e-3),
+    ("s", &["s", "sec", "second", "seconds", "sekunde", "sekunden"], 1.0),
+    ("s", &["µs", "μs", "microsecond", "microseconds"], 1e-6),
+    ("s", &["ms", "millisecond", "milliseconds"], 1e-3),
+    ("s", &["min", "mins", "minute", "minutes", "minuten"], 60.0),
+    ("s", &["h", "hr", "hrs", "hour", "hours", "stunde", "stunden"], 3600.0),
+    ("day", &["day", "days", "tag", "tage", "tagen"], 1.0),
+    ("day", &["week", "weeks", "woche", "wochen"], 7.0),
+    ("month", &["month", "months", "monat", "monate", "monaten"], 1.0),
+    ("month", &["year", "years", "jahr", "jahre", "jahren"], 12.0),
+    ("V", &["v", "volt", "volts"], 1.0),
+    ("A", &["a", "amp", "amps", "ampere", "amperes"], 1.0),
+    ("W", &["w", "watt", "watts"], 1.0),
+    ("W", &["kw", "kilowatt", "kilowatts"], 1e3),
+    ("Ω", &["Ω", "ω", "ohm", "ohms"], 1.0),
+    ("Hz", &["hz", "hertz"], 1.0),
+    ("Hz", &["khz"], 1e3),
+    ("Hz", &["mhz"], 1e6),
+    ("Hz", &["ghz"], 1e9),
+    ("bar", &["bar"], 1.0),
+    ("Pa", &["pa"], 1.0),
+    ("Pa", &["kpa"], 1e3),
+    ("°C", &["°c", "celsius"], 1.0),
+    ("°F", &["°f", "fahrenheit"], 1.0),
+    ("byte", &["mb", "megabyte", "megabytes"], 1e6),
+    ("byte", &["gb", "gigabyte", "gigabytes"], 1e9),
+    ("$", &["$", "us$", "usd", "dollar", "dollars"], 1.0),
+    ("A$", &["a$", "au$", "aud"], 1.0),
+    ("C$", &["c$", "ca$", "cad"], 1.0),
+    ("R$", &["r$", "brl"], 1.0),
+    ("¥", &["¥", "jpy", "yen"], 1.0),
+    ("₹", &["₹", "inr", "rupee", "rupees"], 1.0),
+    ("CHF", &["chf"], 1.0),
+    ("SEK", &["sek"], 1.0),
+    ("NOK", &["nok"], 1.0),
+    ("DKK", &["dkk"], 1.0),
+    ("PLN", &["pln"], 1.0),
+    ("€", &["€", "eur", "euro", "euros"], 1.0),
+    ("£", &["£", "gbp"], 1.0),
+];
+
+/// Words that multiply the number before them.
+const SCALES: &[(&[&str], f64)] = &[
+    (&["hundred"], 1e2),
+    (&["thousand", "k", "tausend", "mille", "mil"], 1e3),
+    (&["million", "millions", "mio", "millionen", "millones"], 1e6),
+    (&["billion", "billions", "bn", "milliarde", "milliarden", "mrd"], 1e9),
+    (&["trillion"], 1e12),
+];
+
+/// The base unit of a spelling, and the factor to it.
+pub(super) fn unit_of(word: &str) -> Option<(&'static str, f64)> {
+    let word = word.to_lowercase();
+    UNITS.iter().find(|(_, names, _)| names.contains(&word.as_str())).map(|(base, _, factor)| (*base, *factor))
+}
+
+/// The factor of a word behind a number.
+pub(super) fn scale_of(word: &str) -> Option<f64> {
+    SCALES.iter().find(|(names, _)| names.contains(&word)).map(|(_, factor)| *factor)
+}
