@@ -202,7 +202,8 @@ fn dated(value: &str) -> String {
     let words = value.split(' ').map(|word| match word.trim_end_matches(',') {
         year if year.len() == 4 && year.parse::<u16>().is_ok() => r"\d{4}".to_owned(),
         day if day.parse::<u8>().is_ok() => format!(r"\d{{1,2}}{}", &word[day.len()..]),
-        _ => "[A-Za-z]+".to_owned(),
+        name if name.contains(char::is_alphabetic) => format!("[A-Za-z]+{}", &word[name.len()..]),
+        number => shape(number, number) + &word[number.len()..],
     });
     words.collect::<Vec<_>>().join(" ")
 }
@@ -394,6 +395,23 @@ mod tests {
         let long = holding([&system("It is November 3, 2026 today.")], "November 3, 2026", &[]);
         assert_eq!(long[0].expression.as_deref(), Some(r"It is ([A-Za-z]+ \d{1,2}, \d{4})"));
         let body = system("Order 12026-11-230 was placed.\nToday is 2026-11-23.");
+        for (today, tomorrow) in [
+            ("Friday, 27 November 2026", "Saturday, 28 November 2026"),
+            ("Monday, 2026-11-30", "Tuesday, 2026-12-01"),
+            ("Mon Nov 30", "Tue Dec 01"),
+        ] {
+            let found = holding([&system(&format!("Now: {today} in Oslo."))], today, &[today]);
+            let expression = found[0].expression.as_deref().expect("an expression");
+            let expression = regex::Regex::new(expression).expect("a sound one");
+            for day in [today, tomorrow] {
+                let text = format!("Now: {day} in Oslo.");
+                assert_eq!(
+                    expression.captures(&text).map(|found| found[1].to_owned()),
+                    Some(day.to_owned()),
+                    "{expression}"
+                );
+            }
+        }
         let found: Vec<String> = holding([&body], "2026-11-23", &[]).iter().map(ToString::to_string).collect();
         assert_eq!(found, [r"today: {at: '/messages/0/content', match: 'Today is (\d{4}-\d{2}-\d{2})'}"]);
     }

@@ -14,11 +14,18 @@ pub(super) fn generated(first: &[Passed], second: &[Passed], question: &str) -> 
         let text = body.to_string().replace(SECOND, FIRST);
         secrets::clean_value(serde_json::from_str(&text).unwrap_or(body))
     };
-    let (ours, theirs): (Vec<Value>, Vec<Value>) =
+    let (mut ours, theirs): (Vec<Value>, Vec<Value>) =
         (first.iter().map(compared).collect(), second.iter().map(compared).collect());
-    let mut found = minted(ours.iter().zip(&theirs), &[question]);
-    for date in dates() {
-        for one in holding(&ours, &date, &[question]) {
+    let today = dates();
+    // What is another tomorrow identifies no place.
+    let asked: Vec<&str> = std::iter::once(question).chain(today.iter().map(String::as_str)).collect();
+    let mut found = minted(ours.iter().zip(&theirs), &asked);
+    for date in &today {
+        let proposed = holding(&ours, date, &asked);
+        if proposed.is_empty() {
+            continue;
+        }
+        for one in proposed {
             let known = found
                 .iter()
                 .any(|known| known.at == one.at && known.expression == one.expression || known.name == one.name);
@@ -26,13 +33,24 @@ pub(super) fn generated(first: &[Passed], second: &[Passed], question: &str) -> 
                 found.push(one);
             }
         }
+        // A shorter spelling is a part of it.
+        ours.iter_mut().for_each(|body| *body = without(body, date));
     }
     found
 }
 
-/// Today's date in the usual spellings, in every time zone.
+/// A body without a text.
+fn without(body: &Value, text: &str) -> Value {
+    serde_json::from_str(&body.to_string().replace(text, "")).unwrap_or_else(|_| body.clone())
+}
+
+/// Today's date in the usual spellings, in every time zone, the longest first.
 pub(super) fn dates() -> Vec<String> {
-    const SPELLINGS: [&str; 5] = ["%F", "%B %-d, %Y", "%B %d, %Y", "%-d %B %Y", "%d %B %Y"];
+    const SPELLINGS: [&str; 19] = [
+        "%A, %B %-d, %Y", "%A, %B %d, %Y", "%A, %-d %B %Y", "%A, %d %B %Y", "%A %-d %B %Y", "%A, %F", "%A %F",
+        "%a, %d %b %Y", "%a %b %d", "%a %b %-d", "%B %-d, %Y", "%B %d, %Y", "%-d %B %Y", "%d %B %Y", "%b %-d, %Y",
+        "%F", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y",
+    ];
     let now = RealClock::start().wall();
     let mut dates = Vec::new();
     for hours in [0, 12, -12] {

@@ -143,6 +143,31 @@ pub(super) fn is_failed(message: &Message) -> bool {
     block.is_some_and(|block| block[RESULT]["status"] == "error")
 }
 
+/// The passages that a message holds as blocks of their own (`searchResult`, `document`), as objects with `id`, `title` and
+/// `text`.
+pub(super) fn passages(message: &Message) -> Vec<Value> {
+    let pieces = passthrough::of(NAME, message.passthrough.as_ref()).map_or(&[][..], |kept| &kept.pieces[..]);
+    let blocks = pieces.iter().filter_map(|piece| if let Piece::Other { wire } = piece { Some(wire) } else { None });
+    blocks.filter_map(passage).collect()
+}
+
+fn passage(block: &Value) -> Option<Value> {
+    let texts = |content: &Value| {
+        let parts: Vec<&str> = content.as_array()?.iter().filter_map(|part| part["text"].as_str()).collect();
+        Some(parts.join("\n\n"))
+    };
+    let (found, document) = (&block["searchResult"], &block["document"]);
+    let (id, title, text) = if found.is_object() {
+        (&found["source"], &found["title"], texts(&found["content"]))
+    } else {
+        let source = &document["source"];
+        let text = source["text"].as_str().map(str::to_owned).or_else(|| texts(&source["content"]));
+        (&document["name"], &document["name"], text)
+    };
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Some(json!({"id": word(id), "title": word(title), "text": text.filter(|text| !text.is_empty())?}))
+}
+
 /// Writes the id of a call, unless it had none.
 fn write_id(block: &mut Value, id: &str) {
     if !id.is_empty() || block.get("toolUseId").is_some() {
@@ -263,6 +288,29 @@ mod tests {
         assert_eq!(write_messages(&messages), json!([wire]));
         messages[0].content = "plain".to_owned();
         assert_eq!(write_messages(&messages)[0]["content"][0][RESULT]["content"], json!([{"text": "plain"}]));
+    }
+
+    #[test]
+    fn blocks_of_search_results_and_documents_are_passages() {
+        let text = json!([{"text": "Within 30 days."}]);
+        for block in [
+            json!({"searchResult": {"source": "returns-1", "title": "Returns", "content": text, "citations": {"enabled": true}}}),
+            json!({"document": {"format": "txt", "name": "returns-1", "source": {"text": "Within 30 days."}}}),
+            json!({"document": {"name": "returns-1", "source": {"content": text}}}),
+        ] {
+            for wire in [json!([{RESULT: {"toolUseId": "c", "content": [block]}}]), json!([block])] {
+                let wire = json!({"role": "user", "content": wire});
+                let mut messages = Vec::new();
+                read_message("", wire.as_object().expect("an object"), &mut messages).expect("decodes");
+                let found = passages(&messages[0]);
+                assert_eq!(
+                    (&found[0]["id"], &found[0]["text"]),
+                    (&json!("returns-1"), &json!("Within 30 days.")),
+                    "{block}"
+                );
+                assert_eq!(write_messages(&messages), json!([wire]));
+            }
+        }
     }
 
     #[test]

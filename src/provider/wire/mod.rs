@@ -199,7 +199,9 @@ pub(crate) fn is_failed_result(message: &Message) -> bool {
 
 /// Passages that a message holds beside its text, in parts of its dialect, as objects with `id`, `title` and `text`.
 pub(crate) fn attached_passages(message: &Message) -> Vec<Value> {
-    anthropic_messages_blocks::passages(message)
+    let mut found = anthropic_messages_blocks::passages(message);
+    found.extend(bedrock_converse_blocks::passages(message));
+    found
 }
 
 /// The dialect of that name.
