@@ -168,10 +168,10 @@ fn passage(block: &Value) -> Option<Value> {
     Some(json!({"id": word(id), "title": word(title), "text": text.filter(|text| !text.is_empty())?}))
 }
 
-/// Writes the id of a call, unless it had none.
-fn write_id(block: &mut Value, id: &str) {
-    if !id.is_empty() || block.get("toolUseId").is_some() {
-        block["toolUseId"] = Value::from(id);
+/// Writes an id or a name of a call, unless it had none.
+fn write_word(block: &mut Value, key: &str, word: &str) {
+    if !word.is_empty() || block.get(key).is_some() {
+        block[key] = Value::from(word);
     }
 }
 
@@ -182,8 +182,8 @@ pub(super) fn write_blocks(message: &Message) -> Vec<Value> {
         Filled::Call(call, template) => {
             let mut block =
                 template.filter(|block| has(block, CALL)).cloned().unwrap_or_else(|| json!({CALL: {"input": {}}}));
-            write_id(&mut block[CALL], &call.id);
-            block[CALL]["name"] = Value::from(call.name.as_str());
+            write_word(&mut block[CALL], "toolUseId", &call.id);
+            write_word(&mut block[CALL], "name", &call.name);
             if block[CALL].get("input").is_some_and(Value::is_object) || call.arguments != "{}" {
                 block[CALL]["input"] = passthrough::arguments_object(&call.arguments);
             }
@@ -197,7 +197,7 @@ pub(super) fn write_blocks(message: &Message) -> Vec<Value> {
     let template = passthrough.and_then(|passthrough| passthrough.fields.get("block"));
     let template = template.filter(|block| has(block, RESULT));
     let mut block = template.cloned().unwrap_or_else(|| json!({RESULT: {"content": []}}));
-    write_id(&mut block[RESULT], message.answers.as_deref().unwrap_or_default());
+    write_word(&mut block[RESULT], "toolUseId", message.answers.as_deref().unwrap_or_default());
     let parts: Vec<Value> = filled.collect();
     if !parts.is_empty() {
         block[RESULT]["content"] = Value::Array(parts);

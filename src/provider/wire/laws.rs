@@ -171,7 +171,12 @@ fn a_request_with_what_its_service_would_refuse_is_the_same_after_encoding() {
         json!({"messages": [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]});
     let both = json!({"model": "m", "messages": [{"role": "user", "content": "q"}], "function_call": {"name": "g"},
         "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}], "tool_choice": "no such choice"});
-    for (name, body) in [("bedrock-converse", converse), ("openai-chat", both)] {
+    let odd = json!({"model": "m", "messages": [{"role": "assistant", "content": "", "tool_calls": [{"id": "c", "funktion": {"name": "f"}}]}]});
+    let nameless =
+        json!({"messages": [{"role": "assistant", "content": [{"toolUse": {"toolUseId": "c", "input": {}}}]}]});
+    let bodies =
+        [("bedrock-converse", converse), ("bedrock-converse", nameless), ("openai-chat", both), ("ollama", odd)];
+    for (name, body) in bodies {
         let dialect = by_name(name).expect("a dialect");
         let request = dialect.decode_request("", &body).expect("decodes");
         let written = dialect.encode_request(&request);

@@ -284,6 +284,9 @@ fn write_message(message: &Message, before: &[Message]) -> Value {
 }
 
 fn write_call(call: &ToolCall, template: Option<&Value>) -> Value {
+    if let Some(odd) = template.filter(|template| template.get("function").is_none() && call.name.is_empty()) {
+        return odd.clone();
+    }
     let template = template.filter(|template| template.get("function").is_some_and(Value::is_object));
     let mut wire = template.cloned().unwrap_or_else(|| json!({"function": {"arguments": {}}}));
     if wire.get("id").is_some_and(|id| id == "*") || template.is_none() && generated(call).is_none() {
