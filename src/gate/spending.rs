@@ -184,7 +184,7 @@ mod tests {
         let mut plan = plan("[{case: a, ask: q, expect: {calls: [{never: perplexity_search}]}}]", "[]", 2);
         let model = ModelSettings { provider: provider.into(), name: "m".into(), ..ModelSettings::default() };
         plan.scenarios[0].variants[0].settings = Some(VariantSettings { model, ..VariantSettings::default() });
-        let price = Price { input: 1.0, cached: None, output: 10.0, request: None };
+        let price = Price { input: 1.0, output: 10.0, ..Price::default() };
         plan.prices.insert("acme/m".into(), price);
         plan
     }
@@ -261,7 +261,8 @@ mod tests {
         let without = cost(&plan, &|_| ()).cost.expect("known: nothing was asked");
         let unpriced = cost(&plan, &answered(Some(100)));
         assert_eq!((unpriced.cost, unpriced.not_measured.as_str()), (None, "no price of docs/ask"));
-        plan.prices.insert("docs/ask".into(), Price { input: 2.0, cached: None, output: 3.0, request: Some(0.01) });
+        plan.prices
+            .insert("docs/ask".into(), Price { input: 2.0, output: 3.0, request: Some(0.01), ..Price::default() });
         let priced = cost(&plan, &answered(Some(100))).cost.expect("known");
         assert!((priced - without - 2.0 * (0.01 + 500.0 / 1e6)).abs() < 1e-12, "{priced} {without}");
         assert_eq!(cost(&plan, &answered(None)).cost, None, "tokens that are not told are never 0");

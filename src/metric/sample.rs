@@ -184,6 +184,7 @@ impl Story {
             finish: "tool_calls".into(),
             input_tokens: Some(10),
             cached_tokens: None,
+            cache_write_tokens: None,
             output_tokens: Some(2),
         };
         let called = ModelCalled {

@@ -135,7 +135,8 @@ impl Taken {
                     let Reply::Completion(done) = &called.reply else { continue };
                     // Every completion has input: a service that reports 0 does not count.
                     let input = done.input_tokens.filter(|tokens| *tokens > 0);
-                    let tokens = Tokens { input, cached: done.cached_tokens, output: done.output_tokens };
+                    let (cached, written, output) = (done.cached_tokens, done.cache_write_tokens, done.output_tokens);
+                    let tokens = Tokens { input, cached, written, output };
                     taken.completion(tokens);
                     taken.charge(
                         charged.and_then(|one| one.answer(called.service.as_deref(), false, &done.model)),
@@ -147,11 +148,11 @@ impl Taken {
                         let (input, cached, output) = (found.input_tokens, found.cached_tokens, found.output_tokens);
                         let service = what.service();
                         let price = charged.and_then(|one| one.answer(service, true, &found.model));
-                        taken.charge(price, Tokens { input, cached, output });
+                        taken.charge(price, Tokens { input, cached, written: None, output });
                     }
                     Some(ToolResult::Search(SearchResult { managed: Some(answer), .. })) => {
                         let (input, output) = (answer.input_tokens, answer.output_tokens);
-                        taken.charge(charged.and_then(Charged::managed), Tokens { input, cached: None, output });
+                        taken.charge(charged.and_then(Charged::managed), Tokens { input, output, ..Tokens::default() });
                     }
                     _ => {}
                 },
@@ -278,7 +279,7 @@ mod tests {
             plan(&format!("[{{case: a, turns: [{{ask: q, expect: {turn}}}, {{ask: r}}], expect: {expect}}}]"), "[]", 1);
         let model = ModelSettings { provider: "acme".into(), name: "m".into(), ..ModelSettings::default() };
         plan.scenarios[0].variants[0].settings = Some(VariantSettings { model, ..VariantSettings::default() });
-        plan.prices.insert("acme/m".into(), Price { input: 1_000.0, cached: None, output: 10_000.0, request: None });
+        plan.prices.insert("acme/m".into(), Price { input: 1_000.0, output: 10_000.0, ..Price::default() });
         let mut trace = story(&plan, 0).turn("q").deliver("x", &[], 1).turn("r").deliver("y", &[], 1).done();
         change(&mut trace);
         let trial = plan.trials.iter().next().expect("planned");

@@ -227,6 +227,9 @@ pub struct Usage {
     /// Input tokens served from the provider's cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<u64>,
+    /// Input tokens written to the provider's cache, part of `input`; `None` if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<u64>,
     /// Output tokens, including reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,

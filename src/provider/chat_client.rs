@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(reply.finish, Finish::ToolCalls);
         let arguments: Vec<&str> = reply.calls.iter().map(|call| call.arguments.as_str()).collect();
         assert_eq!(arguments, ["{\"x\": 1", "{\"y\":2}"]);
-        assert_eq!(reply.usage, Usage { input: Some(10), cached: Some(4), output: Some(3) });
+        assert_eq!(reply.usage, Usage { input: Some(10), cached: Some(4), written: None, output: Some(3) });
     }
 
     #[test]

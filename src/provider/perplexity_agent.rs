@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(answer.text, "First [1]. Second [2].");
         assert_eq!(urls(&answer), ["https://one", "https://two", "https://three"]);
         assert_eq!((answer.citations[0].title.as_str(), answer.citations[0].snippet.as_str()), ("One", "s1"));
-        assert_eq!(answer.usage, Usage { input: Some(5), cached: None, output: Some(6) });
+        assert_eq!(answer.usage, Usage { input: Some(5), output: Some(6), ..Usage::default() });
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub struct Price {
     /// Per million input tokens from the provider's cache. Default: the price of other input tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<f64>,
+    /// Per million input tokens that are written to the provider's cache. Default: 1.25 times the price of other input tokens,
+    /// as Anthropic's for five minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
     /// Per million output tokens.
     pub output: f64,
     /// Per request, in addition to its tokens.
@@ -30,6 +34,8 @@ pub struct Tokens {
     pub input: Option<u64>,
     /// Input tokens from the provider's cache.
     pub cached: Option<u64>,
+    /// Input tokens written to the provider's cache.
+    pub written: Option<u64>,
     pub output: Option<u64>,
 }
 
@@ -53,19 +59,29 @@ pub(crate) fn price_of<'p>(prices: &'p Prices, provider: &str, model: &str) -> O
     of(model).or_else(undated)
 }
 
+/// What a token costs that is written to a cache, by a token that is only read.
+const CACHE_WRITE: f64 = 1.25;
+
 impl Price {
     /// Its components, by name.
-    pub fn figures(&self) -> [(&'static str, Option<f64>); 4] {
-        [("input", Some(self.input)), ("cached", self.cached), ("output", Some(self.output)), ("request", self.request)]
+    pub fn figures(&self) -> [(&'static str, Option<f64>); 5] {
+        [
+            ("input", Some(self.input)),
+            ("cached", self.cached),
+            ("cache_write", self.cache_write),
+            ("output", Some(self.output)),
+            ("request", self.request),
+        ]
     }
 
     /// The cost of one request; `None` if its tokens are unknown or contradictory. A missing cache count means that
     /// no cache was used.
     pub fn of(&self, tokens: Tokens) -> Option<f64> {
         let (input, output) = (tokens.input?, tokens.output?);
-        let cached = tokens.cached.unwrap_or(0);
-        let millionths = input.checked_sub(cached)? as f64 * self.input
+        let (cached, written) = (tokens.cached.unwrap_or(0), tokens.written.unwrap_or(0));
+        let millionths = input.checked_sub(cached)?.checked_sub(written)? as f64 * self.input
             + cached as f64 * self.cached.unwrap_or(self.input)
+            + written as f64 * self.cache_write.unwrap_or(CACHE_WRITE * self.input)
             + output as f64 * self.output;
         Some(millionths / 1e6 + self.request.unwrap_or(0.0))
     }
@@ -85,12 +101,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PRICE: Price = Price { input: 2.0, cached: Some(0.5), output: 8.0, request: None };
+    const PRICE: Price = Price { input: 2.0, cached: Some(0.5), cache_write: None, output: 8.0, request: None };
 
     #[test]
     fn cached_tokens_are_part_of_those_read_and_have_their_own_price() {
-        let tokens = Tokens { input: Some(1_000_000), cached: Some(400_000), output: Some(100_000) };
+        let tokens = Tokens { input: Some(1_000_000), cached: Some(400_000), written: None, output: Some(100_000) };
         assert_eq!(PRICE.of(tokens), Some(1.2 + 0.2 + 0.8));
+        let written = Tokens { written: Some(200_000), ..tokens };
+        assert_eq!(PRICE.of(written), Some(0.8 + 0.2 + 0.5 + 0.8));
+        assert_eq!(Price { cache_write: Some(4.0), ..PRICE }.of(written), Some(0.8 + 0.2 + 0.8 + 0.8));
         assert_eq!(Price { cached: None, ..PRICE }.of(tokens), Some(2.8));
         assert_eq!(Price { request: Some(0.005), ..Price::default() }.of(tokens), Some(0.005));
     }
@@ -124,7 +143,7 @@ mod tests {
 
     #[test]
     fn more_tokens_of_a_cache_than_were_read_make_the_cost_unknown() {
-        assert_eq!(PRICE.of(Tokens { input: Some(10), cached: Some(11), output: Some(1) }), None);
+        assert_eq!(PRICE.of(Tokens { input: Some(10), cached: Some(11), output: Some(1), ..Tokens::default() }), None);
     }
 
     #[test]
@@ -139,8 +158,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_cache_that_costs_less_never_makes_it_dearer(input in 0_u64..1 << 40, cached in 0_u64..1 << 40, output in 0_u64..1 << 40) {
-            let with = PRICE.of(Tokens { input: Some(input), cached: Some(cached), output: Some(output) });
-            let without = PRICE.of(Tokens { input: Some(input), cached: None, output: Some(output) });
+            let with = PRICE.of(Tokens { input: Some(input), cached: Some(cached), output: Some(output), ..Tokens::default() });
+            let without = PRICE.of(Tokens { input: Some(input), cached: None, output: Some(output), ..Tokens::default() });
             prop_assert!(with <= without);
         }
     }

@@ -129,7 +129,8 @@ impl Tariff for Prices {
     fn quote(&self, request: &HttpRequest) -> Option<f64> {
         // A token has at least one byte.
         let sent = serde_json::to_vec(&*request.body).ok()?.len() as u64;
-        let tokens = |added: u64, output: u64| Tokens { input: Some(sent + added), cached: None, output: Some(output) };
+        let tokens =
+            |added: u64, output: u64| Tokens { input: Some(sent + added), output: Some(output), ..Tokens::default() };
         let price = || self.of_answer(request.service, model_of_vectors(&request.path, &request.body));
         match (request.service, observed::asks(request)) {
             // A knowledge server has no price, and a managed service has none per token.
@@ -181,7 +182,7 @@ fn most_tokens(body: &Value) -> Option<u64> {
 
 /// Token usage of one exchange: zero for a failed request, `None` if the service did not report it.
 pub(crate) fn tokens(exchange: &Exchange) -> Option<Tokens> {
-    let nothing = Tokens { input: Some(0), cached: None, output: Some(0) };
+    let nothing = Tokens { input: Some(0), output: Some(0), ..Tokens::default() };
     let Outcome::Response { status, headers, body, .. } = &exchange.outcome else { return Some(nothing) };
     if *status >= 400 {
         return Some(nothing);
@@ -195,7 +196,7 @@ pub(crate) fn tokens(exchange: &Exchange) -> Option<Tokens> {
 /// Token usage reported in an embeddings response.
 fn tokens_read(profile: &str, body: &[u8]) -> Option<Tokens> {
     let read = Shape::named(profile).tokens(&serde_json::from_slice(body).ok()?)?;
-    Some(Tokens { input: Some(read), cached: None, output: Some(0) })
+    Some(Tokens { input: Some(read), output: Some(0), ..Tokens::default() })
 }
 
 /// Model and token usage reported in a completion of the named dialect.
@@ -212,7 +213,10 @@ fn told(dialect: &str, headers: &[(String, String)], body: &[u8]) -> Option<(Str
     };
     let response = dialect.decode_response(&document).ok()?;
     let usage = response.usage;
-    Some((response.model, Tokens { input: usage.input, cached: usage.cached, output: usage.output }))
+    Some((
+        response.model,
+        Tokens { input: usage.input, cached: usage.cached, written: usage.written, output: usage.output },
+    ))
 }
 
 #[cfg(test)]
@@ -220,7 +224,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const DEAR: Price = Price { input: 1_000_000.0, cached: None, output: 0.0, request: None };
+    const DEAR: Price = Price { input: 1_000_000.0, cached: None, cache_write: None, output: 0.0, request: None };
 
     fn request(service: Service, path: &str, body: Value) -> HttpRequest {
         let (profile, body) = (&EXACT, Arc::new(body));

@@ -180,6 +180,7 @@ pub(in crate::flow) fn completion_of(response: &ChatResponse) -> Completion {
         },
         input_tokens: response.usage.input,
         cached_tokens: response.usage.cached,
+        cache_write_tokens: response.usage.written,
         output_tokens: response.usage.output,
     }
 }

@@ -260,10 +260,10 @@ fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
 fn usage(body: &Value) -> Usage {
     let Some(usage) = body.get("usage") else { return Usage::default() };
     let cached = tokens(usage, "/cache_read_input_tokens");
+    let written = tokens(usage, "/cache_creation_input_tokens").filter(|tokens| *tokens > 0);
     // Anthropic counts cache reads and writes separately from the input.
-    let input = tokens(usage, "/input_tokens")
-        .and_then(|input| plus(plus(Some(input), cached), tokens(usage, "/cache_creation_input_tokens")));
-    Usage { input, cached, output: tokens(usage, "/output_tokens") }
+    let input = tokens(usage, "/input_tokens").and_then(|input| plus(plus(Some(input), cached), written));
+    Usage { input, cached, written, output: tokens(usage, "/output_tokens") }
 }
 
 /// Server tools have a dated type; ours have none, or `custom`.

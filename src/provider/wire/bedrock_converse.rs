@@ -278,10 +278,10 @@ fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
 fn usage(body: &Value) -> Usage {
     let Some(usage) = body.get("usage") else { return Usage::default() };
     let cached = tokens(usage, "/cacheReadInputTokens");
+    let written = tokens(usage, "/cacheWriteInputTokens").filter(|tokens| *tokens > 0);
     // Reads and writes of the cache are counted separately from the input.
-    let input = tokens(usage, "/inputTokens")
-        .and_then(|input| plus(plus(Some(input), cached), tokens(usage, "/cacheWriteInputTokens")));
-    Usage { input, cached, output: tokens(usage, "/outputTokens") }
+    let input = tokens(usage, "/inputTokens").and_then(|input| plus(plus(Some(input), cached), written));
+    Usage { input, cached, written, output: tokens(usage, "/outputTokens") }
 }
 
 /// Assembles the events of a stream, each under its type.

@@ -113,7 +113,7 @@ pub fn decode_response(body: &Value, packing: Packing) -> Result<EmbeddingRespon
     Ok(EmbeddingResponse {
         model: super::document::text(document, "model").to_owned(),
         vectors: found.into_iter().map(|(_, vector)| vector).collect(),
-        usage: Usage { input: tokens(body, "/usage/prompt_tokens"), cached: None, output: None },
+        usage: Usage { input: tokens(body, "/usage/prompt_tokens"), ..Usage::default() },
     })
 }
 

@@ -311,6 +311,7 @@ fn usage(body: &Value) -> Usage {
         // Results of Google's own tools are counted separately from the prompt.
         input: plus(tokens(usage, "/promptTokenCount"), tokens(usage, "/toolUsePromptTokenCount")),
         cached: tokens(usage, "/cachedContentTokenCount"),
+        written: None,
         output: plus(tokens(usage, "/candidatesTokenCount"), tokens(usage, "/thoughtsTokenCount")),
     }
 }

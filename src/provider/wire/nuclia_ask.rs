@@ -197,8 +197,8 @@ pub(crate) fn decode_response(body: &[u8]) -> Result<AskAnswer, WireError> {
         citations: citations(answer.get("citations"))?,
         usage: Usage {
             input: tokens(&document, "/metadata/tokens/input"),
-            cached: None,
             output: tokens(&document, "/metadata/tokens/output"),
+            ..Usage::default()
         },
         status,
         skipped,

@@ -328,7 +328,11 @@ fn decode_response(body: &Value) -> Result<ChatResponse, WireError> {
         content: message.content,
         refusal: None,
         calls: message.calls,
-        usage: Usage { input: tokens(body, "/prompt_eval_count"), cached: None, output: tokens(body, "/eval_count") },
+        usage: Usage {
+            input: tokens(body, "/prompt_eval_count"),
+            output: tokens(body, "/eval_count"),
+            ..Usage::default()
+        },
     })
 }
 

@@ -134,6 +134,7 @@ fn usage(body: &Value) -> Usage {
     Usage {
         input: if audio { heard().or(input) } else { input },
         cached: cached.iter().find_map(|pointer| tokens(usage, pointer)),
+        written: None,
         output: output.map(|output| if apart { output + reasoning } else { output }),
     }
 }
@@ -148,7 +149,7 @@ mod tests {
             let counts = json!({"prompt_tokens": 4, "completion_tokens": 635, "total_tokens": 3264, "prompt_audio_seconds": seconds});
             usage(&json!({"usage": counts}))
         };
-        assert_eq!(of(json!(203)), Usage { input: Some(2629), cached: None, output: Some(635) });
+        assert_eq!(of(json!(203)), Usage { input: Some(2629), output: Some(635), ..Usage::default() });
         for silent in [json!(0), Value::Null, json!({})] {
             assert_eq!(of(silent).input, Some(4));
         }

@@ -266,6 +266,7 @@ fn usage(body: &Value) -> Usage {
     Usage {
         input: tokens(usage, "/input_tokens"),
         cached: tokens(usage, "/input_tokens_details/cached_tokens"),
+        written: None,
         output: tokens(usage, "/output_tokens"),
     }
 }

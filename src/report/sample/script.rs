@@ -71,6 +71,7 @@ impl Script {
             finish: if tool.is_some() { "tool_calls".into() } else { "stop".into() },
             input_tokens: Some(1_200 + self.words.next(900) as u64),
             cached_tokens: Some(1_024),
+            cache_write_tokens: None,
             output_tokens: Some(40 + self.words.next(160) as u64),
         });
         let (call, state, shown) = (self.call, self.state.into(), vec!["system:0a1b2c3d4e5f".into(); 3]);

@@ -187,6 +187,7 @@ impl TraceBuilder {
                 finish: "not recorded".into(),
                 input_tokens: None,
                 cached_tokens: None,
+                cache_write_tokens: None,
                 output_tokens: None,
             }),
         }));

@@ -41,6 +41,7 @@ pub(crate) struct Completed {
     pub(crate) finish: Option<String>,
     pub(crate) input_tokens: Option<u64>,
     pub(crate) cached_tokens: Option<u64>,
+    pub(crate) cache_write_tokens: Option<u64>,
     pub(crate) output_tokens: Option<u64>,
 }
 
@@ -176,6 +177,11 @@ fn completed(span: &Span) -> Completed {
             "gen_ai.usage.cache_read_input_tokens",
             "llm.token_count.prompt_details.cache_read",
             "ai.usage.cachedInputTokens",
+        ]),
+        cache_write_tokens: number(&[
+            "gen_ai.usage.cache_creation.input_tokens",
+            "gen_ai.usage.cache_creation_input_tokens",
+            "llm.token_count.prompt_details.cache_write",
         ]),
         output_tokens: number(&[
             "gen_ai.usage.output_tokens",

@@ -391,6 +391,7 @@ fn complete(outer: &mut Completed, inner: Completed) {
         finish: outer.finish.take().or(inner.finish),
         input_tokens: outer.input_tokens.or(inner.input_tokens),
         cached_tokens: outer.cached_tokens.or(inner.cached_tokens),
+        cache_write_tokens: outer.cache_write_tokens.or(inner.cache_write_tokens),
         output_tokens: outer.output_tokens.or(inner.output_tokens),
     };
 }

@@ -251,6 +251,7 @@ fn completed(given: &GivenCompletion, ordinal: u32, turn: &Turn, at: usize) -> R
             finish: given.finish.clone().unwrap_or_else(|| UNKNOWN.into()),
             input_tokens: given.input_tokens,
             cached_tokens: given.cached_tokens,
+            cache_write_tokens: given.cache_write_tokens,
             output_tokens: given.output_tokens,
         }),
     };

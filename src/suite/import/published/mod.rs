@@ -127,6 +127,8 @@ pub(crate) struct GivenCompletion {
     pub input_tokens: Option<u64>,
     /// Input tokens from the provider's cache.
     pub cached_tokens: Option<u64>,
+    /// Input tokens written to the provider's cache.
+    pub cache_write_tokens: Option<u64>,
     /// Output tokens.
     pub output_tokens: Option<u64>,
     /// Its duration, in milliseconds.

@@ -109,6 +109,7 @@ impl<'s> Events<'s> {
                 finish: completed.finish.clone().unwrap_or_else(|| NOT_RECORDED.into()),
                 input_tokens: completed.input_tokens,
                 cached_tokens: completed.cached_tokens,
+                cache_write_tokens: completed.cache_write_tokens,
                 output_tokens: completed.output_tokens,
             }),
         };
