@@ -36,7 +36,7 @@ impl Work<'_> {
         let (below, held) = self.services(TrialMode::Live, &clock, transport, &vars)?;
         let input = RunInput {
             mode: TrialMode::Live,
-            fresh: false,
+            fresh: self.needs_fresh(false),
             services: below,
             vars,
             clock,
@@ -63,7 +63,7 @@ impl Work<'_> {
         let times = Arc::new(LocalTimes::recording());
         let input = RunInput {
             mode: TrialMode::Record,
-            fresh: false,
+            fresh: self.needs_fresh(false),
             services: recorder.transport(),
             vars: Arc::clone(&vars),
             clock,
@@ -80,6 +80,12 @@ impl Work<'_> {
         let draft = Draft { trace, times: &times, vars: vars.values(), redactor, abandoned };
         let lines = ran.spans.iter().map(|line| draft.redactor.redact(line).into_owned()).collect();
         Ok(keep(self.trial, recorder.telling(lines), draft, |cassette| self.replay_from(cassette, true)).await)
+    }
+
+    /// Whether no other trial may have run in the agent's process, as it may remember conversations: to verify a recording, and
+    /// for a fault, which strikes a conversation of the same id as the last one did.
+    fn needs_fresh(&self, verifies: bool) -> bool {
+        (verifies || self.trial.cell.is_some()) && !self.outside.forgets()
     }
 
     /// The redacted trace, which refers to its passages by name, and these.
@@ -106,7 +112,7 @@ impl Work<'_> {
         let clock: Arc<dyn Clock> = Arc::new(RealClock::start());
         let input = RunInput {
             mode: TrialMode::Replay,
-            fresh: verifies && !self.outside.forgets(),
+            fresh: self.needs_fresh(verifies),
             services: Arc::clone(&replay) as Arc<dyn Transport>,
             vars,
             clock,
