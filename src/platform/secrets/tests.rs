@@ -277,7 +277,7 @@ fn secrets_of_forms_that_nobody_declares_go_in_text_and_as_members() {
 
 /// Tokens by the prefix that their service documents, and the characters that follow it: letters, digits, or hexadecimal
 /// digits.
-const PREFIXED: [(&str, &str, usize); 48] = [
+const PREFIXED: [(&str, &str, usize); 50] = [
     ("npm_", "Aa0", 36),
     ("SG.abcdefghijklmnopqrst-v.", "Aa0", 43),
     ("pypi-AgEIcHlwaS5vcmc", "Aa0", 60),
@@ -326,6 +326,8 @@ const PREFIXED: [(&str, &str, usize); 48] = [
     ("pcsk_", "Aa0", 60),
     ("AIzaSy", "Aa0", 33),
     ("GOCSPX-", "Aa0", 28),
+    ("1234567890:AA", "Aa0", 33),
+    ("MTIzNDU2Nzg5MDEyMzQ1Njc4.GabCdE.", "Aa0", 38),
 ];
 
 #[test]

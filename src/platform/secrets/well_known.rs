@@ -29,6 +29,7 @@ const WELL_KNOWN: &str = r"(?x)
     | (?P<hosting>\b(?:do[opr]_v1_[0-9a-f]{64}|sbp_[0-9a-f]{40}|sb_secret_[A-Za-z0-9_-]{20,}|nfp_[A-Za-z0-9]{36,}|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,}|dapi[0-9a-f]{32}|hv[bs]\.[A-Za-z0-9_-]{24,}))
     | (?P<watching>\b(?:glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|glc_eyJ[A-Za-z0-9+/=_-]{30,}|sntrys_eyJ[A-Za-z0-9+/=_-]{30,}|sntryu_[0-9a-f]{64}|NRAK-[A-Z0-9]{27}))
     | (?P<search>\b(?:fc-[0-9a-f]{32}|llx-[A-Za-z0-9]{40,}|sk_[0-9a-f]{48}))
+    | (?P<chat>\b(?:[0-9]{8,10}:AA[A-Za-z0-9_-]{32,34}|[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}))
     | (?P<account>\bAccountKey=[A-Za-z0-9+/]{40,}=*|\bSharedAccessKey=[A-Za-z0-9+/]{40,}=*)
     | (?P<private_key>-----BEGIN\ [A-Z\ ]{0,20}PRIVATE\ KEY-----[A-Za-z0-9+/=\s\\]{16,})
     | (?P<head>(?i:bearer)\ +|(?i:bearer)(?:%20)+|\b(?:api_?key|access_token|client_secret|key)(?:=|%3[Dd]))(?P<value>[A-Za-z0-9._~+/-]{16,}=*)
@@ -38,7 +39,7 @@ const WELL_KNOWN: &str = r"(?x)
 pub(super) type Kind = (&'static str, &'static str);
 
 /// Groups of [`WELL_KNOWN`] whose whole match is a secret, with their descriptions.
-const KINDS: [Kind; 23] = [
+const KINDS: [Kind; 24] = [
     ("openai", "a key that begins like those of OpenAI, Anthropic or OpenRouter"),
     ("perplexity", "a key that begins like those of Perplexity"),
     ("groq", "a key that begins like those of Groq"),
@@ -63,6 +64,7 @@ const KINDS: [Kind; 23] = [
     ("hosting", "a token that begins like those of DigitalOcean, Supabase, Netlify, PlanetScale, Databricks or Vault"),
     ("watching", "a token that begins like those of Grafana, Sentry or New Relic"),
     ("search", "a key that begins like those of Firecrawl, LlamaCloud or ElevenLabs"),
+    ("chat", "a token that looks like those of Telegram's or Discord's bots"),
     ("account", "a key of an Azure connection string"),
     ("private_key", "a private key"),
 ];
