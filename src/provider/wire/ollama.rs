@@ -284,13 +284,15 @@ fn write_message(message: &Message, before: &[Message]) -> Value {
 }
 
 fn write_call(call: &ToolCall, template: Option<&Value>) -> Value {
-    if let Some(odd) = template.filter(|template| template.get("function").is_none() && call.name.is_empty()) {
-        return odd.clone();
-    }
-    let template = template.filter(|template| template.get("function").is_some_and(Value::is_object));
+    // A call without a function stays as it is.
+    let odd = template.is_some_and(|template| template.get("function").is_none()) && call.name.is_empty();
+    let template = template.filter(|template| odd || template.get("function").is_some_and(Value::is_object));
     let mut wire = template.cloned().unwrap_or_else(|| json!({"function": {"arguments": {}}}));
     if wire.get("id").is_some_and(|id| id == "*") || template.is_none() && generated(call).is_none() {
         wire["id"] = Value::from(call.id.as_str());
+    }
+    if odd {
+        return wire;
     }
     wire["function"]["name"] = Value::from(call.name.as_str());
     match wire["function"].get("arguments") {

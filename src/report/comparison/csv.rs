@@ -29,7 +29,11 @@ pub(crate) fn columns<'a>() -> Vec<Column<Compared<'a>>> {
         column("cases", "number of paired cases", |one| one.row.cases.to_string().into()),
         column("a", "mean over the cases under A; for times, the median or p95", |one| figure(one.row.a)),
         column("b", "mean over the cases under B; for times, the median or p95", |one| figure(one.row.b)),
-        column("difference", "B − A; for times, B / A − 1, estimated over pairs of cases (Hodges-Lehmann) in the row on the median case", |one| figure(one.row.difference)),
+        column(
+            "difference",
+            "B − A; for times, B / A − 1, estimated over pairs of cases (Hodges-Lehmann) in the row on the median case",
+            |one| figure(one.row.difference),
+        ),
         column("low", "lower end of the difference's interval at `level`, rounded down", |one| {
             bound(one.row.interval.map(|span| span.low), Rounding::Down)
         }),
