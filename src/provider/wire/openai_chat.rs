@@ -156,7 +156,7 @@ pub(super) fn decode(dialect: &'static str, body: &Value) -> Result<ChatRequest,
     let tools = fields.get("tools").and_then(Value::as_array);
     let tools = tools.map_or_else(|| legacy::read_functions(&fields, &TOOL), |tools| read_tools(tools));
     let choice = fields.get("tool_choice").and_then(read_choice);
-    let choice = choice.or_else(|| if fields.contains_key("tools") { None } else { legacy::read_choice(&fields) });
+    let choice = choice.or_else(|| if legacy::is_in(&fields) { legacy::read_choice(&fields) } else { None });
     let request = ChatRequest {
         model,
         messages,

@@ -98,6 +98,11 @@ pub(super) fn blank_functions(fields: &mut Map<String, Value>, shape: &ToolShape
     }
 }
 
+/// Whether a request has its tools by their legacy name alone.
+pub(super) fn is_in(fields: &Map<String, Value>) -> bool {
+    fields.contains_key(FUNCTIONS) && !fields.contains_key("tools")
+}
+
 /// The tool choice by its legacy name.
 pub(super) fn read_choice(fields: &Map<String, Value>) -> Option<ToolChoice> {
     match fields.get(CALL)? {
