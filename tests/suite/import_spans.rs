@@ -258,3 +258,97 @@ fn the_last_line_says_how_many_traces_are_complete_without_contents_or_broken_an
     let unknown = import(&project, "otel", "{}", &[]);
     assert!(unknown.stderr.contains("`--import otlp FILE`"), "{}", unknown.stderr);
 }
+
+/// Successes and units of the usual criterion on answers.
+fn answers(project: &Project) -> (u64, u64) {
+    let run = project.latest("run.json");
+    let row = run["criteria"].as_array().expect("criteria").iter().find(|row| row["id"] == "answers").expect("a row");
+    (row["successes"].as_u64().expect("successes"), row["n"].as_u64().expect("n"))
+}
+
+#[test]
+fn an_empty_answer_is_none_in_every_format_and_a_failed_completion_fails_its_turn() {
+    let asked = json!([{"role": "user", "parts": [{"type": "text", "content": "q"}]}]);
+    let said = |text: &str| json!([{"role": "assistant", "parts": [{"type": "text", "content": text}]}]);
+    let of = |operation: &str, output: Value| {
+        span(
+            0,
+            1,
+            0,
+            &json!({"gen_ai.operation.name": operation, "gen_ai.input.messages": asked, "gen_ai.output.messages": output}),
+        )
+    };
+    let failed = |mut span: Value| {
+        span["status"] = json!({"code": 2, "message": "rate limit"});
+        span
+    };
+    let langfuse = |level: &str, output: &str| {
+        span(
+            0,
+            1,
+            0,
+            &json!({"langfuse.observation.type": "generation", "langfuse.observation.input": asked,
+            "langfuse.observation.level": level, "langfuse.observation.status_message": "rate limit", "langfuse.observation.output": output}),
+        )
+    };
+    let trace =
+        |text: &str| json!({"conversations": [{"turns": [{"message": "q", "answer": {"text": text}}]}]}).to_string();
+    let messages =
+        |text: &str| json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": text}]).to_string();
+    let otlp = |span: Value| export(&[span]);
+    for (format, text, successes, why) in [
+        ("trace", trace("a"), 1, ""),
+        ("trace", trace(""), 0, "answer_empty"),
+        ("trace", trace(" \n"), 0, "answer_empty"),
+        ("messages", messages(" "), 0, ""),
+        ("otlp", otlp(of("invoke_agent", said("a"))), 1, ""),
+        ("otlp", otlp(of("invoke_agent", said(""))), 0, "answer_empty"),
+        ("otlp", otlp(of("chat", said("a"))), 1, ""),
+        ("otlp", otlp(of("chat", said(" "))), 0, "answer_empty"),
+        ("otlp", otlp(failed(of("chat", json!([])))), 0, "rate limit"),
+        ("otlp", otlp(failed(of("chat", said("half an ans")))), 0, "rate limit"),
+        ("otlp", otlp(langfuse("DEFAULT", "a")), 1, ""),
+        ("otlp", otlp(langfuse("DEFAULT", "")), 0, "answer_empty"),
+        ("otlp", otlp(langfuse("ERROR", "")), 0, "rate limit"),
+    ] {
+        let project = Project::starter();
+        import(&project, format, &text, &[]);
+        assert_eq!(answers(&project), (successes, 1), "{format}: {text}");
+        let told = project.traces()[0].to_string();
+        assert!(told.contains(why), "{why} of {text}: {told}");
+    }
+}
+
+#[test]
+fn a_reward_in_a_span_is_a_number_from_0_to_1_or_a_truth_value_and_another_is_an_error() {
+    let agent = |reward: Value| {
+        let mut span = span(
+            0,
+            1,
+            0,
+            &json!({"gen_ai.operation.name": "invoke_agent", "gen_ai.input.messages": "q", "gen_ai.output.messages": "a"}),
+        );
+        span["attributes"].as_array_mut().expect("attributes").push(json!({"key": "ragcheck.reward", "value": reward}));
+        span
+    };
+    for (reward, verdict) in [
+        (json!({"doubleValue": 1.0}), "PASS"),
+        (json!({"boolValue": true}), "PASS"),
+        (json!({"boolValue": false}), "FAIL"),
+        (json!({"intValue": "0"}), "FAIL"),
+        (json!({"doubleValue": 50.0}), "ERROR"),
+        (json!({"stringValue": "0"}), "ERROR"),
+        (json!({"stringValue": "fail"}), "ERROR"),
+    ] {
+        let project = Project::starter();
+        let outcome = import(&project, "otlp", &export(&[agent(reward.clone())]), &[]);
+        let trial = &project.latest("run.json")["trials"][0];
+        assert_eq!(trial["verdict"], verdict, "{reward}: {trial}");
+        assert_eq!(
+            outcome.stderr.contains("`ragcheck.reward` is "),
+            verdict == "ERROR",
+            "{reward}: {}",
+            outcome.stderr
+        );
+    }
+}

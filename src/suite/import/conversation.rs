@@ -10,6 +10,7 @@
 use super::error::{ConversationError, Kind, MessageError, WrongMember};
 use super::mapping::{Closing, Mapping};
 use super::shape::{self, Recognised};
+use crate::flow::external::ANSWER_EMPTY;
 use crate::trace::text::plural;
 use crate::trace::{
     Answer, Completion, Event, ModelCalled, Reply, ToolCalled, ToolOutcome, ToolResult, TurnEnded, TurnOutcome, What,
@@ -288,6 +289,16 @@ impl TraceBuilder {
             self.turns -= 1;
         }
     }
+}
+
+/// The end of a turn whose answer has no text, which is no answer.
+pub(super) fn empty_answer() -> TurnOutcome {
+    TurnOutcome::Failed { kind: ANSWER_EMPTY.into(), message: "The agent's answer is empty.".into() }
+}
+
+/// The end of a turn in which the user got no answer.
+pub(super) fn no_answer() -> TurnOutcome {
+    TurnOutcome::Failed { kind: "no_answer".into(), message: "The user got no answer.".into() }
 }
 
 /// Text content of a recognised message.

@@ -260,11 +260,7 @@ fn beside(object: &Map<String, Value>, record: &mut Record) -> Result<(), Conver
         record.trial = Some(number.ok_or_else(|| WrongMember::new("trial", trial, "a small whole number"))?);
     }
     if let Some(reward) = given("reward") {
-        let number = match reward {
-            Value::Bool(full) => Some(f64::from(u8::from(*full))),
-            other => other.as_f64().filter(|reward| (-1e-6..=1.0 + 1e-6).contains(reward)),
-        };
-        record.reward = Some(number.ok_or_else(|| WrongMember::new("reward", reward, "0 to 1"))?);
+        record.reward = Some(grade("reward", reward)?);
     }
     record.offered = given("tools").and_then(Value::as_array).and_then(|tools| tools.iter().map(tool_name).collect());
     record.model = given("model").and_then(Value::as_str).map(str::to_owned);
@@ -274,6 +270,15 @@ fn beside(object: &Map<String, Value>, record: &mut Record) -> Result<(), Conver
         Some(other) => return Err(WrongMember::new("roles", other, "a map of names to roles").into()),
     }
     Ok(given("mapping").map_or(Ok(()), |mapping| record.mapping.read(mapping))?)
+}
+
+/// A grade from 0 to 1, or whether it is the full one.
+pub(super) fn grade(member: &str, value: &Value) -> Result<f64, WrongMember> {
+    let number = match value {
+        Value::Bool(full) => Some(f64::from(u8::from(*full))),
+        other => other.as_f64().filter(|grade| (-1e-6..=1.0 + 1e-6).contains(grade)),
+    };
+    number.ok_or_else(|| WrongMember::new(member, value, "0 to 1"))
 }
 
 /// Name of an offered tool: a text, or the name in an OpenAI tool definition.
@@ -384,6 +389,7 @@ mod tests {
         let messages = read[0].messages.as_ref().expect("messages");
         assert_eq!(messages[0]["content"], "NaN \" Infinity?");
         assert!(records(b"{\"messages\": Nan}").is_err());
+        assert_eq!(records(br#"[{"messages": [], "reward": NaN}, []]"#).expect("a log").len(), 2);
     }
 
     #[test]

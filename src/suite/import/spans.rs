@@ -10,9 +10,9 @@ mod events;
 
 use super::Aside;
 use super::error::ConversationError;
-use super::record::{Record, Told};
+use super::record::{Record, Told, grade};
 use crate::platform::secrets;
-use crate::trace::spans::{self, Found, Operation, SpanOperation, SpanTurn, SpansError, Story};
+use crate::trace::spans::{self, Found, Operation, REWARD, SpanOperation, SpanTurn, SpansError, Story};
 use crate::trace::text::plural;
 use crate::trace::{Member, What};
 use events::Events;
@@ -49,9 +49,11 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
         }
         let turns = spans::turns(&story);
         let mut record = Record::of(Ok(Vec::new()));
-        (record.task, record.reward, record.id) = (story.task.clone(), story.reward, Some(story.trace.clone()));
-        match told(&story, &turns, absent.clone()) {
-            Ok(told) => {
+        (record.task, record.id) = (story.task.clone(), Some(story.trace.clone()));
+        let reward = story.reward.as_ref().map(|reward| grade(REWARD, reward)).transpose();
+        match told(&story, &turns, absent.clone()).and_then(|told| Ok((told, reward?))) {
+            Ok((told, reward)) => {
+                record.reward = reward;
                 let asked = turns.iter().filter_map(|turn| turn.query.as_ref());
                 record.messages = Ok(asked.map(|query| json!({"role": "user", "content": query})).collect());
                 record.told = Some(told);

@@ -52,6 +52,7 @@ impl Said {
 pub(super) fn messages(value: &Value) -> Vec<Said> {
     let mut said = Vec::new();
     match (value, parsed(value)) {
+        (Value::String(_), Value::Array(none)) if none.is_empty() => {}
         // A text that is JSON, but no message.
         (Value::String(text), read) if !holds_messages(&read) => {
             said.push(Said { text: text.clone(), ..Said::default() });

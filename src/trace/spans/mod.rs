@@ -17,6 +17,7 @@ mod turns;
 
 pub(crate) use json::is_export;
 pub(crate) use meaning::{Completed, Found, Operation, Ran};
+pub(crate) use published::REWARD;
 #[cfg(not(front_door_only))]
 pub use published::published;
 pub(crate) use story::{SpanOperation, Story, stories};

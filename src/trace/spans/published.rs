@@ -15,7 +15,7 @@ pub(super) const OUTCOME: &str = "ragcheck.outcome";
 pub(super) const WITHOUT_LEARNED: &str = "ragcheck.without_learned";
 pub(super) const LEARNED: &str = "ragcheck.learned";
 pub(super) const TASK: &str = "ragcheck.task_id";
-pub(super) const REWARD: &str = "ragcheck.reward";
+pub(crate) const REWARD: &str = "ragcheck.reward";
 
 /// An entry of the trajectory log cannot be read: its name, and why.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ const ATTRIBUTES: [[&str; 3]; 5] = [
         "learned entries among the documents, by id: `{\"ID\": {\"result\": \"…\", \"keywords\": [\"…\"], \"urls\": [\"…\"]}}` as JSON, each member optional",
     ],
     [TASK, "any span of an imported trace", "the case"],
-    [REWARD, "any span of an imported trace", "the grade, 0 to 1"],
+    [REWARD, "any span of an imported trace", "the grade: 0 to 1, `true` or `false`"],
 ];
 
 /// Rows of the published table: the attribute or the name of an event, where it is, and its value or attributes.

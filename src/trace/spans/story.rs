@@ -32,7 +32,7 @@ pub(crate) struct Story {
     pub(crate) has_outcomes: bool,
     /// Attributes of all spans that say which task, trial and grade the trace belongs to.
     pub(crate) task: Option<String>,
-    pub(crate) reward: Option<f64>,
+    pub(crate) reward: Option<Value>,
 }
 
 /// One operation, with the span that reports it.
@@ -108,7 +108,7 @@ impl Story {
                 root: spans[root].id.clone(),
                 at_ns: span.start_ns,
                 took_us: span.end_ns.saturating_sub(span.start_ns) / 1_000,
-                failed: span.failed.clone().or_else(|| exception(span)),
+                failed: span.failed.clone().or_else(|| exception(span)).or_else(|| observed(span)),
                 is_repeated: false,
             });
         }
@@ -171,7 +171,8 @@ impl Story {
         let task = span.attributes.get(TASK).map(super::messages::plain);
         self.task = self.task.take().or(task);
         self.has_outcomes |= span.attributes.contains_key(OUTCOME);
-        self.reward = self.reward.or_else(|| span.attributes.get(REWARD)?.as_f64());
+        let reward = span.attributes.get(REWARD).filter(|reward| !reward.is_null());
+        self.reward = self.reward.take().or_else(|| reward.cloned());
     }
 
     /// Marks operations that two spans report: the one that counts gets what only the other says.
@@ -394,6 +395,13 @@ fn complete(outer: &mut Completed, inner: Completed) {
         cache_write_tokens: outer.cache_write_tokens.or(inner.cache_write_tokens),
         output_tokens: outer.output_tokens.or(inner.output_tokens),
     };
+}
+
+/// The message of an error that Langfuse's SDK reports by the level of an observation.
+fn observed(span: &Span) -> Option<String> {
+    let text = |name: &str| Some(span.attributes.get(name)?.as_str()?.to_owned());
+    text("langfuse.observation.level").filter(|level| level == "ERROR")?;
+    Some(text("langfuse.observation.status_message").unwrap_or_default())
 }
 
 /// The message of an exception that ended a span, if its status does not say it.

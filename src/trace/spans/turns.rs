@@ -122,7 +122,7 @@ fn by_completions(story: &Story, turn: &mut SpanTurn) {
         let said = completion.output.iter().flatten().rfind(|said| said.is_agent() && said.calls.is_empty());
         turn.answer = said.map(|said| said.text.clone()).filter(|text| !text.trim().is_empty());
     }
-    if turn.answer.is_none() {
+    if !turn.is_answered_by_agent {
         turn.failed = turn.failed.take().or_else(|| last.failed.clone());
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     Call, Conversation, GivenAnswer, GivenCompletion, GivenSearch, IndexWrite, Origin, Outcome, PublishedTrace, Turn,
 };
+use crate::suite::import::conversation::{empty_answer, no_answer};
 use crate::suite::import::error::TraceMistake;
 use crate::suite::import::record::Told;
 use crate::trace::{
@@ -118,7 +119,10 @@ impl Telling<'_> {
     fn end(&mut self, turn: &Turn, took_us: u64) {
         let outcome = match (&turn.answer, &turn.error) {
             (_, Some(error)) => TurnOutcome::Failed { kind: error.kind.clone(), message: error.message.clone() },
+            (Some(Some(answer)), None) if answer.text.trim().is_empty() => empty_answer(),
             (Some(Some(answer)), None) => TurnOutcome::Answered(answered(answer)),
+            // The user waited for nothing.
+            (Some(None), None) if took_us > 0 => no_answer(),
             _ => return,
         };
         let history = turn.history.iter().flatten().map(|message| digest(message)).collect();

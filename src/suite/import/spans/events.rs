@@ -1,5 +1,6 @@
 //! The events of a story, turn by turn.
 
+use super::super::conversation::empty_answer;
 use super::super::error::ConversationError;
 use crate::platform::secrets;
 use crate::provider::tool_result;
@@ -267,7 +268,10 @@ impl<'s> Events<'s> {
 
     pub(super) fn end(&mut self, turn: &SpanTurn) -> Result<(), ConversationError> {
         let failed = |kind: &str, message: &str| TurnOutcome::Failed { kind: kind.into(), message: message.into() };
-        let answered = |text: &str| TurnOutcome::Answered(Answer::text_alone(text.to_owned()));
+        let answered = |text: &str| match text.trim() {
+            "" => empty_answer(),
+            _ => TurnOutcome::Answered(Answer::text_alone(text.to_owned())),
+        };
         let whole = self.events.len();
         let (by_words, outcome) = match (&turn.failed, &turn.answer, self.words.take()) {
             (Some(message), ..) => (None, failed("agent_error", message)),
@@ -280,14 +284,18 @@ impl<'s> Events<'s> {
             (None, Some(text), None) => (None, answered(text)),
             (None, None, None) => {
                 let said = |place: &usize| match &self.story.operations[*place].operation {
-                    Operation::Completed(completed) => completed.output.is_some(),
-                    _ => false,
+                    Operation::Completed(completed) => completed.output.as_ref(),
+                    _ => None,
                 };
-                // As in messages, a turn that ends with a call never ended.
-                let calls = turn.operations.iter().any(said);
-                let missing =
-                    || ConversationError::Source(format!("no span says what turn {} answered", self.turn + 1));
-                return calls.then_some(()).ok_or_else(missing);
+                match turn.operations.iter().rev().find_map(said) {
+                    Some(last) if last.iter().all(|one| one.calls.is_empty()) => (None, empty_answer()),
+                    // As in messages, a turn that ends with a call never ended.
+                    Some(_) => return Ok(()),
+                    None => {
+                        let why = format!("no span says what turn {} answered", self.turn + 1);
+                        return Err(ConversationError::Source(why));
+                    }
+                }
             }
         };
         let place = by_words.unwrap_or(whole);
