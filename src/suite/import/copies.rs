@@ -4,6 +4,7 @@
 //! conversations with equal inputs are repetitions of one case; outcomes never decide what is merged.
 
 use super::record::Record;
+use super::shape;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -32,26 +33,27 @@ pub(super) fn drop_copies(records: &mut Vec<Record>) -> Vec<(usize, usize)> {
     dropped
 }
 
-/// Digest of all user and system messages of a conversation, ignoring white space and letter case; `None` if there are
-/// none or they cannot be read.
+/// Digest of what the user said in a conversation, ignoring white space and letter case; `None` if that is nothing or
+/// cannot be read. Messages of the system and of tools, ids and settings are no part of it.
 pub(super) fn input(record: &Record) -> Option<String> {
-    let messages = record.messages.as_ref().ok()?;
-    let mut said: Vec<(&str, String)> = Vec::new();
-    for message in messages {
-        let role = record.mapping.role(message.get("role").and_then(Value::as_str)?);
-        if matches!(role, "user" | "system" | "developer") {
-            let words = match message.get("content") {
-                Some(Value::String(text)) => text.to_lowercase(),
-                Some(other) => other.to_string().to_lowercase(),
-                None => String::new(),
-            };
-            said.push((role, words.split_whitespace().collect::<Vec<_>>().join(" ")));
+    let mut said: Vec<String> = Vec::new();
+    let mut after_result = false;
+    for message in record.messages.as_ref().ok()? {
+        let Ok(read) = shape::recognise(message) else { continue };
+        let is_whole = read.media.is_empty();
+        for one in read.messages {
+            let text = one.get("content").and_then(Value::as_str).unwrap_or_default();
+            let role = record.mapping.role(one.get("role").and_then(Value::as_str).unwrap_or_default());
+            let reminds = after_result && record.mapping.is_reminder(text);
+            after_result = matches!(role, "tool" | "function") || reminds;
+            if role == "user" && !reminds {
+                // What a medium shows is not known: messages with other media are other messages.
+                let words = if is_whole { text.to_owned() } else { message.to_string() };
+                said.push(words.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" "));
+            }
         }
     }
-    if !said.iter().any(|(role, _)| *role == "user") {
-        return None;
-    }
-    let text = serde_json::to_string(&(said, &record.offered)).ok()?;
+    let text = serde_json::to_string(&said).ok().filter(|_| !said.is_empty())?;
     Some(hex::encode(&Sha256::digest(text)[..8]))
 }
 
@@ -90,6 +92,11 @@ mod tests {
         messages("log.json", json!(conversations).to_string().as_bytes(), None).expect("a file")
     }
 
+    /// Places of the cases of its trials.
+    fn cases(read: &super::super::Imported) -> Vec<usize> {
+        read.plan.trials.iter().map(|trial| trial.case).collect()
+    }
+
     #[test]
     fn exact_copies_are_dropped_and_told_and_equal_talks_without_id_and_time_are_not() {
         let with = |id: &str, at: &str| json!({"messages": talk("q", "a"), "id": id, "created_at": at});
@@ -110,10 +117,39 @@ mod tests {
     #[test]
     fn conversations_with_the_same_input_are_repetitions_of_one_case_whatever_came_of_them() {
         let read = imported(&[talk("How?", "so"), talk("Why?", "so"), talk("how? ", "not so")]);
-        let ids: Vec<&str> = read.plan.trials.iter().map(|trial| trial.id.as_str()).collect();
-        let expected =
-            ["conversation-1/imported.base.1", "conversation-1/imported.base.2", "conversation-2/imported.base.1"];
-        assert_eq!(ids, expected.map(|id| format!("log/{id}")));
+        assert_eq!(cases(&read), [0, 0, 1]);
+        let repetitions: Vec<u32> = read.plan.trials.iter().map(|trial| trial.lane.repetition).collect();
+        assert_eq!(repetitions, [1, 2, 1]);
+        let reversed = imported(&[talk("Why?", "so"), talk("How?", "so")]);
+        assert_eq!(reversed.traces[0].case, read.traces[2].case, "a question has one name in every log");
+    }
+
+    #[test]
+    fn the_input_is_what_the_user_said_whatever_the_system_tools_and_ids_are_beside_it() {
+        let user = json!({"role": "user", "content": "What is X?"});
+        let answer = json!({"role": "assistant", "content": "r"});
+        let use_tool = |id: &str| json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "s", "input": {}}]});
+        let result =
+            |id: &str| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "r"}]});
+        let same = [
+            json!([user, answer]),
+            json!([{"role": "system", "content": "It is 10:01."}, user, answer]),
+            json!([{"role": "system", "content": "It is 10:02."}, user, answer]),
+            json!([user, use_tool("a"), result("a"), answer]),
+            json!([user, use_tool("b"), result("b"), answer]),
+            json!([{"type": "human", "content": "What is X?", "id": "m1"}, {"type": "ai", "content": "r"}]),
+            json!({"messages": [user, answer], "tools": ["t1"]}),
+            json!([{"role": "user", "content": [{"type": "text", "text": "What is X?", "cache_control": {"type": "ephemeral"}}]}, answer]),
+            json!({"contents": [{"role": "user", "parts": [{"text": "What is X?"}]}, {"role": "model", "parts": [{"text": "r"}]}]}),
+        ];
+        assert_eq!(cases(&imported(&same)), [0; 9]);
+        let gemini = |question: &str, task: Option<&str>| json!({"task_id": task, "contents": [{"role": "user", "parts": [{"text": question}]}, {"role": "model", "parts": [{"text": "r"}]}]});
+        assert_eq!(cases(&imported(&[gemini("One?", None), gemini("Two?", None)])), [0, 1]);
+        let tasks = imported(&[gemini("One?", Some("a")), gemini("Two?", Some("b")), gemini("one?", Some("c"))]);
+        let inputs: Vec<&str> = tasks.plan.scenarios[0].cases.iter().map(|case| case.input.as_str()).collect();
+        assert_eq!(inputs, ["a", "b", "a"]);
+        let seen = |image: &str| json!([{"role": "user", "content": [{"type": "image", "source": image}]}, answer]);
+        assert_eq!(cases(&imported(&[seen("x"), seen("y")])), [0, 1], "other images are other questions");
     }
 
     #[test]

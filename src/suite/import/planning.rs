@@ -10,9 +10,10 @@ use crate::plan::{
 use crate::scenario::expect::Expectation;
 use crate::scenario::external::AgentRoles;
 use crate::scenario::{Criteria, Criterion, GateKind, Scenario, Turn};
+use crate::trace::text::quote;
 use crate::trace::{
     Arm, Evidence, IMPORTED, Lane, Mode, NamedPassage, Role, Roles, Searched, Trace, TrialEnd, TrialError,
-    TrialErrorKind, version_1, version_of,
+    TrialErrorKind, What, version_1, version_of,
 };
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,6 +86,7 @@ pub(super) fn imported(
         let known = given.or_else(of_agent);
         let (mut told, found) = trace((&id, &scenario, &cases[case], name), lane.clone(), seed, record, known.as_ref());
         passages.push(found);
+        told.notes.extend(agent.and_then(|agent| other_question(agent, &told)));
         if copied {
             told.notes.push("the log holds exact copies of it, which were dropped".to_owned());
         }
@@ -146,23 +148,17 @@ pub(super) fn imported(
     Ok(Imported { plan, traces, passages, earlier, ignored, copies, remarks: Vec::new(), aside: Aside::default() })
 }
 
-/// Case and repetition of each conversation, in file order. The case is its task, or the first conversation without a
-/// task and with an equal input. `places` are positions in the file, from 1.
+/// Case and repetition of each conversation, in file order. The case is its task; without one it is named by its input,
+/// so that it has the same name in every log. `places` are positions in the file, from 1.
 fn placed(records: &[Record], inputs: &[Option<String>], places: &[usize]) -> Result<Vec<(String, u32)>, ImportError> {
-    let mut first: BTreeMap<&str, usize> = BTreeMap::new();
     // Some logs count trials from 0 and some from 1; repetitions count from 1.
     let shift = u32::from(records.iter().any(|record| record.trial == Some(0)));
     let mut taken: BTreeSet<(String, u32)> = BTreeSet::new();
     let mut highest: BTreeMap<String, u32> = BTreeMap::new();
     let mut placed = Vec::with_capacity(records.len());
     for ((ordinal, record), input) in places.iter().copied().zip(records).zip(inputs) {
-        let case = record.task.as_deref().map_or_else(
-            || {
-                let same = input.as_deref().map(|input| *first.entry(input).or_insert(ordinal));
-                format!("conversation-{}", same.unwrap_or(ordinal))
-            },
-            plain,
-        );
+        let unnamed = || format!("conversation-{}", input.clone().unwrap_or_else(|| ordinal.to_string()));
+        let case = record.task.as_deref().map_or_else(unnamed, plain);
         let highest = highest.entry(case.clone()).or_default();
         let repetition = record.trial.map_or(*highest + 1, |trial| trial + shift);
         *highest = repetition.max(*highest);
@@ -248,6 +244,28 @@ fn case(name: String, own: Option<(Vec<Turn>, Option<Expectation>)>, agent: Opti
         (None, Some((turns, expect))) => ResolvedCase { expect, ..ResolvedCase::single(name, turns) },
         (None, None) => ResolvedCase::single(name, Vec::new()),
     }
+}
+
+/// A note on the first question of a conversation that is another one than that of the case of its name.
+fn other_question(agent: &Scenario, trace: &Trace) -> Option<String> {
+    let case = ResolvedCase::from(agent.cases.iter().find(|case| case.case == trace.case)?.clone());
+    let asked = trace.events.iter().filter_map(|event| match &event.what {
+        What::TurnStarted { query } => Some(query.as_str()),
+        _ => None,
+    });
+    let (asked, expected): (Vec<&str>, Vec<&str>) = (asked.collect(), case.turns().map(|turn| &*turn.ask).collect());
+    let alike = |one: &str| one.to_lowercase().split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let differs = |at: &usize| asked.get(*at).map(|one| alike(one)) != expected.get(*at).map(|one| alike(one));
+    let first = (0..asked.len().max(expected.len())).find(differs).filter(|_| !asked.is_empty())?;
+    let said =
+        |all: &[&str]| all.get(first).map_or_else(|| "nothing".to_owned(), |ask| format!("`{}`", quote(ask, 200)));
+    Some(format!(
+        "judged as the case `{}`, whose question {} is {}; here it is {}",
+        quote(&trace.case, 80),
+        first + 1,
+        said(&expected),
+        said(&asked)
+    ))
 }
 
 /// File name without its format suffixes.
