@@ -41,7 +41,7 @@ fn values(text: &[u8]) -> Result<Vec<Value>, serde_json::Error> {
 }
 
 /// The text with `null` for `NaN`, `Infinity` and `-Infinity` outside of strings; `None` if there are none.
-fn without_nan(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn without_nan(text: &[u8]) -> Option<Vec<u8>> {
     const NUMBERS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
     let (mut out, mut rest, mut quoted) = (Vec::with_capacity(text.len()), text, false);
     while let Some(first) = rest.first() {

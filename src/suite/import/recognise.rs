@@ -1,6 +1,7 @@
 //! Recognises the format of a file by the members of its first items. Nothing is guessed: a file of no known format, or
 //! of two, is an error.
 
+use super::json::without_nan;
 use super::{Format, ImportError, evals, shape};
 use crate::trace::spans;
 use crate::trace::text::quote;
@@ -43,6 +44,9 @@ fn beginning(text: &[u8]) -> Result<Vec<Value>, ImportError> {
         }
         Some(Ok(first)) => Ok(std::iter::once(first).chain(values.map_while(Result::ok)).take(LOOKED_AT).collect()),
         Some(Err(why)) => {
+            if let Some(clean) = without_nan(text) {
+                return beginning(&clean);
+            }
             let lines = text.split(|byte| *byte == b'\n').take(LOOKED_AT);
             let read: Vec<Value> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
             if read.is_empty() { Err(why.into()) } else { Ok(read) }
@@ -93,7 +97,14 @@ mod tests {
             (json!({"messages": []}), Format::Messages),
             (json!({"mapping": {}}), Format::Messages),
         ] {
-            for text in [item.to_string(), json!([item]).to_string(), format!("{item}\n\n{item}\n")] {
+            let unknown = item.to_string().replacen('{', "{\"score\": NaN, ", 1).replace(", }", "}");
+            for text in [
+                item.to_string(),
+                json!([item]).to_string(),
+                format!("{item}\n\n{item}\n"),
+                format!("[{unknown}]"),
+                unknown,
+            ] {
                 assert_eq!(format(text.as_bytes()).expect("a format"), expected, "{text}");
             }
             assert_eq!(format(format!("{item}\n{{oops\n").as_bytes()).expect("a format"), expected);
