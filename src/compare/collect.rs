@@ -7,8 +7,9 @@ use crate::metric::{Group, Metric, Observation, Outcome};
 use crate::plan::{Plan, PlannedScenario, ResolvedCase};
 use crate::scenario::{Criterion, GateKind, Target, parse_target};
 use crate::stats::quantile::nearest_rank;
-use crate::trace::{Arm, Trace, What};
-use std::collections::BTreeMap;
+use crate::trace::{Arm, Member, Mode, Trace, What};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The metric of a scenario's gate on its cases.
 const ON_CASES: &str = "case_pass_rate";
@@ -53,6 +54,8 @@ struct Case {
     trials: BTreeMap<usize, TrialOutcome>,
     /// The planned repetitions.
     planned: Vec<u32>,
+    /// What the user said in each imported conversation of it.
+    said: BTreeSet<String>,
     /// Successes and units by criterion and repetition.
     by_number: BTreeMap<String, BTreeMap<u32, (u64, u64)>>,
     /// For criteria whose units are several repetitions, by key: which repetitions succeeded.
@@ -137,8 +140,12 @@ impl<'p> Collector<'p> {
         case.trials.insert(place, outcome);
         let usage = case.figures.usage.get_or_insert_default();
         usage.add_calls(trace, seen.cost);
+        let is_timed = trace.evidence.mode != Mode::Imported || !trace.lacks(Member::Took);
         for turn in turns(planned, trace) {
-            usage.add_turn(turn.ended().map(|end| (&end.outcome, end.took_us)));
+            usage.add_turn(turn.ended().map(|end| (&end.outcome, end.took_us)), is_timed);
+        }
+        if trace.evidence.mode == Mode::Imported {
+            case.said.insert(said(trace));
         }
     }
 
@@ -147,8 +154,13 @@ impl<'p> Collector<'p> {
     pub(crate) fn finish(self, label: &str, passes: Option<u32>, part: &str) -> Summary {
         let stopped = self.plan.stopping.zip(passes).filter(|(stopping, passes)| *passes < stopping.max_passes);
         let asked = self.criteria;
+        let imported = self.plan.mode == Some(Mode::Imported);
         let cases = self.cases.into_values().map(|mut case| {
             let mut figures = case.figures;
+            if imported {
+                figures.text =
+                    if case.said.is_empty() { String::new() } else { digest(&json!([figures.text, case.said])) };
+            }
             let usage = figures.usage.get_or_insert_default();
             usage.turns_us.sort_unstable();
             figures.turn_us = nearest_rank(&usage.turns_us, 0.5).filter(|time| *time != u64::MAX);
@@ -211,6 +223,15 @@ fn whole_units(group: Group, repetitions: &BTreeMap<u32, bool>) -> BTreeMap<u32,
     let whole = units.into_iter().filter(|(_, unit)| unit.len() == group.size as usize);
     let holds = |unit: &Vec<bool>| if group.all { unit.iter().all(|one| *one) } else { unit.contains(&true) };
     whole.map(|(number, unit)| (number + 1, (u64::from(holds(&unit)), 1))).collect()
+}
+
+/// All words of the user in a conversation, without differences of spaces and capitals.
+fn said(trace: &Trace) -> String {
+    let queries = trace.events.iter().filter_map(|event| match &event.what {
+        What::TurnStarted { query } => Some(query.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")),
+        _ => None,
+    });
+    queries.collect::<Vec<_>>().join("\n")
 }
 
 /// Digests of a case's input, and of its expectations.

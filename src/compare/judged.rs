@@ -2,9 +2,10 @@
 
 use super::pairing::Pair;
 use super::rates::Rates;
-use super::summary::{Measured, Summary};
+use super::summary::{CaseFigures, Measured, Summary};
 use super::tail::{self, Tail};
 use super::times::Times;
+use super::usage::Usage;
 use super::{ComparedCriterion, Finding, Scale, Span, TIME_MARGIN, held, rates, sentences, times};
 use crate::plan::trial_seed;
 use crate::stats::paired_shift::PairedShift;
@@ -55,6 +56,11 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
     }
     let gone = a.criteria.iter().filter(|one| !b.criteria.iter().any(|other| other.key == one.key));
     notes.extend(gone.map(|one| format!("{}: not compared, only {older} measures it", one.key)));
+    // What nobody recorded has no row.
+    let is_timed = |side: &CaseFigures| side.usage.as_ref().is_none_or(Usage::is_timed);
+    if !pairs.iter().flat_map(|pair| &pair.rows).any(|(a, b)| is_timed(a) || is_timed(b)) {
+        return rows;
+    }
     let timed = a.criteria.iter().chain(&b.criteria).any(|one| one.required && one.limit_us.is_some());
     let pairs = if held::is_held(pairs) { &[] } else { pairs };
     rows.push(time_row(pairs, timed, notes));

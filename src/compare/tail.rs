@@ -169,7 +169,7 @@ impl Tail {
             row.sentence = if self.not_kept {
                 "not compared: a side that an older ragcheck saved did not keep the times of its turns".into()
             } else {
-                "not compared: no case has turns on both sides".into()
+                "not compared: no case has turns with times on both sides".into()
             };
             return;
         };

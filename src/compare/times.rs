@@ -2,6 +2,8 @@
 
 use super::pairing::Pair;
 use super::rates::normal_difference;
+use super::summary::CaseFigures;
+use super::usage::Usage;
 use crate::stats::power::fewest_cases;
 use crate::stats::signed_rank::{hodges_lehmann, shift_p};
 
@@ -23,7 +25,9 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
     for pair in pairs {
         let run = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0);
         let medians: Vec<_> = run.clone().filter_map(|(a, b)| a.turn_us.zip(b.turn_us)).collect();
-        found.unanswered += u64::from(medians.len() < run.count());
+        let is_timed = |side: &CaseFigures| side.usage.as_ref().is_none_or(Usage::is_timed);
+        let timed = run.filter(|(a, b)| is_timed(a) && is_timed(b)).count();
+        found.unanswered += u64::from(medians.len() < timed);
         // A time of 0 has no logarithm: the clock's own step stands for it.
         let log = |micros: u64| (micros.max(1) as f64).ln();
         let mean = |logs: f64| logs / medians.len() as f64;

@@ -1,7 +1,7 @@
 //! Usage of a case's trials, for side-by-side figures: calls, tokens, times, citations.
 
 use crate::metric::taken::{Taken, plus};
-use crate::trace::{ToolResult, Trace, TurnOutcome, What};
+use crate::trace::{Member, Mode, ToolResult, Trace, TurnOutcome, What};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Summed usage of trials, without control arms.
@@ -28,7 +28,8 @@ pub(crate) struct Usage {
     pub service_tokens: Option<u64>,
     /// US dollars; `None` where a price or the tokens of a service are not known.
     pub cost: Option<f64>,
-    /// Time of each query in microseconds, `u64::MAX` for one without an answer, which a file holds as `null`.
+    /// Time of each query whose time was recorded, in microseconds; `u64::MAX` for one without an answer, which a file
+    /// holds as `null`.
     #[serde(serialize_with = "times", deserialize_with = "read_times")]
     pub turns_us: Vec<u64>,
     /// Calls that recordings answered in trials with held services; their times are not compared.
@@ -70,8 +71,12 @@ impl Usage {
         let calls = self.model_calls + self.service_answers;
         let taken = Taken::of(trace.events.iter().map(|event| &event.what), None);
         self.model_calls += u64::from(taken.model_calls);
-        self.input_tokens = plus(self.input_tokens, taken.input);
-        self.output_tokens = plus(self.output_tokens, taken.output);
+        // A source without completions says nothing of their tokens.
+        let is_told =
+            trace.evidence.mode != Mode::Imported || trace.absent.is_some() && !trace.lacks(Member::Completions);
+        let told = |tokens: Option<u64>| tokens.filter(|_| is_told);
+        self.input_tokens = plus(self.input_tokens, told(taken.input));
+        self.output_tokens = plus(self.output_tokens, told(taken.output));
         for event in &trace.events {
             self.tool_calls += u64::from(matches!(event.what, What::ToolCalled(_)));
             if let Some(result) = event.what.given() {
@@ -80,7 +85,7 @@ impl Usage {
         }
         // Without a request there is no cost.
         let asked = self.model_calls + self.service_answers > calls;
-        let cost = if asked { cost } else { Some(0.0) };
+        let cost = if asked { cost } else { Some(0.0).filter(|_| is_told) };
         self.cost = self.cost.zip(cost).map(|(sum, more)| sum + more);
     }
 
@@ -97,14 +102,19 @@ impl Usage {
         self.service_tokens = plus(self.service_tokens, plus(tokens.0, tokens.1));
     }
 
-    /// Adds one query: how it ended and after how long; `None` for one that never ended.
-    pub(super) fn add_turn(&mut self, ended: Option<(&TurnOutcome, u64)>) {
+    /// Whether the time of a query was recorded, or there was no query.
+    pub(super) fn is_timed(&self) -> bool {
+        self.turns == 0 || !self.turns_us.is_empty()
+    }
+
+    /// Adds one query: how it ended and after how long, if that was recorded; `None` for one that never ended.
+    pub(super) fn add_turn(&mut self, ended: Option<(&TurnOutcome, u64)>, is_timed: bool) {
         self.turns += 1;
         let answered = ended.and_then(|(outcome, took_us)| match outcome {
             TurnOutcome::Answered(answer) => Some((answer, took_us)),
             TurnOutcome::Failed { .. } => None,
         });
-        self.turns_us.push(answered.map_or(u64::MAX, |(_, took_us)| took_us));
+        self.turns_us.extend(is_timed.then(|| answered.map_or(u64::MAX, |(_, took_us)| took_us)));
         if let Some((answer, _)) = answered {
             self.answers += 1;
             self.citing += u64::from(!answer.sources.is_empty());
@@ -138,7 +148,7 @@ impl Usage {
         calls.into_iter().chain(tokens.into_iter().flatten()).all(|figure| figure <= most)
             && self.citing <= self.answers
             && self.answers <= self.turns
-            && self.turns_us.len() as u64 == self.turns
+            && self.turns_us.len() as u64 <= self.turns
             && self.turns_us.iter().filter(|time| **time != u64::MAX).all(|time| *time <= most)
             && self.cost.is_none_or(|cost| (0.0..=most as f64).contains(&cost))
     }
