@@ -6,10 +6,12 @@ use super::output::{Problem, remark};
 use super::score::print;
 use super::select::{current_folder, reports_folder};
 use crate::gate::{Evaluation, Verdict};
+use crate::platform::files;
 use crate::scenario::{self, Criteria, Scenario};
-use crate::suite;
 use crate::suite::import::Format;
+use crate::suite::{self, OfProject};
 use crate::trace::text::{plural, quote};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of duplicates listed.
@@ -40,7 +42,7 @@ pub(super) fn run(named: &[PathBuf], given: &Score) -> Result<Exit, Problem> {
     let criteria = given.criteria.as_deref().map(read_criteria).transpose()?;
     let reports = given.report_dir.clone().unwrap_or_else(reports_folder);
     let agent = given.scenario.as_deref().map(read_scenario).transpose()?;
-    let project = if criteria.is_some() { None } else { of_project()? };
+    let project = of_project(criteria.is_some())?;
     let run = suite::import(format, file, criteria, project, agent.as_ref(), &reports, &current_folder()?)?;
     if let Some(format) = run.recognised {
         remark(&format!("read as `{}`", format.name()));
@@ -80,13 +82,20 @@ fn too_few(evaluation: &Evaluation) -> Vec<String> {
     undecided.map(|row| format!("too few for `{}`: {number} imported, {}", row.id, row.sentence)).collect()
 }
 
-/// Criteria of the project at the current folder, and its list of metrics declared as not measured; `None` if it names
-/// no criteria.
-fn of_project() -> Result<Option<(Criteria, Vec<String>)>, Problem> {
+/// Criteria and ratings of the project at the current folder; criteria that are named replace those of the project.
+fn of_project(are_named: bool) -> Result<OfProject, Problem> {
     let root = scenario::find_root(&current_folder()?);
     let project = scenario::load_project(&root, &crate::catalogues())?;
-    let Some(named) = &project.criteria else { return Ok(None) };
-    Ok(Some((read_criteria(&root.join(named))?, project.not_measured_ok)))
+    let ratings = project.ratings.as_ref().map(|named| read_ratings(&root, named)).transpose()?;
+    let criteria = project.criteria.as_ref().filter(|_| !are_named);
+    let criteria = criteria.map(|named| read_criteria(&root.join(named))).transpose()?;
+    Ok(OfProject { criteria: criteria.map(|criteria| (criteria, project.not_measured_ok)), ratings })
+}
+
+fn read_ratings(root: &Path, named: &str) -> Result<BTreeMap<String, bool>, Problem> {
+    let path = root.join(named);
+    let text = files::read_to_string(&path).map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
+    scenario::ratings::counted(&text, named).map_err(Problem::Diagnostics)
 }
 
 pub(super) fn read_scenario(file: &Path) -> Result<Scenario, Problem> {

@@ -96,7 +96,7 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Ratings, Vec<Diagnostic>> {
 }
 
 /// Reads the ratings that figures count: those of trials that were chosen for a [`DISAGREEMENT`] are left out.
-pub(super) fn counted(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Vec<Diagnostic>> {
+pub(crate) fn counted(text: &str, file: &str) -> Result<BTreeMap<String, bool>, Vec<Diagnostic>> {
     let rows = read(text, file)?.rows.into_iter().filter(|row| !row.chosen);
     Ok(rows.map(|row| (row.trial, row.satisfied)).collect())
 }

@@ -66,9 +66,18 @@ pub(crate) struct ImportedRun {
     pub aside: Option<String>,
 }
 
+/// What the project of the current folder adds to an import.
+#[derive(Debug, Default)]
+pub(crate) struct OfProject {
+    /// Its criteria, and its list of metrics declared as not measured.
+    pub criteria: Option<(Criteria, Vec<String>)>,
+    /// Its human ratings, by trial.
+    pub ratings: Option<BTreeMap<String, bool>>,
+}
+
 /// Imports the conversations of `file`, in `format` or the one that it has (optionally gzip), evaluates them and writes a run folder
-/// below `reports`. Applies `criteria` (by default those for any conversation) and the criteria of the `project`, with
-/// its list of metrics declared as not measured. `root` is noted in `environment.json`. `agent` is the scenario of the
+/// below `reports`. Applies `criteria` (by default those for any conversation), and the criteria and ratings of the
+/// `project`. `root` is noted in `environment.json`. `agent` is the scenario of the
 /// recorded agent, if any.
 ///
 /// # Errors
@@ -77,13 +86,16 @@ pub(crate) fn import(
     format: Option<Format>,
     file: &Path,
     criteria: Option<Criteria>,
-    project: Option<(Criteria, Vec<String>)>,
+    project: OfProject,
     agent: Option<&Scenario>,
     reports: &Path,
     root: &Path,
 ) -> Result<ImportedRun, ImportFileError> {
     let (mut read, used) = imported(format, file, criteria, agent)?;
-    if let Some((criteria, not_measured_ok)) = project {
+    if let Some(ratings) = project.ratings {
+        read.rated(ratings);
+    }
+    if let Some((criteria, not_measured_ok)) = project.criteria {
         read.by_project(criteria, not_measured_ok);
     }
     Ok(ImportedRun { recognised: format.is_none().then_some(used), ..written(read, reports, root)? })

@@ -36,7 +36,7 @@ pub(crate) mod storage;
 
 pub use error::SuiteError;
 pub(crate) use grading::{GradedRun, GradingError, GradingOptions, grade};
-pub(crate) use import_run::{ImportFileError, import, imported};
+pub(crate) use import_run::{ImportFileError, OfProject, import, imported};
 pub(crate) use merge::{MergeError, merge};
 pub(crate) use options::{BaseCommit, DEFAULT_JOBS};
 pub use options::{Mode, RunOptions};

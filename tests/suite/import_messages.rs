@@ -87,3 +87,68 @@ fn a_conversation_of_an_unknown_shape_is_an_error_that_names_it_and_the_shapes_t
         assert!(!outcome.stdout.contains("38 ohms"), "{}", outcome.stdout);
     }
 }
+
+/// Conversations with these questions, passed from the number `passes` on.
+fn graded(questions: &[String], passes: usize) -> Vec<Value> {
+    let one = |(number, question): (usize, &String)| {
+        json!({"reward": u8::from(number >= passes),
+            "messages": [{"role": "user", "content": question}, {"role": "assistant", "content": "An answer."}]})
+    };
+    questions.iter().enumerate().map(one).collect()
+}
+
+/// The run folder of an import, as `compare` takes it.
+fn scored(project: &Project, conversations: &[Value]) -> String {
+    import(project, conversations, &[]);
+    project.newest()
+}
+
+#[test]
+fn two_logs_are_compared_question_by_question_and_other_questions_of_a_case_are_named_above_all_figures() {
+    let project = Project::starter();
+    let questions: Vec<String> = (0..16).map(|number| format!("Question {number}?")).collect();
+    let mut log = graded(&questions, 8);
+    let one = scored(&project, &log);
+    log.reverse();
+    let reversed = scored(&project, &log);
+    let outcome = project.run(&["compare", &one, &reversed, "--fail-on", "flip"]);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.contains("are the same on both sides"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("cases") && !outcome.stdout.contains("flipped"), "{}", outcome.stdout);
+    for row in ["turn time", "tokens", "cost"] {
+        assert!(!outcome.stdout.contains(row), "nobody recorded `{row}`: {}", outcome.stdout);
+    }
+    let others: Vec<String> = questions.iter().map(|question| format!("Other {question}")).collect();
+    let unlike = scored(&project, &graded(&others, 0));
+    let outcome = project.run(&["compare", &one, &unlike]);
+    assert!(outcome.stderr.contains("no case in common"), "{}{}", outcome.stdout, outcome.stderr);
+
+    let named = |questions: &[String]| -> Vec<Value> {
+        let each = graded(questions, 0).into_iter().enumerate();
+        each.map(|(number, mut one)| {
+            one["task_id"] = json!(number);
+            one
+        })
+        .collect()
+    };
+    let (one, other) = (scored(&project, &named(&questions)), scored(&project, &named(&others)));
+    let outcome = project.run(&["compare", &one, &other]);
+    let place = |words: &str| outcome.stdout.find(words).unwrap_or_else(|| panic!("{words}: {}", outcome.stdout));
+    assert!(place("case text") < place("answers"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("changed in 16 cases") && !outcome.stdout.contains("are the same on both sides"));
+}
+
+#[test]
+fn ratings_of_the_project_count_for_the_conversations_that_they_name() {
+    let project = Project::starter();
+    let ratings = |project: &Project| project.latest("plan.json")["ratings"].clone();
+    project.write("ratings.csv", "trial,satisfied\nlog/task-1/imported.base.1,yes\n");
+    project.write("ragcheck.yaml", &format!("ratings: ratings.csv\n{}", project.read("ragcheck.yaml")));
+    let task = |number: u32| json!({"task_id": number, "messages": answered(1)});
+    import(&project, &[task(1)], &[]);
+    assert_eq!(ratings(&project), json!({"log/task-1/imported.base.1": true}));
+    import(&project, &[task(2)], &[]);
+    assert_eq!(ratings(&project), Value::Null, "ratings of another run say nothing");
+    project.write("ratings.csv", "trial,satisfied\nlog/task-1/imported.base.1,maybe\n");
+    import(&project, &[task(1)], &[]).expect_code(2);
+}

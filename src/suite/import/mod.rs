@@ -176,6 +176,12 @@ impl Imported {
         self.plan.scenarios.first().map_or("", |scenario| &scenario.file)
     }
 
+    /// Takes over the ratings of a project, if one of them is of a conversation here.
+    pub fn rated(&mut self, ratings: BTreeMap<String, bool>) {
+        let is_rated = self.traces.iter().any(|trace| ratings.contains_key(&trace.trial));
+        self.plan.ratings = is_rated.then_some(ratings);
+    }
+
     /// Adds the project's criteria; they replace default criteria with the same id.
     pub fn by_project(&mut self, project: Criteria, not_measured_ok: Vec<String>) {
         let usual = std::mem::take(&mut self.plan.criteria.criteria);
