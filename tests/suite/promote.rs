@@ -165,3 +165,28 @@ fn spans_keep_the_history_and_rows_of_evals_their_criteria() {
     assert!(outcome.stdout.contains("80 euros") && outcome.stdout.contains("exact: true"), "{}", outcome.stdout);
     project.run(&["check"]).expect_code(0);
 }
+
+#[test]
+fn a_turn_without_an_answer_makes_a_case_that_expects_one_and_fails_until_there_is_one() {
+    for (answer, more) in [(Value::Null, vec![]), (json!({"text": " "}), vec![]), (Value::Null, vec!["It is 77."])] {
+        let project = Project::starter();
+        let mut turns: Vec<Value> =
+            more.iter().map(|text| json!({"message": "How high?", "answer": {"text": text}})).collect();
+        turns.push(json!({"message": "How high is the deposit?", "answer": answer}));
+        let trace = json!({"conversations": [{"turns": turns}]});
+        let outcome = promote(&project, &trace, &[]);
+        outcome.expect_code(0);
+        let note = format!("turn {} ended without an answer: the case expects one", turns.len());
+        assert!(
+            outcome.stdout.contains("matches") && outcome.stderr.contains(&note),
+            "{}{}",
+            outcome.stdout,
+            outcome.stderr
+        );
+        project.run(&["check"]).expect_code(0);
+        assert_eq!(verdict(&project, trace.clone()), "FAIL");
+        let mut answered = trace;
+        answered["conversations"][0]["turns"][turns.len() - 1]["answer"] = json!({"text": "80 euros."});
+        assert_eq!(verdict(&project, answered), "PASS");
+    }
+}

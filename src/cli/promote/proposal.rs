@@ -101,7 +101,7 @@ impl Proposal {
             None => notes.push("nothing was answered, so nothing is expected but an answer".to_owned()),
         }
         for turn in &mut turns {
-            if !turn.failed && !turn.expect.as_ref().is_some_and(Expectation::asserts) {
+            if !turn.expect.as_ref().is_some_and(Expectation::asserts) {
                 turn.answer_mut().matches.push(ANY_TEXT.to_owned());
             }
         }
@@ -129,8 +129,6 @@ impl Proposal {
 struct Asked {
     ask: String,
     expect: Option<Expectation>,
-    /// Whether it ended without an answer.
-    failed: bool,
 }
 
 impl Proposal {
@@ -150,7 +148,7 @@ impl Proposal {
 
 impl Asked {
     fn of(ask: String) -> Self {
-        Self { ask, expect: None, failed: false }
+        Self { ask, expect: None }
     }
 
     fn answer_mut(&mut self) -> &mut AnswerExpectation {
@@ -202,17 +200,9 @@ fn asked(trace: &Trace) -> Result<Vec<Asked>, Unpromotable> {
     }
     let (mut turns, mut conversations): (Vec<Asked>, BTreeSet<u32>) = (Vec::new(), BTreeSet::new());
     for event in &trace.events {
-        match &event.what {
-            What::TurnStarted { query } => {
-                conversations.insert(event.conversation);
-                turns.push(Asked { failed: true, ..Asked::of(query.clone()) });
-            }
-            What::TurnEnded(ended) => {
-                if let Some(turn) = turns.last_mut() {
-                    turn.failed = !matches!(ended.outcome, TurnOutcome::Answered(_));
-                }
-            }
-            _ => {}
+        if let What::TurnStarted { query } = &event.what {
+            conversations.insert(event.conversation);
+            turns.push(Asked::of(query.clone()));
         }
     }
     if conversations.len() > 1 {
