@@ -248,7 +248,7 @@ impl<'p> Examiner<'p> {
                 Some(why) => out_of_scope.push((*place, why)),
             }
         }
-        let timed = trial.lane.arm == Arm::Main && mode != Mode::Imported;
+        let timed = trial.lane.arm == Arm::Main && !(mode == Mode::Imported && trace.lacks(Member::Took));
         (examined.units, examined.out_of_scope) = (units, out_of_scope);
         examined.taken = machine.map(|machine| coverage::taken(machine, trace)).unwrap_or_default();
         if timed {
@@ -314,7 +314,7 @@ pub(super) fn blank(plan: &Plan, trial: &PlannedTrial) -> TrialResult {
         cached_tokens: None,
         output_tokens: None,
         cost: None,
-        slowest_turn_us: 0,
+        slowest_turn_us: None,
         took_us: 0,
         evidence: String::new(),
         model: String::new(),
@@ -329,6 +329,7 @@ fn answered_us(turn: &crate::metric::TurnView<'_>) -> u64 {
 }
 
 fn figures(trace: &Trace, result: &mut TrialResult) {
+    let is_timed = !trace.lacks(Member::Took);
     for event in &trace.events {
         match &event.what {
             What::TurnStarted { .. } => result.turns += 1,
@@ -339,7 +340,7 @@ fn figures(trace: &Trace, result: &mut TrialResult) {
                 Account::Model => result.retries.model += 1,
                 Account::Tool => result.retries.tool += 1,
             },
-            What::TurnEnded(end) => result.slowest_turn_us = result.slowest_turn_us.max(end.took_us),
+            What::TurnEnded(end) if is_timed => result.slowest_turn_us = result.slowest_turn_us.max(Some(end.took_us)),
             _ => {}
         }
     }

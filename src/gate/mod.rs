@@ -311,8 +311,9 @@ pub struct TrialResult {
     /// US dollars for model and search; `None` unless all tokens and prices are known.
     #[serde(rename = "cost_usd", alias = "cost", default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    /// The slowest turn in microseconds.
-    pub slowest_turn_us: u64,
+    /// The slowest turn that ended, in microseconds; `None` if none did, or its time was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest_turn_us: Option<u64>,
     /// Length of the trial in microseconds.
     pub took_us: u64,
     /// Source of the evidence: `REPLAYED, recorded from simulator on 2026-11-21`; empty for a trial without evidence.

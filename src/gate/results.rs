@@ -85,7 +85,7 @@ const EMPTY: Packed = Packed {
     retries: RetryCounts { transport: 0, model: 0, tool: 0 },
     tokens: [u64::MAX; 3],
     cost: f64::NAN,
-    slowest_turn_us: 0,
+    slowest_turn_us: u64::MAX,
     took_us: 0,
     verdict: Verdict::Error,
 };
@@ -160,7 +160,7 @@ impl TrialResults {
             retries: result.retries,
             tokens: tokens.map(|number| number.unwrap_or(u64::MAX)),
             cost: result.cost.unwrap_or(f64::NAN),
-            slowest_turn_us: result.slowest_turn_us,
+            slowest_turn_us: result.slowest_turn_us.unwrap_or(u64::MAX),
             took_us: result.took_us,
             verdict: result.verdict,
         };
@@ -248,7 +248,7 @@ impl TrialResults {
             cached_tokens: known(packed.tokens[1]),
             output_tokens: known(packed.tokens[2]),
             cost: (!packed.cost.is_nan()).then_some(packed.cost),
-            slowest_turn_us: packed.slowest_turn_us,
+            slowest_turn_us: known(packed.slowest_turn_us),
             took_us: packed.took_us,
             evidence: source.map_or("", |(evidence, _)| evidence),
             model: source.map_or("", |(_, model)| model),

@@ -30,7 +30,8 @@ pub struct TrialRow<'a> {
     pub output_tokens: Option<u64>,
     #[serde(rename = "cost_usd", skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
-    pub slowest_turn_us: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowest_turn_us: Option<u64>,
     pub took_us: u64,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub evidence: &'a str,

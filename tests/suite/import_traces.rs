@@ -576,3 +576,58 @@ fn a_second_trace_with_the_same_id_and_content_is_dropped_and_equal_messages_are
         project.traces().iter().map(|trace| trace["case"].as_str().expect("a case").to_owned()).collect();
     assert_eq!((project.traces().len(), cases.len()), (3, 1));
 }
+
+#[test]
+fn times_of_traces_are_in_the_tables_and_what_was_not_recorded_is_empty() {
+    let project = Project::starter();
+    let named = |case: &str, members: Value| {
+        let mut trace = turn(members);
+        trace["case"] = case.into();
+        trace
+    };
+    let traces = [
+        named("no-answer", json!({"answer": null, "took_ms": 5000})),
+        named("answer", json!({"answer": {"text": "So."}, "took_ms": 1000})),
+        named("no-time", json!({"answer": {"text": "So."}})),
+    ];
+    score(&project, &lines(&traces));
+    let run = project.newest();
+    let trials = project.read(&format!("{run}/trials.csv"));
+    let mut rows = trials.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = rows.next().expect("names");
+    let place = |name: &str| names.iter().position(|one| *one == name).expect("a column");
+    let times: Vec<(&str, &str)> = rows.map(|row| (row[place("slowest_turn_ms")], row[place("took_ms")])).collect();
+    assert_eq!(times, [("5000", "5000"), ("1000", "1000"), ("", "")]);
+    let latency = project.read(&format!("{run}/latency.csv"));
+    assert!(latency.lines().any(|line| line.contains("turn_p50,2,1,1000.000")), "{latency}");
+}
+
+#[test]
+fn a_trace_with_the_name_of_a_case_and_another_question_says_both_questions() {
+    let project = Project::starter();
+    project.write(
+        "agent.yaml",
+        "scenario: agent\nflow: external\ntarget: {http: \"http://127.0.0.1:8100/chat\"}\nmodel: {provider: simulator, name: m}\n\
+         cases:\n  - {case: how, ask: \"How?\", expect: {answer: {contains: [\"80\"]}}}\n  - case: two\n    turns:\n      \
+         - {ask: \"How?\"}\n      - {ask: \"And then?\", expect: {answer: {contains: [\"80\"]}}}\n",
+    );
+    let named = |case: &str, message: &str| {
+        let mut trace = turn(json!({"answer": {"text": "It is 80."}}));
+        (trace["case"], trace["conversations"][0]["turns"][0]["message"]) = (case.into(), message.into());
+        trace
+    };
+    project
+        .write("log.jsonl", &lines(&[named("how", " how? "), named("how", "How old are you?"), named("two", "How?")]));
+    project.run(&["score", "--import", "log.jsonl", "--scenario", "agent.yaml"]);
+    let notes: Vec<Value> = project.traces().into_iter().map(|trace| trace["notes"].clone()).collect();
+    let said = |at: usize| notes[at].to_string();
+    assert!(!said(0).contains("judged as"), "{notes:?}");
+    assert!(
+        said(1).contains("judged as the case `how`, whose question 1 is `How?`; here it is `How old are you?`"),
+        "{notes:?}"
+    );
+    assert!(
+        said(2).contains("judged as the case `two`, whose question 2 is `And then?`; here it is nothing"),
+        "{notes:?}"
+    );
+}

@@ -85,11 +85,14 @@ pub(crate) fn trial_columns<'a>() -> Vec<Column<TrialCells<'a>>> {
         decimal_column("cost_usd", "US dollars; empty where tokens or a price are unknown", |row| {
             decimal(row.trial.cost).into()
         }),
-        whole_column("slowest_turn_ms", "time of the slowest turn in whole milliseconds", |row| {
-            milliseconds(row.trial.slowest_turn_us).into()
-        }),
-        whole_column("took_ms", "time of the trial in whole milliseconds", |row| {
-            milliseconds(row.trial.took_us).into()
+        whole_column(
+            "slowest_turn_ms",
+            "time of the slowest turn that ended, in whole milliseconds; empty where it was not recorded",
+            |row| row.trial.slowest_turn_us.map(milliseconds).unwrap_or_default().into(),
+        ),
+        whole_column("took_ms", "time of the trial in whole milliseconds; empty where it was not recorded", |row| {
+            let known = row.trial.took_us > 0 || row.trial.slowest_turn_us.is_some();
+            known.then(|| milliseconds(row.trial.took_us)).unwrap_or_default().into()
         }),
         column("failed_checks", "expectations that do not hold, in words, joined by `; `", |row| {
             let failed = row.trial.checks.iter().filter(|check| !check.passed).map(|check| check.what.as_str());

@@ -48,7 +48,7 @@ pub fn result(trace: &Trace, verdict: Verdict, kind: usize) -> TrialResult {
         cached_tokens: None,
         cost: None,
         output_tokens: (verdict != Verdict::Error).then_some(380),
-        slowest_turn_us: turns.iter().copied().max().unwrap_or(0),
+        slowest_turn_us: turns.iter().copied().max(),
         took_us: trace.took_us,
         evidence: "REPLAYED, recorded from simulator on 2026-11-21".into(),
         model: trace.evidence.model.clone(),
