@@ -22,11 +22,14 @@ use crate::provider::faults::Payload;
 use crate::settings::{DeclaredFault, FaultKind};
 use crate::suite::evaluation::{ExaminedTrace, RunEvaluator};
 use crate::trace::{Arm, Trace};
+use crate::trial::run::interrupted;
 use crate::trial::{self, Finished, Opened, Strike, Trial, TrialMode, external};
 use cells::fitting;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
+use tokio::sync::watch;
 use verdict::{Met, is_unrecorded};
 
 /// What the trials of a matrix are struck by.
@@ -55,7 +58,11 @@ impl Suite {
         let first = |trial: &PlannedTrial| trial.lane.repetition == 1 && trial.lane.arm == Arm::Main;
         let trials: Vec<PlannedTrial> = plan.trials.iter().filter(|trial| first(trial)).cloned().collect();
         let (outside, inside): (Vec<_>, Vec<_>) = trials.iter().partition(|trial| trial.is_external());
-        let matrix = Matrix { opened: &opened, examiner: &examiner, runtime: &runtime, mode: options.mode, strikes };
+        // A signal would leave the processes of agents behind.
+        let (signal, ended) = watch::channel(None);
+        runtime.spawn(async move { signal.send(Some(interrupted().await)) });
+        let (opened, examiner, runtime) = (&opened, &examiner, &runtime);
+        let matrix = Matrix { opened, examiner, runtime, mode: options.mode, strikes, ended };
         let of = |planned: &&PlannedTrial| (planned.id.clone(), matrix.of_trial(opened.trial(&plan, planned)));
         // Recordings are made one at a time, as their order decides which are paid for under a limit.
         let side_by_side = options.mode == Mode::Replay;
@@ -74,7 +81,8 @@ impl Suite {
                 None => found.left_out += 1,
             }
         }
-        Ok(found)
+        let why = *matrix.ended.borrow();
+        why.map_or(Ok(found), |why| Err(SuiteError::Stopped(io::Error::other(why))))
     }
 }
 
@@ -84,6 +92,8 @@ struct Matrix<'m, 'p> {
     runtime: &'m tokio::runtime::Runtime,
     mode: Mode,
     strikes: Strikes<'m>,
+    /// Why the run has to end, once a signal has come.
+    ended: watch::Receiver<Option<&'static str>>,
 }
 
 impl Matrix<'_, '_> {
@@ -167,6 +177,9 @@ impl Matrix<'_, '_> {
     }
 
     fn run(&self, trial: Trial<'_>, mode: TrialMode) -> Finished {
+        if let Some(why) = *self.ended.borrow() {
+            return trial.stopped(why);
+        }
         let external = trial.planned.is_external();
         if mode == TrialMode::Replay && !external {
             return trial::replay(trial);
@@ -181,15 +194,14 @@ impl Matrix<'_, '_> {
                 TrialMode::Live | TrialMode::Replay => trial::live(trial).await,
             }
         };
+        let mut ended = self.ended.clone();
         self.runtime.block_on(async {
-            if mode == TrialMode::Replay {
-                return work.await;
-            }
             // A request that the budget does not allow has no answer.
             tokio::select! {
                 biased;
                 done = work => done,
-                reason = self.opened.budget.ended() => trial.stopped(reason),
+                reason = self.opened.budget.ended(), if mode != TrialMode::Replay => trial.stopped(reason),
+                Ok(why) = ended.wait_for(Option::is_some) => trial.stopped(why.unwrap_or_default()),
             }
         })
     }
