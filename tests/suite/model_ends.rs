@@ -43,7 +43,7 @@ fn what_a_provider_announces_while_recording_is_kept_with_the_recordings_and_win
     let simulator = Simulator::start(&project, "simulator/behaviour.yaml");
     let provider = Announcing::before(&simulator.address);
     let settings = project.read("ragcheck.yaml").replace(&simulator.address, &provider.address);
-    let settings = settings.replacen("/v1\n", "/v1\n    key: HOSTED_API_KEY\n    quirks: {trial_header: true}\n", 1);
+    let settings = settings.replacen("/v1\n", "/v1\n    key: HOSTED_API_KEY\n", 1);
     project.write("ragcheck.yaml", &settings);
     let record = ["run", "--mode", "record", "--only", "deposit", "--variant", "strict", "--no-history"];
     let recorded = Outcome::of(

@@ -210,10 +210,6 @@ fn the_matrix_of_the_documentation_runs_its_partitions_side_by_side_and_merges_t
 pub(super) fn recorded_by_trial(pace: &str) -> (Project, Simulator) {
     let project = Project::starter();
     project.edit("simulator/behaviour.yaml", "pace: real", &format!("pace: {pace}"));
-    project.write(
-        "ragcheck.yaml",
-        &project.read("ragcheck.yaml").replace("/v1\n", "/v1\n    quirks: {trial_header: true}\n"),
-    );
     let simulator = Simulator::start(&project, "simulator/behaviour.yaml");
     (project, simulator)
 }

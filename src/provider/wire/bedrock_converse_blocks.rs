@@ -6,6 +6,7 @@
 use super::bedrock_converse::{NAME, READER};
 use super::document::WireError;
 use super::passthrough::{self, Filled};
+use crate::cassette::decode_base64;
 use crate::provider::chat::{Message, Piece, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
@@ -161,7 +162,10 @@ fn passage(block: &Value) -> Option<Value> {
         (&found["source"], &found["title"], texts(&found["content"]))
     } else {
         let source = &document["source"];
-        let text = source["text"].as_str().map(str::to_owned).or_else(|| texts(&source["content"]));
+        // Bytes of another format than these are no text.
+        let plain = document["format"].as_str().is_none_or(|format| ["txt", "md", "csv", "html"].contains(&format));
+        let bytes = || String::from_utf8(decode_base64(source["bytes"].as_str().filter(|_| plain)?)?).ok();
+        let text = source["text"].as_str().map(str::to_owned).or_else(|| texts(&source["content"])).or_else(bytes);
         (&document["name"], &document["name"], text)
     };
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -297,6 +301,7 @@ mod tests {
             json!({"searchResult": {"source": "returns-1", "title": "Returns", "content": text, "citations": {"enabled": true}}}),
             json!({"document": {"format": "txt", "name": "returns-1", "source": {"text": "Within 30 days."}}}),
             json!({"document": {"name": "returns-1", "source": {"content": text}}}),
+            json!({"document": {"format": "txt", "name": "returns-1", "source": {"bytes": "V2l0aGluIDMwIGRheXMu"}}}),
         ] {
             for wire in [json!([{RESULT: {"toolUseId": "c", "content": [block]}}]), json!([block])] {
                 let wire = json!({"role": "user", "content": wire});
