@@ -83,7 +83,7 @@ pub enum CallExpectation {
     Exact(Vec<CallPattern>),
     /// Exactly these calls, all successful, in any order, and no others.
     AnyOrder(Vec<CallPattern>),
-    /// No calls except these; not all need to happen.
+    /// No calls except these, each at most as often as it is listed; not all need to happen.
     Subset(Vec<CallPattern>),
     /// All of these succeed, in any order; others may happen too.
     Superset(Vec<CallPattern>),
