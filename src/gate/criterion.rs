@@ -172,7 +172,7 @@ impl CriterionSums<'_> {
         };
         let left_out = result.excluded.iter().fold((0, 0), |sum, one| (sum.0 + one.successes, sum.1 + one.n));
         if left_out.1 > 0 {
-            result.with_excluded = share(tally.successes + left_out.0, tally.n + left_out.1);
+            result.with_excluded = share(tally.successes + left_out.0, tally.n + left_out.1, self.wanted(metric));
         }
         if let Some(doubt) = &self.doubt {
             nothing(&mut result, Some(doubt));

@@ -10,7 +10,7 @@ use crate::metric::Metric;
 use crate::plan::Plan;
 use crate::scenario::criteria::Estimand;
 use crate::scenario::{GateKind, Target};
-use crate::stats::percent::{Rounding, bound, percent};
+use crate::stats::percent::{Rounding, bound, percent, percent_beside};
 use crate::stats::quantile::nearest_rank;
 use crate::stats::rate::wilson;
 use crate::stats::{ALPHA, Sample};
@@ -55,8 +55,8 @@ impl CriterionSums<'_> {
             format!("at most {}", bound(upper, Rounding::Up, against))
         };
         result.bound_text = format!("true rate {bounded}");
-        let ratio = share(tally.successes, tally.n);
-        let unit = format!("per {} {}", one_of(&result.units), percent(per_unit));
+        let ratio = share(tally.successes, tally.n, self.wanted(metric));
+        let unit = format!("per {} {}", one_of(&result.units), percent_beside(per_unit, self.wanted(metric)));
         let short = if self.held_back(result) {
             format!("{unit}, {} target", if few { "above" } else { "below" })
         } else {
@@ -65,7 +65,9 @@ impl CriterionSums<'_> {
         let (figure, seen) = if population {
             let cases = count(sample.number(), "case", "cases");
             let figure = match sample {
-                Sample::Means { .. } => format!("{} in the mean of {cases} ({ratio})", percent(observed)),
+                Sample::Means { .. } => {
+                    format!("{} in the mean of {cases} ({ratio})", percent_beside(observed, self.wanted(metric)))
+                }
                 // Units, each with the same weight.
                 Sample::Fixed(_) | Sample::Limited { .. } => format!("{ratio} in {cases}"),
             };
@@ -74,7 +76,7 @@ impl CriterionSums<'_> {
         } else if alone {
             (ratio.clone(), format!("{ratio}, {}", result.bound_text))
         } else if self.counting.per_conversation() {
-            let mean = format!("per conversation {}", percent(observed));
+            let mean = format!("per conversation {}", percent_beside(observed, self.wanted(metric)));
             let counts = format!("{} of {}", tally.successes, result.sample_text);
             (format!("{mean}; {unit}"), format!("{mean}, {bounded}; {short} ({counts})"))
         } else {
@@ -131,6 +133,12 @@ impl CriterionSums<'_> {
             }
             _ => format!("nothing limits the {units} of a conversation"),
         }
+    }
+
+    /// The share that the target asks for, and whether it is the largest one.
+    pub(super) fn wanted(&self, metric: &dyn Metric) -> (f64, bool) {
+        let (good, few) = (self.target.good_share(metric.quantile()), self.target.is_ceiling());
+        (if few { 1.0 - good } else { good }, few)
     }
 
     /// The rate to compare bounds with, in the metric's own direction.

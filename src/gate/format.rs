@@ -1,10 +1,10 @@
 //! Formats rates, times and units for verdicts.
 
-use crate::stats::percent::percent;
+use crate::stats::percent::percent_beside;
 
-/// `38/40 = 95.0 %`.
-pub(super) fn share(successes: u64, n: u64) -> String {
-    format!("{successes}/{n} = {}", percent(successes as f64 / n as f64))
+/// `38/40 = 95.0 %`, beside the share that is wanted, as in [`percent_beside`].
+pub(super) fn share(successes: u64, n: u64, wanted: (f64, bool)) -> String {
+    format!("{successes}/{n} = {}", percent_beside(successes as f64 / n as f64, wanted))
 }
 
 /// Microseconds in seconds, or in milliseconds below one second: `8.41 s`, `250 ms`.
@@ -39,9 +39,10 @@ mod tests {
 
     #[test]
     fn a_rate_that_is_not_all_does_not_read_as_all() {
-        assert_eq!(share(38, 40), "38/40 = 95.0 %");
-        assert_eq!(share(40, 40), "40/40 = 100.0 %");
-        assert_eq!(share(9_999, 10_000), "9999/10000 = 99.99 %");
+        assert_eq!(share(38, 40, (0.9, false)), "38/40 = 95.0 %");
+        assert_eq!(share(40, 40, (0.9, false)), "40/40 = 100.0 %");
+        assert_eq!(share(9_999, 10_000, (0.9, false)), "9999/10000 = 99.99 %");
+        assert_eq!(share(1_187, 1_250, (0.95, false)), "1187/1250 = 94.96 %");
     }
 
     #[test]

@@ -38,7 +38,20 @@ pub(crate) fn rounded(value: f64, decimals: usize, rounding: Rounding) -> String
 
 /// A share of 0 to 1 as `95.0 %`, with enough decimals that 99.99 % is not printed as 100 %, nor 0.01 % as nothing.
 pub(crate) fn percent(share: f64) -> String {
-    written(share, Rounding::Nearest, |reads| (reads < 100.0 || share >= 1.0) && (reads > 0.0 || share <= 0.0))
+    written(share, Rounding::Nearest, |reads| is_honest(reads, share))
+}
+
+/// A share beside its target, with enough decimals to show whether it meets it: `94.96 %` beside at least 95 %. `ceiling` for
+/// a largest share.
+pub(crate) fn percent_beside(share: f64, (target, ceiling): (f64, bool)) -> String {
+    let meets = |value: f64, slack: f64| if ceiling { value <= target + slack } else { value >= target - slack };
+    let side = |reads: f64| meets(reads / 100.0, 1e-11) == meets(share, 1e-12);
+    written(share, Rounding::Nearest, |reads| is_honest(reads, share) && side(reads))
+}
+
+/// Whether a printed figure reads as all or as nothing only where the share is.
+fn is_honest(reads: f64, share: f64) -> bool {
+    (reads < 100.0 || share >= 1.0) && (reads > 0.0 || share <= 0.0)
 }
 
 /// A lower bound on a share, rounded down: `97.6 %` of 0.97699.
@@ -102,6 +115,15 @@ mod tests {
             [1.0, 0.0, 0.95, 0.9999, 0.0001, 0.000_000_1].map(percent),
             ["100.0 %", "0.0 %", "95.0 %", "99.99 %", "0.01 %", "0.00001 %"]
         );
+    }
+
+    #[test]
+    fn a_share_beside_its_target_reads_as_on_its_side() {
+        let least = |share: f64, target| percent_beside(share, (target, false));
+        assert_eq!([least(0.9496, 0.95), least(0.95, 0.95), least(0.9504, 0.95)], ["94.96 %", "95.0 %", "95.0 %"]);
+        assert_eq!(least(3000.0 / 3001.0, 0.9997), "99.967 %");
+        let most = |share: f64, target| percent_beside(share, (target, true));
+        assert_eq!([most(0.0996, 0.1), most(0.1, 0.1), most(0.1004, 0.1)], ["10.0 %", "10.0 %", "10.04 %"]);
     }
 
     #[test]

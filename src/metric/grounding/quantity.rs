@@ -138,11 +138,11 @@ fn time_of_day(parts: &Captures<'_>) -> Quantity {
     }
 }
 
-/// Whether a number behind `text` is negative, and the length of its sign: a minus behind nothing, a space or a bracket, or
-/// the word.
+/// Whether a number behind `text` is negative, and the length of its sign: a minus that joins it to nothing before it,
+/// or the word.
 fn sign_before(text: &str) -> (bool, usize) {
-    let beginning =
-        |rest: &str| rest.chars().next_back().is_none_or(|last| last.is_whitespace() || "([:=\"“".contains(last));
+    let joins = |last: char| last.is_alphanumeric() || matches!(last, ')' | ']' | '%' | '°' | '.' | ',');
+    let beginning = |rest: &str| !rest.ends_with(joins);
     for sign in ["-", "\u{2212}"] {
         if let Some(rest) = text.strip_suffix(sign) {
             return (beginning(rest), sign.len());
