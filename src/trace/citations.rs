@@ -275,6 +275,17 @@ mod tests {
     }
 
     #[test]
+    fn a_range_is_its_numbers_unless_it_is_too_long_or_runs_backwards() {
+        assert_eq!(numbers_of("[3-5]"), [3, 4, 5]);
+        assert_eq!(numbers_of("[1-100]").len(), 100);
+        assert_eq!(numbers_of("[1-101]"), [1, 101]);
+        assert_eq!(numbers_of("[5-5]"), [5, 5]);
+        assert_eq!(numbers_of("[9-3]"), [9, 3]);
+        let long = |spaces: usize| format!("[1{}]", " ".repeat(spaces));
+        assert_eq!((numbers_of(&long(LONGEST - 1)).len(), numbers_of(&long(LONGEST)).len()), (1, 0));
+    }
+
+    #[test]
     fn a_place_in_a_source_is_no_source() {
         for (text, expected) in [
             ("so [9, p. 3]", vec![9]),
