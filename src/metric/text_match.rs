@@ -22,12 +22,6 @@ const INNER_UNITS: [&str; 5] = ["x", "d", "h", "m", "min"];
 /// What multiplies the number directly before it. `m` and `b` are metres and bytes as often, and not listed.
 const SCALES: [&str; 6] = ["k", "bn", "mn", "mio", "mrd", "tn"];
 
-/// Units that are written with or without a space behind their number.
-const SPACED_UNITS: [&str; 24] = [
-    "km", "m", "cm", "mm", "kg", "g", "mg", "µg", "μg", "l", "ml", "ms", "min", "h", "v", "w", "kw", "kwh", "hz",
-    "mhz", "ghz", "mb", "gb", "tb",
-];
-
 /// Whether `text` contains `part`, both normalised; an empty part is in no text.
 pub(crate) fn contains(text: &str, part: &str) -> bool {
     let (text, part) = (normalise(&thousands_joined(text)), normalise(&thousands_joined(part)));
@@ -85,11 +79,13 @@ fn has_tokens(text: &str, part: &str) -> bool {
         _ => None,
     };
     let whole = |start: usize| {
-        let (before, end) = (start.checked_sub(1).and_then(letter), start + part.len());
+        let number = |at: usize| matches!(text.get(at), Some(Token::Number { .. }));
+        let joined = |at: usize| number(at) || letter(at).is_some_and(is_of_word);
+        let (before, end) = (start.checked_sub(1), start + part.len());
         let after = letter(end).filter(|letter| is_of_word(*letter));
         // `ESP32s` are several of `ESP32`.
         let several = after == Some('s') && !letter(end + 1).is_some_and(is_of_word);
-        !(code.0 && before.is_some_and(is_of_word) || code.1 && after.is_some() && !several)
+        !(code.0 && before.is_some_and(joined) || code.1 && after.is_some() && !several)
     };
     let places = text.windows(part.len().max(1)).enumerate().filter(|(_, window)| *window == part.as_slice());
     places.map(|(start, _)| start).any(whole)
@@ -157,14 +153,14 @@ fn tokens(text: &str) -> Vec<Token> {
     found
 }
 
-/// Whether a space stands between the number in `start..end`, which is no code, and its unit: `5 km` is `5km`, `50 %` is `50%`.
+/// Whether a space stands between the number in `start..end`, which is no code, and a unit or another word: `5 km` is `5km`,
+/// `50 %` is `50%`.
 fn has_spaced_unit(letters: &[char], start: usize, end: usize) -> bool {
+    let [' ', after, ..] = &letters[end..] else { return false };
+    let unit = after.is_alphabetic() || matches!(after, '%' | '‰' | '°') || is_currency(*after);
     let is_letter = |back: usize| start.checked_sub(back).is_some_and(|at| letters[at].is_alphabetic());
-    let code = is_coded(&letters[..start]) || (start > 0 && letters[start - 1] == '-' && is_letter(2));
-    let [' ', after @ ..] = &letters[end..] else { return false };
-    let word: String = after.iter().take_while(|letter| is_of_word(**letter)).collect();
-    let symbol = after.first().is_some_and(|letter| matches!(letter, '%' | '‰' | '°') || is_currency(*letter));
-    !code && (symbol || SPACED_UNITS.contains(&word.as_str()))
+    let code = || is_coded(&letters[..start]) || (start > 0 && letters[start - 1] == '-' && is_letter(2));
+    unit && !code()
 }
 
 /// Whether the character at `at` is a minus: it belongs to what follows, unless it joins it to a word, to another
@@ -393,6 +389,9 @@ mod tests {
             ("EUR120b", "EUR120"),
             ("120b", "120"),
             ("1 120 m", "1120m"),
+            ("it takes 45 minutes", "45 min"),
+            ("24 hours", "24 h"),
+            ("5 metres", "5 m"),
             ("it is .5 or 0.5", "0.5"),
         ] {
             assert!(contains(text, part), "{text:?} has {part:?}");
@@ -420,6 +419,7 @@ mod tests {
             ("- $ 120", "-$120"),
             ("5 m", "5 k"),
             ("BQX120", "QX120"),
+            ("7A-1042", "A-1042"),
             ("QX120b", "QX120"),
             ("call_120", "120"),
             ("3fa120", "120"),

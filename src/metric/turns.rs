@@ -172,5 +172,6 @@ pub(super) fn is_traceable(view: &TrialView<'_>, turn: &TurnView<'_>) -> bool {
 
 /// Whether `wanted` is `id` itself, in any spelling of an address, or the document of the chunk `id` (`document#n`).
 pub(super) fn names(wanted: &str, id: &str) -> bool {
-    one_spelling(id) == one_spelling(wanted) || id.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('#'))
+    let (id, wanted) = (one_spelling(id), one_spelling(wanted));
+    id == wanted || id.strip_prefix(&*wanted).is_some_and(|rest| rest.starts_with('#'))
 }

@@ -7,6 +7,7 @@
 use super::citations::numbers_of;
 use super::normalise::normalise;
 use regex::{Regex, RegexSet};
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Objects that can be missing.
@@ -25,7 +26,7 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         format!(r"\b(?:i|we|search(?:es)?|{sources}) (?:\w+ ){{0,2}}?(?:found|have|had|has|gave|returned|got|contains?|holds?) no (?:\w+ ){{0,3}}?{MISSING}\b"),
         r"\b(?:found|find|know|have|has|say|says|contains?|returned|gave) nothing(?: (?:about|on|for|in|that|relevant|of|to|here)\b|[.,;:!]|$)".into(),
         format!(r"\bno (?:\w+ ){{0,3}}?{MISSING} (?:\w+ ){{0,4}}?(?:was|were|is|are|could be|has been|have been) (?:\w+ )?(?:found|available|given|known|there)\b"),
-        format!(r"\bthere (?:is|was) nothing (?:\w+ ){{0,2}}?(?:in|on|about) (?:\w+ ){{0,2}}?(?:{sources}|this|that|it)\b"),
+        format!(r"\bthere (?:is|was) nothing (?:(?:relevant|more|at all|written|said) )?(?:in|on|about) (?:\w+ ){{0,2}}?{sources}\b"),
         r"\b(?:this|that|it|the answer|that information|this information) (?:is|was)(?: not|n't) (?:\w+ )?(?:known|documented|covered|mentioned|in the)\b".into(),
         r"\bnothing (?:\w+ ){0,3}?(?:was|is|could be) (?:found|known|documented)\b".into(),
         r"\b(?:beyond|outside) (?:of )?(?:my|our|the) (?:knowledge|scope|documentation)\b".into(),
@@ -50,16 +51,18 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     RegexSet::new(english.iter().map(String::as_str).chain(others)).ok()
 });
 
-/// What looks like a refusal and is none: a limit of a claim ("I cannot say more"), and what others cannot do ("You cannot find
-/// it in shops").
-static NO_REFUSALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let verbs = "(?:know|find|found|say|tell|help|confirm|provide|give|see|have)";
-    let more = format!(
-        r"\b{verbs} (?:(?:you|us|me) )?(?:any |anything |much |nothing |something )?(?:more|further|else)\b(?:[.,;:!]|$)"
-    );
+/// What others cannot do, which is no refusal: "You cannot find it in shops".
+static OF_OTHERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let others = "(?:you|they|he|she|one|users?|customers?|members?|guests?|people|children|nobody)";
-    let unable = "(?:cannot|can not|can't|could not|couldn't|(?:is|are|am) (?:unable|not able) to|will not|won't)";
-    Regex::new(&format!(r"{more}|\b{others} (?:\w+ )?{unable}\b")).ok()
+    let unable = "(?:cannot|can not|can't|could not|couldn't|(?:is|are) (?:unable|not able) to|will not|won't)";
+    Regex::new(&format!(r"\b{others} (?:(?:also|still|just|simply|often|usually|then) )?{unable}\b")).ok()
+});
+
+/// A limit, which is a refusal unless something is claimed beside it: "I cannot say more".
+static NO_MORE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let verbs = "(?:know|find|found|say|tell|help|confirm|provide|give|see|have)";
+    let whom = "(?:(?:you|us|me) )?(?:any |anything |much |nothing |something )?";
+    Regex::new(&format!(r"\b{verbs} {whom}(?:more|further|else)\b(?:[.,;:!]|$)")).ok()
 });
 
 /// Characters that end a sentence.
@@ -75,16 +78,32 @@ static REGRETS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Whether `text` states a refusal.
 pub(crate) fn says_that_it_cannot_answer(text: &str) -> bool {
-    let text = normalise(text);
-    let limited = NO_REFUSALS.as_ref().map(|none| none.replace_all(&text, "."));
-    PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(limited.as_deref().unwrap_or(&text)))
+    let normal = normalise(text);
+    let own = OF_OTHERS.as_ref().map_or(Cow::Borrowed(&*normal), |others| others.replace_all(&normal, "."));
+    let refuses = |text: &str| PHRASES.as_ref().is_some_and(|phrases| phrases.is_match(text));
+    let unlimited = NO_MORE.as_ref().map_or(Cow::Borrowed(&*own), |limit| limit.replace_all(&own, "."));
+    refuses(&own) && (refuses(&unlimited) || !claims_beside(text, &unlimited, refuses))
+}
+
+/// Whether a text claims something beside a limit: it has a number, or a sentence that neither has the limit nor regrets.
+fn claims_beside(text: &str, unlimited: &str, refuses: impl Fn(&str) -> bool) -> bool {
+    let mut sentences = text.split(SENTENCE_ENDS).filter(|part| part.contains(char::is_alphanumeric));
+    let claims = |sentence: &str| {
+        let words = normalise(sentence.trim_matches(|letter: char| !letter.is_alphanumeric()));
+        !refuses(&words) && !regrets(&words)
+    };
+    unlimited.contains(|letter: char| letter.is_ascii_digit()) || sentences.any(claims)
+}
+
+/// Whether a normalised sentence regrets, and says nothing else.
+fn regrets(sentence: &str) -> bool {
+    REGRETS.as_ref().is_some_and(|known| known.is_match(sentence))
 }
 
 /// Whether `text` refuses to answer `asked` and does nothing else: each of its sentences says that it cannot answer, or regrets it; it cites
 /// nothing, and has no word with a digit that was not asked about.
 pub(crate) fn only_refuses(text: &str, asked: &str) -> bool {
     let (normal, asked) = (normalise(text), normalise(asked));
-    let regrets = |sentence: &str| REGRETS.as_ref().is_some_and(|known| known.is_match(sentence));
     let word = |one: &'_ str| one.trim_matches(|letter: char| !letter.is_alphanumeric()).to_owned();
     let known =
         |one: String| !one.contains(char::is_numeric) || asked.split_whitespace().any(|there| word(there) == one);
@@ -140,6 +159,9 @@ mod tests {
             "No se.",
             "There is nothing in the documents on this.",
             "You asked for the price, and I cannot find it.",
+            "I'm sorry to tell you I cannot answer this question.",
+            "Unfortunately, I cannot help you further.",
+            "Sorry. I can't tell you more.",
             "Non lo so.",
             "該当する情報はありません。見つかりませんでした。",
             "لا أعرف",
@@ -164,6 +186,8 @@ mod tests {
             "Customers can't tell the two apart: the left one is 42 metres.",
             "No se puede devolver.",
             "There is nothing to pay on delivery.",
+            "There is nothing special about it: it is 42 metres.",
+            "There is nothing to worry about in this case.",
             "It is 99 days. I cannot say more.",
             "It is 99 days; I cannot tell you anything else.",
             "It is 99 days. I found nothing more.",

@@ -260,10 +260,8 @@ pub(super) fn words(text: &str) -> Vec<String> {
 /// Whether a token has letters and digits, and is neither an ordinal, a decade, nor a number with its unit; or is a version
 /// or an address of the network, such as `15.2.1`.
 pub(super) fn is_code(token: &str) -> bool {
-    let groups: Vec<&str> = token.split('.').collect();
-    let is_number = |group: &&str| !group.is_empty() && group.chars().all(|letter| letter.is_ascii_digit());
-    if groups.len() > 2 && groups.iter().all(is_number) {
-        return groups[1..].iter().any(|group| group.len() != 3);
+    if is_version(token) {
+        return true;
     }
     let has = |of: fn(&char) -> bool| token.chars().any(|letter| of(&letter));
     let lower = token.to_lowercase();
@@ -272,10 +270,25 @@ pub(super) fn is_code(token: &str) -> bool {
     has(char::is_ascii_digit)
         && has(|letter| letter.is_alphabetic())
         && !behind_digits.contains(&rest)
+        && !AREAS.contains(&lower.as_str())
         && !(rest.chars().all(|letter| letter.is_alphabetic() || letter == '-') && rest.len() < lower.len())
 }
 
-/// Letters and digits of a code, lower case.
+/// Units that look like codes.
+const AREAS: [&str; 8] = ["m2", "m3", "mm2", "mm3", "cm2", "cm3", "km2", "km3"];
+
+/// Whether a token is three numbers or more with points, and no number with separated thousands.
+fn is_version(token: &str) -> bool {
+    let groups: Vec<&str> = token.split('.').collect();
+    let is_number = |group: &&str| !group.is_empty() && group.chars().all(|letter| letter.is_ascii_digit());
+    groups.len() > 2 && groups.iter().all(is_number) && groups[1..].iter().any(|group| group.len() != 3)
+}
+
+/// Letters and digits of a code, lower case; a version with its points, without a `v` before it.
 pub(super) fn plain_code(token: &str) -> String {
+    let bare = token.strip_prefix(['v', 'V']).unwrap_or(token);
+    if is_version(bare) {
+        return bare.to_owned();
+    }
     token.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

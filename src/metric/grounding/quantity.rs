@@ -1,7 +1,8 @@
 //! Numbers in a text, compared by value after locale and unit: `1.234,5 kg` is `1234.5 kg` is `1,234,500 g`.
 
-use super::units::{scale_of, unit_of};
-use regex::{Captures, Regex};
+use super::clock;
+use super::units::{are_one_unit, scale_of, unit_of};
+use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -29,32 +30,27 @@ const RANGE: [&str; 7] = ["to", "-", "–", "and", "or", "bis", "und"];
 
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     let codes = "(?:USD|EUR|GBP|CHF|JPY|INR|AUD|CAD|BRL|SEK|NOK|DKK|PLN)";
-    let before = format!(r"(?P<before>(?:\b[A-Z]{{1,2}}\$|[$€£¥₹]|\b{codes}\b)\s?)?");
+    let before = format!(r"(?P<before>(?:\b[A-Z]{{1,3}}\$|[$€£¥₹]|\b{codes}\b)\s?)?");
     let number = r"(?P<number>\d{1,3}(?:[\u{a0}\u{202f}'’,. ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)";
-    let compound =
-        r"km/h|m/s|[ckm]?m[²³]|[ckm]?m[23]\b|(?:square|cubic) \p{L}+|(?:km|kilomet(?:re|er)s|miles) per hour";
+    let length = "(?:km|kilomet(?:re|er)s?|miles)";
+    let area = r"[ckm]?m[²³]|[ckm]?m[23]\b|(?:square|cubic) \p{L}+";
+    let compound = format!("(?i:km/hr?|m/s|{area}|{length} (?:per hour|pro stunde))");
     let word = format!(r"(?P<word>{compound}|per cent|%|°[CFcf]|Ω|€|\$|£|\p{{L}}+)");
     Regex::new(&format!(r"{before}{number}(?:[\s\u{{a0}}\u{{202f}}-]?{word})?")).expect("an expression")
 });
 
-/// A time of day, on a clock of twelve or twenty-four hours.
-static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\b(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)\b(?:\s?(?P<half>[AaPp])\.?[Mm]\b)?")
-        .expect("an expression")
-});
-/// The unit of times of day, in minutes.
-const CLOCK_UNIT: &str = "clock";
-
 /// The numbers and times of day of a text, in order. A number within a word (`AB-12`, `3rd`) is none.
 pub(super) fn quantities(text: &str) -> Vec<Quantity> {
-    let mut found: Vec<Quantity> = CLOCK.captures_iter(text).map(|parts| time_of_day(&parts)).collect();
+    let mut found = clock::times(text);
     let times: Vec<Range<usize>> = found.iter().map(|time| time.start..time.end).collect();
-    let mut from = 0;
+    let (mut from, mut next) = (0, 0);
     while let Some(parts) = NUMBER.captures_at(text, from) {
         let number = parts.name("number").expect("a part of the expression");
         let whole = parts.get(0).expect("the whole");
         from = number.end();
-        if let Some(time) = times.iter().find(|time| time.contains(&number.start())) {
+        // Both are in order.
+        next += times[next..].iter().take_while(|time| time.end <= number.start()).count();
+        if let Some(time) = times.get(next).filter(|time| time.start < number.end()) {
             from = from.max(time.end);
             continue;
         }
@@ -64,8 +60,8 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
         }
         let word = parts.name("word");
         let attached = word.is_some_and(|word| word.start() == number.end());
-        let currency = parts.name("before").map(|sign| unit_of(sign.as_str().trim()).or_else(|| unit_of("$")));
-        let (mut scale, mut unit, mut end) = (1.0, currency.flatten(), from);
+        let currency = parts.name("before").and_then(|sign| unit_of(sign.as_str().trim()));
+        let (mut scale, mut unit, mut end) = (1.0, currency, from);
         if let Some(word) = word {
             let lower = word.as_str().to_lowercase();
             if let Some(factor) = scale_of(&lower) {
@@ -84,17 +80,25 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
         let written = number.as_str();
         let (readings, decimals) = readings(written);
         let sign = sign_before(&text[..whole.start()]);
+        let below = is_below_zero(&text[end..]) || sign == Sign::Word;
         let factor = scale * unit.map_or(1.0, |(_, factor)| factor);
         let digits: String = written.chars().filter(char::is_ascii_digit).collect();
         found.push(Quantity {
-            start: whole.start() - if sign.0 { sign.1 } else { 0 },
+            start: whole.start() - if let Sign::Minus(length) = sign { length } else { 0 },
             end,
-            values: readings.into_iter().map(|value| if sign.0 { -value * factor } else { value * factor }).collect(),
+            values: readings
+                .into_iter()
+                .flat_map(|value| match sign {
+                    Sign::Minus(_) => vec![-value * factor],
+                    _ if below => vec![value * factor, -value * factor],
+                    _ => vec![value * factor],
+                })
+                .collect(),
             unit: unit.map(|(base, _)| base),
             bare: unit.is_none()
                 && equal(scale, 1.0)
                 && written.chars().all(|letter| letter.is_ascii_digit())
-                && !sign.0,
+                && sign == Sign::None,
             decimals,
             significant: digits.trim_start_matches('0').trim_end_matches('0').len(),
             scale: factor,
@@ -104,10 +108,14 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
     found.sort_by_key(|one| one.start);
     // `48 to 56 ohms`: the unit of the second is that of the first too.
     for at in (1..found.len()).rev() {
-        let between = text[found[at - 1].end..found[at].start].trim();
+        let between = text.get(found[at - 1].end..found[at].start).unwrap_or_default().trim();
         let (unit, scale) = (found[at].unit, found[at].scale);
         let first = &mut found[at - 1];
-        if first.unit.is_none() && equal(first.scale, 1.0) && unit.is_some() && RANGE.contains(&between) {
+        if first.unit.is_none()
+            && equal(first.scale, 1.0)
+            && unit.is_some_and(|unit| unit != clock::UNIT)
+            && RANGE.contains(&between)
+        {
             first.values.iter_mut().for_each(|value| *value *= scale);
             (first.unit, first.scale, first.bare) = (unit, scale, false);
         }
@@ -115,41 +123,34 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
     found
 }
 
-/// A time of day in minutes after midnight; without `am` or `pm`, an hour up to twelve may be in either half.
-fn time_of_day(parts: &Captures<'_>) -> Quantity {
-    let whole = parts.get(0).expect("the whole");
-    let of = |name: &str| parts[name].parse::<f64>().unwrap_or(f64::NAN);
-    let (hour, minute) = (of("hour"), of("minute"));
-    let hours = match parts.name("half").map(|half| half.as_str().to_ascii_lowercase()) {
-        Some(half) => vec![hour % 12.0 + if half == "p" { 12.0 } else { 0.0 }],
-        None if hour <= 12.0 => vec![hour, (hour + 12.0) % 24.0],
-        None => vec![hour],
-    };
-    Quantity {
-        start: whole.start(),
-        end: whole.end(),
-        values: hours.into_iter().map(|hour| hour * 60.0 + minute).collect(),
-        unit: Some(CLOCK_UNIT),
-        bare: false,
-        // No time is a rounded one.
-        decimals: 0,
-        significant: 0,
-        scale: 1.0,
-    }
+/// What says that a number is negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    None,
+    /// A minus of that many bytes, which joins the number to nothing before it.
+    Minus(usize),
+    /// The word, which may also take the number away: `the price minus 20 %`.
+    Word,
 }
 
-/// Whether a number behind `text` is negative, and the length of its sign: a minus that joins it to nothing before it,
-/// or the word.
-fn sign_before(text: &str) -> (bool, usize) {
-    let joins = |last: char| last.is_alphanumeric() || matches!(last, ')' | ']' | '%' | '°' | '.' | ',');
-    let beginning = |rest: &str| !rest.ends_with(joins);
-    for sign in ["-", "\u{2212}"] {
+fn sign_before(text: &str) -> Sign {
+    let joins = |last: char| last.is_alphanumeric() || matches!(last, ')' | ']' | '%' | '°');
+    for sign in ["-", "\u{2212}", "\u{2011}", "\u{2013}"] {
         if let Some(rest) = text.strip_suffix(sign) {
-            return (beginning(rest), sign.len());
+            return if rest.ends_with(joins) { Sign::None } else { Sign::Minus(sign.len()) };
         }
     }
-    let word = text.trim_end().rsplit(|letter: char| !letter.is_alphabetic()).next().unwrap_or_default();
-    (text.ends_with(' ') && ["minus", "negative"].contains(&word.to_lowercase().as_str()), 0)
+    let is_minus = |text: &str| {
+        let word = text.get(text.len().saturating_sub(5)..);
+        word.is_some_and(|word| word.eq_ignore_ascii_case("minus"))
+    };
+    if text.strip_suffix(' ').is_some_and(is_minus) { Sign::Word } else { Sign::None }
+}
+
+/// Whether the text behind a number puts it below zero, as `40 degrees below zero`.
+fn is_below_zero(after: &str) -> bool {
+    let near: String = after.chars().take(24).collect::<String>().to_lowercase();
+    ["below zero", "below freezing", "unter null"].iter().any(|words| near.contains(words))
 }
 
 /// Lower-case word behind `from`, after at most one space or hyphen, and its end.
@@ -182,6 +183,12 @@ fn readings(written: &str) -> (Vec<f64>, usize) {
 }
 
 impl Quantity {
+    /// A time of day by its possible minutes after midnight; none is a rounded one.
+    pub(super) fn time(place: Range<usize>, values: Vec<f64>) -> Self {
+        let (start, end, unit) = (place.start, place.end, Some(clock::UNIT));
+        Self { start, end, values, unit, bare: false, decimals: 0, significant: 0, scale: 1.0 }
+    }
+
     /// A number that was not written in digits.
     pub(super) fn spelled(value: f64) -> Self {
         let (values, unit) = (vec![value], None);
@@ -191,17 +198,21 @@ impl Quantity {
     /// Whether `source` says the same: an equal value, or one that rounds to this one as it is written, where both
     /// units are known the same unit. A number without a sign may be the amount of a negative one: `40 degrees below zero`.
     pub(super) fn agrees(&self, source: &Self) -> bool {
-        if let (Some(one), Some(other)) = (self.unit, source.unit)
-            && one != other
-        {
-            return false;
+        let any = |holds: &dyn Fn(f64, f64) -> bool| {
+            self.values.iter().any(|value| source.values.iter().any(|other| holds(*value, *other)))
+        };
+        match (self.unit, source.unit) {
+            (Some(clock::UNIT), None) => return any(&clock::is_written_as),
+            (None, Some(clock::UNIT)) => return any(&|value, other| clock::is_written_as(other, value)),
+            (Some(one), Some(other)) if !are_one_unit(one, other) => return false,
+            _ => {}
         }
         let same_unit = self.unit.is_some() == source.unit.is_some();
         self.values.iter().any(|value| {
             source.values.iter().any(|other| {
                 // A unit on one side only may have scaled its value.
                 equal(*value, *other)
-                    || (*other < 0.0 && *value > 0.0 && self.unit != Some(CLOCK_UNIT) && equal(*value, -other))
+                    || (*other < 0.0 && *value > 0.0 && equal(*value, -other))
                     || (!same_unit && equal(value / self.scale, other / source.scale))
                     || self.rounds(*value, *other)
             })
@@ -220,7 +231,7 @@ impl Quantity {
         };
         // `100` is 99.6 without its decimals.
         let whole = (value / self.scale).abs() >= 100.0 && (value - exact).abs() <= 0.5 * self.scale;
-        if whole && self.unit != Some(CLOCK_UNIT) {
+        if whole && self.unit != Some(clock::UNIT) {
             return true;
         }
         let rounded = self.scale > 1.0 || decimals > 0 || self.significant >= 2;
@@ -306,6 +317,17 @@ mod tests {
             ("100%", "99.6%"),
             ("1000 kg", "999.7 kg"),
             ("5 - 10 V", "5 to 10 V"),
+            ("-40 °C", "\u{2013}40 °C to +85 °C"),
+            ("-40 °C", "40 degrees below zero"),
+            ("-40", "|-40|85|"),
+            ("20 %", "the price minus 20 % discount"),
+            ("9:00 am", "9 am"),
+            ("5:00 pm", "9 am to 5 pm"),
+            ("18:30", "18.30 Uhr"),
+            ("10:15", "2024-05-03T10:15:20Z"),
+            ("2.5 mm²", "2.5mm²"),
+            ("120 Km/h", "120 km pro Stunde"),
+            ("A$300", "$300"),
         ] {
             assert!(agrees(answer, source), "{answer} | {source}");
         }
@@ -323,6 +345,7 @@ mod tests {
             ("US$300", "US$200"),
             ("A$300", "US$300"),
             ("R$300", "no prices"),
+            ("HK$300", "US$300"),
             ("-40 °C", "40 °C"),
             ("a balance of -$450", "$450"),
             ("6:30 pm", "5:30 pm"),
@@ -335,6 +358,19 @@ mod tests {
             ("1000 kg", "600 kg"),
         ] {
             assert!(!agrees(answer, source), "{answer} | {source}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn quantities_stand_in_order_in_any_text(text in "[0-9a-zµ:.,T$€% °²–-]{0,40}") {
+            let found = quantities(&text);
+            for pair in found.windows(2) {
+                proptest::prop_assert!(pair[0].start < pair[0].end && pair[0].end <= pair[1].start, "{:?}", found);
+            }
+            for one in &found {
+                proptest::prop_assert!(text.get(one.start..one.end).is_some(), "{:?}", one);
+            }
         }
     }
 

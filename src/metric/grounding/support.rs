@@ -1,5 +1,6 @@
 //! Whether a text supports a fact.
 
+use super::clock;
 use super::date::{Date, dates};
 use super::facts::{Fact, Kind, plain_code, words};
 use super::quantity::{Quantity, equal, quantities, spelled};
@@ -92,7 +93,8 @@ impl Source {
         self.dates.extend(dates(text));
         let found = words(text);
         self.numbers.extend(spelled(&found));
-        for token in text.split(|letter: char| letter.is_whitespace() || "()[]{},;:\"“”'’!?".contains(letter)) {
+        for token in text.split(|letter: char| letter.is_whitespace() || "()[]{},;:\"“”'’!?=|–".contains(letter))
+        {
             let token = token.trim_matches(|letter: char| !letter.is_alphanumeric());
             if token.chars().any(|letter| letter.is_ascii_digit()) {
                 self.codes.insert(plain_code(token));
@@ -150,7 +152,11 @@ impl Source {
         let year = |date: &Date| {
             date.year.is_some_and(|year| number.values.iter().any(|value| equal(*value, f64::from(year))))
         };
-        self.numbers.iter().any(|other| number.agrees(other)) || (number.bare && self.dates.iter().any(year))
+        // `1:10` may be written `1 to 10`.
+        let plain =
+            |part: f64| self.numbers.iter().any(|other| other.bare && other.values.iter().any(|one| equal(*one, part)));
+        let apart = || clock::parts(number).is_some_and(|parts| parts.into_iter().all(plain));
+        self.numbers.iter().any(|other| number.agrees(other)) || apart() || (number.bare && self.dates.iter().any(year))
     }
 
     /// Whether year and day stand in the source, together or apart.

@@ -14,11 +14,21 @@ const UNITS: &[(&str, &[&str], f64)] = &[
         1.0,
     ),
     ("m²", &["cm²", "cm2"], 1e-4),
+    ("m²", &["mm²", "mm2"], 1e-6),
     ("m²", &["km²", "km2"], 1e6),
     ("m³", &["m³", "m3", "cubic metre", "cubic metres", "cubic meter", "cubic meters", "kubikmeter"], 1.0),
     ("m³", &["cm³", "cm3"], 1e-6),
+    ("m³", &["mm³", "mm3"], 1e-9),
+    ("m³", &["km³", "km3"], 1e9),
     ("m/s", &["m/s"], 1.0),
-    ("m/s", &["km/h", "kmh", "kph", "km per hour", "kilometres per hour", "kilometers per hour"], 1.0 / 3.6),
+    (
+        "m/s",
+        &[
+            "km/h", "km/hr", "kmh", "kph", "km per hour", "kilometres per hour", "kilometers per hour",
+            "km pro stunde", "kilometer pro stunde",
+        ],
+        1.0 / 3.6,
+    ),
     ("mile/h", &["mph", "miles per hour"], 1.0),
     ("mile", &["mile", "miles", "mi"], 1.0),
     ("foot", &["foot", "feet", "ft"], 1.0),
@@ -55,7 +65,11 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     ("°F", &["°f", "fahrenheit"], 1.0),
     ("byte", &["mb", "megabyte", "megabytes"], 1e6),
     ("byte", &["gb", "gigabyte", "gigabytes"], 1e9),
-    ("$", &["$", "us$", "usd", "dollar", "dollars"], 1.0),
+    ("$", &["$", "dollar", "dollars"], 1.0),
+    ("US$", &["us$", "usd"], 1.0),
+    ("HK$", &["hk$", "hkd"], 1.0),
+    ("NZ$", &["nz$", "nzd"], 1.0),
+    ("S$", &["s$", "sgd"], 1.0),
     ("A$", &["a$", "au$", "aud"], 1.0),
     ("C$", &["c$", "ca$", "cad"], 1.0),
     ("R$", &["r$", "brl"], 1.0),
@@ -88,4 +102,9 @@ pub(super) fn unit_of(word: &str) -> Option<(&'static str, f64)> {
 /// The factor of a word behind a number.
 pub(super) fn scale_of(word: &str) -> Option<f64> {
     SCALES.iter().find(|(names, _)| names.contains(&word)).map(|(_, factor)| *factor)
+}
+
+/// Whether two base units are the same, as far as is known: a bare `$` is that of any country.
+pub(super) fn are_one_unit(one: &str, other: &str) -> bool {
+    one == other || one.ends_with('$') && other.ends_with('$') && (one == "$" || other == "$")
 }

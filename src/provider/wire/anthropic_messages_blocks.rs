@@ -126,9 +126,7 @@ pub(super) fn is_failed(message: &Message) -> bool {
 /// The passages that a message holds as blocks of their own (`search_result`, `document`), as objects with `id`, `title` and
 /// `text`.
 pub(super) fn passages(message: &Message) -> Vec<Value> {
-    let pieces = passthrough::of(NAME, message.passthrough.as_ref()).map_or(&[][..], |kept| &kept.pieces[..]);
-    let blocks = pieces.iter().filter_map(|piece| if let Piece::Other { wire } = piece { Some(wire) } else { None });
-    blocks.filter_map(passage).collect()
+    passthrough::others(NAME, message).filter_map(passage).collect()
 }
 
 fn passage(block: &Value) -> Option<Value> {

@@ -54,6 +54,12 @@ pub(super) fn object(wire: &Value) -> Option<&Value> {
     Some(wire).filter(|wire| wire.is_object())
 }
 
+/// The pieces of a message that are neither text nor calls.
+pub(super) fn others<'m>(dialect: &str, message: &'m Message) -> impl Iterator<Item = &'m Value> {
+    let pieces = of(dialect, message.passthrough.as_ref()).map_or(&[][..], |kept| &kept.pieces[..]);
+    pieces.iter().filter_map(|piece| if let Piece::Other { wire } = piece { Some(wire) } else { None })
+}
+
 /// The text split by the pieces; whole if its length has changed.
 fn cut<'a>(content: &'a str, pieces: &[Piece]) -> std::vec::IntoIter<&'a str> {
     let lengths: Vec<usize> = pieces

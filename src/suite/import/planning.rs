@@ -160,7 +160,10 @@ fn placed(records: &[Record], inputs: &[Option<String>], places: &[usize]) -> Re
         let unnamed = || format!("conversation-{}", input.clone().unwrap_or_else(|| ordinal.to_string()));
         let case = record.task.as_deref().map_or_else(unnamed, plain);
         let highest = highest.entry(case.clone()).or_default();
-        let repetition = record.trial.map_or(*highest + 1, |trial| trial + shift);
+        // Two variants in one log may number the trials of one question alike.
+        let own = record.trial.map(|trial| trial + shift);
+        let own = own.filter(|own| record.task.is_some() || !taken.contains(&(case.clone(), *own)));
+        let repetition = own.unwrap_or(*highest + 1);
         *highest = repetition.max(*highest);
         if !taken.insert((case.clone(), repetition)) {
             let trial = record.trial.unwrap_or(repetition);

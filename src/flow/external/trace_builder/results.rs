@@ -9,7 +9,7 @@ use crate::provider::mcp::Ran;
 use crate::provider::wire::{attached_passages, is_failed_result};
 use crate::provider::{Attempt, SearchAnswer};
 use crate::trace::{self, CitedPage, ExternalResult, SearchResult, ToolCalled, ToolOutcome, ToolResult, What};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -18,8 +18,7 @@ impl TraceBuilder<'_> {
     pub(super) fn results(&mut self, asked: &ChatRequest) {
         for (message, call) in self.answered(asked) {
             let attached = attached_passages(message);
-            let result = decoder::document(&message.content);
-            let result = if attached.is_empty() { result } else { Value::Array(attached) };
+            let result = with_text(attached, &message.content);
             if is_failed_result(message) && !matches!(call.ran, Some(Ran::Done(_))) {
                 let (message, retryable) = decoder::error(&result).unwrap_or((message.content.clone(), true));
                 self.called(call, ToolOutcome::Failed { message, retryable });
@@ -42,10 +41,18 @@ impl TraceBuilder<'_> {
         let old = self.before.iter().zip(&asked.messages).take_while(|(earlier, now)| earlier == now).count();
         let mut waiting: Vec<Option<Waiting>> = std::mem::take(&mut self.waiting).into_iter().map(Some).collect();
         let mut found = Vec::new();
-        for message in asked.messages.iter().skip(old).rev().filter(|message| message.role == Role::Tool) {
-            let answers = |call: &Option<Waiting>| call.as_ref().map(|call| &call.id) == message.answers.as_ref();
-            let place = waiting.iter().rposition(|call| call.is_some() && answers(call));
-            found.extend(place.and_then(|place| waiting[place].take()).map(|call| (message, call)));
+        for (place, message) in asked.messages.iter().enumerate().skip(old).rev() {
+            let Some(id) = message.answers.as_ref().filter(|_| message.role == Role::Tool) else { continue };
+            // Parallel conversations may have calls of one id.
+            let made = asked.messages[..place].iter().rev().flat_map(|earlier| earlier.calls.iter().rev());
+            let made = made.into_iter().find(|call| call.id == *id);
+            let is_it = |call: &Waiting| {
+                made.is_some_and(|made| made.name == call.tool && decoder::document(&made.arguments) == call.arguments)
+            };
+            let answers = |call: &Option<Waiting>| call.as_ref().filter(|call| call.id == *id).map(is_it);
+            let exact = waiting.iter().rposition(|call| answers(call) == Some(true));
+            let known = exact.or_else(|| waiting.iter().rposition(|call| answers(call).is_some()));
+            found.extend(known.and_then(|known| waiting[known].take()).map(|call| (message, call)));
         }
         self.waiting = waiting.into_iter().flatten().collect();
         found.reverse();
@@ -158,6 +165,18 @@ impl TraceBuilder<'_> {
             self.retries.reminded(&tool, "invalid_arguments");
         }
     }
+}
+
+/// A result by its text, and the passages beside it.
+fn with_text(mut attached: Vec<Value>, text: &str) -> Value {
+    let result = decoder::document(text);
+    if attached.is_empty() || decoder::passages(&result).is_some() {
+        return result;
+    }
+    if !text.trim().is_empty() {
+        attached.push(json!({"id": "text", "text": text}));
+    }
+    Value::Array(attached)
 }
 
 /// Whether a model's tool is that of an MCP server: frameworks put the server's name before it, as `mcp__tickets__refund`.
