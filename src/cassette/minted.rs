@@ -38,9 +38,13 @@ impl fmt::Display for Minted {
 }
 
 /// Proposals for the values in which bodies differ, for pairs of the recorded body and the one that came later. `asked` are
-/// the questions of the user, on whose words no expression rests.
-pub(crate) fn minted<'v>(pairs: impl IntoIterator<Item = (&'v Value, &'v Value)>, asked: &[&str]) -> Vec<Minted> {
-    let (mut found, questions) = (Vec::new(), Questions::new(asked));
+/// the questions of the user, and `dates` today's in several spellings, on whose words no expression rests.
+pub(crate) fn minted<'v>(
+    pairs: impl IntoIterator<Item = (&'v Value, &'v Value)>,
+    asked: &[&str],
+    dates: &[&str],
+) -> Vec<Minted> {
+    let (mut found, questions) = (Vec::new(), Questions::new(asked, dates));
     for (before, now) in pairs {
         differing(before, now, &mut String::new(), &mut |at, before, now| {
             in_text(at, (before, now), &questions, &mut found);
@@ -49,9 +53,17 @@ pub(crate) fn minted<'v>(pairs: impl IntoIterator<Item = (&'v Value, &'v Value)>
     distinct(found)
 }
 
-/// Proposals for a text that bodies hold and that will be another one, as today's date; `asked` as for [`minted`].
-pub(crate) fn holding<'v>(bodies: impl IntoIterator<Item = &'v Value>, value: &str, asked: &[&str]) -> Vec<Minted> {
-    let (mut found, questions) = (Vec::new(), Questions::new(asked));
+/// Proposals for the date in `value` where bodies hold it, except within a longer one of `dates`; `asked` and `dates` as for
+/// [`minted`].
+pub(crate) fn holding<'v>(
+    bodies: impl IntoIterator<Item = &'v Value>,
+    value: &str,
+    asked: &[&str],
+    dates: &[&str],
+) -> Vec<Minted> {
+    let (mut found, questions) = (Vec::new(), Questions::new(asked, dates));
+    let longer: Vec<(usize, &str)> =
+        dates.iter().filter(|date| **date != value).filter_map(|date| Some((date.find(value)?, *date))).collect();
     for body in bodies {
         texts(body, &mut String::new(), &mut |text, at| {
             let mut from = 0;
@@ -59,7 +71,13 @@ pub(crate) fn holding<'v>(bodies: impl IntoIterator<Item = &'v Value>, value: &s
                 let begin = from + place;
                 from = begin + value.len();
                 let inside = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
-                if !inside(text[..begin].chars().next_back()) && !inside(text[from..].chars().next()) {
+                let within = longer.iter().any(|(offset, date)| {
+                    begin
+                        .checked_sub(*offset)
+                        .and_then(|start| text.get(start..))
+                        .is_some_and(|text| text.starts_with(date))
+                });
+                if !within && !inside(text[..begin].chars().next_back()) && !inside(text[from..].chars().next()) {
                     let spot = Spot { text, value: begin..from, around: 0..text.len() };
                     found.push(proposal(at, &spot, &questions, &dated(value)));
                 }
@@ -273,7 +291,7 @@ mod tests {
     use serde_json::json;
 
     fn lines(before: &Value, now: &Value) -> Vec<String> {
-        minted([(before, now)], &[]).iter().map(ToString::to_string).collect()
+        minted([(before, now)], &[], &[]).iter().map(ToString::to_string).collect()
     }
 
     fn system(text: &str) -> Value {
@@ -304,7 +322,7 @@ mod tests {
             ("It's run 1771234 (a)", "It's run 20991 (a)"),
             ("{\"ticket\": \"T-1000\"}", "{\"ticket\": \"T-2001\"}"),
         ] {
-            let found = minted([(&system(one), &system(other))], &[]);
+            let found = minted([(&system(one), &system(other))], &[], &[]);
             assert_eq!(found.len(), 1, "{one}: {found:?}");
             let expression = found[0].expression.as_deref().expect("part of a text");
             let expression = regex::Regex::new(expression).expect("sound");
@@ -329,7 +347,7 @@ mod tests {
             ("asked at 1795486781.373799", "asked at 1795486782.776822", "asked at 1795486783.5"),
             ("asked at 10:00:00.123456", "asked at 10:00:01.654321", "asked at 10:00:02.65432"),
         ] {
-            let found = minted([(&system(one), &system(other))], &[]);
+            let found = minted([(&system(one), &system(other))], &[], &[]);
             let expression = found[0].expression.as_deref().expect("part of a text");
             let expression = regex::Regex::new(&format!("^{expression}$")).expect("sound");
             assert!([one, other, later].iter().all(|text| expression.is_match(text)), "{later}: {expression}");
@@ -353,10 +371,11 @@ mod tests {
         let asked = "How long do I have to return a damaged battery?";
         let body = |question: &str, id: u64| json!({"messages": [{"role": "user", "content": format!("{question} sid={id}")}]});
         let (before, now) = (body(asked, 1_795_486_781_234), body(asked, 1_795_486_782_345));
-        let found: Vec<String> = minted([(&before, &now)], &[asked]).iter().map(ToString::to_string).collect();
+        let found: Vec<String> = minted([(&before, &now)], &[asked], &[]).iter().map(ToString::to_string).collect();
         assert_eq!(found, [r"sid: {at: '/messages/*/content', match: 'sid=(\d{13})'}"]);
         let dated = json!({"input": format!("{asked} 2026-11-23")});
-        let found: Vec<String> = holding([&dated], "2026-11-23", &[asked]).iter().map(ToString::to_string).collect();
+        let found: Vec<String> =
+            holding([&dated], "2026-11-23", &[asked], &[]).iter().map(ToString::to_string).collect();
         assert_eq!(found, [r"input: {at: '/input', match: '\b(\d{4}-\d{2}-\d{2})$'}"]);
     }
 
@@ -370,7 +389,7 @@ mod tests {
     #[test]
     fn an_amount_is_what_the_agent_says_and_a_time_or_a_counter_is_generated() {
         let generated = |one: &str, other: &str| {
-            let found = minted([(&system(one), &system(other))], &[]);
+            let found = minted([(&system(one), &system(other))], &[], &[]);
             found.iter().any(|one| one.looks_generated)
         };
         for (one, other) in [
@@ -392,7 +411,7 @@ mod tests {
 
     #[test]
     fn a_date_of_today_is_found_as_a_whole_word() {
-        let long = holding([&system("It is November 3, 2026 today.")], "November 3, 2026", &[]);
+        let long = holding([&system("It is November 3, 2026 today.")], "November 3, 2026", &[], &[]);
         assert_eq!(long[0].expression.as_deref(), Some(r"It is ([A-Za-z]+ \d{1,2}, \d{4})"));
         let body = system("Order 12026-11-230 was placed.\nToday is 2026-11-23.");
         for (today, tomorrow) in [
@@ -400,7 +419,7 @@ mod tests {
             ("Monday, 2026-11-30", "Tuesday, 2026-12-01"),
             ("Mon Nov 30", "Tue Dec 01"),
         ] {
-            let found = holding([&system(&format!("Now: {today} in Oslo."))], today, &[today]);
+            let found = holding([&system(&format!("Now: {today} in Oslo."))], today, &[], &[today]);
             let expression = found[0].expression.as_deref().expect("an expression");
             let expression = regex::Regex::new(expression).expect("a sound one");
             for day in [today, tomorrow] {
@@ -412,7 +431,11 @@ mod tests {
                 );
             }
         }
-        let found: Vec<String> = holding([&body], "2026-11-23", &[]).iter().map(ToString::to_string).collect();
+        let both = system("Today is Friday, 27 November 2026 (2026-11-27).");
+        let dates = ["Friday, 27 November 2026", "27 November 2026", "2026-11-27"];
+        let found: Vec<usize> = dates.iter().map(|date| holding([&both], date, &[], &dates).len()).collect();
+        assert_eq!(found, [1, 0, 1], "the shorter one stands within the longer");
+        let found: Vec<String> = holding([&body], "2026-11-23", &[], &[]).iter().map(ToString::to_string).collect();
         assert_eq!(found, [r"today: {at: '/messages/0/content', match: 'Today is (\d{4}-\d{2}-\d{2})'}"]);
     }
 }

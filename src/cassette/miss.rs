@@ -123,7 +123,10 @@ pub(crate) fn explain(
     };
     let shown: Vec<&str> = found.iter().flat_map(|difference| &difference.lines).map(String::as_str).collect();
     let cause = if shown.is_empty() { summary.clone() } else { format!("{summary}: {}", shown.join(" ")) };
-    Explanation { minted: minted([(&nearest.body, &now)], asked), ..told(printable(&cause, 600), &summary, detail) }
+    Explanation {
+        minted: minted([(&nearest.body, &now)], asked, &[]),
+        ..told(printable(&cause, 600), &summary, detail)
+    }
 }
 
 /// `the model and the tool list differ, and the conversation is longer`: the parts with the verb for one or for more,

@@ -16,8 +16,11 @@ const ALIKE: usize = 3;
 /// Words that identify no place, and name no value.
 const FILLERS: [&str; 12] = ["is", "are", "the", "of", "at", "on", "for", "no", "nr", "it", "and", "this"];
 
-/// Texts that are others in each turn: the questions of the user.
-pub(super) struct Questions(Vec<Vec<String>>);
+/// Texts that change: the questions of the user, others in each turn, and dates, others each day.
+pub(super) struct Questions {
+    asked: Vec<Vec<String>>,
+    dates: Vec<Vec<String>>,
+}
 
 /// Where a value stands, and which text around it may identify it.
 pub(super) struct Spot<'t> {
@@ -28,22 +31,24 @@ pub(super) struct Spot<'t> {
 }
 
 impl Questions {
-    pub(super) fn new(asked: &[&str]) -> Self {
+    pub(super) fn new(asked: &[&str], dates: &[&str]) -> Self {
         let lower = |text: &&str| words(text).into_iter().map(|(_, word)| word.to_lowercase()).collect();
-        Self(asked.iter().map(lower).filter(|words: &Vec<String>| !words.is_empty()).collect())
+        let lowered =
+            |texts: &[&str]| texts.iter().map(lower).filter(|words: &Vec<String>| !words.is_empty()).collect();
+        Self { asked: lowered(asked), dates: lowered(dates) }
     }
 
     /// Whether a text holds one of the questions as a whole.
     pub(super) fn stand_in(&self, text: &str) -> bool {
         let said: Vec<String> = words(text).into_iter().map(|(_, word)| word.to_lowercase()).collect();
-        self.0.iter().any(|asked| said.windows(asked.len()).any(|part| part == asked.as_slice()))
+        self.asked.iter().any(|asked| said.windows(asked.len()).any(|part| part == asked.as_slice()))
     }
 
-    /// Where the last part of a question in a text ends; 0 if there is none.
+    /// Where the last part of a question or a date in a text ends; 0 if there is none.
     fn end_in(&self, text: &str) -> usize {
         let said: Vec<(usize, String)> =
             words(text).into_iter().map(|(begin, word)| (begin + word.len(), word.to_lowercase())).collect();
-        let ends = self.0.iter().filter_map(|asked| {
+        let ends = self.asked.iter().chain(&self.dates).filter_map(|asked| {
             let length = asked.len().min(ALIKE);
             let is_asked = |part: &[(usize, String)]| {
                 asked.windows(length).any(|words| words.iter().zip(part).all(|(word, (_, said))| word == said))
@@ -206,7 +211,7 @@ mod tests {
         let begin = text.rfind("1795486781234").expect("a value");
         let value = begin..begin + 13;
         let spot = Spot { text, value, around: 0..text.len() };
-        let expression = spot.expression(&Questions::new(&[ASKED, "And then?"]), r"\d{13}");
+        let expression = spot.expression(&Questions::new(&[ASKED, "And then?"], &[]), r"\d{13}");
         let sound = Regex::new(&expression).expect("sound");
         let places: Vec<usize> = sound.captures_iter(text).filter_map(|found| Some(found.get(1)?.start())).collect();
         assert!(places.contains(&begin), "{text}: {expression}");
@@ -249,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_question_stands_in_a_text_whatever_its_signs_and_letters() {
-        let questions = Questions::new(&[ASKED, "?"]);
+        let questions = Questions::new(&[ASKED, "?"], &[]);
         for (text, stands) in [
             (format!("{ASKED} sid=1"), true),
             (format!("{}!", ASKED.to_uppercase().trim_end_matches('?')), true),

@@ -54,7 +54,7 @@ struct Case {
     trials: BTreeMap<usize, TrialOutcome>,
     /// The planned repetitions.
     planned: Vec<u32>,
-    /// What the user said in each imported conversation of it.
+    /// What the user said first in the imported conversations of it.
     said: BTreeSet<String>,
     /// Successes and units by criterion and repetition.
     by_number: BTreeMap<String, BTreeMap<u32, (u64, u64)>>,
@@ -225,13 +225,13 @@ fn whole_units(group: Group, repetitions: &BTreeMap<u32, bool>) -> BTreeMap<u32,
     whole.map(|(number, unit)| (number + 1, (u64::from(holds(&unit)), 1))).collect()
 }
 
-/// All words of the user in a conversation, without differences of spaces and capitals.
+/// The user's first words in a conversation, without differences of spaces and capitals: later ones answer the agent.
 fn said(trace: &Trace) -> String {
-    let queries = trace.events.iter().filter_map(|event| match &event.what {
-        What::TurnStarted { query } => Some(query.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")),
+    let first = trace.events.iter().find_map(|event| match &event.what {
+        What::TurnStarted { query } => Some(query.to_lowercase()),
         _ => None,
     });
-    queries.collect::<Vec<_>>().join("\n")
+    first.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Digests of a case's input, and of its expectations.

@@ -215,8 +215,8 @@ impl Tail {
         };
         let most = format!("{:.0} %", margin * 100.0);
         match row.finding {
-            Finding::Worse => format!("{head}: the slow tail is worse, by more than {most} as observed"),
-            Finding::Better => format!("{head}: the slow tail is better, by more than {most} as observed"),
+            Finding::Worse => format!("{head}: the slow tail is worse (observed difference above {most})"),
+            Finding::Better => format!("{head}: the slow tail is better (observed difference above {most})"),
             Finding::NotWorse => format!("{head}: the p95 is not worse by more than {most}"),
             _ => {
                 // So many cases of one turn each have an upper bound on this quantile at all.

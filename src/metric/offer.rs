@@ -66,7 +66,7 @@ impl NotOffered {
             _ => false,
         });
         let detail = if hosted {
-            "what a provider or the agent searches without a call of the model is no call: expect the answer and its \
+            "a search that the provider or the agent makes itself is not a tool call of the model: expect the answer and its \
              sources instead"
         } else {
             "correct the names in the scenario, or offer the tools to the agent"

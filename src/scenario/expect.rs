@@ -174,7 +174,7 @@ pub struct AnswerExpectation {
     /// Facts that a good answer contains, for `nugget_recall`; not a check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nuggets: Vec<Nugget>,
-    /// `true`: it says that it cannot answer, and neither names nor claims a source. `false`: it says more than that, whatever
+    /// `true`: it says that it cannot answer, and neither names, cites nor claims a source. `false`: it says more than that, whatever
     /// sources it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<bool>,

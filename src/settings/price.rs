@@ -59,7 +59,7 @@ pub(crate) fn price_of<'p>(prices: &'p Prices, provider: &str, model: &str) -> O
     of(model).or_else(undated)
 }
 
-/// What a token costs that is written to a cache, by a token that is only read.
+/// Price of a token written to a cache, relative to an ordinary input token.
 const CACHE_WRITE: f64 = 1.25;
 
 impl Price {

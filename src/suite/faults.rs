@@ -58,7 +58,7 @@ impl Suite {
         let first = |trial: &PlannedTrial| trial.lane.repetition == 1 && trial.lane.arm == Arm::Main;
         let trials: Vec<PlannedTrial> = plan.trials.iter().filter(|trial| first(trial)).cloned().collect();
         let (outside, inside): (Vec<_>, Vec<_>) = trials.iter().partition(|trial| trial.is_external());
-        // A signal would leave the processes of agents behind.
+        // Without this, a signal would leave the agents' processes running.
         let (signal, ended) = watch::channel(None);
         runtime.spawn(async move { signal.send(Some(interrupted().await)) });
         let (opened, examiner, runtime) = (&opened, &examiner, &runtime);

@@ -128,7 +128,8 @@ impl Prices {
 impl Tariff for Prices {
     fn quote(&self, request: &HttpRequest) -> Option<f64> {
         // A token has at least one byte.
-        let sent = serde_json::to_vec(&*request.body).ok()?.len() as u64;
+        let body = serde_json::to_vec(&*request.body).ok()?;
+        let sent = body.len() as u64;
         let tokens =
             |added: u64, output: u64| Tokens { input: Some(sent + added), output: Some(output), ..Tokens::default() };
         let price = || self.of_answer(request.service, model_of_vectors(&request.path, &request.body));
@@ -141,7 +142,13 @@ impl Tariff for Prices {
             _ if is_free(request) => Some(0.0),
             (Service::Search, _) | (_, Asks::Search) => price()?.of(tokens(OF_A_SEARCH, OF_A_SEARCH)),
             _ if request.path.ends_with("/embeddings") => self.model?.of(tokens(0, 0)),
-            _ => price()?.of(tokens(ADDED_BY_MODEL, most_tokens(&request.body)?)),
+            _ => {
+                let read = tokens(ADDED_BY_MODEL, most_tokens(&request.body)?);
+                // What it asks to keep in the provider's cache may cost more.
+                let keeps = |mark: &str| memchr::memmem::find(&body, mark.as_bytes()).is_some();
+                let written = read.input.filter(|_| keeps("\"cache_control\"") || keeps("\"cachePoint\""));
+                price()?.of(Tokens { written, ..read })
+            }
         }
     }
 

@@ -14,18 +14,13 @@ pub(super) fn generated(first: &[Passed], second: &[Passed], question: &str) -> 
         let text = body.to_string().replace(SECOND, FIRST);
         secrets::clean_value(serde_json::from_str(&text).unwrap_or(body))
     };
-    let (mut ours, theirs): (Vec<Value>, Vec<Value>) =
+    let (ours, theirs): (Vec<Value>, Vec<Value>) =
         (first.iter().map(compared).collect(), second.iter().map(compared).collect());
     let today = dates();
-    // What is another tomorrow identifies no place.
-    let asked: Vec<&str> = std::iter::once(question).chain(today.iter().map(String::as_str)).collect();
-    let mut found = minted(ours.iter().zip(&theirs), &asked);
+    let today: Vec<&str> = today.iter().map(String::as_str).collect();
+    let mut found = minted(ours.iter().zip(&theirs), &[question], &today);
     for date in &today {
-        let proposed = holding(&ours, date, &asked);
-        if proposed.is_empty() {
-            continue;
-        }
-        for one in proposed {
+        for one in holding(&ours, date, &[question], &today) {
             let known = found
                 .iter()
                 .any(|known| known.at == one.at && known.expression == one.expression || known.name == one.name);
@@ -33,15 +28,8 @@ pub(super) fn generated(first: &[Passed], second: &[Passed], question: &str) -> 
                 found.push(one);
             }
         }
-        // A shorter spelling is a part of it.
-        ours.iter_mut().for_each(|body| *body = without(body, date));
     }
     found
-}
-
-/// A body without a text.
-fn without(body: &Value, text: &str) -> Value {
-    serde_json::from_str(&body.to_string().replace(text, "")).unwrap_or_else(|_| body.clone())
 }
 
 /// Today's date in the usual spellings, in every time zone, the longest first.

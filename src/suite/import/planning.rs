@@ -249,7 +249,7 @@ fn case(name: String, own: Option<(Vec<Turn>, Option<Expectation>)>, agent: Opti
     }
 }
 
-/// A note on the first question of a conversation that is another one than that of the case of its name.
+/// A note if the conversation's questions differ from those of its case; it shows the first that does.
 fn other_question(agent: &Scenario, trace: &Trace) -> Option<String> {
     let case = ResolvedCase::from(agent.cases.iter().find(|case| case.case == trace.case)?.clone());
     let asked = trace.events.iter().filter_map(|event| match &event.what {
@@ -263,7 +263,7 @@ fn other_question(agent: &Scenario, trace: &Trace) -> Option<String> {
     let said =
         |all: &[&str]| all.get(first).map_or_else(|| "nothing".to_owned(), |ask| format!("`{}`", quote(ask, 200)));
     Some(format!(
-        "judged as the case `{}`, whose question {} is {}; here it is {}",
+        "judged as case `{}`, but question {} differs: the case asks {}, the log {}",
         quote(&trace.case, 80),
         first + 1,
         said(&expected),

@@ -82,8 +82,8 @@ impl Work<'_> {
         Ok(keep(self.trial, recorder.telling(lines), draft, |cassette| self.replay_from(cassette, true)).await)
     }
 
-    /// Whether no other trial may have run in the agent's process, as it may remember conversations: to verify a recording, and
-    /// for a fault, which strikes a conversation of the same id as the last one did.
+    /// Whether the agent needs a process that no other trial has used: it may remember conversations, and a struck trial reuses
+    /// the id of the unstruck one.
     fn needs_fresh(&self, verifies: bool) -> bool {
         (verifies || self.trial.cell.is_some()) && !self.outside.forgets()
     }

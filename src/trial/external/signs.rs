@@ -58,7 +58,7 @@ pub(super) fn notes(trace: &Trace) -> Vec<String> {
     });
     let cut_off = (!cut_off.is_empty()).then(|| {
         format!(
-            "the model's last completion before an answer was cut off (`{}`): the answer may end in the middle",
+            "the model's last completion before an answer was cut off (`{}`): the answer may be incomplete",
             cut_off.into_iter().collect::<Vec<_>>().join("`, `")
         )
     });

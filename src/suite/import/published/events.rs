@@ -121,7 +121,7 @@ impl Telling<'_> {
             (_, Some(error)) => TurnOutcome::Failed { kind: error.kind.clone(), message: error.message.clone() },
             (Some(Some(answer)), None) if answer.text.trim().is_empty() => empty_answer(),
             (Some(Some(answer)), None) => TurnOutcome::Answered(answered(answer)),
-            // The user waited for nothing.
+            // A turn that took time and has no answer has failed.
             (Some(None), None) if took_us > 0 => no_answer(),
             _ => return,
         };
