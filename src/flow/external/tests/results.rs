@@ -46,6 +46,26 @@ fn calls_of_one_completion_with_one_id_have_their_results_in_order() {
     assert_eq!(found(&events), [Some(vec!["a#1".to_owned()]), Some(vec!["b#1".to_owned()])]);
 }
 
+#[test]
+fn parallel_conversations_with_equal_ids_have_each_their_own_results() {
+    let asks = |words: &str| vec![json!({"role": "user", "content": words})];
+    let (mut one, mut two) = (asks("one?"), asks("two?"));
+    let mut exchanges = vec![model(&mut one, call("look#0", "look", &json!({"query": "one"})))];
+    exchanges.push(model(&mut two, call("look#0", "look", &json!({"query": "two"}))));
+    result(&mut one, "look#0", &passage("one#1"));
+    result(&mut two, "look#0", &passage("two#1"));
+    for conversation in [&mut one, &mut two] {
+        exchanges.push(model(conversation, json!({"role": "assistant", "content": "because"})));
+    }
+    let (events, _) = told(exchanges);
+    let made = calls(&events);
+    for call in made {
+        let query = call.arguments["query"].as_str().expect("a query");
+        let ToolOutcome::Ok(ToolResult::Search(found)) = &call.outcome else { panic!("{call:?}") };
+        assert_eq!(found.hits[0].id, format!("{query}#1"));
+    }
+}
+
 /// A turn with one search over Messages, whose result is that block.
 fn searched(block: &Value) -> Vec<What> {
     let dialect = anthropic_messages::DIALECT;
@@ -88,6 +108,16 @@ fn passages_in_blocks_of_search_results_and_documents_are_read() {
         let ToolOutcome::Ok(ToolResult::Search(found)) = &calls(&events)[0].outcome else { panic!("{block}") };
         assert_eq!((found.hits[0].id.as_str(), found.hits[0].excerpt.as_str()), ("returns-1", "Within 30 days."));
     }
+}
+
+#[test]
+fn text_beside_a_document_is_a_part_of_the_result() {
+    let source = json!({"type": "text", "media_type": "text/plain", "data": "Within 30 days."});
+    let content = json!([{"type": "text", "text": "Order 123 has shipped."}, {"type": "document", "title": "returns-1", "source": source}]);
+    let events = searched(&json!({"type": "tool_result", "tool_use_id": "t1", "content": content}));
+    let ToolOutcome::Ok(ToolResult::Search(found)) = &calls(&events)[0].outcome else { panic!("{events:?}") };
+    let texts: Vec<&str> = found.hits.iter().map(|hit| hit.excerpt.as_str()).collect();
+    assert_eq!(texts, ["Within 30 days.", "Order 123 has shipped."]);
 }
 
 #[test]
