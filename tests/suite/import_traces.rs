@@ -623,11 +623,12 @@ fn a_trace_with_the_name_of_a_case_and_another_question_says_both_questions() {
     let said = |at: usize| notes[at].to_string();
     assert!(!said(0).contains("judged as"), "{notes:?}");
     assert!(
-        said(1).contains("judged as the case `how`, whose question 1 is `How?`; here it is `How old are you?`"),
+        said(1)
+            .contains("judged as case `how`, but question 1 differs: the case asks `How?`, the log `How old are you?`"),
         "{notes:?}"
     );
     assert!(
-        said(2).contains("judged as the case `two`, whose question 2 is `And then?`; here it is nothing"),
+        said(2).contains("judged as case `two`, but question 2 differs: the case asks `And then?`, the log nothing"),
         "{notes:?}"
     );
 }
