@@ -1,6 +1,6 @@
 //! Checks of criteria, gates and the project file.
 
-use super::check_external::{has_login, login_mistake};
+use super::check_services::{has_login, login_mistake};
 use super::criteria::Per;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::grammar::{GrammarError, Target, parse_floor, parse_target};

@@ -1,6 +1,7 @@
 //! Checks of `flow: external`: the agent's address, its settings, and what its traffic can show.
 
 use super::check::Checker;
+use super::check_services::{has_login, login_mistake};
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::external::{AgentTarget, IN_PATH, MintedValue, OPENAI_SHAPE, PORT};
 use super::{Case, Expectation, SequenceStep};
@@ -430,18 +431,6 @@ fn placeholders(value: &Value, names: &mut Vec<String>) {
         Value::Object(members) => members.values().for_each(|item| placeholders(item, names)),
         _ => {}
     }
-}
-
-/// Whether a name or a password stands before the host of an address, as in `https://user:secret@host`.
-pub(super) fn has_login(url: &str) -> bool {
-    let host = url.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    host.is_some_and(|host| host.contains('@'))
-}
-
-/// The mistake of an address with a login, without a quote of it.
-pub(super) fn login_mistake(at: At<'_>) -> Mistake {
-    let message = "this address holds a login, which would be written into plans and reports";
-    Mistake::at(at, "bad-url", message).without_quote()
 }
 
 #[cfg(test)]

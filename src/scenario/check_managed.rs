@@ -1,6 +1,6 @@
 //! Checks the managed retrieval services of a project and reports all mistakes.
 
-use super::check_external::{has_login, login_mistake};
+use super::check_services::{has_login, login_mistake};
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::project::Project;
 use crate::platform::placeholders::{Piece, braced};

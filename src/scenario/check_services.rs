@@ -137,3 +137,15 @@ impl Checker<'_> {
         }
     }
 }
+
+/// Whether a name or a password stands before the host of an address, as in `https://user:secret@host`.
+pub(super) fn has_login(url: &str) -> bool {
+    let host = url.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    host.is_some_and(|host| host.contains('@'))
+}
+
+/// The mistake of an address with a login, without a quote of it.
+pub(super) fn login_mistake(at: At<'_>) -> Mistake {
+    let message = "this address holds a login, which would be written into plans and reports";
+    Mistake::at(at, "bad-url", message).without_quote()
+}

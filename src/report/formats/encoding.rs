@@ -33,11 +33,12 @@ impl Encoding {
     }
 
     /// The name of a table's file.
-    pub(super) fn file(self, csv: &'static str, _parquet: &'static str) -> &'static str {
+    #[cfg_attr(not(feature = "parquet"), expect(unused_variables, reason = "there are no such files"))]
+    pub(super) fn file(self, csv: &'static str, parquet: &'static str) -> &'static str {
         match self {
             Self::Csv => csv,
             #[cfg(feature = "parquet")]
-            Self::Parquet => _parquet,
+            Self::Parquet => parquet,
         }
     }
 

@@ -1,0 +1,201 @@
+//! Which texts contain which parts.
+
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn what_looks_the_same_is_the_same_on_both_sides() {
+    for (text, part) in [
+        ("The warranty is 24\u{a0}months.", "24 months"),
+        ("24\nmonths", "24 months"),
+        ("24 months", "24\u{202f}months"),
+        ("cafe\u{301}", "café"),
+        ("café", "cafe\u{301}"),
+        ("HAUPTSTRASSE 5", "straße"),
+        ("İSTANBUL", "istanbul"),
+        ("η οδος", "ΟΔΟΣ"),
+        ("the sec\u{200b}ret", "secret"),
+        ("the ｓｅｃｒｅｔ", "secret"),
+        ("ﬁlter", "Filter"),
+        ("I do **not** know", "do not know"),
+        ("I do _not_ know", "do not know"),
+        ("I do ***not*** `know`", "do not know"),
+        ("I don’t know", "don't know"),
+        ("a non\u{2011}return valve", "non-return valve"),
+        ("call `index_keywords` now", "index_keywords"),
+        ("**un**believable", "unbelievable"),
+    ] {
+        assert!(contains(text, part), "{text:?} has {part:?}");
+    }
+}
+
+#[test]
+fn what_differs_for_a_reader_differs() {
+    for (text, part) in [
+        ("index_keywords", "indexkeywords"),
+        ("2*3", "23"),
+        ("a * b", "a b"),
+        ("the word", "sword"),
+        ("anything", ""),
+        ("anything", "**"),
+    ] {
+        assert!(!contains(text, part), "{text:?} has no {part:?}");
+    }
+}
+
+#[test]
+fn a_number_matches_as_a_number() {
+    for (text, part) in [
+        ("it is 45.", "45"),
+        ("it is 45, or 46", "45"),
+        ("45km", "45"),
+        ("E-21 means", "E-21"),
+        ("E-21 means", "21"),
+        ("3-5 days", "5"),
+        ("1,450 metres", "1450"),
+        ("1450 metres", "1,450 metres"),
+        ("4.50 euro", "4.5 euro"),
+        ("1,5 bar", "1.5 bar"),
+        ("it is −5 degrees", "-5 degrees"),
+        ("on 2026-03-01", "2026"),
+        ("firmware 7.3.1", "7.3.1"),
+        ("**24** months", "24 months"),
+        ("$120, (120), [120] or 120.", "120"),
+        ("120€", "120"),
+        ("120 %", "120"),
+        ("120-day pass", "120"),
+        ("2-120", "120"),
+        ("EUR120", "120"),
+        ("共120席", "120"),
+        ("3x4 m, 1h30", "4"),
+        ("3x4 m, 1h30", "30"),
+        ("firmware v7.3.1", "7.3.1"),
+        ("QX120", "QX120"),
+        ("120k", "120k"),
+        ("-$123.45", "-$123.45"),
+        ("- $120 deposit", "$120"),
+        ("5%-10% or 100€-120€ or 5 %–10 %", "10%"),
+        ("5%-10% or 100€-120€ or 5 %–10 %", "120€"),
+        ("1 120 seats", "1120 seats"),
+        ("1,120 seats", "1\u{202f}120"),
+        ("1'120.50", "1,120.5"),
+        ("1.120,50 Euro", "1120.5"),
+        ("call 555 123 4567", "123"),
+        ("rooms: 3\n120 seats", "120"),
+        ("2 100ml bottles", "100ml"),
+        ("on 2026-03-11 120 trains", "120"),
+        ("order A-1042.", "A-1042"),
+        ("order A-1042-B", "A-1042"),
+        ("(a-1042)", "A-1042"),
+        ("order A-1042 is", "A-1042 i"),
+        ("two ESP32s", "ESP32"),
+        ("120€A-1042", "A-1042"),
+        ("EUR120k", "EUR120k"),
+        ("3x4m", "3x4"),
+        ("7 days", "7 day"),
+        ("it holds 50 %", "50%"),
+        ("it holds 50%", "50 %"),
+        ("5km", "5 km"),
+        ("5 km", "5km"),
+        ("for 120 €", "120€"),
+        ("for $ 120", "$120"),
+        ("for $120", "$ 120"),
+        ("-20 °C", "-20°C"),
+        ("order A-1042 m", "A-1042"),
+        ("reorder A-1042", "order A-1042"),
+        ("EUR120b", "EUR120"),
+        ("120b", "120"),
+        ("1 120 m", "1120m"),
+        ("it takes 45 minutes", "45 min"),
+        ("24 hours", "24 h"),
+        ("5 metres", "5 m"),
+        ("it is .5 or 0.5", "0.5"),
+    ] {
+        assert!(contains(text, part), "{text:?} has {part:?}");
+    }
+    for (text, part) in [
+        ("it is 1450 metres", "45"),
+        ("145", "45"),
+        ("450", "45"),
+        ("45.5", "45"),
+        ("3.45", "45"),
+        ("1,450", "450"),
+        ("it is -5 degrees", "5 degrees"),
+        ("it is -5 degrees", "5"),
+        ("firmware 7.3.1", "7.3"),
+        ("124 months", "24 months"),
+        ("code 007", "7"),
+        ("-$123.45", "$123.45"),
+        ("$-123.45", "$123.45"),
+        ("a balance of −US$123.45", "123.45"),
+        ("-EUR 120", "120"),
+        ("QX120", "120"),
+        ("order AA-1042", "A-1042"),
+        ("order A-1042b", "A-1042"),
+        ("order A-1042sx", "A-1042"),
+        ("- $ 120", "-$120"),
+        ("5 m", "5 k"),
+        ("BQX120", "QX120"),
+        ("7A-1042", "A-1042"),
+        ("QX120b", "QX120"),
+        ("call_120", "120"),
+        ("3fa120", "120"),
+        ("0x120", "120"),
+        ("120k", "120"),
+        ("120bn", "120"),
+        ("120e3", "120"),
+        ("1.2e-3", "1.2"),
+        ("120½", "120"),
+        ("1 120", "120"),
+        ("1\u{a0}120kg", "120"),
+        ("1\u{202f}120", "120"),
+        ("1’120", "120"),
+        ("1'120", "1"),
+        ("12 345 120", "345"),
+        ("it is .5", "5"),
+        ("1.120", "120"),
+    ] {
+        assert!(!contains(text, part), "{text:?} has no {part:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_whole_number_is_equal_to_itself_in_every_spelling_and_in_no_other_number(
+        number in 1_000_u32..10_000_000, other in 1_u32..10_000_000, spelling in 0..7_usize, frame in 0..5_usize,
+    ) {
+        let separator = ["", ",", " ", "\u{a0}", "\u{202f}", "'", "’"][spelling];
+        let digits = number.to_string();
+        let spelt: String = digits.char_indices().flat_map(|(at, digit)| {
+            let border = at > 0 && (digits.len() - at) % 3 == 0;
+            border.then_some(separator).into_iter().flat_map(str::chars).chain([digit]).collect::<Vec<_>>()
+        }).collect();
+        let (before, after) = [("it is ", "."), ("$", ""), ("(", ")"), ("", " %"), ("about **", "** km")][frame];
+        let text = format!("{before}{spelt}{after}");
+        prop_assert!(contains(&text, &digits), "{:?}", text);
+        prop_assert!(contains(&format!("{before}{digits}{after}"), &spelt), "{:?}", text);
+        prop_assert_eq!(contains(&text, &other.to_string()), number == other, "{:?} {}", text, other);
+        for changed in [format!("-{spelt}"), format!("-${spelt}"), format!("QX{spelt}"), format!("{spelt}k"), format!("{spelt}e3")] {
+            prop_assert!(!contains(&changed, &digits), "{:?}", changed);
+        }
+    }
+
+    #[test]
+    fn a_part_without_digits_is_found_as_number_by_number(
+        text in "[ab1ke$½ .,-]{0,12}", part in "[abke$½ _*]{1,4}", start in 0..12_usize, length in 1..4_usize,
+    ) {
+        let own = text.get(start..(start + length).min(text.len())).unwrap_or("a");
+        for part in [part.as_str(), own] {
+            prop_assert_eq!(contains(&text, part), has_tokens(&normalise(&text), &normalise(part)), "{:?}", part);
+        }
+    }
+
+    #[test]
+    fn a_text_has_itself_and_what_is_normalised_stays_as_it_is(text in "[ a-zÄßİς0-9.,*_`~\u{a0}\u{200b}-]{0,40}") {
+        let once = normalise(&text);
+        prop_assume!(!once.is_empty());
+        prop_assert!(contains(&text, &text), "{:?}", text);
+        let within = format!("before {text} after");
+        prop_assert!(contains(&within, &text) || once.contains(['*', '_', '~', '-']));
+    }
+}
