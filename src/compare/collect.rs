@@ -7,6 +7,7 @@ use crate::metric::{Group, Metric, Observation, Outcome};
 use crate::plan::{Plan, PlannedScenario, ResolvedCase};
 use crate::scenario::{Criterion, GateKind, Target, parse_target};
 use crate::stats::quantile::nearest_rank;
+use crate::trace::normalise::same_question;
 use crate::trace::{Arm, Member, Mode, Trace, What};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -228,10 +229,10 @@ fn whole_units(group: Group, repetitions: &BTreeMap<u32, bool>) -> BTreeMap<u32,
 /// The user's first words in a conversation, without differences of spaces and capitals: later ones answer the agent.
 fn said(trace: &Trace) -> String {
     let first = trace.events.iter().find_map(|event| match &event.what {
-        What::TurnStarted { query } => Some(query.to_lowercase()),
+        What::TurnStarted { query } => Some(same_question(query)),
         _ => None,
     });
-    first.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+    first.unwrap_or_default()
 }
 
 /// Digests of a case's input, and of its expectations.

@@ -2,10 +2,9 @@
 
 use super::pairing::Pair;
 use super::rates::Rates;
-use super::summary::{CaseFigures, Measured, Summary};
+use super::summary::{Measured, Summary};
 use super::tail::{self, Tail};
 use super::times::Times;
-use super::usage::Usage;
 use super::{ComparedCriterion, Finding, Scale, Span, TIME_MARGIN, held, rates, sentences, times};
 use crate::plan::trial_seed;
 use crate::stats::paired_shift::PairedShift;
@@ -57,8 +56,7 @@ pub(super) fn tested(a: &Summary, b: &Summary, pairs: &[Pair<'_>], seed: u64, no
     let gone = a.criteria.iter().filter(|one| !b.criteria.iter().any(|other| other.key == one.key));
     notes.extend(gone.map(|one| format!("{}: not compared, only {older} measures it", one.key)));
     // What nobody recorded has no row.
-    let is_timed = |side: &CaseFigures| side.usage.as_ref().is_none_or(Usage::is_timed);
-    if !pairs.iter().flat_map(|pair| &pair.rows).any(|(a, b)| is_timed(a) || is_timed(b)) {
+    if !pairs.iter().flat_map(|pair| &pair.rows).any(|(a, b)| a.is_timed() || b.is_timed()) {
         return rows;
     }
     let timed = a.criteria.iter().chain(&b.criteria).any(|one| one.required && one.limit_us.is_some());

@@ -189,6 +189,11 @@ pub(super) struct Paired {
 }
 
 impl CaseFigures {
+    /// Whether the times of its queries were recorded, as far as is known.
+    pub(super) fn is_timed(&self) -> bool {
+        self.usage.as_ref().is_none_or(Usage::is_timed)
+    }
+
     /// This case under A beside `other` under B.
     pub(super) fn paired(&self, other: &Self, key: &str) -> Paired {
         let by_number = |figures: &Self| -> BTreeMap<u32, (u64, u64)> {

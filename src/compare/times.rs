@@ -2,8 +2,6 @@
 
 use super::pairing::Pair;
 use super::rates::normal_difference;
-use super::summary::CaseFigures;
-use super::usage::Usage;
 use crate::stats::power::fewest_cases;
 use crate::stats::signed_rank::{hodges_lehmann, shift_p};
 
@@ -25,8 +23,7 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
     for pair in pairs {
         let run = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0);
         let medians: Vec<_> = run.clone().filter_map(|(a, b)| a.turn_us.zip(b.turn_us)).collect();
-        let is_timed = |side: &CaseFigures| side.usage.as_ref().is_none_or(Usage::is_timed);
-        let timed = run.filter(|(a, b)| is_timed(a) && is_timed(b)).count();
+        let timed = run.filter(|(a, b)| a.is_timed() && b.is_timed()).count();
         found.unanswered += u64::from(medians.len() < timed);
         // A time of 0 has no logarithm: the clock's own step stands for it.
         let log = |micros: u64| (micros.max(1) as f64).ln();

@@ -1,6 +1,6 @@
 //! Checks of criteria, gates and the project file.
 
-use super::check_services::{has_login, login_mistake};
+use super::check_services::login;
 use super::criteria::Per;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::grammar::{GrammarError, Target, parse_floor, parse_target};
@@ -288,10 +288,8 @@ pub(super) fn project(project: &Project, catalogues: &Catalogues) -> Vec<Mistake
             let mistake = Mistake::at(at.key("base_url"), "bad-url", "a base URL begins with `https://` or `http://`");
             mistakes.push(mistake);
         }
-        if has_login(&provider.base_url) {
-            let help = "remove it: `key: VARIABLE` names the environment variable of the key";
-            mistakes.push(login_mistake(at.key("base_url")).help(help));
-        }
+        let help = "remove it: `key: VARIABLE` names the environment variable of the key";
+        mistakes.extend(login(&provider.base_url, at.key("base_url"), help));
         let variable = |key: &String| {
             let legal = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
             !key.is_empty() && key.chars().all(legal)

@@ -1,7 +1,7 @@
 //! Checks of `flow: external`: the agent's address, its settings, and what its traffic can show.
 
 use super::check::Checker;
-use super::check_services::{has_login, login_mistake};
+use super::check_services::login;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::external::{AgentTarget, IN_PATH, MintedValue, OPENAI_SHAPE, PORT};
 use super::{Case, Expectation, SequenceStep};
@@ -142,11 +142,10 @@ impl Checker<'_> {
             self.say(mistake.label("add `target.command`, or write the agent's port").without_quote());
             return;
         }
-        if has_login(url) {
-            self.say(login_mistake(at).help(
-                "remove it: what an agent sends in `Authorization` is passed on, and `target.headers` may have \
-                 `{{env.NAME}}`",
-            ));
+        let help = "remove it: what an agent sends in `Authorization` is passed on, and `target.headers` may have \
+                    `{{env.NAME}}`";
+        if let Some(mistake) = login(url, at, help) {
+            self.say(mistake);
             return;
         }
         let host = url.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"));

@@ -1,6 +1,6 @@
 //! Checks the managed retrieval services of a project and reports all mistakes.
 
-use super::check_services::{has_login, login_mistake};
+use super::check_services::login;
 use super::diagnostic::{At, Mistake, did_you_mean};
 use super::project::Project;
 use crate::platform::placeholders::{Piece, braced};
@@ -43,9 +43,8 @@ fn place(settings: &ManagedRetrievalSettings, at: At<'_>, mistakes: &mut Vec<Mis
     if !settings.base_url.trim().is_empty() && (!scheme || settings.host().is_empty()) {
         say(Mistake::at(at.key("base_url"), "bad-url", "a base URL begins with `https://` or `http://`"));
     }
-    if has_login(&settings.base_url) {
-        say(login_mistake(at.key("base_url")).help("remove it: `token` and `api_key` name the variables of the keys"));
-    }
+    let help = "remove it: `token` and `api_key` name the variables of the keys";
+    login(&settings.base_url, at.key("base_url"), help).into_iter().for_each(&mut say);
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     if !settings.kb_id.chars().all(plain) {
         let message = "an id of letters, digits, `-` and `_`: it becomes part of an address";

@@ -138,14 +138,10 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a name or a password stands before the host of an address, as in `https://user:secret@host`.
-pub(super) fn has_login(url: &str) -> bool {
-    let host = url.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    host.is_some_and(|host| host.contains('@'))
-}
-
-/// The mistake of an address with a login, without a quote of it.
-pub(super) fn login_mistake(at: At<'_>) -> Mistake {
+/// The mistake of an address with a name or a password before its host, as `https://user:secret@host`, without a quote of it;
+/// `help` says what to do instead.
+pub(super) fn login(url: &str, at: At<'_>, help: &str) -> Option<Mistake> {
+    let host = url.split_once("://")?.1.split(['/', '?', '#']).next().unwrap_or_default();
     let message = "this address holds a login, which would be written into plans and reports";
-    Mistake::at(at, "bad-url", message).without_quote()
+    host.contains('@').then(|| Mistake::at(at, "bad-url", message).without_quote().help(help))
 }

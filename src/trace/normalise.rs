@@ -19,6 +19,11 @@ pub(crate) fn normalise(text: &str) -> String {
     single_spaces(&composed(&folded.replace("i\u{307}", "i")))
 }
 
+/// `text` without differences of capitals and spaces, by which questions are compared.
+pub(crate) fn same_question(text: &str) -> String {
+    single_spaces(&text.to_lowercase())
+}
+
 /// The text in NFC.
 fn composed(text: &str) -> Cow<'_, str> {
     match is_nfc_quick(text.chars()) {

@@ -66,7 +66,7 @@ pub(super) struct TraceBuilder<'a> {
     pub(super) sources: Option<&'a str>,
     /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
     texts: Vec<String>,
-    /// Texts that a model without tools was told, except those of the conversation.
+    /// Texts in prompts to a model without tools, apart from those of the conversation itself.
     prompts: Vec<String>,
     /// Whether a prompt shows what the agent found by itself.
     prompted: bool,

@@ -208,14 +208,12 @@ impl Quantity {
             _ => {}
         }
         let same_unit = self.unit.is_some() == source.unit.is_some();
-        self.values.iter().any(|value| {
-            source.values.iter().any(|other| {
-                // A unit on one side only may have scaled its value.
-                equal(*value, *other)
-                    || (*other < 0.0 && *value > 0.0 && equal(*value, -other))
-                    || (!same_unit && equal(value / self.scale, other / source.scale))
-                    || self.rounds(*value, *other)
-            })
+        any(&|value, other| {
+            // A unit on one side only may have scaled its value.
+            equal(value, other)
+                || (other < 0.0 && value > 0.0 && equal(value, -other))
+                || (!same_unit && equal(value / self.scale, other / source.scale))
+                || self.rounds(value, other)
         })
     }
 

@@ -5,6 +5,7 @@
 
 use super::record::Record;
 use super::shape;
+use crate::trace::normalise::same_question;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -49,7 +50,7 @@ pub(super) fn input(record: &Record) -> Option<String> {
             if role == "user" && !reminds {
                 // What a medium shows is not known: messages with other media are other messages.
                 let words = if is_whole { text.to_owned() } else { message.to_string() };
-                said.push(words.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" "));
+                said.push(same_question(&words));
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::plan::{
 use crate::scenario::expect::Expectation;
 use crate::scenario::external::AgentRoles;
 use crate::scenario::{Criteria, Criterion, GateKind, Scenario, Turn};
+use crate::trace::normalise::same_question;
 use crate::trace::text::quote;
 use crate::trace::{
     Arm, Evidence, IMPORTED, Lane, Mode, NamedPassage, Role, Roles, Searched, Trace, TrialEnd, TrialError,
@@ -257,8 +258,8 @@ fn other_question(agent: &Scenario, trace: &Trace) -> Option<String> {
         _ => None,
     });
     let (asked, expected): (Vec<&str>, Vec<&str>) = (asked.collect(), case.turns().map(|turn| &*turn.ask).collect());
-    let alike = |one: &str| one.to_lowercase().split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let differs = |at: &usize| asked.get(*at).map(|one| alike(one)) != expected.get(*at).map(|one| alike(one));
+    let differs =
+        |at: &usize| asked.get(*at).map(|one| same_question(one)) != expected.get(*at).map(|one| same_question(one));
     let first = (0..asked.len().max(expected.len())).find(differs).filter(|_| !asked.is_empty())?;
     let said =
         |all: &[&str]| all.get(first).map_or_else(|| "nothing".to_owned(), |ask| format!("`{}`", quote(ask, 200)));

@@ -139,7 +139,7 @@ fn of_ai_sdk(attributes: &Attributes) -> Option<&'static str> {
 fn ai_sdk_output(attributes: &Attributes) -> Option<Vec<Said>> {
     let text = words(attributes, &["ai.response.text", "ai.response.object"]);
     let calls = first(attributes, &["ai.response.toolCalls"]).map(parsed);
-    // An empty text says that there are no words; without the attribute, contents are not captured.
+    // An empty attribute means an answer without words; a missing one means that contents are not captured.
     let is_told = calls.is_some() || first(attributes, &["ai.response.text", "ai.response.object"]).is_some();
     is_told.then(|| messages(&serde_json::json!({"role": "assistant", "content": text, "tool_calls": calls})))
 }
