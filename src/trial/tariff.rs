@@ -169,10 +169,12 @@ impl Tariff for Prices {
     }
 }
 
-/// Whether a request of the agent's asks for no completion: for a list of models, or how many tokens a text has.
+/// Whether a request of the agent's asks for no completion: for a list of models, how many tokens a text has, or something
+/// of a conversation that the provider keeps.
 fn is_free(request: &HttpRequest) -> bool {
     let path = request.path.split('?').next().unwrap_or_default();
-    request.method == "GET" || ["/count_tokens", ":countTokens", "/api/show"].iter().any(|end| path.ends_with(end))
+    let ends = ["/count_tokens", ":countTokens", "/api/show", "/input_tokens", "/cancel"];
+    request.method != "POST" || path.starts_with("/conversations") || ends.iter().any(|end| path.ends_with(end))
 }
 
 /// The bound on the tokens of a completion that a request has, in any dialect.

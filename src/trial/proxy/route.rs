@@ -4,7 +4,7 @@
 //! provider's own clients are given. Some of them want a version in their base URL and some do not, and Google's write
 //! `v1beta`: all spellings are taken, with and without a trailing slash.
 
-use super::table::{Api, Entry, TABLE, Version};
+use super::table::{ANY, Api, Entry, TABLE, Version};
 use crate::provider::wire::{Dialect, anthropic_messages, bedrock_converse, gemini, ollama, openai_chat};
 use crate::transport::Service;
 use axum::http::HeaderMap;
@@ -62,10 +62,8 @@ pub(super) fn route(
 ) -> Option<Route> {
     let (name, rest) = path.strip_prefix('/')?.split_once('/').unwrap_or((path.strip_prefix('/')?, ""));
     let mount = mounts.iter().find(|mount| mount.service.as_str() == name);
-    let any = |service: Service, api: Api, path: String| {
-        let method = METHODS.into_iter().find(|known| *known == method)?;
-        Some(Route { service, method, api, path })
-    };
+    let method = METHODS.into_iter().find(|known| *known == method)?;
+    let any = |service: Service, api: Api, path: String| Some(Route { service, method, api, path });
     let with_query = |path: String| query.map_or_else(|| path.clone(), |query| format!("{path}?{query}"));
     let searches = match mount.map(|mount| mount.serves) {
         Some(Serves::Mcp) => return any(mount?.service, Api::Mcp, "/".to_owned()),
@@ -81,12 +79,13 @@ pub(super) fn route(
     let rest = path.get(name.len() + 1..)?;
     let unversioned = without_version(rest.trim_end_matches('/'));
     let entry = TABLE.iter().find(|entry| {
-        (entry.service == Service::Search) == searches && entry.method == method && fits(entry.path, unversioned)
+        let by_method = entry.method == method || entry.method == ANY;
+        (entry.service == Service::Search) == searches && by_method && fits(entry.path, unversioned)
     })?;
     let versioned = entry.version == Version::V1 || entry.version == Version::OfClient && writes_version(headers);
     let path = with_query(format!("{}{unversioned}", if versioned { "/v1" } else { "" }));
     let service = mount.map_or(entry.service, |mount| mount.service);
-    Some(Route { service, method: entry.method, api: entry.api, path })
+    Some(Route { service, method, api: entry.api, path })
 }
 
 /// Whether `ragcheck mcp-record` may have a server of that name.
@@ -138,7 +137,8 @@ pub(super) fn served(mounts: &[Mount]) -> String {
             _ if OWN_ROOTS.iter().any(|root| entry.path.starts_with(root)) => "/model",
             _ => MODEL_MOUNT,
         };
-        format!("{} {mount}{}", entry.method, entry.path)
+        let method = if entry.method == ANY { String::new() } else { format!("{} ", entry.method) };
+        format!("{method}{mount}{}", entry.path)
     };
     let declared = mounts.iter().map(|mount| {
         let same = match mount.serves {
@@ -323,6 +323,23 @@ mod tests {
     }
 
     #[test]
+    fn answers_and_conversations_that_openai_keeps_are_served_by_every_method_and_compared_exactly() {
+        for (method, path) in [
+            ("GET", "/responses/resp_1"),
+            ("POST", "/responses/resp_1/cancel"),
+            ("GET", "/responses/resp_1/input_items"),
+            ("POST", "/conversations"),
+            ("DELETE", "/conversations/conv_1"),
+            ("POST", "/conversations/conv_1/items"),
+            ("GET", "/conversations/conv_1/items/msg_1"),
+        ] {
+            let found = route(method, &format!("/model/v1{path}"), None).expect(path);
+            assert_eq!((found.method, found.api, found.path.as_str()), (method, Api::Exact, path));
+        }
+        assert_eq!(route("GET", "/model/v1/conversations", None), None);
+    }
+
+    #[test]
     fn nothing_else_is_served_and_the_list_for_messages_is_the_table() {
         for path in [
             "/",
@@ -341,7 +358,7 @@ mod tests {
         let served = served(&[]);
         for part in [
             "POST /model/v1/chat/completions",
-            "POST /model/v1/responses",
+            "POST /model/v1/responses, /model/v1/responses/*,",
             "POST /model/v1/messages",
             "POST /model/v1beta/models/*:streamGenerateContent",
             "POST /model/v1/embeddings",

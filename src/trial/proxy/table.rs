@@ -45,6 +45,7 @@ impl PartialEq for Api {
 pub(super) struct Entry {
     /// The receiver, which decides the mount.
     pub(super) service: Service,
+    /// The method; [`ANY`] for all.
     pub(super) method: &'static str,
     /// The path below the mount, without a version; `*` in a segment stands for any text.
     pub(super) path: &'static str,
@@ -64,6 +65,9 @@ pub(super) enum Version {
     OfClient,
 }
 
+/// Any method.
+pub(super) const ANY: &str = "*";
+
 const fn entry(service: Service, method: &'static str, path: &'static str, api: Api, version: Version) -> Entry {
     Entry { service, method, path, api, version }
 }
@@ -82,6 +86,12 @@ pub(super) const TABLE: &[Entry] = &[
     entry(Service::Model, "POST", "/chat/completions", CHAT, InBase),
     entry(Service::Model, "POST", "/openai/deployments/*/chat/completions", CHAT, InBase),
     entry(Service::Model, "POST", "/responses", RESPONSES, InBase),
+    entry(Service::Model, ANY, "/responses/*", Api::Exact, InBase),
+    entry(Service::Model, ANY, "/responses/*/*", Api::Exact, InBase),
+    entry(Service::Model, "POST", "/conversations", Api::Exact, InBase),
+    entry(Service::Model, ANY, "/conversations/*", Api::Exact, InBase),
+    entry(Service::Model, ANY, "/conversations/*/items", Api::Exact, InBase),
+    entry(Service::Model, ANY, "/conversations/*/items/*", Api::Exact, InBase),
     entry(Service::Model, "POST", "/messages", MESSAGES, V1),
     entry(Service::Model, "POST", "/messages/count_tokens", Api::Exact, V1),
     entry(Service::Model, "POST", "/models/*:generateContent", GEMINI, InBase),

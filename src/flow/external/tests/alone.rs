@@ -106,3 +106,51 @@ fn a_request_that_continues_an_answer_is_read_with_what_came_before_it() {
     assert_eq!(texts(&all[1]), ["why?", "because", "really?"]);
     assert_eq!(texts(&all[2]), ["and?"]);
 }
+
+#[test]
+fn an_answer_in_the_background_is_the_one_that_was_fetched_when_it_was_complete() {
+    let responses = |status: &str, output: Value| {
+        json!({"id": "r1", "object": "response", "model": "m", "background": true, "status": status, "output": output,
+            "usage": {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}})
+    };
+    let said =
+        json!([{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "because"}]}]);
+    let begun = passed(
+        Service::Model,
+        openai_responses::DIALECT,
+        json!({"model": "m", "input": "why?", "background": true}),
+        200,
+        &responses("queued", json!([])),
+    );
+    let aside = |method: &'static str, path: &str, sent: Value, answered: &Value| {
+        let mut one = passed(Service::Model, openai_responses::DIALECT, sent, 200, answered);
+        one.request.profile = &crate::provider::EXACT;
+        (one.request.method, one.request.path) = (method, path.to_owned());
+        one
+    };
+    let fetched =
+        |status: &str, output: Value| aside("GET", "/responses/r1?a=b", Value::Null, &responses(status, output));
+    let (other, waiting) = (json!([{"type": "message"}]), fetched("in_progress", json!([])));
+    let mut all = vec![begun, waiting, fetched("completed", said.clone()), fetched("completed", other)];
+    Chains::default().follow(&mut all);
+    let read = crate::provider::observed::completion(&all[0].request, &all[0].result).result.expect("an answer");
+    assert_eq!((read.content.as_str(), read.usage.input), ("because", Some(7)));
+    let polled = all[1].result.as_ref().expect("a response");
+    assert!(String::from_utf8_lossy(&polled.body).contains("in_progress"));
+
+    let items = json!({"items": [{"role": "user", "content": "what?"}]});
+    let mut kept = vec![
+        aside("POST", "/conversations", items.clone(), &json!({"id": "c1", "object": "conversation"})),
+        aside("POST", "/conversations/c1/items?include=x", items.clone(), &json!({"object": "list"})),
+        aside("GET", "/conversations/c1/items", items, &json!({"object": "list"})),
+        passed(
+            Service::Model,
+            openai_responses::DIALECT,
+            json!({"model": "m", "conversation": "c1", "input": "why?"}),
+            200,
+            &responses("completed", said),
+        ),
+    ];
+    Chains::default().follow(&mut kept);
+    assert_eq!(kept[3].request.body["input"].as_array().map(Vec::len), Some(3));
+}
