@@ -40,7 +40,7 @@ static EVERY: Layout = Layout {
         Place::at("/content/*/tool_use_id").when("type", &["tool_result"]),
         Place::at("/call_id").when("type", &["function_call_output", "custom_tool_call_output"]),
     ],
-    continues: &["/previous_response_id", "/conversation"],
+    continues: &["/previous_response_id", "/conversation", "/thread/previous_message_id"],
     references: Some(("type", &["item_reference"])),
 };
 

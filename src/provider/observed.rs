@@ -129,6 +129,19 @@ pub(crate) fn completion(
     heard
 }
 
+/// The answer of a dialect as one document; that of a stream is assembled, as far as it came.
+pub(crate) fn document(dialect: &str, headers: &[(String, String)], body: &[u8]) -> Option<Value> {
+    let dialect = wire::by_name(dialect)?;
+    if !dialect.framing().is_stream(headers, body) {
+        return serde_json::from_slice(body).ok();
+    }
+    let mut assembler = dialect.assembler();
+    for event in dialect.framing().read(body).ok()? {
+        assembler.push(&event).ok()?;
+    }
+    Some(assembler.document())
+}
+
 /// Decodes a search service's answer, streamed or not; a plain list of results is an answer without text.
 pub(crate) fn search_answer(
     request: &HttpRequest,

@@ -116,5 +116,13 @@ mod tests {
             assert_eq!(broken(layout, &body), None, "{body}");
         }
         assert!(broken(layout, &json!({"previous_response_id": null, "input": [answer]})).is_some());
+        let result =
+            json!([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x"}]}]);
+        for (thread, follows) in
+            [(json!({"type": "create"}), false), (json!({"type": "continue", "previous_message_id": "msg_1"}), true)]
+        {
+            let found = broken(self::layout("anthropic-messages"), &json!({"thread": thread, "messages": result}));
+            assert_eq!(found.is_none(), follows, "{thread}");
+        }
     }
 }

@@ -210,17 +210,8 @@ fn tokens_read(profile: &str, body: &[u8]) -> Option<Tokens> {
 
 /// Model and token usage reported in a completion of the named dialect.
 fn told(dialect: &str, headers: &[(String, String)], body: &[u8]) -> Option<(String, Tokens)> {
-    let dialect = wire::by_name(dialect)?;
-    let document: Value = if dialect.framing().is_stream(headers, body) {
-        let mut assembler = dialect.assembler();
-        for event in dialect.framing().read(body).ok()? {
-            assembler.push(&event).ok()?;
-        }
-        assembler.document()
-    } else {
-        serde_json::from_slice(body).ok()?
-    };
-    let response = dialect.decode_response(&document).ok()?;
+    let document = observed::document(dialect, headers, body)?;
+    let response = wire::by_name(dialect)?.decode_response(&document).ok()?;
     let usage = response.usage;
     Some((
         response.model,

@@ -1,58 +1,107 @@
-//! What OpenAI's Responses keep at the service: a request that continues an earlier answer or a conversation sends its new
-//! items alone, and an answer in the background is fetched when it is complete. Here the request gets what came before, and
-//! its answer, so that both are read as in every other dialect.
+//! What a service keeps of a conversation: a request of Responses or of a thread of Messages that continues an answer sends
+//! what is new alone, and an answer in the background is fetched when it is complete. Here the request gets what came before,
+//! and its answer, so that both are read as in every other dialect.
 
 use crate::provider::EXACT;
-use crate::provider::wire::openai_responses;
-use crate::transport::{HttpResponse, Passed, sse};
-use serde_json::{Value, json};
+use crate::provider::observed;
+use crate::provider::wire::{anthropic_messages, openai_responses};
+use crate::transport::{HttpResponse, Passed};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Items of the conversations of a trial, by the id of the answer that they end with, or that of a kept conversation.
+/// What was kept of the conversations of a trial: members of a request, by the id of the answer that they end with, or that
+/// of a conversation.
 #[derive(Debug, Default)]
-pub(crate) struct Chains(BTreeMap<String, Vec<Value>>);
+pub(crate) struct Chains(BTreeMap<String, Map<String, Value>>);
+
+/// How requests of a dialect continue a conversation.
+struct Continuing {
+    dialect: &'static str,
+    /// Where a request names the answer or the conversation that it continues.
+    continues: &'static [&'static str],
+    /// The member that a request adds to.
+    list: &'static str,
+    /// Members that the service keeps with it.
+    kept: &'static [&'static str],
+    /// What an answer adds to the list.
+    adds: fn(Value) -> Vec<Value>,
+}
+
+const CONTINUING: [Continuing; 2] = [
+    Continuing {
+        dialect: openai_responses::NAME,
+        continues: &["/previous_response_id", "/conversation/id", "/conversation"],
+        list: "input",
+        kept: &[],
+        adds: |mut answer| items_of(answer["output"].take()),
+    },
+    Continuing {
+        dialect: anthropic_messages::NAME,
+        continues: &["/thread/previous_message_id"],
+        list: "messages",
+        kept: &["system", "tools"],
+        adds: |mut answer| vec![json!({"role": "assistant", "content": answer["content"].take()})],
+    },
+];
 
 impl Chains {
     /// Gives each request for an answer what the service kept for it.
     pub(super) fn follow(&mut self, passed: &mut [Passed]) {
         fetch(passed);
         for one in passed {
-            if one.request.profile.name == openai_responses::NAME {
-                self.continued(one);
-            } else if one.request.profile.name == EXACT.name {
+            let name = one.request.profile.name;
+            if let Some(continuing) = CONTINUING.iter().find(|continuing| continuing.dialect == name) {
+                self.continued(continuing, one);
+            } else if name == EXACT.name {
                 self.added(one);
             }
         }
     }
 
-    /// Puts the items of an earlier answer in front of those of a request that continues it.
-    fn continued(&mut self, one: &mut Passed) {
-        let body = &one.request.body;
-        let kept = body["conversation"]["id"].as_str().or_else(|| body["conversation"].as_str()).map(str::to_owned);
-        let before = body["previous_response_id"].as_str().or(kept.as_deref());
-        let before = before.and_then(|id| self.0.get(id)).cloned().unwrap_or_default();
-        let continues = !before.is_empty();
-        let mut items: Vec<Value> = before.into_iter().chain(items_of(&body["input"])).collect();
-        if continues {
-            Arc::make_mut(&mut one.request.body)["input"] = items.clone().into();
+    /// Puts what was kept in front of a request that continues it.
+    fn continued(&mut self, by: &Continuing, one: &mut Passed) {
+        let named = by.continues.iter().find_map(|place| one.request.body.pointer(place)?.as_str()).map(str::to_owned);
+        let before = named.as_ref().and_then(|id| self.0.get(id));
+        if let Some(before) = before
+            && let Some(body) = Arc::make_mut(&mut one.request.body).as_object_mut()
+        {
+            for (member, kept) in before {
+                let own = body.entry(member.clone()).or_insert(Value::Null);
+                if member == by.list {
+                    *own = items_of(kept.clone()).into_iter().chain(items_of(own.take())).collect();
+                } else if own.is_null() {
+                    own.clone_from(kept);
+                }
+            }
         }
-        let Some(answer) = one.result.as_ref().ok().and_then(answer) else { return };
-        items.extend(items_of(&answer["output"]));
-        let ids = answer["id"].as_str().map(str::to_owned).into_iter().chain(kept);
-        self.0.extend(ids.map(|id| (id, items.clone())));
+        let body = &one.request.body;
+        // Messages are kept in a thread alone.
+        if by.dialect == anthropic_messages::NAME && !body["thread"].is_object() {
+            return;
+        }
+        let Some(answer) = one.result.as_ref().ok().and_then(|response| answer(by.dialect, response)) else { return };
+        let conversation = named.filter(|_| body["previous_response_id"].is_null() && body["thread"].is_null());
+        let ids: Vec<String> = answer["id"].as_str().map(str::to_owned).into_iter().chain(conversation).collect();
+        let list = items_of(body[by.list].clone()).into_iter().chain((by.adds)(answer));
+        let mut members = Map::from_iter([(by.list.to_owned(), list.collect())]);
+        members.extend(by.kept.iter().filter_map(|member| Some(((*member).to_owned(), body.get(*member)?.clone()))));
+        self.0.extend(ids.into_iter().map(|id| (id, members.clone())));
     }
 
     /// Keeps the items that the agent itself puts into a conversation, when it begins one or later.
     fn added(&mut self, one: &Passed) {
-        let Some(answer) = one.result.as_ref().ok().and_then(document) else { return };
+        let answer = one.result.as_ref().ok().and_then(answered);
+        let Some(answer) = answer.filter(|_| one.request.method == "POST") else { return };
         let id = match segments(&one.request.path)[..] {
             ["conversations"] => answer["id"].as_str(),
             ["conversations", id, "items"] => Some(id),
             _ => None,
         };
-        if let Some(id) = id.filter(|_| one.request.method == "POST") {
-            self.0.entry(id.to_owned()).or_default().extend(items_of(&one.request.body["items"]));
+        if let Some(id) = id {
+            let list = self.0.entry(id.to_owned()).or_default().entry("input").or_insert_with(|| json!([]));
+            let items = items_of(list.take()).into_iter().chain(items_of(one.request.body["items"].clone()));
+            *list = items.collect();
         }
     }
 }
@@ -63,13 +112,14 @@ fn fetch(passed: &mut [Passed]) {
         let (before, fetched) = passed.split_at_mut(later);
         let request = &fetched[0].request;
         let (["responses", id], "GET") = (&segments(&request.path)[..], request.method) else { continue };
-        let Some(whole) = fetched[0].result.as_ref().ok().and_then(answer).filter(|answer| !is_waiting(answer)) else {
+        let Some(whole) = fetched[0].result.as_ref().ok().and_then(answered).filter(|answer| !is_waiting(answer))
+        else {
             continue;
         };
         let asked = before.iter_mut().rev().filter(|one| one.request.profile.name == openai_responses::NAME);
         let mut waiting = asked.filter_map(|one| {
             let response = one.result.as_mut().ok()?;
-            answer(response).filter(|answer| answer["id"] == **id && is_waiting(answer))?;
+            answered(response).filter(|answer| answer["id"] == **id && is_waiting(answer))?;
             Some(response)
         });
         if let Some(response) = waiting.next() {
@@ -92,25 +142,21 @@ fn segments(path: &str) -> Vec<&str> {
 }
 
 /// Items of a conversation, which may be one text.
-fn items_of(input: &Value) -> Vec<Value> {
-    match input {
-        Value::Array(items) => items.clone(),
+fn items_of(list: Value) -> Vec<Value> {
+    match list {
+        Value::Array(items) => items,
         Value::String(text) => vec![json!({"role": "user", "content": text})],
         _ => Vec::new(),
     }
 }
 
-/// A JSON answer of a request that was good.
-fn document(response: &HttpResponse) -> Option<Value> {
-    (200..300).contains(&response.status).then(|| serde_json::from_slice(&response.body).ok())?
+/// The answer of Responses.
+fn answered(response: &HttpResponse) -> Option<Value> {
+    answer(openai_responses::NAME, response)
 }
 
-/// The answer as a document, which a stream holds in its last event.
-fn answer(response: &HttpResponse) -> Option<Value> {
-    if !sse::is_stream(&response.headers, &response.body) {
-        return document(response);
-    }
-    let events = sse::Reader::whole(&response.body).ok().filter(|_| (200..300).contains(&response.status))?;
-    let documents = events.iter().rev().filter_map(|event| serde_json::from_str::<Value>(&event.data).ok());
-    documents.map(|mut document| document["response"].take()).find(|response| response["output"].is_array())
+/// The answer of a dialect as a document, streamed or not, as far as it came.
+fn answer(dialect: &str, response: &HttpResponse) -> Option<Value> {
+    let good = (200..300).contains(&response.status);
+    good.then(|| observed::document(dialect, &response.headers, &response.body)).flatten().filter(Value::is_object)
 }

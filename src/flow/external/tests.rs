@@ -13,7 +13,7 @@ use crate::flow::digest;
 use crate::platform::clock::{Clock, VirtualClock, block_on};
 use crate::provider::chat::{Message, Role};
 use crate::provider::mcp;
-use crate::provider::wire::{Dialect, openai_chat, openai_responses, perplexity_agent};
+use crate::provider::wire::{Dialect, anthropic_messages, openai_chat, openai_responses, perplexity_agent};
 use crate::trace::{Account, ToolOutcome, ToolResult, TurnOutcome, What};
 use crate::transport::{HttpRequest, HttpResponse, Passed, Service, Tap, Transport};
 use serde_json::{Value, json};

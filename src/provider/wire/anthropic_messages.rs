@@ -17,7 +17,7 @@ use crate::settings::Auth;
 use serde_json::{Map, Value, json};
 
 /// The dialect's name.
-pub(super) const NAME: &str = "anthropic-messages";
+pub(crate) const NAME: &str = "anthropic-messages";
 
 /// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/v1/messages";
@@ -35,6 +35,7 @@ static LAYOUT: Layout = Layout {
     text: "/content",
     calls: &[Place::at("/content/*/id").when("type", &["tool_use"])],
     results: &[Place::at("/content/*/tool_use_id").when("type", &["tool_result"])],
+    continues: &["/thread/previous_message_id"],
     ..Layout::NONE
 };
 

@@ -154,3 +154,29 @@ fn an_answer_in_the_background_is_the_one_that_was_fetched_when_it_was_complete(
     Chains::default().follow(&mut kept);
     assert_eq!(kept[3].request.body["input"].as_array().map(Vec::len), Some(3));
 }
+
+#[test]
+fn a_request_of_a_thread_of_messages_is_read_with_its_prompt_its_tools_and_what_came_before_it() {
+    let answer = |id: &str, content: Value| json!({"id": id, "model": "m", "role": "assistant", "content": content});
+    let asked =
+        |body: Value, answered: &Value| passed(Service::Model, anthropic_messages::DIALECT, body, 200, answered);
+    let user = |content: Value| json!({"role": "user", "content": content});
+    let tools = json!([{"name": "look", "input_schema": {"type": "object"}}]);
+    let called = json!([{"type": "tool_use", "id": "t1", "name": "look", "input": {"query": "cause"}}]);
+    let found = json!([{"type": "tool_result", "tool_use_id": "t1", "content": "so"}]);
+    let thread = |before: &str| json!({"type": "continue", "previous_message_id": before});
+    let first = json!({"model": "m", "max_tokens": 9, "system": "Be brief.", "tools": tools, "thread": {"type": "create"},
+        "messages": [user(json!("why?"))]});
+    let second = json!({"model": "m", "max_tokens": 9, "thread": thread("m1"), "messages": [user(found)]});
+    let elsewhere = json!({"model": "m", "max_tokens": 9, "thread": thread("m0"), "messages": [user(json!("and?"))]});
+    let mut all = vec![
+        asked(first, &answer("m1", called)),
+        asked(second, &answer("m2", json!([{"type": "text", "text": "because"}]))),
+        asked(elsewhere, &answer("m3", json!([{"type": "text", "text": "no"}]))),
+    ];
+    Chains::default().follow(&mut all);
+    let read = |one: &Passed| crate::provider::observed::asked(&one.request).expect("a request");
+    let roles: Vec<Role> = read(&all[1]).messages.into_iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool]);
+    assert_eq!((read(&all[1]).tools.len(), read(&all[2]).messages.len()), (1, 1));
+}
