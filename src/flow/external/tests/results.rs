@@ -1,7 +1,6 @@
 //! Results of calls whose ids repeat, and what a dialect says of a result beside its text.
 
 use super::*;
-use crate::provider::wire::anthropic_messages;
 
 /// The ids that each search of a turn found; `None` for a call that did not work.
 fn found(events: &[What]) -> Vec<Option<Vec<String>>> {
@@ -41,6 +40,25 @@ fn calls_of_one_completion_with_one_id_have_their_results_in_order() {
     let mut exchanges = vec![model(&mut conversation, said)];
     result(&mut conversation, "x", &passage("a#1"));
     result(&mut conversation, "x", &passage("b#1"));
+    exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "because"})));
+    let (events, _) = told(exchanges);
+    assert_eq!(found(&events), [Some(vec!["a#1".to_owned()]), Some(vec!["b#1".to_owned()])]);
+}
+
+#[test]
+fn a_call_to_which_the_agent_gives_another_id_has_its_result() {
+    let mut conversation = vec![json!({"role": "user", "content": "why?"})];
+    let both = ["one", "two"].map(|query| call(query, "look", &json!({"query": query}))["tool_calls"][0].clone());
+    let said = json!({"role": "assistant", "content": null, "tool_calls": both});
+    let mut exchanges = vec![model(&mut conversation, said.clone())];
+    let mut renamed = said;
+    for (place, id) in ["own-1", "own-2"].into_iter().enumerate() {
+        renamed["tool_calls"][place]["id"] = id.into();
+    }
+    conversation.pop();
+    conversation.push(renamed);
+    result(&mut conversation, "own-1", &passage("a#1"));
+    result(&mut conversation, "own-2", &passage("b#1"));
     exchanges.push(model(&mut conversation, json!({"role": "assistant", "content": "because"})));
     let (events, _) = told(exchanges);
     assert_eq!(found(&events), [Some(vec!["a#1".to_owned()]), Some(vec!["b#1".to_owned()])]);

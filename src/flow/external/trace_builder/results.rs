@@ -36,7 +36,8 @@ impl TraceBuilder<'_> {
     }
 
     /// The pending calls that a request answers, with its messages. Ids may repeat in a conversation, so what the last request
-    /// had already said answers none of them, and of several messages with one id the last answers the last call.
+    /// had already said answers none of them, and of several messages with one id the last answers the last call. A call whose id is not there is found by its tool and
+    /// arguments.
     fn answered<'m>(&mut self, asked: &'m ChatRequest) -> Vec<(&'m Message, Waiting)> {
         let old = self.before.iter().zip(&asked.messages).take_while(|(earlier, now)| earlier == now).count();
         let mut waiting: Vec<Option<Waiting>> = std::mem::take(&mut self.waiting).into_iter().map(Some).collect();
@@ -49,9 +50,12 @@ impl TraceBuilder<'_> {
             let is_it = |call: &Waiting| {
                 made.is_some_and(|made| made.name == call.tool && decoder::document(&made.arguments) == call.arguments)
             };
-            let answers = |call: &Option<Waiting>| call.as_ref().filter(|call| call.id == *id).map(is_it);
-            let exact = waiting.iter().rposition(|call| answers(call) == Some(true));
-            let known = exact.or_else(|| waiting.iter().rposition(|call| answers(call).is_some()));
+            let last =
+                |fits: &dyn Fn(&Waiting) -> bool| waiting.iter().rposition(|call| call.as_ref().is_some_and(fits));
+            let exact = last(&|call| call.id == *id && is_it(call));
+            // An agent may give calls ids of its own, as clients do for models that give none.
+            let renamed = || last(&|call| is_it(call) && !has_call(&asked.messages, &call.id));
+            let known = exact.or_else(|| last(&|call| call.id == *id)).or_else(renamed);
             found.extend(known.and_then(|known| waiting[known].take()).map(|call| (message, call)));
         }
         self.waiting = waiting.into_iter().flatten().collect();
@@ -165,6 +169,11 @@ impl TraceBuilder<'_> {
             self.retries.reminded(&tool, "invalid_arguments");
         }
     }
+}
+
+/// Whether a call of that id is in a conversation.
+fn has_call(messages: &[Message], id: &str) -> bool {
+    messages.iter().flat_map(|message| &message.calls).any(|call| call.id == id)
 }
 
 /// A result by its text, and the passages beside it.
