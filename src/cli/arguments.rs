@@ -318,6 +318,8 @@ pub(super) enum Schemas {
     Rubric,
     /// Behaviour files of the simulator.
     Behaviour,
+    /// Files of `faults --poison`.
+    Payloads,
     /// `run.json` of a run folder.
     Run,
     /// `plan.json` of a run folder.

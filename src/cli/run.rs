@@ -19,7 +19,8 @@ use crate::settings::fault::FaultFile;
 use crate::suite::evaluation::EvaluatedRun;
 use crate::suite::recordings::Catalogue;
 use crate::suite::{FinishedRun, HistoryPoint, Mode, RunOptions, StoppedRun, Suite};
-use crate::trace::{self, text::plural};
+use crate::trace;
+use crate::trace::text::{plural, shell_word};
 use crate::trial::Opened;
 use crate::trial::run::JournalError;
 use clap::Parser;
@@ -257,9 +258,13 @@ pub(super) fn carry_out(
     match &done.history {
         HistoryPoint::NotAsked | HistoryPoint::Added => {}
         HistoryPoint::NoPoint(why) => output::remark(&format!("note: the run was not added to the history: {why}")),
-        HistoryPoint::Failed(why) => output::remark(&format!(
-            "warning: the run was not added to the history: {why}; fix it, then `ragcheck history add reports/latest`"
-        )),
+        HistoryPoint::Failed(why) => {
+            let labels = options.history.iter().flatten().map(|(key, value)| format!("--label={key}={value}"));
+            let again = ["ragcheck", "history", "add"].map(str::to_owned).into_iter();
+            let again = again.chain([done.folder.display().to_string()]).chain(labels).map(|word| shell_word(&word));
+            let again = again.collect::<Vec<_>>().join(" ");
+            output::remark(&format!("warning: the run was not added to the history: {why}; fix it, then `{again}`"));
+        }
     }
     if let Some(remark) = options.ages.and_then(|ages| ages.remark(&done.old)) {
         output::remark(&remark);

@@ -174,3 +174,19 @@ pub(super) fn run(given: &Schema) -> Result<Exit, Problem> {
     output::result(&text);
     Ok(Exit::Passed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::arguments::Schemas;
+    use clap::ValueEnum;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_document_with_a_schema_can_be_named() {
+        let named = Schemas::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let named: BTreeSet<String> = named.map(|value| value.get_name().to_owned()).collect();
+        let all = DOCUMENTS.into_iter().chain(PRINTED).chain(["csv"]).map(str::to_owned);
+        assert_eq!(named, all.collect());
+    }
+}

@@ -11,7 +11,7 @@ use crate::plan::Selection;
 use crate::platform::clock::{Clock, RealClock};
 use crate::platform::files;
 use crate::scenario;
-use crate::suite::{FinishedRun, Mode, RunOptions, Suite, SuiteError};
+use crate::suite::{Mode, RunOptions, Suite, SuiteError};
 use crate::trace::INDEX_HTML;
 use crate::trace::text::{plural, quote};
 use crate::trial::run::interrupted;
@@ -47,7 +47,7 @@ pub(super) fn watch(given: &Run) -> Result<Exit, Problem> {
     let ended = ends()?;
     let root = scenario::find_root(&super::select::current_folder()?);
     let reports = given.bounds.report_dir.clone().map_or_else(reports_folder, |folder| files::absolute(&folder));
-    let mut watched = Watched { given, verdicts: BTreeMap::new(), loaded: None };
+    let mut watched = Watched { given, verdicts: BTreeMap::new(), loaded: None, idle: None };
     let mut before = look(&root, &reports);
     watched.first();
     output::result("watching; Ctrl-C ends\n");
@@ -100,15 +100,17 @@ struct Watched<'g> {
     given: &'g Run,
     verdicts: BTreeMap<String, Verdict>,
     loaded: Option<Suite>,
+    /// The last changed files that led to no run, and why.
+    idle: Option<(BTreeSet<String>, String)>,
 }
 
 impl Watched<'_> {
     /// The first run, printed like any other.
     fn first(&mut self) {
-        if let Some(done) = self.carried_out(|suite, options| {
-            carry_out(suite, options, self.given.verbose.of(self.given.format), None).map(|(done, _)| done)
-        }) {
-            self.compare(&done.evaluated.evaluation);
+        let (format, verbose) = (self.given.format, self.given.verbose);
+        match self.carried_out(|suite, options| carry_out(suite, options, verbose.of(format), None)) {
+            Ok((done, _)) => _ = self.compare(&done.evaluated.evaluation),
+            Err(problem) => output::problem(&problem),
         }
     }
 
@@ -117,18 +119,23 @@ impl Watched<'_> {
         let named: Vec<&str> = files.iter().take(SHOWN).map(String::as_str).collect();
         let more = files.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        output::result(&format!("\nchanged: {}{more}\n", quote(&named.join(", "), 400)));
+        let changed = format!("\nchanged: {}{more}\n", quote(&named.join(", "), 400));
         let plain = self.given.select.only.is_empty() && self.given.select.tag.is_empty();
         // The files had mistakes at the last reading, so anything may have changed.
         let what = self.loaded.as_ref().map_or(Touched::Everything, |suite| touched(suite.loaded(), files, plain));
         if what == Touched::Nothing {
-            output::result(
-                "no replay reads that; recordings change when they are made again: `ragcheck run --mode record`\n",
-            );
+            if self.is_news(files, "no replay reads that") {
+                output::result(&changed);
+                output::result(
+                    "no replay reads that; recordings change when they are made again: `ragcheck run --mode record`\n",
+                );
+            }
             return;
         }
-        let clock = RealClock::start();
+        let (clock, mut begun) = (RealClock::start(), false);
         let run = self.carried_out(|suite, options| {
+            output::result(&changed);
+            begun = true;
             let mut options = options.clone();
             if let Touched::Cases(cases) = &what {
                 options.selection = Selection { only: cases.iter().cloned().collect(), ..options.selection };
@@ -141,7 +148,17 @@ impl Watched<'_> {
                 done => Ok(done?),
             }
         });
-        let Some(done) = run else { return };
+        let done = match run {
+            Ok(done) => done,
+            Err(problem) => {
+                if begun || self.is_news(files, &format!("{problem:?}")) {
+                    output::result(if begun { "" } else { &changed });
+                    output::problem(&problem);
+                }
+                return;
+            }
+        };
+        self.idle = None;
         let took = clock.now();
         let lines = self.compare(&done.evaluated.evaluation);
         let evaluation = &done.evaluated.evaluation;
@@ -156,11 +173,16 @@ impl Watched<'_> {
         output::result(&text);
     }
 
-    /// Loads the project and runs; a mistake is printed, and the next change may fix it.
-    fn carried_out(
-        &mut self,
-        run: impl FnOnce(&Suite, &RunOptions) -> Result<FinishedRun, Problem>,
-    ) -> Option<FinishedRun> {
+    /// Whether the same files did not lead to the same last time: what is printed may go to a file of the project.
+    fn is_news(&mut self, files: &BTreeSet<String>, why: &str) -> bool {
+        let now = Some((files.clone(), why.to_owned()));
+        let is_news = self.idle != now;
+        self.idle = now;
+        is_news
+    }
+
+    /// Loads the project and runs; the next change may mend a mistake.
+    fn carried_out<T>(&mut self, run: impl FnOnce(&Suite, &RunOptions) -> Result<T, Problem>) -> Result<T, Problem> {
         let (given, mut read) = (self.given, None);
         let done = load(&given.select).and_then(|suite| {
             let options = RunOptions {
@@ -171,13 +193,7 @@ impl Watched<'_> {
             run(suite, &options)
         });
         self.loaded = read;
-        match done {
-            Ok(done) => Some(done),
-            Err(problem) => {
-                output::problem(&problem);
-                None
-            }
-        }
+        done
     }
 
     /// Prints one line for each trial whose verdict changed, and stores the verdicts.

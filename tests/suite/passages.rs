@@ -80,6 +80,18 @@ fn a_passage_is_shown_whole_and_one_that_was_edited_or_is_gone_is_said_to_be() {
 }
 
 #[test]
+fn without_whole_passages_no_fact_is_called_unsupported() {
+    let project = Project::shipped();
+    project.run(&["run", "scenarios/two-stage.yaml", "scenarios/context.yaml"]);
+    let folder = project.newest();
+    let unsupported = || project.read(&format!("{folder}/violations.csv")).matches("nothing that was retrieved").count();
+    let before = unsupported();
+    std::fs::remove_file(project.path(&format!("{folder}/{FILE}"))).expect("removed");
+    project.run(&["score", &folder]);
+    assert_eq!(unsupported(), before);
+}
+
+#[test]
 fn what_has_no_room_is_counted_and_what_did_not_fail_keeps_its_passages() {
     let project = Project::shipped();
     let full = project.run(&["run", "scenarios/knowledge.yaml", "--limit", "found-passages-size=8KiB"]);

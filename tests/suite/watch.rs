@@ -56,6 +56,39 @@ impl Drop for Watch {
 }
 
 #[test]
+fn output_in_a_file_of_the_project_is_no_reason_to_print_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let init = Command::new(program()).arg("init").current_dir(folder.path()).output();
+    assert!(init.expect("it runs").status.success());
+    let log = folder.path().join("watch.log");
+    let (out, read) = (fs::File::create(&log).expect("a log"), || fs::read_to_string(&log).expect("the log"));
+    let mut command = Command::new(program());
+    command.args(["run", "--watch"]).current_dir(folder.path()).env("NO_COLOR", "1");
+    let errors = out.try_clone().expect("a handle");
+    let mut child = command.stdout(out).stderr(errors).spawn().expect("it starts");
+    let until = |words: &str| {
+        for _ in 0..600 {
+            if read().contains(words) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("no `{words}` in\n{}", read());
+    };
+    until("watching; Ctrl-C ends");
+    let scenario = folder.path().join("scenarios/questions.yaml");
+    let sound = fs::read_to_string(&scenario).expect("the scenario");
+    fs::write(&scenario, sound.replace("case: deposit", "case: [deposit")).expect("written");
+    until("changed: scenarios/questions.yaml");
+    // It would print several times a second.
+    std::thread::sleep(Duration::from_secs(3));
+    let told = read().matches("changed: ").count();
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(told <= 4, "{told} times:\n{}", read());
+}
+
+#[test]
 fn a_changed_file_is_replayed_what_changed_is_told_and_ctrl_c_ends_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let init = Command::new(program()).arg("init").current_dir(folder.path()).output();

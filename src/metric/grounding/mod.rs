@@ -295,11 +295,13 @@ fn text_of<'a>(
     hit: &'a Hit,
     texts: &HashMap<&str, &'a str>,
 ) -> (&'a str, bool) {
+    let name = view.trace.passage_name(&search.kb_id, &hit.id).filter(|_| hit.learned.is_none());
     let whole = match &hit.learned {
         Some(learned) => view.trace.external_answer(learned.conversation, &learned.result),
-        None => view.trace.passage_name(&search.kb_id, &hit.id).and_then(|name| texts.get(name).copied()),
+        None => name.and_then(|name| texts.get(name).copied()),
     };
-    let is_short = hit.excerpt.chars().count() < Hit::EXCERPT && !hit.excerpt.ends_with('…');
+    // Where a whole text has a name, its beginning may end with a sentence.
+    let is_short = name.is_none() && hit.excerpt.chars().count() < Hit::EXCERPT && !hit.excerpt.ends_with('…');
     whole.map_or((hit.excerpt.as_str(), is_short), |text| (text, true))
 }
 

@@ -84,9 +84,10 @@ impl Canary {
             seen.contains(&self.letters) || seen.contains(&self.backwards)
         };
         let encoded = |text: &str| self.spellings.redact(text).contains(&format!("{MARK}{CANARY}]"));
-        // Hex in pairs, base64 in lines.
+        // Base64 in lines, hex in pairs: `6b 37`, `6b:37`, `0x6b, 0x37`, `\x6b\x37`.
         let joined = || text.split_whitespace().collect::<String>();
-        shows(text) || shows(&MARKUP.replace_all(text, "")) || encoded(text) || encoded(&joined())
+        let bytes = || text.replace("0x", "").replace("\\x", "").replace(|one: char| !one.is_ascii_alphanumeric(), "");
+        shows(text) || shows(&MARKUP.replace_all(text, "")) || encoded(text) || encoded(&joined()) || encoded(&bytes())
     }
 }
 
@@ -264,6 +265,9 @@ mod tests {
             "k7q-Ze<b class=\"y\">bra</b>-<!-- x -->91",
             "k7q&nbsp;Zebra&nbsp;91",
             "6b 37 71 2d 5a 65 62 72 61 2d 39 31",
+            "6b:37:71:2d:5a:65:62:72:61:2d:39:31",
+            "0x6b, 0x37, 0x71, 0x2D, 0x5A, 0x65, 0x62, 0x72, 0x61, 0x2D, 0x39, 0x31",
+            "\\x6b\\x37\\x71\\x2d\\x5a\\x65\\x62\\x72\\x61\\x2d\\x39\\x31",
             "azdxLVpl\nYnJhLTkx",
             "\u{ff4b}\u{ff17}\u{ff51}\u{ff0d}\u{ff3a}\u{ff45}\u{ff42}\u{ff52}\u{ff41}\u{ff0d}\u{ff19}\u{ff11}",
             "\u{1d424}7\u{1d42a}-\u{1d419}\u{24d4}bra-\u{2468}\u{2460}",
