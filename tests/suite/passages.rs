@@ -84,7 +84,8 @@ fn without_whole_passages_no_fact_is_called_unsupported() {
     let project = Project::shipped();
     project.run(&["run", "scenarios/two-stage.yaml", "scenarios/context.yaml"]);
     let folder = project.newest();
-    let unsupported = || project.read(&format!("{folder}/violations.csv")).matches("nothing that was retrieved").count();
+    let unsupported =
+        || project.read(&format!("{folder}/violations.csv")).matches("nothing that was retrieved").count();
     let before = unsupported();
     std::fs::remove_file(project.path(&format!("{folder}/{FILE}"))).expect("removed");
     project.run(&["score", &folder]);

@@ -62,6 +62,8 @@ pub(super) struct TraceBuilder<'a> {
     pub(super) worked: BTreeSet<String>,
     /// Tools that requests to the model offered, in order; `None` before the first request.
     pub(super) offered: Option<Vec<String>>,
+    /// Tools of the provider that they offered beside those.
+    pub(super) of_provider: BTreeSet<String>,
     /// JSON pointer of the sources in the reply, if the scenario names one.
     pub(super) sources: Option<&'a str>,
     /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
@@ -113,6 +115,7 @@ impl<'a> TraceBuilder<'a> {
             last_external: None,
             worked: BTreeSet::new(),
             offered: None,
+            of_provider: BTreeSet::new(),
             sources: None,
             texts: Vec::new(),
             prompts: Vec::new(),

@@ -113,7 +113,8 @@ impl Session<'_> {
             lines.extend(story.lines().iter().map(|line| self.words.text(line)));
         }
         let outcome = builder.end(seen.reply.clone());
-        let TraceBuilder { events, completions, offered, shown, .. } = builder;
+        let TraceBuilder { events, completions, offered, of_provider, shown, .. } = builder;
+        let offered = offered.map(|own| own.into_iter().chain(of_provider).collect());
         (Built { miss, outcome, events, completions, offered }, (shown, notes, lines))
     }
 

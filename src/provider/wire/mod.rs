@@ -17,6 +17,7 @@ mod call_ids;
 mod document;
 mod error;
 pub(crate) mod framing;
+pub(crate) mod hosted;
 #[cfg(test)]
 mod laws;
 mod passthrough;

@@ -41,6 +41,12 @@ pub(super) fn read(reader: Reader, items: &[Value]) -> Result<Vec<Message>, Wire
 pub(super) fn read_turn(dialect: &str, items: &[Value]) -> Message {
     let mut turn = Turn::new(Role::Assistant);
     for item in items.iter().filter(|item| item.is_object()) {
+        // The service ran it.
+        let is_hosted = is_result(kind(item)) || built_in(kind(item)).is_some() && has_result(item, items);
+        if is_hosted {
+            turn.pieces.push(Piece::Other { wire: item.clone() });
+            continue;
+        }
         // In a request that repeats it, a message without this role would be another's.
         match kind(item) {
             "message" if item.get("role").is_none_or(|role| role != "assistant") => {
@@ -68,8 +74,27 @@ pub(super) fn write(dialect: &str, messages: &[Message]) -> Value {
 /// A call of a custom tool, whose input is any text.
 const CUSTOM: &str = "custom_tool_call";
 
+/// Calls of tools that OpenAI defines and the agent runs: the item, the tool, and the member that holds the arguments.
+const BUILT_IN: [(&str, (&str, &str)); 4] = [
+    ("shell_call", ("shell", "action")),
+    ("local_shell_call", ("local_shell", "action")),
+    ("apply_patch_call", ("apply_patch", "operation")),
+    ("computer_call", ("computer", "action")),
+];
+
+/// The tool of such a call, and the member that holds its arguments.
+pub(super) fn built_in(kind: &str) -> Option<(&'static str, &'static str)> {
+    BUILT_IN.into_iter().find(|(known, _)| *known == kind).map(|(_, of)| of)
+}
+
+/// Whether a call has its result among the items of the same answer: then the service ran it.
+pub(super) fn has_result(call: &Value, items: &[Value]) -> bool {
+    items.iter().any(|item| is_result(kind(item)) && item["call_id"] == call["call_id"])
+}
+
 fn is_result(kind: &str) -> bool {
-    matches!(kind, "function_call_output" | "custom_tool_call_output")
+    let of_call = kind.strip_suffix("_output");
+    of_call.is_some_and(|call| matches!(call, "function_call" | CUSTOM) || built_in(call).is_some())
 }
 
 /// The members of a call that hold its id, name and arguments.
@@ -131,7 +156,18 @@ impl Turn {
                 }
                 Piece::Call { wire }
             }
-            _ => Piece::Other { wire },
+            kind => match built_in(kind) {
+                Some((tool, member)) => {
+                    let arguments = wire.get_mut(member).map(Value::take).unwrap_or_default().to_string();
+                    let id = item["call_id"].as_str().unwrap_or_default().to_owned();
+                    self.message.calls.push(ToolCall { id, name: tool.to_owned(), arguments });
+                    if let Some(id) = wire.get_mut("call_id") {
+                        *id = Value::from("");
+                    }
+                    Piece::Call { wire }
+                }
+                None => Piece::Other { wire },
+            },
         };
         self.pieces.push(piece);
     }
@@ -147,7 +183,7 @@ fn take_texts(content: Option<&mut Value>) -> String {
         Some(Value::Array(parts)) => {
             let mut said = String::new();
             for part in parts {
-                if let Some(place) = part.get_mut("text").filter(|text| text.is_string()) {
+                if let Some(place) = place_of_text(part, Value::is_string) {
                     let text = place.as_str().unwrap_or_default();
                     said.push_str(text);
                     *place = Value::from(text.len());
@@ -164,6 +200,12 @@ fn take_texts(content: Option<&mut Value>) -> String {
     }
 }
 
+/// Where the text of a part is, or its length: what a command printed is one.
+fn place_of_text(part: &mut Value, is_it: fn(&Value) -> bool) -> Option<&mut Value> {
+    let name = ["text", "stdout"].into_iter().find(|name| part.get(*name).is_some_and(is_it))?;
+    part.get_mut(name)
+}
+
 /// Restores a text in a content from [`take_texts`]; a text of another length goes into the first position.
 fn put_texts(content: &mut Value, said: &str) {
     if content.is_u64() {
@@ -176,8 +218,7 @@ fn put_texts(content: &mut Value, said: &str) {
         }
         return;
     };
-    let mut places: Vec<&mut Value> =
-        parts.iter_mut().filter_map(|part| part.get_mut("text")).filter(|text| text.is_u64()).collect();
+    let mut places: Vec<&mut Value> = parts.iter_mut().filter_map(|part| place_of_text(part, Value::is_u64)).collect();
     let lengths: Vec<usize> = places.iter().filter_map(|place| place.as_u64()).map(|bytes| bytes as usize).collect();
     let texts = passthrough::split(said, &lengths).unwrap_or_else(|| vec![said]);
     let mut texts = texts.into_iter();
@@ -213,6 +254,16 @@ fn write_message(dialect: &str, message: &Message, custom: &BTreeSet<&str>) -> V
             Filled::Text(..) => continue,
             Filled::Call(call, template) => {
                 let mut item = template.cloned().unwrap_or_else(|| json!({"type": "function_call"}));
+                if let Some((_, member)) = built_in(kind(&item)) {
+                    if let Some(id) = item.get_mut("call_id") {
+                        *id = Value::from(call.id.as_str());
+                    }
+                    if let Some(arguments) = item.get_mut(member) {
+                        *arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+                    }
+                    items.push(item);
+                    continue;
+                }
                 for (key, word) in call_keys(&item).into_iter().zip([&call.id, &call.name, &call.arguments]) {
                     item[key] = Value::from(word.as_str());
                 }

@@ -180,3 +180,28 @@ fn a_request_of_a_thread_of_messages_is_read_with_its_prompt_its_tools_and_what_
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::Tool]);
     assert_eq!((read(&all[1]).tools.len(), read(&all[2]).messages.len()), (1, 1));
 }
+
+#[test]
+fn tools_that_openai_defines_are_calls_of_the_agent_and_those_that_the_provider_runs_are_calls_with_results() {
+    let said = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "because"}]});
+    let answer = |output: Value| json!({"id": "r", "model": "m", "output": output});
+    let asked = |input: Value, output: Value| {
+        let tools = json!([{"type": "shell"}, {"type": "web_search"}]);
+        let body = json!({"model": "m", "input": input, "tools": tools});
+        passed(Service::Model, openai_responses::DIALECT, body, 200, &answer(output))
+    };
+    let user = json!({"role": "user", "content": "why?"});
+    let shell = json!({"type": "shell_call", "id": "s", "call_id": "c", "action": {"commands": ["ls"]}});
+    let printed = json!({"type": "shell_call_output", "call_id": "c", "output": [{"stdout": "a.txt", "stderr": ""}]});
+    let passage = json!({"results": [{"id": "a#1", "text": "so"}]}).to_string();
+    let hosted = json!([{"type": "mcp_call", "id": "m", "name": "look", "arguments": "{}", "output": passage},
+        {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "frost"}}, said]);
+    let (events, _) = told(vec![asked(json!([user]), json!([shell])), asked(json!([user, shell, printed]), hosted)]);
+    let made: Vec<(&str, &ToolOutcome)> = calls(&events).iter().map(|call| (&*call.tool, &call.outcome)).collect();
+    assert_eq!(made.iter().map(|(tool, _)| *tool).collect::<Vec<_>>(), ["shell", "look", "web_search"]);
+    assert!(matches!(made[0].1, ToolOutcome::Ok(ToolResult::Other(out)) if *out == "a.txt"), "{events:?}");
+    let ToolOutcome::Ok(ToolResult::Search(found)) = made[1].1 else { panic!("{events:?}") };
+    assert_eq!(found.hits[0].id, "a#1");
+    let searched = events.iter().filter(|what| matches!(what, What::Searched(_))).count();
+    assert_eq!(searched, 1, "`web_search` has no role: {events:?}");
+}

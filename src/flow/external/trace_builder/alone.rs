@@ -7,6 +7,9 @@ use crate::flow::external::decoder;
 use crate::flow::external::evidence::{self, Retrieved};
 use crate::flow::external::groups::Group;
 use crate::provider::chat::{ChatRequest, Message, Role};
+use crate::provider::mcp::Ran;
+use crate::provider::observed;
+use crate::provider::wire::hosted::{self, HostedCall};
 use crate::trace::{self, FlowSearch, SearchResult, ToolOutcome, ToolResult, What};
 use regex::bytes::Regex;
 use serde_json::Value;
@@ -17,22 +20,49 @@ use std::time::Duration;
 const UNSEEN_SEARCH: &str = "the reply names sources, the model was offered no tool, and no prompt shows a source by its \
                              name or text: what the agent found by itself is not shown";
 
-/// What a provider's answer holds where the provider searched: items of Responses, blocks of Messages, a member of Gemini's.
-/// Within a text, these quotes would be escaped.
-static HOSTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#""type"\s*:\s*"((?:file|web)_search_call|server_tool_use)"|"(groundingMetadata)"\s*:\s*\{"#).ok()
-});
+/// Gemini's answers hold this member where the provider searched. Within a text, the quotes would be escaped.
+static GROUNDED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""groundingMetadata"\s*:\s*\{"#).ok());
 
 impl TraceBuilder<'_> {
-    /// Adds the search that the provider made within a completion. What it found is not read.
-    pub(super) fn hosted(&mut self, group: &Group) {
+    /// Adds the calls that the provider made within a completion, and its searches whose tools have no role.
+    pub(super) fn hosted(&mut self, group: &Group, completion: u32) {
         let Some(Ok(response)) = group.passed.last().map(|one| &one.result) else { return };
-        let found = HOSTED.as_ref().and_then(|hosted| hosted.captures(&response.body));
-        let Some(kind) = found.and_then(|found| found.get(1).or_else(|| found.get(2))) else { return };
-        let kind = String::from_utf8_lossy(kind.as_bytes());
-        let reason = format!("the provider searched by itself ({kind}), and what it found is not read");
-        self.hidden_retrieval = true;
-        let (query, outcome) = (self.query(), ToolOutcome::Unseen { reason });
+        let dialect = group.request.profile.name;
+        let answer = || observed::document(dialect, &response.headers, &response.body);
+        let answer = hosted::are_read(dialect).then(answer).flatten().unwrap_or_default();
+        self.of_provider.extend(hosted::offered(dialect, &answer));
+        for HostedCall { id, tool, arguments, ran, searches } in hosted::calls(dialect, &answer) {
+            if searches && self.role(&tool) == trace::Role::None {
+                self.searched_by_provider(&tool, &ran);
+            }
+            self.ids.insert(id);
+            self.made.push((tool.clone(), arguments.clone()));
+            let (at, attempts, ran) = (self.at, Vec::new(), Some(ran));
+            // Without an id, as a call that passed the proxy itself.
+            let call = Waiting { at, completion, id: String::new(), tool, arguments, attempts, found: None, ran };
+            let (outcome, slipped) = (self.ran(&call), self.slipped);
+            self.called(call, outcome);
+            // The agent has nothing to say to the model about it.
+            self.slipped = slipped;
+        }
+        if GROUNDED.as_ref().is_some_and(|grounded| grounded.is_match(&response.body)) {
+            self.searched_by_provider("groundingMetadata", &Ran::Done(Value::Null));
+        }
+    }
+
+    /// Adds a search that the provider made by a tool without a role.
+    fn searched_by_provider(&mut self, tool: &str, ran: &Ran) {
+        let query = self.query();
+        let hits = if let Ran::Done(result) = ran { decoder::passages(&self.words.body(result)) } else { None };
+        let outcome = match hits {
+            Some(hits) => ToolOutcome::Ok(ToolResult::Search(SearchResult::of(query.clone(), String::new(), hits))),
+            None => {
+                self.hidden_retrieval = true;
+                ToolOutcome::Unseen {
+                    reason: format!("the provider searched by itself ({tool}), and what it found is not read"),
+                }
+            }
+        };
         self.push(What::Searched(FlowSearch { query, outcome, took_us: 0, attempts: Vec::new() }));
     }
 

@@ -8,7 +8,7 @@ use crate::flow::external::shown::{continued, digests};
 use crate::flow::turn::{attempts_of, completion_of};
 use crate::provider::chat::{ChatRequest, Message, Role};
 use crate::provider::observed;
-use crate::provider::wire::attached_passages;
+use crate::provider::wire::{attached_passages, hosted};
 use crate::trace::{self, FedBack, ModelCalled, What};
 use crate::transport::Service;
 use serde_json::Value;
@@ -35,6 +35,7 @@ impl TraceBuilder<'_> {
                     known.push(tool.name.clone());
                 }
             }
+            self.of_provider.extend(hosted::offered(group.request.profile.name, &group.request.body));
             self.written_calls(asked);
             self.told(&asked.messages);
             self.results(asked);
@@ -75,7 +76,7 @@ impl TraceBuilder<'_> {
         self.at += took;
         self.transport(service.as_str(), &attempts);
         let Ok(response) = &result else { return };
-        self.hosted(group);
+        self.hosted(group, ordinal);
         if response.calls.is_empty() {
             self.slipped = Some(if response.content.trim().is_empty() { "missing_call" } else { "free_text" });
         }

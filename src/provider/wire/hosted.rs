@@ -1,0 +1,232 @@
+//! Tools that a provider runs itself, within its answer: items of Responses, blocks of Messages.
+
+use super::{anthropic_messages, openai_responses, openai_responses_items as items};
+use crate::provider::mcp::Ran;
+use serde_json::{Map, Value, json};
+
+/// A call within an answer, with its result.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HostedCall {
+    /// Its id in the conversation.
+    pub id: String,
+    /// The tool, as agents name it: `web_search`, or that of an MCP server.
+    pub tool: String,
+    pub arguments: Value,
+    /// What it came to; null where the answer does not show what was found.
+    pub ran: Ran,
+    /// Whether it looks for something to answer from.
+    pub searches: bool,
+}
+
+/// The calls that the provider made within an answer of that dialect, in order.
+pub(crate) fn calls(dialect: &str, answer: &Value) -> Vec<HostedCall> {
+    match dialect {
+        openai_responses::NAME => {
+            let output = list(answer, "output");
+            output.iter().filter_map(|item| of_item(item, output)).collect()
+        }
+        anthropic_messages::NAME => {
+            let blocks = list(answer, "content");
+            blocks.iter().filter_map(|block| of_block(block, blocks)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether answers of that dialect may hold calls that the provider made.
+pub(crate) fn are_read(dialect: &str) -> bool {
+    matches!(dialect, openai_responses::NAME | anthropic_messages::NAME)
+}
+
+/// The provider's own tools, and those of an MCP server, that a request offers beside those of the agent, or that an answer
+/// lists.
+pub(crate) fn offered(dialect: &str, document: &Value) -> Vec<String> {
+    let kind = |tool: &Value| match (text(tool, "type"), dialect) {
+        ("function" | "custom" | "", _) => Vec::new(),
+        ("mcp", _) => {
+            let allowed = tool["allowed_tools"].as_array().or_else(|| tool["allowed_tools"]["tool_names"].as_array());
+            allowed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        }
+        (kind, openai_responses::NAME) => vec![without_date(kind).to_owned()],
+        _ => Vec::new(),
+    };
+    let listed = list(document, "output").iter().filter(|item| text(item, "type") == "mcp_list_tools");
+    let listed = listed.flat_map(|item| list(item, "tools")).map(|tool| text(tool, "name").to_owned());
+    list(document, "tools").iter().flat_map(kind).chain(listed).collect()
+}
+
+/// `web_search` of `web_search_preview_2025_03_11`.
+fn without_date(kind: &str) -> &str {
+    let kind = kind.split("_20").next().unwrap_or(kind);
+    let kind = kind.strip_suffix("_preview").unwrap_or(kind);
+    if kind == "computer_use" { "computer" } else { kind }
+}
+
+/// Whether a tool looks for something, by its name.
+fn searches(tool: &str) -> bool {
+    ["search", "fetch"].iter().any(|word| tool.contains(word))
+}
+
+fn of_item(item: &Value, output: &[Value]) -> Option<HostedCall> {
+    let tool = text(item, "type").strip_suffix("_call")?;
+    let own = items::built_in(text(item, "type"));
+    if matches!(tool, "function" | "custom_tool") || own.is_some() && !items::has_result(item, output) {
+        return None;
+    }
+    let member = |names: &[&str]| names.iter().find_map(|name| item.get(*name).filter(|value| !value.is_null()));
+    let error = item.get("error").filter(|error| !error.is_null());
+    let failed = text(item, "status") == "failed";
+    let (tool, arguments) = if tool == "mcp" {
+        let given = text(item, "arguments");
+        (text(item, "name"), serde_json::from_str(given).unwrap_or_else(|_| json!(given)))
+    } else {
+        let whole = member(&["action", "operation"]).cloned();
+        let parts = || {
+            let named =
+                ["queries", "code"].iter().filter_map(|name| Some(((*name).to_owned(), item.get(*name)?.clone())));
+            Value::Object(named.collect())
+        };
+        (own.map_or(without_date(tool), |(tool, _)| tool), whole.unwrap_or_else(parts))
+    };
+    let ran = if let Some(error) = error {
+        Ran::Failed(error.as_str().map_or_else(|| error.to_string(), str::to_owned))
+    } else if failed {
+        Ran::Failed("the provider says that it failed".to_owned())
+    } else {
+        Ran::Done(member(&["output", "results", "outputs"]).map_or(Value::Null, document))
+    };
+    let id = if own.is_some() { text(item, "call_id") } else { text(item, "id") };
+    Some(HostedCall { id: id.to_owned(), searches: searches(tool), tool: tool.to_owned(), arguments, ran })
+}
+
+fn of_block(block: &Value, blocks: &[Value]) -> Option<HostedCall> {
+    if !matches!(text(block, "type"), "server_tool_use" | "mcp_tool_use") {
+        return None;
+    }
+    let (id, tool) = (text(block, "id"), text(block, "name"));
+    let result = blocks.iter().find(|other| text(other, "tool_use_id") == id);
+    let content = result.map(|result| &result["content"]);
+    let error = content.and_then(|content| content["error_code"].as_str());
+    let ran = match (content, error) {
+        (_, Some(code)) => Ran::Failed(code.to_owned()),
+        (Some(content), _) if result.is_some_and(|result| result["is_error"] == true) => Ran::Failed(words(content)),
+        (Some(content), _) if text(block, "type") == "mcp_tool_use" => Ran::Done(document(&json!(words(content)))),
+        (Some(content), _) if content["content"]["source"]["data"].is_string() => {
+            let page = json!({"url": content["url"], "title": content["content"]["title"], "text": content["content"]["source"]["data"]});
+            Ran::Done(json!([page]))
+        }
+        // What a web search found is encrypted.
+        (Some(content), _) if !searches(tool) => Ran::Done(content.clone()),
+        _ => Ran::Done(Value::Null),
+    };
+    let arguments = block.get("input").cloned().unwrap_or(Value::Object(Map::new()));
+    Some(HostedCall { id: id.to_owned(), searches: searches(tool), tool: tool.to_owned(), arguments, ran })
+}
+
+/// The texts of a list of blocks, or one text.
+fn words(content: &Value) -> String {
+    let parts = content.as_array().into_iter().flatten();
+    content.as_str().map_or_else(|| parts.map(|part| text(part, "text")).collect(), str::to_owned)
+}
+
+/// JSON in a text, or the value.
+fn document(value: &Value) -> Value {
+    value.as_str().map_or_else(|| value.clone(), crate::provider::tool_result::document)
+}
+
+fn list<'v>(document: &'v Value, member: &str) -> &'v [Value] {
+    document[member].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text<'v>(value: &'v Value, member: &str) -> &'v str {
+    value[member].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(dialect: &str, answer: &Value) -> Vec<(String, Value, Ran)> {
+        calls(dialect, answer).into_iter().map(|call| (call.tool, call.arguments, call.ran)).collect()
+    }
+
+    #[test]
+    fn items_of_responses_are_calls_with_their_results() {
+        let answer = json!({"output": [
+            {"type": "reasoning", "id": "rs"},
+            {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+            {"type": "web_search_call", "id": "ws", "status": "completed", "action": {"type": "search", "query": "frost"}},
+            {"type": "file_search_call", "id": "fs", "queries": ["frost"], "results": [{"file_id": "f1", "text": "so"}]},
+            {"type": "mcp_call", "id": "m", "name": "look", "arguments": "{\"query\": \"frost\"}", "output": "{\"hits\": []}", "error": null},
+            {"type": "mcp_call", "id": "n", "name": "look", "arguments": "{}", "output": null, "error": "gone"},
+            {"type": "code_interpreter_call", "id": "ci", "code": "1+1", "outputs": null, "status": "failed"},
+            {"type": "shell_call", "id": "s", "call_id": "own", "action": {"commands": ["ls"]}},
+            {"type": "shell_call", "id": "t", "call_id": "theirs", "action": {"commands": ["pwd"]}},
+            {"type": "shell_call_output", "call_id": "theirs", "output": [{"stdout": "/"}]},
+            {"type": "message", "content": []}]});
+        assert_eq!(
+            of(openai_responses::NAME, &answer),
+            [
+                ("web_search".into(), json!({"type": "search", "query": "frost"}), Ran::Done(Value::Null)),
+                (
+                    "file_search".into(),
+                    json!({"queries": ["frost"]}),
+                    Ran::Done(json!([{"file_id": "f1", "text": "so"}]))
+                ),
+                ("look".into(), json!({"query": "frost"}), Ran::Done(json!({"hits": []}))),
+                ("look".into(), json!({}), Ran::Failed("gone".into())),
+                (
+                    "code_interpreter".into(),
+                    json!({"code": "1+1"}),
+                    Ran::Failed("the provider says that it failed".into())
+                ),
+                ("shell".into(), json!({"commands": ["pwd"]}), Ran::Done(Value::Null)),
+            ]
+        );
+        assert_eq!(calls("openai-chat", &answer), []);
+    }
+
+    #[test]
+    fn blocks_of_messages_are_calls_with_their_results() {
+        let page = json!({"type": "web_fetch_result", "url": "https://a", "content": {"type": "document", "title": "A",
+            "source": {"type": "text", "data": "so"}}});
+        let answer = json!({"content": [
+            {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "frost"}},
+            {"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"type": "web_search_result", "url": "https://a"}]},
+            {"type": "server_tool_use", "id": "u", "name": "web_search", "input": {}},
+            {"type": "web_search_tool_result", "tool_use_id": "u", "content": {"type": "web_search_tool_result_error", "error_code": "unavailable"}},
+            {"type": "server_tool_use", "id": "w", "name": "web_fetch", "input": {"url": "https://a"}},
+            {"type": "web_fetch_tool_result", "tool_use_id": "w", "content": page},
+            {"type": "mcp_tool_use", "id": "m", "name": "look", "server_name": "d", "input": {"query": "frost"}},
+            {"type": "mcp_tool_result", "tool_use_id": "m", "is_error": false, "content": [{"type": "text", "text": "[1]"}]},
+            {"type": "mcp_tool_use", "id": "n", "name": "look", "server_name": "d", "input": {}},
+            {"type": "mcp_tool_result", "tool_use_id": "n", "is_error": true, "content": [{"type": "text", "text": "gone"}]}]});
+        let found = of(anthropic_messages::NAME, &answer);
+        let ran: Vec<(&str, &Ran)> = found.iter().map(|(tool, _, ran)| (tool.as_str(), ran)).collect();
+        assert_eq!(
+            ran,
+            [
+                ("web_search", &Ran::Done(Value::Null)),
+                ("web_search", &Ran::Failed("unavailable".into())),
+                ("web_fetch", &Ran::Done(json!([{"url": "https://a", "title": "A", "text": "so"}]))),
+                ("look", &Ran::Done(json!([1]))),
+                ("look", &Ran::Failed("gone".into())),
+            ]
+        );
+        assert_eq!(found[3].1, json!({"query": "frost"}));
+    }
+
+    #[test]
+    fn tools_of_the_provider_are_offered_under_the_names_of_their_calls() {
+        let request = json!({"tools": [{"type": "function", "name": "f"}, {"type": "web_search_preview_2025_03_11"},
+            {"type": "web_search_2025_08_26"}, {"type": "shell"}, {"type": "computer_use_preview"},
+            {"type": "mcp", "server_label": "d", "allowed_tools": ["look"]}, {"type": "mcp", "server_label": "e"}]});
+        assert_eq!(
+            offered(openai_responses::NAME, &request),
+            ["web_search", "web_search", "shell", "computer", "look"]
+        );
+        let answer = json!({"output": [{"type": "mcp_list_tools", "tools": [{"name": "look"}]}]});
+        assert_eq!(offered(openai_responses::NAME, &answer), ["look"]);
+    }
+}
