@@ -13,8 +13,8 @@ use super::{Member, Metric, Observation, TrialView, TurnView};
 use crate::scenario::expect::AnswerExpectation;
 use crate::settings::catalogue::Units;
 use crate::settings::expression;
-use crate::trace::Answer;
 use crate::trace::refusal::says_that_it_cannot_answer;
+use crate::trace::{Answer, SOURCES};
 use std::collections::BTreeMap;
 
 /// Catalogue entries of the metrics in this file.
@@ -28,6 +28,11 @@ pub(super) struct RefusalRate;
 /// Whether an answer neither names nor claims a source.
 pub(super) fn claims_nothing(answer: &Answer) -> bool {
     answer.sources.is_empty() && !answer.used_internal_kb && !answer.used_external_kb
+}
+
+/// Whether an answer may be a refusal, by its sources. Where the reply shows none, that the agent searched is no claim.
+pub(super) fn may_refuse(answer: &Answer) -> bool {
+    claims_nothing(answer) || answer.sources.is_empty() && answer.hides(SOURCES)
 }
 
 /// Whether an answer states that it cannot answer, by the case's phrases if it lists some, otherwise by ours.
@@ -64,7 +69,7 @@ impl Metric for RefusalRate {
             .collect();
         let of = |turn: &TurnView<'_>| expected.get(&(turn.conversation, turn.turn)).copied();
         let unit = |turn: &TurnView<'_>| match turn.answer() {
-            Some(answer) if !claims_nothing(answer) => {
+            Some(answer) if !may_refuse(answer) => {
                 Observation::failure(turn.label(), "names or claims a source though nothing was found")
             }
             Some(answer) if says_so(answer, of(turn)) => Observation::success(turn.label()),
@@ -72,5 +77,22 @@ impl Metric for RefusalRate {
             None => Observation::failure(turn.label(), turn.ending()),
         };
         view.turns.iter().filter(|turn| found_nothing(turn) || of(turn).is_some()).map(unit).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_searched_may_refuse_unless_its_reply_names_or_claims_a_source() {
+        let answer = |used_internal_kb, unseen: &[&str]| Answer {
+            used_internal_kb,
+            unseen: unseen.iter().map(|member| (*member).to_owned()).collect(),
+            ..Answer::default()
+        };
+        assert!(may_refuse(&answer(false, &[])));
+        assert!(may_refuse(&answer(true, &[SOURCES])), "its reply shows no sources: it only searched");
+        assert!(!may_refuse(&answer(true, &[])));
     }
 }

@@ -184,17 +184,23 @@ impl HttpRequest {
         Self { service, profile, method, path: path.into(), body: body.into(), stream: None, headers: Vec::new() }
     }
 
-    /// The values of [`HttpRequest::headers`] and the keys in the query, as pairs for a redactor: a name for messages,
-    /// and the value.
+    /// The values of [`HttpRequest::headers`], a password in one of them, and the keys in the query, as pairs for a redactor:
+    /// a name for messages, and the value.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
-        let value = |value: &str| value.strip_prefix("Bearer ").unwrap_or(value).trim().to_owned();
+        let schemes = ["Bearer ", "Basic ", "Token "];
+        let value = move |value: &str| {
+            schemes.iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value).trim().to_owned()
+        };
         let declared = matches!(self.service, Service::Declared(_));
         let secret = self.headers.iter().filter(move |(name, value)| {
             name != TARGET_HEADER
                 && !VERSION_HEADERS.contains(&name.as_str())
                 && (!declared || query_keys::may_be_secret(name, value))
         });
-        let headers = secret.map(move |(name, text)| (format!("agent's {name}"), value(text)));
+        let headers = secret.flat_map(move |(name, text)| {
+            let password = query_keys::password(text).map(|password| (format!("agent's password in {name}"), password));
+            std::iter::once((format!("agent's {name}"), value(text))).chain(password)
+        });
         headers.chain(query_keys::query_keys(&self.path))
     }
 }

@@ -1,8 +1,11 @@
-//! Finds keys in the query of an address: what an agent sends there is recorded with the path.
+//! Finds keys in the query of an address, which is recorded with the path, and passwords in headers, which a service may
+//! repeat.
 //!
 //! Parameter names differ between services (`key`, `code`, `sig`, `X-Amz-Signature`), so a value is recognised by its
 //! parameter's name or by its form. A value wrongly taken for a key is replaced both in the recording and in replay.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 
 /// Parameter names, or words in them, that denote a key.
@@ -36,6 +39,13 @@ pub(super) fn may_be_secret(name: &str, value: &str) -> bool {
     matches!(name, "authorization" | "x-api-key" | "api-key" | "cookie") || is_key(name, value)
 }
 
+/// The password of a header with a user's name and password, unless it is a plain word.
+pub(super) fn password(header: &str) -> Option<String> {
+    let login = STANDARD.decode(header.strip_prefix("Basic ")?.trim()).ok()?;
+    let (_, password) = std::str::from_utf8(&login).ok()?.split_once(':')?;
+    is_key("password", password).then(|| password.to_owned())
+}
+
 /// By form, or by name if the value is not a word: `token=customer` is an ordinary parameter, `pin=123456` is not.
 fn is_key(name: &str, value: &str) -> bool {
     let has_digit = value.contains(|letter: char| letter.is_ascii_digit());
@@ -55,6 +65,16 @@ fn is_key(name: &str, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_in_a_header_is_a_key_unless_it_is_a_word() {
+        let of = |login: &str| password(&format!("Basic {}", STANDARD.encode(login)));
+        assert_eq!(of("elastic:Pw7Kd93mQzLx82Tn").as_deref(), Some("Pw7Kd93mQzLx82Tn"));
+        for login in ["elastic:changeme", "elastic:", "elastic"] {
+            assert_eq!(of(login), None, "{login}");
+        }
+        assert_eq!(password("Bearer Pw7Kd93mQzLx82Tn"), None);
+    }
 
     #[test]
     fn a_key_is_known_by_the_name_of_its_parameter_or_by_its_looks() {

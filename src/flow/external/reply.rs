@@ -1,8 +1,9 @@
 //! Reads the answer from an agent's reply, whatever its content type: a JSON document, server-sent events, or text.
 //!
 //! A stream is read by its events. Texts at the answer's pointer, or in the shape of one of the usual clients (Chat
-//! Completions, Responses, Messages, the AI SDK), are its pieces; pieces that repeat what came before replace it. A stream
-//! that ends with an error event is a failed turn, whatever text came before it.
+//! Completions, Responses, Messages, the AI SDK, AG-UI, Mastra), are its pieces; pieces that repeat what came before replace
+//! it. Events whose type says that they hold reasoning or a tool's arguments are none. A stream that ends with an error event
+//! is a failed turn, whatever text came before it.
 
 use crate::platform::secrets;
 use crate::transport::{HttpResponse, sse};
@@ -13,8 +14,14 @@ const LONGEST_REPLY: usize = 256 << 10;
 /// Characters of a reply that a message shows.
 const SHOWN: usize = 120;
 /// Where the usual clients expect the text of an event, by pointers.
-const PIECES: [&str; 5] =
-    ["/choices/0/delta/content", "/choices/0/message/content", "/delta/text", "/delta", "/textDelta"];
+const PIECES: [&str; 6] =
+    ["/choices/0/delta/content", "/choices/0/message/content", "/delta/text", "/delta", "/textDelta", "/payload/text"];
+/// Types of events with a piece of the text.
+const OF_TEXT: [&str; 4] = ["response.output_text.delta", "text-delta", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK"];
+/// Words in the types of events that hold something else at the same place.
+const BESIDE: [&str; 5] = ["reasoning", "thinking", "tool", "arguments", "args"];
+/// Types of events that say that the agent failed, in lower case.
+const FAILED: [&str; 4] = ["error", "response.failed", "run_error", "abort"];
 /// Where an endpoint of the shape of Chat Completions holds its answer.
 const OPENAI: &str = "/choices/0/message/content";
 
@@ -136,7 +143,7 @@ fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<Told>>
             Ok(Value::String(piece)) => text.add(&piece, Place::Plain),
             Ok(value @ (Value::Object(_) | Value::Array(_))) => {
                 let at = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
-                if let Some(piece) = at(pointer) {
+                if let Some(piece) = at(pointer).filter(|_| !is_beside(&value)) {
                     text.add(piece, Place::Pointer);
                 } else if let Some(piece) = PIECES.iter().find_map(|pointer| at(pointer)).filter(|_| is_text(&value)) {
                     text.add(piece, Place::Usual);
@@ -158,7 +165,7 @@ fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<Told>>
 
 /// Whether an event says that the agent failed: by its type, or by an error as its only content.
 fn is_error(event: &Value) -> bool {
-    let named = event.get("type").is_some_and(|kind| kind == "error" || kind == "response.failed");
+    let named = kind_of(event).is_some_and(|kind| FAILED.contains(&kind.to_ascii_lowercase().as_str()));
     let told = event.get("error").is_some_and(|error| match error {
         Value::String(text) => !text.is_empty(),
         Value::Object(members) => !members.is_empty(),
@@ -167,12 +174,21 @@ fn is_error(event: &Value) -> bool {
     named || told && event.as_object().is_some_and(|members| members.len() == 1)
 }
 
+/// Whether an event holds reasoning or what a tool is called with, by its type.
+fn is_beside(event: &Value) -> bool {
+    let kind = kind_of(event).unwrap_or_default().to_ascii_lowercase();
+    BESIDE.iter().any(|word| kind.contains(word))
+}
+
+fn kind_of(event: &Value) -> Option<&str> {
+    event.get("type")?.as_str()
+}
+
 /// Whether an event with a usual piece is about the text: the same members carry reasoning and arguments, by type.
 fn is_text(event: &Value) -> bool {
-    let kind = event.get("type").and_then(Value::as_str);
-    kind.is_none_or(|kind| {
+    kind_of(event).is_none_or(|kind| {
         let delta = event.pointer("/delta/type").and_then(Value::as_str);
-        matches!(kind, "response.output_text.delta" | "text-delta") || delta == Some("text_delta")
+        OF_TEXT.contains(&kind) || delta == Some("text_delta")
     })
 }
 
@@ -284,6 +300,16 @@ mod tests {
             ),
             (
                 "text/event-stream",
+                "data: {\"type\":\"THINKING_TEXT_MESSAGE_CONTENT\",\"delta\":\"hm\"}\n\ndata: \
+                 {\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"It is 60 months.\"}\n\ndata: {\"type\":\"RUN_FINISHED\"}\n\n",
+            ),
+            (
+                "text/event-stream",
+                "data: {\"type\":\"reasoning-delta\",\"payload\":{\"text\":\"hm\"}}\n\ndata: \
+                 {\"type\":\"text-delta\",\"payload\":{\"text\":\"It is 60 months.\"}}\n\n",
+            ),
+            (
+                "text/event-stream",
                 "event: token\ndata: {\"delta\":\"It \"}\n\nevent: done\ndata: {\"answer\":\"It is 60 months.\"}\n\n",
             ),
         ] {
@@ -291,6 +317,15 @@ mod tests {
         }
         let chat = r#"{"choices":[{"message":{"role":"assistant","content":"It is 60 months."}}]}"#;
         assert_eq!(answer("application/json", chat, &AnswerAt::OpenAi).expect("an answer").0, "It is 60 months.");
+    }
+
+    #[test]
+    fn at_a_pointer_only_events_of_the_text_count() {
+        let body = "data: {\"type\":\"TOOL_CALL_ARGS\",\"delta\":\"{\\\"q\\\": 80}\"}\n\ndata: \
+                    {\"type\":\"response.reasoning_summary_text.delta\",\"delta\":\"80\"}\n\ndata: \
+                    {\"type\":\"answer\",\"delta\":\"It is 60 months.\"}\n\n";
+        let found = answer("text/event-stream", body, &AnswerAt::Pointer("/delta".into())).expect("an answer");
+        assert_eq!(found.0, "It is 60 months.");
     }
 
     #[test]
@@ -308,6 +343,14 @@ mod tests {
             (
                 "text/event-stream",
                 "data: {\"type\":\"text-delta\",\"delta\":\"It\"}\n\ndata: {\"type\":\"error\",\"errorText\":\"overloaded\"}\n\n",
+            ),
+            (
+                "text/event-stream",
+                "data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"It\"}\n\ndata: {\"type\":\"RUN_ERROR\",\"message\":\"overloaded\"}\n\n",
+            ),
+            (
+                "text/event-stream",
+                "data: {\"type\":\"text-delta\",\"delta\":\"It\"}\n\ndata: {\"type\":\"abort\",\"reason\":\"overloaded\"}\n\n",
             ),
             ("text/plain", "0:\"It is \"\n3:\"overloaded\"\n"),
         ] {

@@ -3,6 +3,7 @@
 use super::clock;
 use super::units::{are_one_unit, scale_of, unit_of};
 use regex::Regex;
+use std::cell::LazyCell;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -25,6 +26,9 @@ pub(super) struct Quantity {
     scale: f64,
 }
 
+/// Words that are in most English texts and in few others.
+const ENGLISH: [&str; 6] = ["the", "is", "are", "of", "and", "with"];
+
 /// Words and marks between the ends of a range.
 const RANGE: [&str; 7] = ["to", "-", "–", "and", "or", "bis", "und"];
 
@@ -44,6 +48,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
     let mut found = clock::times(text);
     let times: Vec<Range<usize>> = found.iter().map(|time| time.start..time.end).collect();
     let (mut from, mut next) = (0, 0);
+    let groups = LazyCell::new(|| groups_by_commas(text));
     while let Some(parts) = NUMBER.captures_at(text, from) {
         let number = parts.name("number").expect("a part of the expression");
         let whole = parts.get(0).expect("the whole");
@@ -67,18 +72,22 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
             if let Some(factor) = scale_of(&lower) {
                 (scale, end) = (factor, word.end());
                 if let Some((next, stop)) = next_word(text, word.end())
-                    && let Some(known) = unit_of(&next)
+                    && let Some(known) = unit_of(next)
                 {
                     (unit, end) = (Some(known), stop);
                 }
-            } else if let Some(known) = unit_of(&lower) {
+            } else if let Some(known) = unit_of(word.as_str()) {
                 (unit, end) = (Some(known), word.end());
             } else if attached && !matches!(lower.as_str(), "s" | "am" | "pm") {
                 continue;
             }
         }
         let written = number.as_str();
-        let (readings, decimals) = readings(written);
+        let (readings, decimals) = match readings(written) {
+            // `1,250` of an English text is no 1.25.
+            (readings, 3) if written.contains(',') && *groups => (readings[..1].to_vec(), 0),
+            others => others,
+        };
         let sign = sign_before(&text[..whole.start()]);
         let below = is_below_zero(&text[end..]) || sign == Sign::Word;
         let factor = scale * unit.map_or(1.0, |(_, factor)| factor);
@@ -153,12 +162,24 @@ fn is_below_zero(after: &str) -> bool {
     ["below zero", "below freezing", "unter null"].iter().any(|words| near.contains(words))
 }
 
-/// Lower-case word behind `from`, after at most one space or hyphen, and its end.
-fn next_word(text: &str, from: usize) -> Option<(String, usize)> {
+/// The word behind `from`, after at most one space or hyphen, and its end.
+fn next_word(text: &str, from: usize) -> Option<(&str, usize)> {
     let rest = text[from..].strip_prefix([' ', '-', '\u{a0}'])?;
     let start = text.len() - rest.len();
     let length = rest.find(|letter: char| !letter.is_alphabetic() && !"%€$£".contains(letter)).unwrap_or(rest.len());
-    (length > 0).then(|| (rest[..length].to_lowercase(), start + length))
+    (length > 0).then(|| (&rest[..length], start + length))
+}
+
+/// Whether a comma in the numbers of a text can only part thousands: the text is English, and none of them has one or two
+/// digits behind its comma.
+fn groups_by_commas(text: &str) -> bool {
+    let mut words = text.split(|letter: char| !letter.is_alphabetic());
+    let decimal = |(at, _): (usize, &str)| {
+        let digits = text[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
+        (1..3).contains(&digits) && text[..at].ends_with(|before: char| before.is_ascii_digit())
+    };
+    words.any(|word| ENGLISH.iter().any(|known| word.eq_ignore_ascii_case(known)))
+        && !text.match_indices(',').any(decimal)
 }
 
 /// Values that the digits may have, and the digits behind the decimal mark.
@@ -326,6 +347,12 @@ mod tests {
             ("2.5 mm²", "2.5mm²"),
             ("120 Km/h", "120 km pro Stunde"),
             ("A$300", "$300"),
+            ("1,25 kg", "Es wiegt 1.25 kg."),
+            ("It weighs 1250 kg", "It weighs 1,250 kg"),
+            ("1,25 t", "Das sind 1,250 t."),
+            ("0.5 kWh", "500Wh"),
+            ("1 MW", "1000 kW"),
+            ("2 bar", "200 kPa"),
         ] {
             assert!(agrees(answer, source), "{answer} | {source}");
         }
@@ -354,6 +381,14 @@ mod tests {
             ("100 m²", "100 m"),
             ("100%", "99.4%"),
             ("1000 kg", "600 kg"),
+            ("It costs 1.25 euros", "The bike costs 1,250 euros"),
+            ("2.4 kg", "The limit is 2,400 kg"),
+            ("500 kWh", "500 Wh"),
+            ("36 kV", "36 V"),
+            ("65 bar", "65 psi"),
+            ("15 A", "15 mA"),
+            ("500 W", "500 Wh"),
+            ("1 MW", "1 mW"),
         ] {
             assert!(!agrees(answer, source), "{answer} | {source}");
         }

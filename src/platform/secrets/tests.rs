@@ -277,7 +277,7 @@ fn secrets_of_forms_that_nobody_declares_go_in_text_and_as_members() {
 
 /// Tokens by the prefix that their service documents, and the characters that follow it: letters, digits, or hexadecimal
 /// digits.
-const PREFIXED: [(&str, &str, usize); 50] = [
+const PREFIXED: [(&str, &str, usize); 52] = [
     ("npm_", "Aa0", 36),
     ("SG.abcdefghijklmnopqrst-v.", "Aa0", 43),
     ("pypi-AgEIcHlwaS5vcmc", "Aa0", 60),
@@ -317,6 +317,8 @@ const PREFIXED: [(&str, &str, usize); 50] = [
     ("xoxc-", "0", 24),
     ("xapp-1-A", "A0", 40),
     ("https://hooks.slack.com/services/T0123ABCD/B0123ABCD/", "Aa0", 24),
+    ("/services/T0123ABCD/B0123ABCD/", "Aa0", 24),
+    ("/bot1234567890:AA", "Aa0", 33),
     ("sk_live_", "Aa0", 24),
     ("rk_live_", "Aa0", 24),
     ("r8_", "Aa0", 37),
