@@ -1,7 +1,7 @@
 //! Selects the tools that a metric is about: one by name, or all with a role.
 
 use crate::settings::catalogue::ResolvedMetric;
-use crate::trace::{Role, Trace};
+use crate::trace::{Role, Trace, TrialEnd};
 
 /// The tools that a metric's parameter names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +37,11 @@ impl Tools {
         }
     }
 
-    /// Reason why the agent of that trace is out of scope: it has none of the tools.
+    /// Reason why the agent of that trace is out of scope: it has none of the tools. A trial in ERROR may have ended before
+    /// its requests offered them.
     pub fn missing(&self, trace: &Trace) -> Option<String> {
         match self {
+            _ if trace.offered.is_some() && matches!(trace.end, TrialEnd::Error(_)) => None,
             Self::Role(role) if trace.has_role(*role) => None,
             Self::Role(role) => Some(format!("the agent has no tool with the role `{}`", role.as_str())),
             Self::Named(name) if trace.has_tool(name) => None,

@@ -26,8 +26,9 @@ pub(super) struct Quantity {
     scale: f64,
 }
 
-/// Words that are in most English texts and in few others.
-const ENGLISH: [&str; 6] = ["the", "is", "are", "of", "and", "with"];
+/// Words that are in most English texts and in no others.
+const ENGLISH: [&str; 13] =
+    ["the", "and", "are", "with", "it", "its", "this", "that", "you", "your", "has", "have", "costs"];
 
 /// Words and marks between the ends of a range.
 const RANGE: [&str; 7] = ["to", "-", "–", "and", "or", "bis", "und"];
@@ -349,6 +350,7 @@ mod tests {
             ("A$300", "$300"),
             ("1,25 kg", "Es wiegt 1.25 kg."),
             ("It weighs 1250 kg", "It weighs 1,250 kg"),
+            ("It weighs 1.25 kg", "Het gewicht is 1,250 kg"),
             ("1,25 t", "Das sind 1,250 t."),
             ("0.5 kWh", "500Wh"),
             ("1 MW", "1000 kW"),
