@@ -29,12 +29,13 @@ static PHRASES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
         format!(r"\bthere (?:is|was) nothing (?:(?:relevant|more|at all|written|said) )?(?:in|on|about) (?:\w+ ){{0,2}}?{sources}\b"),
         r"\b(?:this|that|it|the answer|that information|this information) (?:is|was)(?: not|n't) (?:\w+ )?(?:known|documented|covered|mentioned|in the)\b".into(),
         r"\bnothing (?:\w+ ){0,3}?(?:was|is|could be) (?:found|known|documented)\b".into(),
+        format!(r"\bnothing (?:in|on) (?:\w+ ){{0,3}}?{sources} (?:answers?|says?|mentions?|covers?|tells?|addresses)\b"),
         r"\b(?:beyond|outside) (?:of )?(?:my|our|the) (?:knowledge|scope|documentation)\b".into(),
     ];
     let others = [
         // German
         r"\b(?:weiss|wissen) (?:\w+ ){0,4}?nicht\b|\bnicht (?:\w+ )?(?:beantworten|bekannt|dokumentiert|finden|sagen)\b",
-        r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten)\b",
+        r"\b(?:nichts|keine?n?) (?:\w+ ){0,6}?(?:gefunden|bekannt|finden)\b|\bkeine?n? (?:\w+ )?(?:information(?:en)?|angaben?|quellen?|hinweise?|antwort|daten)\b|\b(?:steht|geht) (?:\w+ ){0,3}?nicht (?:in|aus) (?:\w+ )?(?:unterlagen|dokument\w*|handbuch|quellen)\b",
         // French
         r"\bne (?:le |la )?(?:sais|savons|peux|pouvons) pas\b|\bn'ai (?:rien|pas|aucune?)\b|\bn'a (?:rien|pas|ete) trouve|\baucune? (?:information|source|reponse|réponse|donnee|donnée|resultat|résultat)|\brien trouve",
         // Spanish and Portuguese
@@ -130,6 +131,8 @@ mod tests {
     fn refusals_are_known_in_many_words() {
         for text in [
             "I do not know",
+            "Nothing in our documents answers this question.",
+            "Das steht leider nicht in den Unterlagen.",
             "I **don't** know.",
             "I don’t know",
             "I certainly do not know that.",
