@@ -1,6 +1,7 @@
-//! Tools that a provider runs itself, within its answer: items of Responses, blocks of Messages.
+//! Tools that a provider runs itself, within its answer: items of Responses, blocks of Messages, parts and the grounding of
+//! Gemini, annotations of Chat Completions.
 
-use super::{anthropic_messages, openai_responses, openai_responses_items as items};
+use super::{anthropic_messages, gemini, openai_chat, openai_responses, openai_responses_items as items};
 use crate::provider::mcp::Ran;
 use serde_json::{Map, Value, json};
 
@@ -29,13 +30,19 @@ pub(crate) fn calls(dialect: &str, answer: &Value) -> Vec<HostedCall> {
             let blocks = list(answer, "content");
             blocks.iter().filter_map(|block| of_block(block, blocks)).collect()
         }
+        gemini::NAME => of_gemini(&answer["candidates"][0]),
+        openai_chat::NAME => {
+            let cites = list(&answer["choices"][0]["message"], "annotations");
+            let searched = cites.iter().any(|one| text(one, "type") == "url_citation");
+            searched.then(|| search("web_search", json!({}))).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }
 
-/// Whether answers of that dialect may hold calls that the provider made.
-pub(crate) fn are_read(dialect: &str) -> bool {
-    matches!(dialect, openai_responses::NAME | anthropic_messages::NAME)
+/// A search whose result the answer does not show.
+fn search(tool: &str, arguments: Value) -> HostedCall {
+    HostedCall { id: String::new(), tool: tool.to_owned(), arguments, ran: Ran::Done(Value::Null), searches: true }
 }
 
 /// The provider's own tools, and those of an MCP server, that a request offers beside those of the agent, or that an answer
@@ -50,6 +57,10 @@ pub(crate) fn offered(dialect: &str, document: &Value) -> Vec<String> {
         (kind, openai_responses::NAME) => vec![without_date(kind).to_owned()],
         _ => Vec::new(),
     };
+    if dialect == gemini::NAME {
+        let members = list(document, "tools").iter().filter_map(Value::as_object).flatten();
+        return members.filter(|(name, _)| *name != "functionDeclarations").map(|(name, _)| snake(name)).collect();
+    }
     let listed = list(document, "output").iter().filter(|item| text(item, "type") == "mcp_list_tools");
     let listed = listed.flat_map(|item| list(item, "tools")).map(|tool| text(tool, "name").to_owned());
     list(document, "tools").iter().flat_map(kind).chain(listed).collect()
@@ -123,6 +134,33 @@ fn of_block(block: &Value, blocks: &[Value]) -> Option<HostedCall> {
     Some(HostedCall { id: id.to_owned(), searches: searches(tool), tool: tool.to_owned(), arguments, ran })
 }
 
+fn of_gemini(candidate: &Value) -> Vec<HostedCall> {
+    let parts = list(&candidate["content"], "parts");
+    let code = |(place, part): (usize, &Value)| {
+        let arguments = part.get("executableCode")?.clone();
+        let result = parts.get(place + 1).and_then(|next| next.get("codeExecutionResult"));
+        let ran = match result {
+            Some(result) if text(result, "outcome") == "OUTCOME_OK" => Ran::Done(result["output"].clone()),
+            Some(result) => Ran::Failed(format!("{}: {}", text(result, "outcome"), text(result, "output"))),
+            None => Ran::Done(Value::Null),
+        };
+        let (id, tool) = (String::new(), "code_execution".to_owned());
+        Some(HostedCall { id, tool, arguments, ran, searches: false })
+    };
+    let grounding = &candidate["groundingMetadata"];
+    let searched = ["webSearchQueries", "groundingChunks"].iter().any(|member| !list(grounding, member).is_empty());
+    let queries = || json!({"queries": grounding["webSearchQueries"]});
+    let searched = searched.then(|| search("google_search", queries()));
+    searched.into_iter().chain(parts.iter().enumerate().filter_map(code)).collect()
+}
+
+/// `google_search` of `googleSearch`.
+fn snake(name: &str) -> String {
+    let letter =
+        |one: char| if one.is_ascii_uppercase() { format!("_{}", one.to_ascii_lowercase()) } else { one.into() };
+    name.chars().map(letter).collect()
+}
+
 /// The texts of a list of blocks, or one text.
 fn words(content: &Value) -> String {
     let parts = content.as_array().into_iter().flatten();
@@ -183,7 +221,7 @@ mod tests {
                 ("shell".into(), json!({"commands": ["pwd"]}), Ran::Done(Value::Null)),
             ]
         );
-        assert_eq!(calls("openai-chat", &answer), []);
+        assert_eq!(calls(openai_chat::NAME, &answer), []);
     }
 
     #[test]
@@ -218,6 +256,23 @@ mod tests {
     }
 
     #[test]
+    fn what_gemini_grounds_or_executes_and_what_a_chat_model_cites_are_calls() {
+        let parts = json!([{"executableCode": {"language": "PYTHON", "code": "1+1"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}, {"text": "2"}]);
+        let answer = json!({"candidates": [{"content": {"parts": parts}, "groundingMetadata": {"webSearchQueries": ["frost"]}}]});
+        assert_eq!(
+            of(gemini::NAME, &answer),
+            [
+                ("google_search".into(), json!({"queries": ["frost"]}), Ran::Done(Value::Null)),
+                ("code_execution".into(), json!({"language": "PYTHON", "code": "1+1"}), Ran::Done(json!("2"))),
+            ]
+        );
+        assert_eq!(calls(gemini::NAME, &json!({"candidates": [{"groundingMetadata": {}}]})), []);
+        let cited = json!({"choices": [{"message": {"content": "so", "annotations": [{"type": "url_citation"}]}}]});
+        assert_eq!(of(openai_chat::NAME, &cited), [("web_search".into(), json!({}), Ran::Done(Value::Null))]);
+    }
+
+    #[test]
     fn tools_of_the_provider_are_offered_under_the_names_of_their_calls() {
         let request = json!({"tools": [{"type": "function", "name": "f"}, {"type": "web_search_preview_2025_03_11"},
             {"type": "web_search_2025_08_26"}, {"type": "shell"}, {"type": "computer_use_preview"},
@@ -228,5 +283,7 @@ mod tests {
         );
         let answer = json!({"output": [{"type": "mcp_list_tools", "tools": [{"name": "look"}]}]});
         assert_eq!(offered(openai_responses::NAME, &answer), ["look"]);
+        let request = json!({"tools": [{"functionDeclarations": []}, {"googleSearch": {}, "codeExecution": {}}]});
+        assert_eq!(offered(gemini::NAME, &request), ["google_search", "code_execution"]);
     }
 }

@@ -54,6 +54,7 @@ pub use document::WireError;
 pub(super) use error::reported;
 pub(crate) use error::reported_kind;
 pub use error::{error_kind, error_message};
+pub(crate) use openai_responses_items::built_in;
 pub(crate) use passthrough::arguments_object;
 
 use super::mcp::MCP;

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// The dialect's name.
-const NAME: &str = "openai-chat";
+pub(super) const NAME: &str = "openai-chat";
 
 /// Path of its endpoint, below the base URL.
 const ENDPOINT: &str = "/chat/completions";

@@ -83,7 +83,7 @@ const BUILT_IN: [(&str, (&str, &str)); 4] = [
 ];
 
 /// The tool of such a call, and the member that holds its arguments.
-pub(super) fn built_in(kind: &str) -> Option<(&'static str, &'static str)> {
+pub(crate) fn built_in(kind: &str) -> Option<(&'static str, &'static str)> {
     BUILT_IN.into_iter().find(|(known, _)| *known == kind).map(|(_, of)| of)
 }
 

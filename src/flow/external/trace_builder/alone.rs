@@ -11,25 +11,19 @@ use crate::provider::mcp::Ran;
 use crate::provider::observed;
 use crate::provider::wire::hosted::{self, HostedCall};
 use crate::trace::{self, FlowSearch, SearchResult, ToolOutcome, ToolResult, What};
-use regex::bytes::Regex;
 use serde_json::Value;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 /// Reason for the outcome of a search that the agent made by itself and does not show.
 const UNSEEN_SEARCH: &str = "the reply names sources, the model was offered no tool, and no prompt shows a source by its \
                              name or text: what the agent found by itself is not shown";
 
-/// Gemini's answers hold this member where the provider searched. Within a text, the quotes would be escaped.
-static GROUNDED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""groundingMetadata"\s*:\s*\{"#).ok());
-
 impl TraceBuilder<'_> {
     /// Adds the calls that the provider made within a completion, and its searches whose tools have no role.
     pub(super) fn hosted(&mut self, group: &Group, completion: u32) {
         let Some(Ok(response)) = group.passed.last().map(|one| &one.result) else { return };
         let dialect = group.request.profile.name;
-        let answer = || observed::document(dialect, &response.headers, &response.body);
-        let answer = hosted::are_read(dialect).then(answer).flatten().unwrap_or_default();
+        let answer = observed::document(dialect, &response.headers, &response.body).unwrap_or_default();
         self.of_provider.extend(hosted::offered(dialect, &answer));
         for HostedCall { id, tool, arguments, ran, searches } in hosted::calls(dialect, &answer) {
             if searches && self.role(&tool) == trace::Role::None {
@@ -44,9 +38,6 @@ impl TraceBuilder<'_> {
             self.called(call, outcome);
             // The agent has nothing to say to the model about it.
             self.slipped = slipped;
-        }
-        if GROUNDED.as_ref().is_some_and(|grounded| grounded.is_match(&response.body)) {
-            self.searched_by_provider("groundingMetadata", &Ran::Done(Value::Null));
         }
     }
 

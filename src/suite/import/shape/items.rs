@@ -1,6 +1,7 @@
 //! Items of OpenAI's Responses API: messages, calls and call outputs in one list.
 
 use super::{READ, Recognised, call, described, parts, result, text};
+use crate::provider::wire::built_in;
 use crate::suite::import::error::MessageError;
 use serde_json::{Map, Value};
 
@@ -62,6 +63,11 @@ pub(super) fn read(object: &Map<String, Value>) -> Result<Recognised, MessageErr
             }
         }
         "reasoning" | "mcp_list_tools" => Recognised::default(),
+        // Tools that OpenAI defines and the agent runs.
+        kind if let Some((tool, member)) = built_in(kind) => Recognised::of(made(tool, object.get(member))),
+        kind if kind.strip_suffix("_output").is_some_and(|call| built_in(call).is_some()) => {
+            Recognised::of(result(Some(id()), None, &output("output")))
+        }
         other => {
             let kind: String = other.chars().take(40).collect();
             return Err(unknown(format!("an item of the type `{kind}`: {}", described(object))));

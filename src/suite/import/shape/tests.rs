@@ -107,6 +107,17 @@ fn every_shape_tells_the_same_conversation() {
 }
 
 #[test]
+fn a_shell_call_of_responses_is_a_call_of_the_shell() {
+    let messages = json!([
+        {"type": "message", "role": "user", "content": "Why?"},
+        {"type": "shell_call", "call_id": "1", "action": {"commands": ["ls"]}, "status": "completed"},
+        {"type": "shell_call_output", "call_id": "1", "output": [{"stdout": "y"}]},
+        {"type": "message", "role": "assistant", "content": "So."}]);
+    let said = told(&messages).expect("a conversation");
+    assert!(said.contains(r#"shell {"commands":["ls"]}"#), "{said}");
+}
+
+#[test]
 fn results_with_words_after_them_are_results_and_a_query() {
     let messages = json!([
         {"role": "user", "content": "Why?"},
@@ -160,6 +171,7 @@ fn parts_of_a_result_are_text_json_or_media_and_any_other_is_refused() {
         (bedrock(json!({"text": "y"})), "\"y\""),
         (item(json!([{"type": "input_text", "text": "y"}, {"type": "input_image", "image_url": "u"}])), "\"y\""),
         (item(json!("y")), "\"y\""),
+        (json!({"type": "shell_call_output", "call_id": "1", "output": [{"stdout": "y"}]}), "[{\"stdout\":\"y\"}]"),
     ] {
         let expected = format!("asks Why?; a {{}} = {read}; answers So.");
         assert_eq!(told(&resulting(&result)).as_deref(), Ok(expected.as_str()), "{result}");
@@ -205,7 +217,7 @@ fn guarded_and_cited_words_are_words_and_calls_in_content_of_langchain_are_calls
 fn what_is_no_shape_is_refused_with_what_was_seen_and_what_is_read() {
     for (message, seen) in [
         (json!({"speaker": "me", "words": "hi"}), "an object with `speaker`, `words`"),
-        (json!({"type": "computer_call", "call_id": "1"}), "an item of the type `computer_call`"),
+        (json!({"type": "hologram_call", "call_id": "1"}), "an item of the type `computer_call`"),
         (
             json!({"role": "assistant", "content": [{"type": "tool-call", "toolName": "x"}]}),
             "a part of the type `tool-call`",
