@@ -17,6 +17,7 @@ use crate::trace::text::{plural, quote};
 use crate::trial::run::interrupted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -65,6 +66,10 @@ pub(super) fn watch(given: &Run) -> Result<Exit, Problem> {
     }
     output::result("watching ended\n");
     Ok(Exit::Passed)
+}
+
+fn is_yaml(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|end| end == "yaml" || end == "yml")
 }
 
 /// Scans until the files stop changing.
@@ -173,10 +178,11 @@ impl Watched<'_> {
         output::result(&text);
     }
 
-    /// Whether the same files did not lead to the same last time: what is printed may go to a file of the project.
+    /// Whether this was not said last time of the same files. What is printed may go to a file of the project, which is no
+    /// YAML; a YAML file was saved by somebody who waits for an answer.
     fn is_news(&mut self, files: &BTreeSet<String>, why: &str) -> bool {
         let now = Some((files.clone(), why.to_owned()));
-        let is_news = self.idle != now;
+        let is_news = self.idle != now || files.iter().any(|file| is_yaml(file));
         self.idle = now;
         is_news
     }

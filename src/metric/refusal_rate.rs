@@ -31,7 +31,7 @@ pub(super) fn claims_nothing(answer: &Answer) -> bool {
 }
 
 /// Whether an answer may be a refusal, by its sources. Where the reply shows none, that the agent searched is no claim.
-pub(super) fn may_refuse(answer: &Answer) -> bool {
+pub(super) fn may_be_refusal(answer: &Answer) -> bool {
     claims_nothing(answer) || answer.sources.is_empty() && answer.hides(SOURCES)
 }
 
@@ -69,7 +69,7 @@ impl Metric for RefusalRate {
             .collect();
         let of = |turn: &TurnView<'_>| expected.get(&(turn.conversation, turn.turn)).copied();
         let unit = |turn: &TurnView<'_>| match turn.answer() {
-            Some(answer) if !may_refuse(answer) => {
+            Some(answer) if !may_be_refusal(answer) => {
                 Observation::failure(turn.label(), "names or claims a source though nothing was found")
             }
             Some(answer) if says_so(answer, of(turn)) => Observation::success(turn.label()),
@@ -85,14 +85,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_that_searched_may_refuse_unless_its_reply_names_or_claims_a_source() {
+    fn an_agent_that_searched_may_be_refusal_unless_its_reply_names_or_claims_a_source() {
         let answer = |used_internal_kb, unseen: &[&str]| Answer {
             used_internal_kb,
             unseen: unseen.iter().map(|member| (*member).to_owned()).collect(),
             ..Answer::default()
         };
-        assert!(may_refuse(&answer(false, &[])));
-        assert!(may_refuse(&answer(true, &[SOURCES])), "its reply shows no sources: it only searched");
-        assert!(!may_refuse(&answer(true, &[])));
+        assert!(may_be_refusal(&answer(false, &[])));
+        assert!(may_be_refusal(&answer(true, &[SOURCES])), "its reply shows no sources: it only searched");
+        assert!(!may_be_refusal(&answer(true, &[])));
     }
 }

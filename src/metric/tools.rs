@@ -49,3 +49,21 @@ impl Tools {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::sample::{plan, story};
+
+    #[test]
+    fn a_trial_that_ended_in_an_error_says_nothing_of_the_tools_that_it_did_not_offer() {
+        let plan = plan("[{case: a, ask: q}]", "[]", 1);
+        let mut broken = story(&plan, 0).turn("q").error("gone");
+        broken.offered = Some(Vec::new());
+        let mut ended = story(&plan, 0).turn("q").done();
+        ended.offered = Some(Vec::new());
+        let tools = Tools::Named("look".into());
+        assert_eq!(tools.missing(&broken), None);
+        assert_eq!(tools.missing(&ended).as_deref(), Some("the agent has no tool `look`"));
+    }
+}

@@ -292,6 +292,14 @@ impl Trace {
         searched.passages.get(id).map(String::as_str)
     }
 
+    /// Whether a passage of that name is no longer than the excerpt of a hit.
+    pub(crate) fn is_named(&self, name: &str, hit: &Hit) -> bool {
+        self.passages.iter().any(|searched| {
+            let (base, id) = (searched.base.clone(), hit.id.clone());
+            PassageText { base, id, title: hit.title.clone(), text: hit.excerpt.clone() }.name() == name
+        })
+    }
+
     /// The external answer of that name in a conversation.
     pub(crate) fn external_answer(&self, conversation: u32, result: &str) -> Option<&str> {
         let events = self.events.iter().filter(|event| event.conversation == conversation);

@@ -26,6 +26,9 @@ impl ToolResult {
     /// Largest size of an untyped result, in characters of JSON: a trace is not a store for an agent's data.
     pub const MOST: usize = 4_000;
 
+    /// In place of the result of a tool that ran at the provider, whose answer does not show it.
+    pub(crate) const UNSHOWN: &str = "(not shown by the provider)";
+
     /// The result as JSON without its kind; `None` if it has only a kind.
     pub fn value(&self) -> Option<Cow<'_, Value>> {
         match self {

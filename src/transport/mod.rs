@@ -187,9 +187,11 @@ impl HttpRequest {
     /// The values of [`HttpRequest::headers`], a password in one of them, and the keys in the query, as pairs for a redactor:
     /// a name for messages, and the value.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
-        let schemes = ["Bearer ", "Basic ", "Token "];
-        let value = move |value: &str| {
-            schemes.iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value).trim().to_owned()
+        let value = |value: &str| {
+            let named = value.split_once(' ').filter(|(scheme, _)| {
+                ["bearer", "basic", "token"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+            });
+            named.map_or(value, |(_, key)| key).trim().to_owned()
         };
         let declared = matches!(self.service, Service::Declared(_));
         let secret = self.headers.iter().filter(move |(name, value)| {

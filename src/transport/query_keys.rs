@@ -5,7 +5,7 @@
 //! parameter's name or by its form. A value wrongly taken for a key is replaced both in the recording and in replay.
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use percent_encoding::percent_decode_str;
 
 /// Parameter names, or words in them, that denote a key.
@@ -39,11 +39,13 @@ pub(super) fn may_be_secret(name: &str, value: &str) -> bool {
     matches!(name, "authorization" | "x-api-key" | "api-key" | "cookie") || is_key(name, value)
 }
 
-/// The password of a header with a user's name and password, unless it is a plain word.
+/// The password of a header with a user's name and password, or a key in the place of the name, unless it is a plain word.
 pub(super) fn password(header: &str) -> Option<String> {
-    let login = STANDARD.decode(header.strip_prefix("Basic ")?.trim()).ok()?;
-    let (_, password) = std::str::from_utf8(&login).ok()?.split_once(':')?;
-    is_key("password", password).then(|| password.to_owned())
+    let (_, login) = header.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"))?;
+    let login = STANDARD_NO_PAD.decode(login.trim().trim_end_matches('=')).ok()?;
+    let (user, password) = std::str::from_utf8(&login).ok()?.split_once(':')?;
+    let key = if password.is_empty() { user } else { password };
+    is_key("password", key).then(|| key.to_owned())
 }
 
 /// By form, or by name if the value is not a word: `token=customer` is an ordinary parameter, `pin=123456` is not.
@@ -68,8 +70,10 @@ mod tests {
 
     #[test]
     fn a_password_in_a_header_is_a_key_unless_it_is_a_word() {
-        let of = |login: &str| password(&format!("Basic {}", STANDARD.encode(login)));
-        assert_eq!(of("elastic:Pw7Kd93mQzLx82Tn").as_deref(), Some("Pw7Kd93mQzLx82Tn"));
+        let of = |login: &str| password(&format!("basic {}==", STANDARD_NO_PAD.encode(login)));
+        for login in ["elastic:Pw7Kd93mQzLx82Tn", "Pw7Kd93mQzLx82Tn:"] {
+            assert_eq!(of(login).as_deref(), Some("Pw7Kd93mQzLx82Tn"), "{login}");
+        }
         for login in ["elastic:changeme", "elastic:", "elastic"] {
             assert_eq!(of(login), None, "{login}");
         }

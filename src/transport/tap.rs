@@ -244,6 +244,10 @@ mod tests {
         assert_eq!((passed.len(), passed[0].took()), (2, Duration::from_millis(3)));
         assert!(passed.iter().all(|one| one.request.headers.is_empty()), "{passed:?}");
         assert_eq!(tap.secrets(), [("agent's authorization".to_owned(), "agents-own-key".to_owned())]);
+        let login = "Basic ZWxhc3RpYzpQdzdLZDkzbVF6THg4MlRu".to_owned();
+        let basic = HttpRequest { headers: vec![("authorization".to_owned(), login)], ..request.clone() };
+        let keys: Vec<String> = basic.secrets().map(|(_, key)| key).collect();
+        assert_eq!(keys, ["ZWxhc3RpYzpQdzdLZDkzbVF6THg4MlRu", "Pw7Kd93mQzLx82Tn"]);
         assert!(tap.take().is_empty());
         tap.close();
         let refused = block_on(&clock, tap.send(request)).expect("no deadlock");

@@ -268,7 +268,10 @@ mod tests {
         let by_path = request(Service::Embeddings, "/models/small:embedContent", json!({}));
         assert_eq!(prices.quote(&by_path), Some(2.0), "Google's is in the path");
         assert_eq!((asked("small"), asked("large")), (Some(body("small").to_string().len() as f64), None));
-        for path in ["/v1/messages/count_tokens", "/models/g:countTokens?x=1"] {
+        for path in [
+            "/v1/messages/count_tokens", "/models/g:countTokens?x=1", "/conversations", "/conversations/c/items?x=1",
+            "/responses/r/cancel", "/responses/input_tokens",
+        ] {
             assert_eq!(Prices::default().quote(&request(Service::Model, path, json!({}))), Some(0.0), "{path}");
         }
         assert_eq!(Prices::default().quote(&request(Service::Model, "/v1/messages", json!({}))), None);

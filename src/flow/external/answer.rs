@@ -55,7 +55,7 @@ impl TraceBuilder<'_> {
     /// Whether a tool of that role was offered or called in this turn, or a prompt shows what was found without one.
     fn has_tool_of(&self, role: trace::Role) -> bool {
         self.searched_before(role)
-            || self.offered.iter().flatten().any(|tool| self.role(tool) == role)
+            || self.offered.iter().flatten().chain(&self.of_provider).any(|tool| self.role(tool) == role)
             || self.used(role)
             || self.is_unseen(role)
     }

@@ -2,13 +2,13 @@
 //! what is new alone, and an answer in the background is fetched when it is complete. Here the request gets what came before,
 //! and its answer, so that both are read as in every other dialect.
 
-use crate::provider::EXACT;
-use crate::provider::observed;
-use crate::provider::wire::{anthropic_messages, openai_responses};
+use crate::provider::wire::{self, anthropic_messages, openai_responses};
+use crate::provider::{EXACT, ended_by, observed};
 use crate::transport::{HttpResponse, Passed};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What was kept of the conversations of a trial: members of a request, by the id of the answer that they end with, or that
 /// of a conversation.
@@ -24,6 +24,8 @@ struct Continuing {
     list: &'static str,
     /// Members that the service keeps with it.
     kept: &'static [&'static str],
+    /// The member of a request without which the service keeps nothing.
+    only_with: Option<&'static str>,
     /// What an answer adds to the list.
     adds: fn(Value) -> Vec<Value>,
 }
@@ -34,6 +36,7 @@ const CONTINUING: [Continuing; 2] = [
         continues: &["/previous_response_id", "/conversation/id", "/conversation"],
         list: "input",
         kept: &[],
+        only_with: None,
         adds: |mut answer| items_of(answer["output"].take()),
     },
     Continuing {
@@ -41,6 +44,7 @@ const CONTINUING: [Continuing; 2] = [
         continues: &["/thread/previous_message_id"],
         list: "messages",
         kept: &["system", "tools"],
+        only_with: Some("thread"),
         adds: |mut answer| vec![json!({"role": "assistant", "content": answer["content"].take()})],
     },
 ];
@@ -76,12 +80,12 @@ impl Chains {
             }
         }
         let body = &one.request.body;
-        // Messages are kept in a thread alone.
-        if by.dialect == anthropic_messages::NAME && !body["thread"].is_object() {
+        if by.only_with.is_some_and(|member| !body[member].is_object()) {
             return;
         }
-        let Some(answer) = one.result.as_ref().ok().and_then(|response| answer(by.dialect, response)) else { return };
-        let conversation = named.filter(|_| body["previous_response_id"].is_null() && body["thread"].is_null());
+        let answer = one.result.as_ref().ok().filter(|response| is_whole(by.dialect, response));
+        let Some(answer) = answer.and_then(|response| answer_of(by.dialect, response)) else { return };
+        let conversation = named.filter(|_| !body["conversation"].is_null());
         let ids: Vec<String> = answer["id"].as_str().map(str::to_owned).into_iter().chain(conversation).collect();
         let list = items_of(body[by.list].clone()).into_iter().chain((by.adds)(answer));
         let mut members = Map::from_iter([(by.list.to_owned(), list.collect())]);
@@ -112,6 +116,8 @@ fn fetch(passed: &mut [Passed]) {
         let (before, fetched) = passed.split_at_mut(later);
         let request = &fetched[0].request;
         let (["responses", id], "GET") = (&segments(&request.path)[..], request.method) else { continue };
+        let polls = before.iter().filter(|one| one.request.path == request.path && one.request.method == "GET");
+        let polled: Duration = polls.map(Passed::took).sum();
         let Some(whole) = fetched[0].result.as_ref().ok().and_then(answered).filter(|answer| !is_waiting(answer))
         else {
             continue;
@@ -126,7 +132,7 @@ fn fetch(passed: &mut [Passed]) {
             response.body = whole.to_string().into();
             response.headers = vec![("content-type".to_owned(), "application/json".to_owned())];
             response.chunks = Vec::new();
-            response.took += fetched[0].took();
+            response.took += polled + fetched[0].took();
         }
     }
 }
@@ -152,11 +158,18 @@ fn items_of(list: Value) -> Vec<Value> {
 
 /// The answer of Responses.
 fn answered(response: &HttpResponse) -> Option<Value> {
-    answer(openai_responses::NAME, response)
+    answer_of(openai_responses::NAME, response)
 }
 
 /// The answer of a dialect as a document, streamed or not, as far as it came.
-fn answer(dialect: &str, response: &HttpResponse) -> Option<Value> {
+fn answer_of(dialect: &str, response: &HttpResponse) -> Option<Value> {
     let good = (200..300).contains(&response.status);
     good.then(|| observed::document(dialect, &response.headers, &response.body)).flatten().filter(Value::is_object)
+}
+
+/// Whether an answer came to its end, if it is a stream.
+fn is_whole(dialect: &str, response: &HttpResponse) -> bool {
+    wire::by_name(dialect).is_none_or(|dialect| {
+        !dialect.framing().is_stream(&response.headers, &response.body) || ended_by(dialect).is_whole(&response.body)
+    })
 }

@@ -2,7 +2,7 @@
 //!
 //! A stream is read by its events. Texts at the answer's pointer, or in the shape of one of the usual clients (Chat
 //! Completions, Responses, Messages, the AI SDK, AG-UI, Mastra), are its pieces; pieces that repeat what came before replace
-//! it. Events whose type says that they hold reasoning or a tool's arguments are none. A stream that ends with an error event
+//! it. At such a place, events whose type names reasoning or a tool's arguments hold none. A stream that ends with an error event
 //! is a failed turn, whatever text came before it.
 
 use crate::platform::secrets;
@@ -143,7 +143,7 @@ fn streamed(body: &[u8], pointer: &str) -> Result<(String, Value), Option<Told>>
             Ok(Value::String(piece)) => text.add(&piece, Place::Plain),
             Ok(value @ (Value::Object(_) | Value::Array(_))) => {
                 let at = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
-                if let Some(piece) = at(pointer).filter(|_| !is_beside(&value)) {
+                if let Some(piece) = at(pointer).filter(|_| !(PIECES.contains(&pointer) && is_beside(&value))) {
                     text.add(piece, Place::Pointer);
                 } else if let Some(piece) = PIECES.iter().find_map(|pointer| at(pointer)).filter(|_| is_text(&value)) {
                     text.add(piece, Place::Usual);

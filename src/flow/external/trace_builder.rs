@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `alone` | What the agent does without a call of the model: calls that it writes into the conversation, passages in a prompt. |
+//! | `alone` | What happens without a call that the agent answers: calls that it writes into the conversation, passages in a prompt, tools that the provider runs. |
 //! | `completions` | Exchanges with the model. A failed one that is sent again unchanged is one call with several attempts. A message that only the agent can have written, after a completion without a call or after a failed call, is feedback. |
 //! | `results` | Tool calls. A call is read from a completion, its result from a later request of the same turn. |
 //! | `services` | Other exchanges. One with the search service belongs to the pending call of the external search, a call of an MCP server's tool to the pending call of that tool. |
@@ -64,6 +64,8 @@ pub(super) struct TraceBuilder<'a> {
     pub(super) offered: Option<Vec<String>>,
     /// Tools of the provider that they offered beside those.
     pub(super) of_provider: BTreeSet<String>,
+    /// Whether they offered tools of an MCP server without naming them.
+    pub(super) offers_unnamed: bool,
     /// JSON pointer of the sources in the reply, if the scenario names one.
     pub(super) sources: Option<&'a str>,
     /// Texts other than results that were sent to the model while a search was pending: they may contain passages.
@@ -116,6 +118,7 @@ impl<'a> TraceBuilder<'a> {
             worked: BTreeSet::new(),
             offered: None,
             of_provider: BTreeSet::new(),
+            offers_unnamed: false,
             sources: None,
             texts: Vec::new(),
             prompts: Vec::new(),

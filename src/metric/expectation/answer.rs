@@ -3,7 +3,7 @@
 use super::{Checked, answer_of};
 use crate::metric::answer_length::has_style;
 use crate::metric::inline_citations::is_refusal;
-use crate::metric::refusal_rate::{claims_nothing, may_refuse, says_so};
+use crate::metric::refusal_rate::{claims_nothing, may_be_refusal, says_so};
 use crate::metric::text_match::contains;
 use crate::metric::turns::names;
 use crate::metric::{Held, Patterns, Seen, TrialView, TurnView, grounding, quote};
@@ -50,10 +50,10 @@ pub(super) fn checks(
     results.extend(most.map(|most| (format!("answer.unsupported_facts: {most}"), grounded(most))));
     if let Some(wanted) = expected.refusal {
         let seen = |answer: &Answer| match wanted {
-            true if !may_refuse(answer) && answer.sources.is_empty() => {
+            true if !may_be_refusal(answer) && answer.sources.is_empty() => {
                 Err(Seen::new("it lists no source, but says that it uses one"))
             }
-            true if !may_refuse(answer) => Err(cited(answer)),
+            true if !may_be_refusal(answer) => Err(cited(answer)),
             true if !numbers_of(&answer.text).is_empty() => {
                 Err(Seen::new(format!("it cites a source: {}", quote(&answer.text, 160))))
             }

@@ -154,8 +154,15 @@ fn of_trial<'a>(view: &TrialView<'a>) -> Vec<Option<Grounded>> {
 fn hidden<'a>(view: &TrialView<'a>, turn: &TurnView<'a>) -> Option<&'a str> {
     turn.events.iter().find_map(|what| match what {
         What::Searched(FlowSearch { outcome: ToolOutcome::Unseen { reason }, .. }) => Some(reason.as_str()),
-        What::ToolCalled(ToolCalled { tool, outcome: ToolOutcome::Unseen { reason }, .. }) => {
-            matches!(view.trace.role(tool), Role::Knowledge | Role::External).then_some(reason.as_str())
+        What::ToolCalled(ToolCalled { tool, outcome, .. }) => {
+            let retrieves = matches!(view.trace.role(tool), Role::Knowledge | Role::External);
+            match outcome {
+                ToolOutcome::Unseen { reason } if retrieves => Some(reason.as_str()),
+                ToolOutcome::Ok(ToolResult::Other(result)) if retrieves && *result == ToolResult::UNSHOWN => {
+                    Some("the provider's answer does not show what its search found")
+                }
+                _ => None,
+            }
         }
         _ => None,
     })
@@ -186,6 +193,7 @@ impl<'a> Known<'a> {
                 self.add(&found.result, pages, (&found.answer, &titles), true);
                 Vec::new()
             }
+            ToolResult::Other(value) if *value == ToolResult::UNSHOWN => Vec::new(),
             ToolResult::Other(value) => {
                 let text = value.to_string();
                 let whole = text.chars().count() < ToolResult::MOST;
@@ -300,9 +308,12 @@ fn text_of<'a>(
         Some(learned) => view.trace.external_answer(learned.conversation, &learned.result),
         None => name.and_then(|name| texts.get(name).copied()),
     };
-    // Where a whole text has a name, its beginning may end with a sentence.
-    let is_short = name.is_none() && hit.excerpt.chars().count() < Hit::EXCERPT && !hit.excerpt.ends_with('…');
-    whole.map_or((hit.excerpt.as_str(), is_short), |text| (text, true))
+    // A beginning may end with a sentence, so that its end says nothing. The name of the whole text is its digest.
+    let is_short = || match name {
+        Some(name) => view.trace.is_named(name, hit),
+        None => hit.excerpt.chars().count() < Hit::EXCERPT && !hit.excerpt.ends_with('…'),
+    };
+    whole.map_or_else(|| (hit.excerpt.as_str(), is_short()), |text| (text, true))
 }
 
 impl Metric for Grounding {

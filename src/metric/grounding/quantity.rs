@@ -4,6 +4,7 @@ use super::clock;
 use super::units::{are_one_unit, scale_of, unit_of};
 use regex::Regex;
 use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -24,11 +25,13 @@ pub(super) struct Quantity {
     significant: usize,
     /// The factor between the written number and its value.
     scale: f64,
+    /// Whether a word such as `million` is a part of it: such numbers are rounded ones.
+    scaled: bool,
 }
 
-/// Words that are in most English texts and in no others.
-const ENGLISH: [&str; 13] =
-    ["the", "and", "are", "with", "it", "its", "this", "that", "you", "your", "has", "have", "costs"];
+/// Words of English texts. Some are words elsewhere too, or in names: two of them make a text English, or `the` alone.
+const ENGLISH: [&str; 14] =
+    ["the", "and", "are", "with", "it", "its", "this", "that", "you", "your", "has", "have", "costs", "for"];
 
 /// Words and marks between the ends of a range.
 const RANGE: [&str; 7] = ["to", "-", "–", "and", "or", "bis", "und"];
@@ -39,7 +42,8 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     let number = r"(?P<number>\d{1,3}(?:[\u{a0}\u{202f}'’,. ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)";
     let length = "(?:km|kilomet(?:re|er)s?|miles)";
     let area = r"[ckm]?m[²³]|[ckm]?m[23]\b|(?:square|cubic) \p{L}+";
-    let compound = format!("(?i:km/hr?|m/s|{area}|{length} (?:per hour|pro stunde))");
+    let product = r"N/mm[²2]|N[·⋅ ]m\b|k?W[·⋅ ]h\b|A[·⋅ ]h\b|newton met(?:re|er)s";
+    let compound = format!("(?i:km/hr?|m/s|{area}|{length} (?:per hour|pro stunde))|{product}");
     let word = format!(r"(?P<word>{compound}|per cent|%|°[CFcf]|Ω|€|\$|£|\p{{L}}+)");
     Regex::new(&format!(r"{before}{number}(?:[\s\u{{a0}}\u{{202f}}-]?{word})?")).expect("an expression")
 });
@@ -112,6 +116,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
             decimals,
             significant: digits.trim_start_matches('0').trim_end_matches('0').len(),
             scale: factor,
+            scaled: !equal(scale, 1.0),
         });
         from = from.max(end);
     }
@@ -174,13 +179,15 @@ fn next_word(text: &str, from: usize) -> Option<(&str, usize)> {
 /// Whether a comma in the numbers of a text can only part thousands: the text is English, and none of them has one or two
 /// digits behind its comma.
 fn groups_by_commas(text: &str) -> bool {
-    let mut words = text.split(|letter: char| !letter.is_alphabetic());
+    let words = text.split(|letter: char| !letter.is_alphabetic());
+    let known = |word: &str| ENGLISH.iter().position(|known| word.eq_ignore_ascii_case(known));
+    let english: BTreeSet<usize> = words.clone().filter_map(known).collect();
+    let is_english = english.len() > 1 || words.into_iter().any(|word| word == ENGLISH[0]);
     let decimal = |(at, _): (usize, &str)| {
         let digits = text[at + 1..].bytes().take_while(u8::is_ascii_digit).count();
         (1..3).contains(&digits) && text[..at].ends_with(|before: char| before.is_ascii_digit())
     };
-    words.any(|word| ENGLISH.iter().any(|known| word.eq_ignore_ascii_case(known)))
-        && !text.match_indices(',').any(decimal)
+    is_english && !text.match_indices(',').any(decimal)
 }
 
 /// Values that the digits may have, and the digits behind the decimal mark.
@@ -208,13 +215,13 @@ impl Quantity {
     /// A time of day by its possible minutes after midnight; none is a rounded one.
     pub(super) fn time(place: Range<usize>, values: Vec<f64>) -> Self {
         let (start, end, unit) = (place.start, place.end, Some(clock::UNIT));
-        Self { start, end, values, unit, bare: false, decimals: 0, significant: 0, scale: 1.0 }
+        Self { start, end, values, unit, bare: false, decimals: 0, significant: 0, scale: 1.0, scaled: false }
     }
 
     /// A number that was not written in digits.
     pub(super) fn spelled(value: f64) -> Self {
         let (values, unit) = (vec![value], None);
-        Self { start: 0, end: 0, values, unit, bare: true, decimals: 0, significant: 1, scale: 1.0 }
+        Self { start: 0, end: 0, values, unit, bare: true, decimals: 0, significant: 1, scale: 1.0, scaled: false }
     }
 
     /// Whether `source` says the same: an equal value, or one that rounds to this one as it is written, where both
@@ -254,7 +261,7 @@ impl Quantity {
         if whole && self.unit != Some(clock::UNIT) {
             return true;
         }
-        let rounded = self.scale > 1.0 || decimals > 0 || self.significant >= 2;
+        let rounded = self.scaled || decimals > 0 || self.significant >= 2;
         rounded
             && value != 0.0
             && exact.abs() >= value.abs() * 0.5
@@ -352,6 +359,12 @@ mod tests {
             ("It weighs 1250 kg", "It weighs 1,250 kg"),
             ("It weighs 1.25 kg", "Het gewicht is 1,250 kg"),
             ("1,25 t", "Das sind 1,250 t."),
+            ("1,25 kg", "Das Gerät der IT-Abteilung wiegt 1,250 kg"),
+            ("15 Nm", "15 N·m"),
+            ("15 Nm", "15 N m"),
+            ("500 kWh", "500 kW h"),
+            ("10 MPa", "10 N/mm²"),
+            ("5 million", "5.4 million"),
             ("0.5 kWh", "500Wh"),
             ("1 MW", "1000 kW"),
             ("2 bar", "200 kPa"),
@@ -383,8 +396,12 @@ mod tests {
             ("100 m²", "100 m"),
             ("100%", "99.4%"),
             ("1000 kg", "600 kg"),
-            ("It costs 1.25 euros", "The bike costs 1,250 euros"),
-            ("2.4 kg", "The limit is 2,400 kg"),
+            ("It costs 1.25 euros", "The bike costs 1,250 euros, and its bag 20 euros"),
+            ("2.4 kg", "the limit is 2,400 kg"),
+            ("2 bar", "2.4 bar"),
+            ("5 kWh", "5.4 kWh"),
+            ("5 km", "5.4 km"),
+            ("500 mWh", "500 MWh"),
             ("500 kWh", "500 Wh"),
             ("36 kV", "36 V"),
             ("65 bar", "65 psi"),

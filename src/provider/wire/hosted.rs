@@ -13,10 +13,19 @@ pub(crate) struct HostedCall {
     /// The tool, as agents name it: `web_search`, or that of an MCP server.
     pub tool: String,
     pub arguments: Value,
-    /// What it came to; null where the answer does not show what was found.
-    pub ran: Ran,
-    /// Whether it looks for something to answer from.
-    pub searches: bool,
+    /// What it came to; `None` where the answer does not show it.
+    pub ran: Option<Ran>,
+}
+
+/// The providers' own tools that look for something to answer from.
+const SEARCHES: [&str; 7] =
+    ["web_search", "web_fetch", "file_search", "google_search", "google_search_retrieval", "url_context", "x_search"];
+
+impl HostedCall {
+    /// Whether it looks for something to answer from. What a tool of an MCP server is for, its role says.
+    pub(crate) fn searches(&self) -> bool {
+        SEARCHES.contains(&self.tool.as_str())
+    }
 }
 
 /// The calls that the provider made within an answer of that dialect, in order.
@@ -42,7 +51,16 @@ pub(crate) fn calls(dialect: &str, answer: &Value) -> Vec<HostedCall> {
 
 /// A search whose result the answer does not show.
 fn search(tool: &str, arguments: Value) -> HostedCall {
-    HostedCall { id: String::new(), tool: tool.to_owned(), arguments, ran: Ran::Done(Value::Null), searches: true }
+    HostedCall { id: String::new(), tool: tool.to_owned(), arguments, ran: None }
+}
+
+/// Whether a request offers tools of an MCP server without naming them.
+pub(crate) fn offers_unnamed(request: &Value) -> bool {
+    let unnamed = |tool: &Value| match text(tool, "type") {
+        "mcp" => tool["allowed_tools"].is_null(),
+        kind => kind == "mcp_toolset",
+    };
+    list(request, "tools").iter().any(unnamed) || !list(request, "mcp_servers").is_empty()
 }
 
 /// The provider's own tools, and those of an MCP server, that a request offers beside those of the agent, or that an answer
@@ -55,6 +73,9 @@ pub(crate) fn offered(dialect: &str, document: &Value) -> Vec<String> {
             allowed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
         }
         (kind, openai_responses::NAME) => vec![without_date(kind).to_owned()],
+        (_, anthropic_messages::NAME) => {
+            vec![text(tool, "name").to_owned()].into_iter().filter(|name| !name.is_empty()).collect()
+        }
         _ => Vec::new(),
     };
     if dialect == gemini::NAME {
@@ -73,15 +94,10 @@ fn without_date(kind: &str) -> &str {
     if kind == "computer_use" { "computer" } else { kind }
 }
 
-/// Whether a tool looks for something, by its name.
-fn searches(tool: &str) -> bool {
-    ["search", "fetch"].iter().any(|word| tool.contains(word))
-}
-
 fn of_item(item: &Value, output: &[Value]) -> Option<HostedCall> {
     let tool = text(item, "type").strip_suffix("_call")?;
     let own = items::built_in(text(item, "type"));
-    if matches!(tool, "function" | "custom_tool") || own.is_some() && !items::has_result(item, output) {
+    if matches!(tool, "function" | "custom_tool") || own.is_some() && items::result_of(item, output).is_none() {
         return None;
     }
     let member = |names: &[&str]| names.iter().find_map(|name| item.get(*name).filter(|value| !value.is_null()));
@@ -99,15 +115,17 @@ fn of_item(item: &Value, output: &[Value]) -> Option<HostedCall> {
         };
         (own.map_or(without_date(tool), |(tool, _)| tool), whole.unwrap_or_else(parts))
     };
+    let given = if own.is_some() { items::result_of(item, output) } else { None };
+    let given = given.or_else(|| member(&["output", "results", "outputs"]));
     let ran = if let Some(error) = error {
-        Ran::Failed(error.as_str().map_or_else(|| error.to_string(), str::to_owned))
+        Some(Ran::Failed(error.as_str().map_or_else(|| error.to_string(), str::to_owned)))
     } else if failed {
-        Ran::Failed("the provider says that it failed".to_owned())
+        Some(Ran::Failed("the provider says that it failed".to_owned()))
     } else {
-        Ran::Done(member(&["output", "results", "outputs"]).map_or(Value::Null, document))
+        given.map(|given| Ran::Done(document(given)))
     };
     let id = if own.is_some() { text(item, "call_id") } else { text(item, "id") };
-    Some(HostedCall { id: id.to_owned(), searches: searches(tool), tool: tool.to_owned(), arguments, ran })
+    Some(HostedCall { id: id.to_owned(), tool: tool.to_owned(), arguments, ran })
 }
 
 fn of_block(block: &Value, blocks: &[Value]) -> Option<HostedCall> {
@@ -118,20 +136,27 @@ fn of_block(block: &Value, blocks: &[Value]) -> Option<HostedCall> {
     let result = blocks.iter().find(|other| text(other, "tool_use_id") == id);
     let content = result.map(|result| &result["content"]);
     let error = content.and_then(|content| content["error_code"].as_str());
+    let page = content.map(|content| (&content["content"], &content["url"]));
+    let page = page.filter(|(page, _)| page["source"]["type"] == "text");
     let ran = match (content, error) {
-        (_, Some(code)) => Ran::Failed(code.to_owned()),
-        (Some(content), _) if result.is_some_and(|result| result["is_error"] == true) => Ran::Failed(words(content)),
-        (Some(content), _) if text(block, "type") == "mcp_tool_use" => Ran::Done(document(&json!(words(content)))),
-        (Some(content), _) if content["content"]["source"]["data"].is_string() => {
-            let page = json!({"url": content["url"], "title": content["content"]["title"], "text": content["content"]["source"]["data"]});
-            Ran::Done(json!([page]))
+        (_, Some(code)) => Some(Ran::Failed(code.to_owned())),
+        (Some(content), _) if result.is_some_and(|result| result["is_error"] == true) => {
+            Some(Ran::Failed(words(content)))
         }
-        // What a web search found is encrypted.
-        (Some(content), _) if !searches(tool) => Ran::Done(content.clone()),
-        _ => Ran::Done(Value::Null),
+        (Some(content), _) if text(block, "type") == "mcp_tool_use" => {
+            Some(Ran::Done(document(&json!(words(content)))))
+        }
+        (Some(content), _) => match page {
+            Some((page, url)) => {
+                Some(Ran::Done(json!([{"url": url, "title": page["title"], "text": page["source"]["data"]}])))
+            }
+            // What a web search found is encrypted, and a page may be a file.
+            None => (!SEARCHES.contains(&tool)).then(|| Ran::Done(content.clone())),
+        },
+        _ => None,
     };
     let arguments = block.get("input").cloned().unwrap_or(Value::Object(Map::new()));
-    Some(HostedCall { id: id.to_owned(), searches: searches(tool), tool: tool.to_owned(), arguments, ran })
+    Some(HostedCall { id: id.to_owned(), tool: tool.to_owned(), arguments, ran })
 }
 
 fn of_gemini(candidate: &Value) -> Vec<HostedCall> {
@@ -139,13 +164,11 @@ fn of_gemini(candidate: &Value) -> Vec<HostedCall> {
     let code = |(place, part): (usize, &Value)| {
         let arguments = part.get("executableCode")?.clone();
         let result = parts.get(place + 1).and_then(|next| next.get("codeExecutionResult"));
-        let ran = match result {
-            Some(result) if text(result, "outcome") == "OUTCOME_OK" => Ran::Done(result["output"].clone()),
-            Some(result) => Ran::Failed(format!("{}: {}", text(result, "outcome"), text(result, "output"))),
-            None => Ran::Done(Value::Null),
-        };
-        let (id, tool) = (String::new(), "code_execution".to_owned());
-        Some(HostedCall { id, tool, arguments, ran, searches: false })
+        let ran = result.map(|result| match text(result, "outcome") {
+            "OUTCOME_OK" => Ran::Done(result["output"].clone()),
+            outcome => Ran::Failed(format!("{outcome}: {}", text(result, "output"))),
+        });
+        Some(HostedCall { id: String::new(), tool: "code_execution".to_owned(), arguments, ran })
     };
     let grounding = &candidate["groundingMetadata"];
     let searched = ["webSearchQueries", "groundingChunks"].iter().any(|member| !list(grounding, member).is_empty());
@@ -184,7 +207,7 @@ fn text<'v>(value: &'v Value, member: &str) -> &'v str {
 mod tests {
     use super::*;
 
-    fn of(dialect: &str, answer: &Value) -> Vec<(String, Value, Ran)> {
+    fn of(dialect: &str, answer: &Value) -> Vec<(String, Value, Option<Ran>)> {
         calls(dialect, answer).into_iter().map(|call| (call.tool, call.arguments, call.ran)).collect()
     }
 
@@ -205,20 +228,20 @@ mod tests {
         assert_eq!(
             of(openai_responses::NAME, &answer),
             [
-                ("web_search".into(), json!({"type": "search", "query": "frost"}), Ran::Done(Value::Null)),
+                ("web_search".into(), json!({"type": "search", "query": "frost"}), None),
                 (
                     "file_search".into(),
                     json!({"queries": ["frost"]}),
-                    Ran::Done(json!([{"file_id": "f1", "text": "so"}]))
+                    Some(Ran::Done(json!([{"file_id": "f1", "text": "so"}])))
                 ),
-                ("look".into(), json!({"query": "frost"}), Ran::Done(json!({"hits": []}))),
-                ("look".into(), json!({}), Ran::Failed("gone".into())),
+                ("look".into(), json!({"query": "frost"}), Some(Ran::Done(json!({"hits": []})))),
+                ("look".into(), json!({}), Some(Ran::Failed("gone".into()))),
                 (
                     "code_interpreter".into(),
                     json!({"code": "1+1"}),
-                    Ran::Failed("the provider says that it failed".into())
+                    Some(Ran::Failed("the provider says that it failed".into()))
                 ),
-                ("shell".into(), json!({"commands": ["pwd"]}), Ran::Done(Value::Null)),
+                ("shell".into(), json!({"commands": ["pwd"]}), Some(Ran::Done(json!([{"stdout": "/"}])))),
             ]
         );
         assert_eq!(calls(openai_chat::NAME, &answer), []);
@@ -236,23 +259,26 @@ mod tests {
             {"type": "web_search_tool_result", "tool_use_id": "u", "content": {"type": "web_search_tool_result_error", "error_code": "unavailable"}},
             {"type": "server_tool_use", "id": "w", "name": "web_fetch", "input": {"url": "https://a"}},
             {"type": "web_fetch_tool_result", "tool_use_id": "w", "content": page},
+            {"type": "server_tool_use", "id": "x", "name": "web_fetch", "input": {"url": "https://a/b.pdf"}},
+            {"type": "web_fetch_tool_result", "tool_use_id": "x", "content": {"content": {"source": {"type": "base64", "data": "JVBE"}}}},
             {"type": "mcp_tool_use", "id": "m", "name": "look", "server_name": "d", "input": {"query": "frost"}},
             {"type": "mcp_tool_result", "tool_use_id": "m", "is_error": false, "content": [{"type": "text", "text": "[1]"}]},
             {"type": "mcp_tool_use", "id": "n", "name": "look", "server_name": "d", "input": {}},
             {"type": "mcp_tool_result", "tool_use_id": "n", "is_error": true, "content": [{"type": "text", "text": "gone"}]}]});
         let found = of(anthropic_messages::NAME, &answer);
-        let ran: Vec<(&str, &Ran)> = found.iter().map(|(tool, _, ran)| (tool.as_str(), ran)).collect();
+        let ran: Vec<(&str, Option<Ran>)> = found.iter().map(|(tool, _, ran)| (tool.as_str(), ran.clone())).collect();
         assert_eq!(
             ran,
             [
-                ("web_search", &Ran::Done(Value::Null)),
-                ("web_search", &Ran::Failed("unavailable".into())),
-                ("web_fetch", &Ran::Done(json!([{"url": "https://a", "title": "A", "text": "so"}]))),
-                ("look", &Ran::Done(json!([1]))),
-                ("look", &Ran::Failed("gone".into())),
+                ("web_search", None),
+                ("web_search", Some(Ran::Failed("unavailable".into()))),
+                ("web_fetch", Some(Ran::Done(json!([{"url": "https://a", "title": "A", "text": "so"}])))),
+                ("web_fetch", None),
+                ("look", Some(Ran::Done(json!([1])))),
+                ("look", Some(Ran::Failed("gone".into()))),
             ]
         );
-        assert_eq!(found[3].1, json!({"query": "frost"}));
+        assert_eq!(found[4].1, json!({"query": "frost"}));
     }
 
     #[test]
@@ -263,13 +289,13 @@ mod tests {
         assert_eq!(
             of(gemini::NAME, &answer),
             [
-                ("google_search".into(), json!({"queries": ["frost"]}), Ran::Done(Value::Null)),
-                ("code_execution".into(), json!({"language": "PYTHON", "code": "1+1"}), Ran::Done(json!("2"))),
+                ("google_search".into(), json!({"queries": ["frost"]}), None),
+                ("code_execution".into(), json!({"language": "PYTHON", "code": "1+1"}), Some(Ran::Done(json!("2")))),
             ]
         );
         assert_eq!(calls(gemini::NAME, &json!({"candidates": [{"groundingMetadata": {}}]})), []);
         let cited = json!({"choices": [{"message": {"content": "so", "annotations": [{"type": "url_citation"}]}}]});
-        assert_eq!(of(openai_chat::NAME, &cited), [("web_search".into(), json!({}), Ran::Done(Value::Null))]);
+        assert_eq!(of(openai_chat::NAME, &cited), [("web_search".into(), json!({}), None)]);
     }
 
     #[test]
@@ -283,6 +309,16 @@ mod tests {
         );
         let answer = json!({"output": [{"type": "mcp_list_tools", "tools": [{"name": "look"}]}]});
         assert_eq!(offered(openai_responses::NAME, &answer), ["look"]);
+        let request = json!({"tools": [{"type": "web_search_20250305", "name": "web_search"}, {"name": "own", "input_schema": {}}]});
+        assert_eq!(offered(anthropic_messages::NAME, &request), ["web_search"]);
+        for (tool, unnamed) in [
+            (json!({"type": "mcp", "server_label": "d"}), true),
+            (json!({"type": "mcp", "allowed_tools": ["look"]}), false),
+            (json!({"type": "mcp_toolset", "mcp_server_name": "d"}), true),
+            (json!({"type": "web_search"}), false),
+        ] {
+            assert_eq!(offers_unnamed(&json!({"tools": [tool]})), unnamed, "{tool}");
+        }
         let request = json!({"tools": [{"functionDeclarations": []}, {"googleSearch": {}, "codeExecution": {}}]});
         assert_eq!(offered(gemini::NAME, &request), ["google_search", "code_execution"]);
     }

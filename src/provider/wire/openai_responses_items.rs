@@ -25,7 +25,8 @@ pub(super) fn read(reader: Reader, items: &[Value]) -> Result<Vec<Message>, Wire
                 turn(&mut messages, role).add(item);
             }
             kind if is_result(kind) => {
-                let id = item["call_id"].as_str().unwrap_or_default();
+                // A result of the local shell may name its call by `id` alone.
+                let id = ["call_id", "id"].iter().find_map(|name| item[*name].as_str()).unwrap_or_default();
                 let mut result = Turn::new(Role::Tool);
                 result.message.answers = Some(id.to_owned());
                 result.add(item);
@@ -42,7 +43,7 @@ pub(super) fn read_turn(dialect: &str, items: &[Value]) -> Message {
     let mut turn = Turn::new(Role::Assistant);
     for item in items.iter().filter(|item| item.is_object()) {
         // The service ran it.
-        let is_hosted = is_result(kind(item)) || built_in(kind(item)).is_some() && has_result(item, items);
+        let is_hosted = is_result(kind(item)) || built_in(kind(item)).is_some() && result_of(item, items).is_some();
         if is_hosted {
             turn.pieces.push(Piece::Other { wire: item.clone() });
             continue;
@@ -87,9 +88,15 @@ pub(crate) fn built_in(kind: &str) -> Option<(&'static str, &'static str)> {
     BUILT_IN.into_iter().find(|(known, _)| *known == kind).map(|(_, of)| of)
 }
 
-/// Whether a call has its result among the items of the same answer: then the service ran it.
-pub(super) fn has_result(call: &Value, items: &[Value]) -> bool {
-    items.iter().any(|item| is_result(kind(item)) && item["call_id"] == call["call_id"])
+/// The member that holds the arguments of such a call: a computer may get several actions at once.
+fn member_of(call: &Value, member: &'static str) -> &'static str {
+    if call.get("actions").is_some() && call.get(member).is_none() { "actions" } else { member }
+}
+
+/// The result of a call among the items of the same answer: then the service ran it.
+pub(super) fn result_of<'i>(call: &Value, items: &'i [Value]) -> Option<&'i Value> {
+    let found = items.iter().find(|item| is_result(kind(item)) && item["call_id"] == call["call_id"]);
+    found.and_then(|result| result.get("output"))
 }
 
 fn is_result(kind: &str) -> bool {
@@ -143,7 +150,9 @@ impl Turn {
                     output @ Some(Value::Array(_) | Value::String(_)) => take_texts(output),
                     _ => String::new(),
                 };
-                wire["call_id"] = Value::from("");
+                if let Some(id) = wire.get_mut("call_id") {
+                    *id = Value::from("");
+                }
                 self.message.content.push_str(&said);
                 Piece::Text { bytes: said.len(), wire }
             }
@@ -158,7 +167,8 @@ impl Turn {
             }
             kind => match built_in(kind) {
                 Some((tool, member)) => {
-                    let arguments = wire.get_mut(member).map(Value::take).unwrap_or_default().to_string();
+                    let arguments = wire.get_mut(member_of(item, member)).map(Value::take).unwrap_or_default();
+                    let arguments = arguments.to_string();
                     let id = item["call_id"].as_str().unwrap_or_default().to_owned();
                     self.message.calls.push(ToolCall { id, name: tool.to_owned(), arguments });
                     if let Some(id) = wire.get_mut("call_id") {
@@ -183,7 +193,7 @@ fn take_texts(content: Option<&mut Value>) -> String {
         Some(Value::Array(parts)) => {
             let mut said = String::new();
             for part in parts {
-                if let Some(place) = place_of_text(part, Value::is_string) {
+                for place in texts_of(part, Value::is_string) {
                     let text = place.as_str().unwrap_or_default();
                     said.push_str(text);
                     *place = Value::from(text.len());
@@ -200,10 +210,13 @@ fn take_texts(content: Option<&mut Value>) -> String {
     }
 }
 
-/// Where the text of a part is, or its length: what a command printed is one.
-fn place_of_text(part: &mut Value, is_it: fn(&Value) -> bool) -> Option<&mut Value> {
-    let name = ["text", "stdout"].into_iter().find(|name| part.get(*name).is_some_and(is_it))?;
-    part.get_mut(name)
+/// Members of a part that hold its text, or the length of it: what a command printed is one.
+const TEXTS: [&str; 3] = ["text", "stdout", "stderr"];
+
+/// Where the texts of a part are, or their lengths.
+fn texts_of(part: &mut Value, is_it: fn(&Value) -> bool) -> impl Iterator<Item = &mut Value> {
+    let members = part.as_object_mut().into_iter().flatten();
+    members.filter(move |(name, value)| TEXTS.contains(&name.as_str()) && is_it(value)).map(|(_, value)| value)
 }
 
 /// Restores a text in a content from [`take_texts`]; a text of another length goes into the first position.
@@ -218,7 +231,7 @@ fn put_texts(content: &mut Value, said: &str) {
         }
         return;
     };
-    let mut places: Vec<&mut Value> = parts.iter_mut().filter_map(|part| place_of_text(part, Value::is_u64)).collect();
+    let mut places: Vec<&mut Value> = parts.iter_mut().flat_map(|part| texts_of(part, Value::is_u64)).collect();
     let lengths: Vec<usize> = places.iter().filter_map(|place| place.as_u64()).map(|bytes| bytes as usize).collect();
     let texts = passthrough::split(said, &lengths).unwrap_or_else(|| vec![said]);
     let mut texts = texts.into_iter();
@@ -239,7 +252,9 @@ fn write_message(dialect: &str, message: &Message, custom: &BTreeSet<&str>) -> V
             Filled::Text(said, Some(template)) => {
                 let mut item = template.clone();
                 if message.role == Role::Tool {
-                    item["call_id"] = Value::from(message.answers.as_deref().unwrap_or_default());
+                    if let Some(id) = item.get_mut("call_id") {
+                        *id = Value::from(message.answers.as_deref().unwrap_or_default());
+                    }
                     if let Some(output) = item.get_mut("output").filter(|output| output.is_u64() || output.is_array()) {
                         put_texts(output, said);
                     }
@@ -258,7 +273,7 @@ fn write_message(dialect: &str, message: &Message, custom: &BTreeSet<&str>) -> V
                     if let Some(id) = item.get_mut("call_id") {
                         *id = Value::from(call.id.as_str());
                     }
-                    if let Some(arguments) = item.get_mut(member) {
+                    if let Some(arguments) = item.get_mut(member_of(template.unwrap_or(&Value::Null), member)) {
                         *arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
                     }
                     items.push(item);

@@ -25,7 +25,7 @@ pub(super) fn notes(trace: &Trace) -> Vec<String> {
                 last = None;
             }
             What::ToolCalled(call) => {
-                // A call of an MCP server's tool has no id, nor has one that the provider made: it passed the proxy itself.
+                // A call of an MCP server that is recorded has no id, nor has one that the provider ran.
                 if !call.id.is_empty() && !asked.contains(&(call.call, call.tool.as_str())) {
                     written.insert(call.tool.as_str());
                 }

@@ -100,7 +100,7 @@ fn writes_version(headers: &HeaderMap) -> bool {
     headers.contains_key("anthropic-version") || headers.get("x-fern-sdk-name").is_some_and(cohere)
 }
 
-/// Methods of requests to services that serve anything.
+/// Methods that are served.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
 fn without_version(path: &str) -> &str {

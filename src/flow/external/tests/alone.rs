@@ -195,13 +195,52 @@ fn tools_that_openai_defines_are_calls_of_the_agent_and_those_that_the_provider_
     let printed = json!({"type": "shell_call_output", "call_id": "c", "output": [{"stdout": "a.txt", "stderr": ""}]});
     let passage = json!({"results": [{"id": "a#1", "text": "so"}]}).to_string();
     let hosted = json!([{"type": "mcp_call", "id": "m", "name": "look", "arguments": "{}", "output": passage},
+        {"type": "mcp_call", "id": "n", "name": "look", "arguments": "{\"page\": 2}", "output": null},
         {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "frost"}}, said]);
     let (events, _) = told(vec![asked(json!([user]), json!([shell])), asked(json!([user, shell, printed]), hosted)]);
     let made: Vec<(&str, &ToolOutcome)> = calls(&events).iter().map(|call| (&*call.tool, &call.outcome)).collect();
-    assert_eq!(made.iter().map(|(tool, _)| *tool).collect::<Vec<_>>(), ["shell", "look", "web_search"]);
+    assert_eq!(made.iter().map(|(tool, _)| *tool).collect::<Vec<_>>(), ["shell", "look", "look", "web_search"]);
     assert!(matches!(made[0].1, ToolOutcome::Ok(ToolResult::Other(out)) if *out == "a.txt"), "{events:?}");
     let ToolOutcome::Ok(ToolResult::Search(found)) = made[1].1 else { panic!("{events:?}") };
     assert_eq!(found.hits[0].id, "a#1");
+    let unshown = |outcome: &ToolOutcome| matches!(outcome, ToolOutcome::Ok(ToolResult::Other(out)) if *out == ToolResult::UNSHOWN);
+    assert!(unshown(made[2].1), "{events:?}");
     let searched = events.iter().filter(|what| matches!(what, What::Searched(_))).count();
     assert_eq!(searched, 1, "`web_search` has no role: {events:?}");
+}
+
+#[test]
+fn a_call_that_was_answered_before_lends_its_result_to_no_other_conversation() {
+    let asks = |words: &str| vec![json!({"role": "user", "content": words})];
+    let (mut one, mut two) = (asks("one?"), asks("two?"));
+    let query = json!({"query": "same"});
+    let mut exchanges = vec![model(&mut two, call("b1", "look", &query))];
+    result(&mut two, "b1", &json!({"chunks": [{"id": "b#1", "text": "so"}]}));
+    exchanges.push(model(&mut two, call("b2", "look", &json!({"query": "more"}))));
+    exchanges.push(model(&mut one, call("a1", "look", &query)));
+    result(&mut two, "b2", &json!({"chunks": []}));
+    exchanges.push(model(&mut two, json!({"role": "assistant", "content": "because"})));
+    result(&mut one, "a1", &json!({"error": "down"}));
+    exchanges.push(model(&mut one, json!({"role": "assistant", "content": "I do not know."})));
+    let (events, _) = told(exchanges);
+    let of_a1 = calls(&events).into_iter().find(|call| call.id == "a1").expect("the call");
+    assert!(matches!(of_a1.outcome, ToolOutcome::Failed { .. }), "{of_a1:?}");
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_no_part_of_the_conversation() {
+    let cut = "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r1\",\"status\":\"in_progress\",\"output\":[]}}\n\n";
+    let body = |input: &str| json!({"model": "m", "conversation": "c1", "input": input, "stream": true});
+    let whole = json!({"id": "r2", "model": "m", "status": "completed", "output": []});
+    let mut all = vec![
+        passed(Service::Model, openai_responses::DIALECT, body("why?"), 200, &Value::Null),
+        passed(Service::Model, openai_responses::DIALECT, body("why?"), 200, &whole),
+        passed(Service::Model, openai_responses::DIALECT, body("really?"), 200, &whole),
+    ];
+    let first = all[0].result.as_mut().expect("a response");
+    first.body = cut.into();
+    first.headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
+    Chains::default().follow(&mut all);
+    let lengths: Vec<usize> = all.iter().map(|one| one.request.body["input"].as_array().map_or(1, Vec::len)).collect();
+    assert_eq!(lengths, [1, 1, 2]);
 }

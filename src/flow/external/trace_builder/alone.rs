@@ -25,30 +25,38 @@ impl TraceBuilder<'_> {
         let dialect = group.request.profile.name;
         let answer = observed::document(dialect, &response.headers, &response.body).unwrap_or_default();
         self.of_provider.extend(hosted::offered(dialect, &answer));
-        for HostedCall { id, tool, arguments, ran, searches } in hosted::calls(dialect, &answer) {
-            if searches && self.role(&tool) == trace::Role::None {
-                self.searched_by_provider(&tool, &ran);
+        for hosted in hosted::calls(dialect, &answer) {
+            if hosted.searches() && self.role(&hosted.tool) == trace::Role::None {
+                self.searched_by_provider(&hosted);
             }
+            let HostedCall { id, tool, arguments, ran } = hosted;
             self.ids.insert(id);
             self.made.push((tool.clone(), arguments.clone()));
-            let (at, attempts, ran) = (self.at, Vec::new(), Some(ran));
-            // Without an id, as a call that passed the proxy itself.
-            let call = Waiting { at, completion, id: String::new(), tool, arguments, attempts, found: None, ran };
-            let (outcome, slipped) = (self.ran(&call), self.slipped);
+            // It has no id, because no later message answers it.
+            let (at, id, attempts) = (self.at, String::new(), Vec::new());
+            let call = Waiting { at, completion, id, tool, arguments, attempts, found: None, ran };
+            let unshown = || ToolOutcome::Ok(ToolResult::Other(ToolResult::UNSHOWN.into()));
+            let outcome = if call.ran.is_some() { self.ran(&call) } else { unshown() };
+            // A failure of the provider's tool is no mistake of the model that the agent could correct.
+            let slipped = self.slipped;
             self.called(call, outcome);
-            // The agent has nothing to say to the model about it.
             self.slipped = slipped;
         }
     }
 
     /// Adds a search that the provider made by a tool without a role.
-    fn searched_by_provider(&mut self, tool: &str, ran: &Ran) {
+    fn searched_by_provider(&mut self, call: &HostedCall) {
         let query = self.query();
-        let hits = if let Ran::Done(result) = ran { decoder::passages(&self.words.body(result)) } else { None };
-        let outcome = match hits {
-            Some(hits) => ToolOutcome::Ok(ToolResult::Search(SearchResult::of(query.clone(), String::new(), hits))),
-            None => {
+        let hits =
+            if let Some(Ran::Done(result)) = &call.ran { decoder::passages(&self.words.body(result)) } else { None };
+        let outcome = match (hits, &call.ran) {
+            (Some(hits), _) => {
+                ToolOutcome::Ok(ToolResult::Search(SearchResult::of(query.clone(), String::new(), hits)))
+            }
+            (None, Some(Ran::Failed(why))) => ToolOutcome::Failed { message: self.words.text(why), retryable: true },
+            (None, _) => {
                 self.hidden_retrieval = true;
+                let tool = &call.tool;
                 ToolOutcome::Unseen {
                     reason: format!("the provider searched by itself ({tool}), and what it found is not read"),
                 }

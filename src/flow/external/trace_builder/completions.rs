@@ -35,7 +35,9 @@ impl TraceBuilder<'_> {
                     known.push(tool.name.clone());
                 }
             }
-            self.of_provider.extend(hosted::offered(group.request.profile.name, &group.request.body));
+            let (dialect, body) = (group.request.profile.name, &group.request.body);
+            self.of_provider.extend(hosted::offered(dialect, body));
+            self.offers_unnamed |= hosted::offers_unnamed(body);
             self.written_calls(asked);
             self.told(&asked.messages);
             self.results(asked);

@@ -36,8 +36,8 @@ impl TraceBuilder<'_> {
     }
 
     /// The pending calls that a request answers, with its messages. Ids may repeat in a conversation, so what the last request
-    /// had already said answers none of them, and of several messages with one id the last answers the last call. A call whose id is not there is found by its tool and
-    /// arguments.
+    /// had already said answers none of them, and of several messages with one id the last answers the last call. A call
+    /// whose id is not there is found by its tool and arguments.
     fn answered<'m>(&mut self, asked: &'m ChatRequest) -> Vec<(&'m Message, Waiting)> {
         let old = self.before.iter().zip(&asked.messages).take_while(|(earlier, now)| earlier == now).count();
         let mut waiting: Vec<Option<Waiting>> = std::mem::take(&mut self.waiting).into_iter().map(Some).collect();
@@ -53,8 +53,11 @@ impl TraceBuilder<'_> {
             let last =
                 |fits: &dyn Fn(&Waiting) -> bool| waiting.iter().rposition(|call| call.as_ref().is_some_and(fits));
             let exact = last(&|call| call.id == *id && is_it(call));
-            // An agent may give calls ids of its own, as clients do for models that give none.
-            let renamed = || last(&|call| is_it(call) && !has_call(&asked.messages, &call.id));
+            // An agent may give calls ids of its own, as clients do for models that give none: ids that no completion gave.
+            let renamed = || {
+                let is_new = !self.ids.contains(id);
+                last(&|call| is_new && is_it(call) && !has_call(&asked.messages, &call.id))
+            };
             let known = exact.or_else(|| last(&|call| call.id == *id)).or_else(renamed);
             found.extend(known.and_then(|known| waiting[known].take()).map(|call| (message, call)));
         }

@@ -217,7 +217,7 @@ fn guarded_and_cited_words_are_words_and_calls_in_content_of_langchain_are_calls
 fn what_is_no_shape_is_refused_with_what_was_seen_and_what_is_read() {
     for (message, seen) in [
         (json!({"speaker": "me", "words": "hi"}), "an object with `speaker`, `words`"),
-        (json!({"type": "hologram_call", "call_id": "1"}), "an item of the type `computer_call`"),
+        (json!({"type": "hologram_call", "call_id": "1"}), "an item of the type `hologram_call`"),
         (
             json!({"role": "assistant", "content": [{"type": "tool-call", "toolName": "x"}]}),
             "a part of the type `tool-call`",
