@@ -148,9 +148,9 @@ impl Trace {
         };
         let external = self.evidence.mode != Mode::Imported && self.lane.flow == EXTERNAL;
         let others = member.shown_by().filter(|_| external).map(|by| format!("; {by} would")).unwrap_or_default();
-        // Calls are absent only where spans were expected and a turn had none of the agent's work.
+        // Calls are absent only where spans were expected, and a turn had none of the agent's work or one could not be read.
         let source = if external && self.lacks(Member::Calls) {
-            "no spans of its work came, and traffic alone does"
+            "spans of its work are missing, and traffic alone does"
         } else {
             source
         };

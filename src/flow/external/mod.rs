@@ -103,6 +103,8 @@ pub(crate) struct TurnSpans {
     pub spans: Vec<Span>,
     /// What could not be read or belongs to no trial.
     pub notes: Vec<String>,
+    /// Exports, or parts of them, that could not be read: they may show anything.
+    pub unread: usize,
 }
 
 /// Where the agent's spans arrive.
@@ -121,6 +123,8 @@ pub(crate) struct Told {
     pub turns_without: usize,
     /// Turns with spans of clients alone, which show no tool and no search.
     pub turns_of_clients: usize,
+    /// Exports, or parts of them, that could not be read.
+    pub unread: usize,
     /// What was done, a line each.
     pub lines: Vec<String>,
     /// What is odd about them, or contradicts the traffic.

@@ -47,6 +47,8 @@ pub(crate) struct Tracing {
     spans: TrialSpans,
     /// What is odd about exports.
     notes: Vec<String>,
+    /// Exports, or parts of them, that could not be read.
+    unread: usize,
 }
 
 /// Events of a turn.
@@ -76,10 +78,11 @@ impl Session<'_> {
         self.rebuilt(last)
     }
 
-    fn arrived(&mut self, TurnSpans { spans, notes }: TurnSpans) {
+    fn arrived(&mut self, TurnSpans { spans, notes, unread }: TurnSpans) {
         let last = self.tracing.turns.len().saturating_sub(1);
         self.tracing.spans.arrived(last, spans);
         self.tracing.notes.extend(notes);
+        self.tracing.unread += unread;
     }
 
     fn spans_by_turn(&self) -> Vec<Vec<usize>> {
@@ -207,7 +210,8 @@ impl Session<'_> {
 
     /// What spans told in the trial, after its end. Learned entries get the conversation that stored them.
     pub(crate) fn told(&mut self) -> Told {
-        let mut told = Told { notes: std::mem::take(&mut self.tracing.notes), ..Told::default() };
+        let Tracing { notes, unread, .. } = &mut self.tracing;
+        let mut told = Told { notes: std::mem::take(notes), unread: *unread, ..Told::default() };
         let mut shown = Shown::default();
         for turn in &self.tracing.turns {
             told.turns_without += usize::from(turn.spans.is_empty());
@@ -263,8 +267,8 @@ impl Session<'_> {
         if shown.bases > 0 && says(shown.bases, searches) {
             told.shows.insert(Member::Bases);
         }
-        // What some turns show is not shown of all.
-        if told.turns_without > 0 {
+        // What some turns or exports show is not shown of all.
+        if told.turns_without + told.unread > 0 {
             told.shows.clear();
         }
         told

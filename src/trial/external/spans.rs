@@ -92,6 +92,11 @@ pub(super) fn evidence(trace: &mut Trace, told: Told) {
             AWAITED.as_secs(),
             plural(told.turns_without, "turn")
         ))
+    } else if told.unread > 0 {
+        Some(format!(
+            "{} of its spans could not be read, so the others do not show that no other tool ran",
+            plural(told.unread, "part")
+        ))
     } else if told.turns_of_clients > 0 && trace.offered.is_none() {
         Some(format!(
             "the spans of {} are none of an agent, a tool or a search, so they do not show which tools ran",

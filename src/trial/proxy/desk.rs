@@ -51,6 +51,8 @@ struct Served {
     spans: Vec<Span>,
     /// What is odd about exports since.
     odd: BTreeSet<String>,
+    /// Exports since, or parts of them, that could not be read.
+    unread: usize,
 }
 
 /// Requests of a trial, at its end.
@@ -110,6 +112,7 @@ impl Desk {
             requests: Requests { before: std::mem::take(&mut self.unserved), ..Requests::default() },
             spans: Vec::new(),
             odd: BTreeSet::new(),
+            unread: 0,
         });
         self.last
     }
@@ -191,8 +194,9 @@ impl Desk {
         }
     }
 
-    /// Gives spans to the trials with their trace ids.
+    /// Gives spans to the trials with their trace ids. What could not be read may be of any trial that is served.
     pub(super) fn report(&mut self, batch: Batch) {
+        let unread = batch.unread.len();
         let mut odd: BTreeSet<String> = batch.unread.into_iter().map(|why| format!("of its spans, {why}")).collect();
         for span in batch.spans {
             let traced = |served: &&mut Served| served.trace.as_ref().is_some_and(|trace| trace.id() == span.trace);
@@ -208,6 +212,7 @@ impl Desk {
         }
         for served in &mut self.served {
             served.odd.extend(odd.iter().cloned());
+            served.unread += unread;
         }
     }
 
@@ -223,7 +228,8 @@ impl Desk {
     pub(super) fn take_spans(&mut self, number: u64) -> TurnSpans {
         let Some(served) = self.trial(Whose::Trial(number)) else { return TurnSpans::default() };
         let notes = std::mem::take(&mut served.odd).into_iter().collect();
-        TurnSpans { spans: std::mem::take(&mut served.spans), notes }
+        let (spans, unread) = (std::mem::take(&mut served.spans), std::mem::take(&mut served.unread));
+        TurnSpans { spans, notes, unread }
     }
 
     /// Requests of a trial so far.
@@ -359,9 +365,11 @@ mod tests {
         desk.report(Batch { spans, unread: vec!["one is broken".to_owned()] });
         assert_eq!((desk.reported(first, "7"), desk.reported(first, "8")), ((2, true), (2, false)));
         let taken = desk.take_spans(first);
-        assert_eq!((taken.spans.len(), taken.notes.len()), (2, 2), "{:?}", taken.notes);
+        assert_eq!((taken.spans.len(), taken.notes.len(), taken.unread), (2, 2, 1), "{:?}", taken.notes);
         assert_eq!(desk.reported(first, "7"), (0, false), "they are taken once");
-        assert_eq!(desk.take_spans(second).spans.len(), 1);
+        assert_eq!(desk.take_spans(first).unread, 0, "it is told once");
+        let taken = desk.take_spans(second);
+        assert_eq!((taken.spans.len(), taken.unread), (1, 1), "what was not read may be of any trial");
         desk.end(second);
         desk.report(Batch { spans: vec![span(two.id(), "8")], ..Batch::default() });
         let late = desk.take_spans(first);

@@ -34,12 +34,13 @@ pub(super) async fn take(slot: &Mutex<Desk>, head: &Parts, body: Body) -> Respon
         desk.report(spans::Batch { unread: vec![why], ..spans::Batch::default() });
         answer(status)
     };
-    let Ok(bytes) = to_bytes(body, LONGEST).await else {
-        return refuse(StatusCode::PAYLOAD_TOO_LARGE, too_long().to_string());
-    };
+    let bytes = to_bytes(body, LONGEST).await;
     if head.uri.path() != TRACES {
         return answer(StatusCode::OK);
     }
+    let Ok(bytes) = bytes else {
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, too_long().to_string());
+    };
     let encoding =
         head.headers.get(CONTENT_ENCODING).map(|kind| kind.to_str().unwrap_or_default().to_ascii_lowercase());
     let bytes = match encoding.as_deref() {

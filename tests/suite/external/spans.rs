@@ -82,6 +82,20 @@ fn needs_a_bare_interpreter_without_spans_of_the_trial_calls_are_not_measured() 
 
 #[test]
 #[ignore = "needs python3, its standard library alone"]
+fn needs_a_bare_interpreter_an_export_that_cannot_be_read_may_show_anything_so_calls_are_not_measured() {
+    let stage = stage("python3", "spans_agent.py", "SPANS: cut", SPANS);
+    stage.project.edit("agent.yaml", "{exact: [search_docs, remember]}", "{never: delete_account}");
+    let outcome = run(&stage, &["--mode", "live"]);
+    outcome.expect_code(3);
+    let trace = &stage.project.traces()[0];
+    let notes = trace["notes"].to_string();
+    assert!(notes.contains("1 part of its spans could not be read") && notes.contains("these are no spans"), "{notes}");
+    assert_eq!(events(trace, "tool_called").len(), 2, "the whole export is read");
+    assert!(outcome.stdout.contains("turns[].calls"), "{}", outcome.stdout);
+}
+
+#[test]
+#[ignore = "needs python3, its standard library alone"]
 fn needs_a_bare_interpreter_spans_of_a_client_alone_do_not_show_that_no_tool_ran() {
     let stage = stage("python3", "spans_agent.py", "SPANS: client", SPANS);
     let outcome = run(&stage, &["--mode", "live"]);

@@ -1,7 +1,7 @@
 """An agent that searches by itself before it asks its model, and reports what it did as OTLP/JSON.
 
-SPANS says how: `on`, `off`, `alone` (a trace that does not continue the turn's), `client` (those of its model's client), or `late`
-(those of the first turn's tools come while the second turn runs). SHELF is the passage that it finds.
+SPANS says how: `on`, `off`, `alone` (a trace that does not continue the turn's), `client` (those of its model's client), `late`
+(those of the first turn's tools come while the second turn runs), or `cut` (an export without its end comes before the whole one). SHELF is the passage that it finds.
 """
 
 import gzip
@@ -10,6 +10,7 @@ import os
 import secrets
 import threading
 import time
+import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -41,6 +42,11 @@ class Trace:
         time.sleep(after)
         document = {"resourceSpans": [{"scopeSpans": [{"spans": spans or self.spans}]}]}
         url = os.environ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]
+        if SPANS == "cut":
+            try:
+                post(url, json.dumps(document).encode()[:-3], {})
+            except urllib.error.HTTPError:
+                pass
         post(url, gzip.compress(json.dumps(document).encode()), {"Content-Encoding": "gzip"})
 
 
