@@ -109,6 +109,37 @@ fn labelled_conversations_have_the_same_verdicts_as_spans_and_as_messages() {
     }
 }
 
+#[test]
+fn a_turn_with_a_span_of_an_impossible_time_has_no_time_and_another_has() {
+    let project = Project::starter();
+    let criteria =
+        "criteria: [{id: TIME, about: Turns are fast, metric: answer_latency, target: 'p95 <= 30s', kind: point}]\n";
+    project.write("time.yaml", criteria);
+    let known = [
+        ("startTimeUnixNano", json!("1700000001000000000"), "1"),
+        ("endTimeUnixNano", json!("1700000001500000000"), "1"),
+    ];
+    let impossible = [
+        ("startTimeUnixNano", json!("0"), "0"),
+        ("startTimeUnixNano", json!("99999999999999999999999999"), "0"),
+        ("endTimeUnixNano", json!("1600000000000000000"), "0"),
+        ("endTimeUnixNano", json!("0"), "0"),
+    ];
+    for (place, (member, time, units)) in known.into_iter().chain(impossible).enumerate() {
+        // The span of the agent, and that of a completion in it.
+        for span in [0, 1].into_iter().filter(|span| *span == 0 || units == "0") {
+            let (_, mut spans) = labelled(0);
+            spans[span][member] = time.clone();
+            import(&project, "otlp", &export(&spans), &["--criteria", "time.yaml"]);
+            let run = project.latest("run.json");
+            let row = &run["criteria"][0];
+            assert_eq!(row["units"].to_string(), units, "{place}, span {span}: {row}");
+            let notes = project.traces()[0]["notes"].to_string();
+            assert_eq!(notes.contains("with an impossible time"), units == "0", "{place}, span {span}: {notes}");
+        }
+    }
+}
+
 /// The members of a message that OpenInference and OpenLLMetry flatten, by their names in it.
 fn flat(message: &Value, at: &str, (inner, call): (&str, &str)) -> Vec<(String, Value)> {
     let own = ["role", "content", "tool_call_id"].map(|name| (format!("{at}{inner}{name}"), message[name].clone()));

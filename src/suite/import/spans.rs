@@ -83,7 +83,9 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
         _ => false,
     };
     let has_contents = story.operations.iter().any(captured);
-    let began = turns.iter().map(|turn| turn.at_ns).min().unwrap_or_default();
+    let first = |times: &mut dyn Iterator<Item = u64>| times.filter(|at_ns| *at_ns > 0).min();
+    let began = first(&mut turns.iter().map(|turn| turn.at_ns));
+    let began = began.or_else(|| first(&mut story.operations.iter().map(|done| done.at_ns))).unwrap_or_default();
     let mut events = Events::of(story, began);
     events.push(began, What::ConversationStarted { name: "main".into(), session: "main".into(), tenant: None });
     let mut logged = story.logged.iter().peekable();
@@ -120,6 +122,9 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
     if !has_contents {
         absent.push(Member::Answers);
         notes.push("its spans hold no contents: only models, tokens, tools and times are known".to_owned());
+    }
+    if turns.iter().any(|turn| turn.is_untimed) {
+        absent.push(Member::Took);
     }
     if events.without_arguments > 0 {
         absent.push(Member::Calls);

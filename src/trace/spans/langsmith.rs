@@ -78,7 +78,7 @@ fn span(run: &Map<String, Value>) -> Result<Span, SpanError> {
         parent: id(run, "parent_run_id")?,
         name: text(run, "name").unwrap_or_default().to_owned(),
         start_ns,
-        end_ns: time("end_time").unwrap_or(start_ns),
+        end_ns: time("end_time").unwrap_or_default(),
         attributes: attributes(run),
         failed: error.map(|error| error.lines().next().unwrap_or_default().to_owned()),
         ..Span::default()

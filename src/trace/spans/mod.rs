@@ -52,6 +52,13 @@ pub(crate) struct Span {
     pub(crate) dropped: u64,
 }
 
+impl Span {
+    /// Whether its start and its end are known, and in this order.
+    fn is_timed(&self) -> bool {
+        self.start_ns > 0 && self.end_ns >= self.start_ns
+    }
+}
+
 /// What was read.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Batch {

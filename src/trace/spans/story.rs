@@ -45,8 +45,10 @@ pub(crate) struct SpanOperation {
     pub(crate) root: String,
     /// When it began, in nanoseconds since 1970.
     pub(crate) at_ns: u64,
-    /// Duration, in microseconds.
+    /// Duration, in microseconds; 0 if its times are impossible.
     pub(crate) took_us: u64,
+    /// Whether its times are possible.
+    pub(crate) is_timed: bool,
     /// Message of its error.
     pub(crate) failed: Option<String>,
     /// Whether another instrumentation reported the same operation, around this span: it counts once.
@@ -107,7 +109,8 @@ impl Story {
                 within: None,
                 root: spans[root].id.clone(),
                 at_ns: span.start_ns,
-                took_us: span.end_ns.saturating_sub(span.start_ns) / 1_000,
+                took_us: if span.is_timed() { (span.end_ns - span.start_ns) / 1_000 } else { 0 },
+                is_timed: span.is_timed(),
                 failed: span.failed.clone().or_else(|| exception(span)).or_else(|| observed(span)),
                 is_repeated: false,
             });
@@ -117,7 +120,7 @@ impl Story {
         }
         story.fold();
         story.others = operations.iter().filter(|operation| operation.is_none()).count();
-        let clocks = spans.iter().filter(|span| span.start_ns == 0 || span.end_ns < span.start_ns).count();
+        let clocks = spans.iter().filter(|span| !span.is_timed()).count();
         let dropped: u64 = spans.iter().map(|span| span.dropped).sum();
         for (count, what) in [
             (orphans, "whose parent did not come"),

@@ -23,6 +23,8 @@ pub(crate) struct SpanTurn {
     pub(crate) at_ns: u64,
     /// Duration, in microseconds.
     pub(crate) took_us: u64,
+    /// Whether it has a span with an impossible time: then its duration is unknown.
+    pub(crate) is_untimed: bool,
     /// What was done in it: indexes into [`Story::operations`], in order.
     pub(crate) operations: Vec<usize>,
     root: String,
@@ -48,6 +50,7 @@ pub(crate) fn turns(story: &Story) -> Vec<SpanTurn> {
         turn.answer = answered.clone().or(turn.answer.take());
         turn.is_answered_by_agent = turn.answer.is_some();
         turn.failed.clone_from(&done.failed);
+        turn.is_untimed |= !done.is_timed;
         turn.took_us = turn.took_us.max(done.at_ns.saturating_sub(turn.at_ns) / 1_000 + done.took_us);
     }
     let by_agents = !turns.is_empty();
@@ -65,6 +68,7 @@ pub(crate) fn turns(story: &Story) -> Vec<SpanTurn> {
             turns.len() - 1
         };
         turns[turn].operations.push(place);
+        turns[turn].is_untimed |= !done.is_timed;
         if !by_agents {
             let turn = &mut turns[turn];
             turn.took_us = turn.took_us.max(done.at_ns.saturating_sub(turn.at_ns) / 1_000 + done.took_us);
