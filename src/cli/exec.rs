@@ -38,8 +38,6 @@ pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
     let ExecRun { run: mut done, failures, problems } = exec(&folder, &options)?;
     forget_exit(&done.folder)?;
     done.notes.iter().for_each(|note| output::remark(note));
-    let detail = if given.format == Printed::Json { Detail::Json } else { Detail::Brief };
-    print(&done.evaluated, detail, &done.folder, None);
     if let Some(remark) = unused(&done.unused) {
         output::remark(&remark);
     }
@@ -56,6 +54,8 @@ pub(super) fn run(given: &Exec) -> Result<Exit, Problem> {
     if exit != judged {
         keep(&mut done, DecidedExit { exit_code: exit.code(), why: whys.join("; ") })?;
     }
+    let detail = if given.format == Printed::Json { Detail::Json } else { Detail::Brief };
+    print(&done.evaluated, detail, &done.folder, None);
     write_reports(&given.report, &done.evaluated)?;
     Ok(exit)
 }

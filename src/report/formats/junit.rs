@@ -1,12 +1,12 @@
 //! `junit.xml` for CI systems that show tests: one suite per scenario with a test per trial, one suite for the
-//! criteria, and one for the gates.
+//! criteria, and one for the gates; one more, with a test that fails, if more than the criteria decided that the run does.
 //!
 //! FAIL is a `failure`; ERROR is an `error`. INCONCLUSIVE and NOT_MEASURED are an `error` if the criterion is required
 //! and `skipped` if not, because JUnit has no status for them and they must not show as passed. Characters that XML 1.0
 //! does not allow are left out.
 
 use crate::gate::{CriterionResult, TrialRow, Verdict};
-use crate::report::{Format, View, figures};
+use crate::report::{DecidedExit, Format, View, figures};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -34,6 +34,9 @@ impl Format for Junit {
         if !evaluation.self_tests.is_empty() {
             report.add_test_suite(suite("self-tests", evaluation.self_tests.iter().map(criterion)));
         }
+        if let Some(decided) = view.decided.filter(|decided| decided.exit_code != 0) {
+            report.add_test_suite(suite("exit code", std::iter::once(exit(decided))));
+        }
         let mut names: Vec<&str> = Vec::new();
         for trial in evaluation.trials.iter() {
             if names.last() != Some(&trial.scenario) && !names.contains(&trial.scenario) {
@@ -55,6 +58,13 @@ fn suite(name: &str, tests: impl Iterator<Item = TestCase>) -> TestSuite {
         test
     }));
     suite
+}
+
+/// The test of an exit code that more than the criteria decided.
+fn exit(decided: &DecidedExit) -> TestCase {
+    let kind = if decided.exit_code == 1 { NonSuccessKind::Failure } else { NonSuccessKind::Error };
+    let status = not_passed(TestCaseStatus::non_success(kind), &decided.why, "");
+    TestCase::new(format!("exit code {}", decided.exit_code), status)
 }
 
 /// A test that did not pass; the message is the first line of the reason, the description the rest.
@@ -137,6 +147,23 @@ mod tests {
         let tests = written(&Junit, &run.view()).matches("<testcase ").count();
         let evaluation = &run.evaluation;
         assert_eq!(tests, evaluation.trials.len() + evaluation.criteria.len() + evaluation.gates.len());
+    }
+
+    #[test]
+    fn a_run_that_fails_by_more_than_its_criteria_has_a_test_that_fails() {
+        let run = sample::run(2);
+        let with = |exit_code| {
+            let decided = DecidedExit { exit_code, why: "the test runner ended with exit code 7".into() };
+            written(&Junit, &View { decided: Some(&decided), ..run.view() })
+        };
+        for (exit_code, element) in [(1, "failure"), (3, "error")] {
+            let test = format!("<testcase name=\"exit code {exit_code}\" classname=\"exit code\">");
+            let text = with(exit_code);
+            let (_, after) = text.split_once(&test).expect("a test");
+            let message = format!("<{element} message=\"the test runner ended with exit code 7\"");
+            assert!(after.trim_start().starts_with(&message), "{after:.200}");
+        }
+        assert_eq!(with(0), written(&Junit, &run.view()), "a run that passes fails no test");
     }
 
     #[test]

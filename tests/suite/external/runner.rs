@@ -367,6 +367,11 @@ fn a_runner_that_fails_fails_the_run_and_its_exit_code_is_shown() {
     outcome.expect_code(1);
     assert!(said(&outcome).contains("error: the test runner ended with exit code 7"), "{}", outcome.stderr);
     assert_eq!(bench.project.latest("exit-code.json")["exit_code"], 1);
+    let printed = bench.exec(&["--scenario", "desk.yaml", "--format", "json", "--report", "junit=j.xml"], &steps);
+    printed.expect_code(1);
+    let printed = crate::schemas::valid("run", &printed.stdout);
+    assert_eq!([&printed["exit_code"], &bench.project.latest("run.json")["exit_code"]], [1, 1]);
+    assert!(bench.project.read("j.xml").contains("<failure message=\"the test runner ended with exit code 7\""));
     assert!(outcome.stdout.contains("1 trial: 1 PASS"), "{}", outcome.stdout);
     bench.replayed(&warranty()).expect_code(0);
     assert!(
