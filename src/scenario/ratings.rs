@@ -1,6 +1,6 @@
 //! Human ratings: a CSV file with the columns `trial` and `satisfied`, and `drawn` where `ragcheck review` wrote it.
 
-use super::diagnostic::{Diagnostic, Place};
+use super::diagnostic::{Diagnostic, Place, did_you_mean};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -12,6 +12,8 @@ pub(crate) const SATISFIED: &str = "satisfied";
 pub(crate) const DRAWN: &str = "drawn";
 /// In [`DRAWN`]: chosen because its judges disagree. Such trials are no random sample, so no figure counts them.
 pub(crate) const DISAGREEMENT: &str = "disagreement";
+/// In [`DRAWN`]: of the random sample.
+pub(crate) const RANDOM: &str = "random";
 
 /// A ratings file, read.
 #[derive(Debug)]
@@ -38,7 +40,8 @@ pub(crate) struct Rating {
     pub chosen: bool,
 }
 
-/// Reads ratings; every invalid line is a diagnostic. `satisfied` is `true`/`false`, `yes`/`no` or `1`/`0`.
+/// Reads ratings; every invalid line is a diagnostic, and so is a column that is there twice. `satisfied` is `true`/`false`,
+/// `yes`/`no` or `1`/`0`; `drawn` is [`RANDOM`], [`DISAGREEMENT`] or empty.
 pub(crate) fn read(text: &str, file: &str) -> Result<Ratings, Vec<Diagnostic>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let wrong = |message: String, line: u64| {
@@ -49,18 +52,30 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Ratings, Vec<Diagnostic>> {
         Ok(headers) => headers.iter().map(str::to_owned).collect(),
         Err(error) => return Err(vec![wrong(format!("not a CSV file: {error}"), 1)]),
     };
-    let column = |name: &str| headers.iter().position(|header| header == name);
-    let (Some(trial), Some(satisfied)) = (column(TRIAL), column(SATISFIED)) else {
-        return Err(vec![wrong("ratings need the columns `trial` and `satisfied`".into(), 1)]);
-    };
-    let drawn = column(DRAWN);
     // Line breaks belong to no row, wherever the reader counts them.
     let span = |start: usize, end: usize| {
         let breaks = |text: &str| text.len() - text.trim_start_matches(['\r', '\n']).len();
         let start = start + breaks(&text[start..end]);
         start..start + text[start..end].trim_end_matches(['\r', '\n']).len()
     };
-    let first_end = span(0, reader.position().byte() as usize).end;
+    let first = span(0, reader.position().byte() as usize);
+    let again = |place: &usize| !headers[*place].is_empty() && headers[..*place].contains(&headers[*place]);
+    let doubled: Vec<Diagnostic> = (0..headers.len())
+        .filter(again)
+        .map(|place| {
+            let message = format!("two columns are called `{}`", headers[place]);
+            let at = Place::of(text, &field(text, first.clone(), place));
+            Diagnostic::error("duplicate-column", file, message).at(text, at)
+        })
+        .collect();
+    if !doubled.is_empty() {
+        return Err(doubled);
+    }
+    let column = |name: &str| headers.iter().position(|header| header == name);
+    let (Some(trial), Some(satisfied)) = (column(TRIAL), column(SATISFIED)) else {
+        return Err(vec![wrong("ratings need the columns `trial` and `satisfied`".into(), 1)]);
+    };
+    let drawn = column(DRAWN);
     let (mut rows, mut mistakes, mut rated) = (Vec::new(), Vec::new(), BTreeSet::new());
     let mut record = csv::StringRecord::new();
     loop {
@@ -88,11 +103,38 @@ pub(crate) fn read(text: &str, file: &str) -> Result<Ratings, Vec<Diagnostic>> {
         if !rated.insert(trial.clone()) {
             mistakes.push(wrong(format!("the trial `{trial}` is rated twice"), line));
         }
-        let chosen = drawn.is_some_and(|drawn| fields[drawn] == DISAGREEMENT);
         let span = span(start, reader.position().byte() as usize);
+        let chosen = drawn.is_some_and(|drawn| fields[drawn] == DISAGREEMENT);
+        if let Some(drawn) = drawn.filter(|drawn| !["", RANDOM, DISAGREEMENT].contains(&fields[*drawn].as_str())) {
+            let word = &fields[drawn];
+            let message = format!("`drawn` is `{RANDOM}`, `{DISAGREEMENT}` or empty, found `{word}`");
+            let at = Place::of(text, &field(text, span.clone(), drawn));
+            let help = did_you_mean(word, [RANDOM, DISAGREEMENT]);
+            mistakes.push(Diagnostic::error("bad-rating", file, message).at(text, at).with_help(help));
+        }
         rows.push(Rating { span, fields, trial, satisfied: verdict, chosen });
     }
-    if mistakes.is_empty() { Ok(Ratings { headers, first_end, rows }) } else { Err(mistakes) }
+    if mistakes.is_empty() { Ok(Ratings { headers, first_end: first.end, rows }) } else { Err(mistakes) }
+}
+
+/// Where a field is in a row of the text, by its column.
+fn field(text: &str, row: Range<usize>, column: usize) -> Range<usize> {
+    let (mut start, mut passed, mut is_quoted) = (row.start, 0, false);
+    let mut end = row.end;
+    for (place, byte) in row.clone().zip(text[row].bytes()) {
+        match byte {
+            b'"' => is_quoted = !is_quoted,
+            b',' if !is_quoted && passed == column => {
+                end = place;
+                break;
+            }
+            b',' if !is_quoted => (start, passed) = (place + 1, passed + 1),
+            _ => {}
+        }
+    }
+    let whole = &text[start..end];
+    let start = start + whole.len() - whole.trim_start().len();
+    start..start + whole.trim().len()
 }
 
 /// Reads the ratings that figures count: those of trials that were chosen for a [`DISAGREEMENT`] are left out.
@@ -116,6 +158,25 @@ mod tests {
         let text = "trial,satisfied,drawn\na,yes,random\nb,no,disagreement\nc,no,\n";
         assert_eq!(counted(text, "r.csv").expect("ratings"), BTreeMap::from([("a".into(), true), ("c".into(), false)]));
         assert!(counted("trial,satisfied,drawn\nb,no,disagreement\nb,yes,random\n", "r.csv").is_err(), "rated twice");
+    }
+
+    #[test]
+    fn a_column_that_is_there_twice_and_an_unknown_way_of_drawing_are_told_with_line_and_column() {
+        let told = |text: &str| -> Vec<(String, u32, u32, u32)> {
+            let mistakes = counted(text, "r.csv").expect_err("mistakes");
+            let row = |one: &Diagnostic| {
+                let place = one.place.expect("a place");
+                (format!("{}; {}", one.message, one.help.join(";")), place.line, place.column, place.length)
+            };
+            mistakes.iter().map(row).collect()
+        };
+        let twice = "two columns are called `satisfied`; ".to_owned();
+        assert_eq!(told("trial,satisfied, satisfied\na,no,yes\n"), [(twice.clone(), 1, 18, 9)]);
+        assert_eq!(told("\u{feff}satisfied,\"satisfied\",trial\nno,yes,a\n"), [(twice, 1, 11, 11)]);
+        let drawn = told("trial,who,satisfied,drawn\na,\"x, y\",yes,random\nb,\"x, y\",no, Disagreement\n");
+        let message = "`drawn` is `random`, `disagreement` or empty, found `Disagreement`; did you mean `disagreement`? \
+                       known: random, disagreement";
+        assert_eq!(drawn, [(message.to_owned(), 3, 13, 12)]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::ops::Range;
 
 /// A position in a file; line and column count from 1, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -12,6 +13,20 @@ pub struct Place {
     pub column: u32,
     /// Characters to underline, at least 1, on that line.
     pub length: u32,
+}
+
+impl Place {
+    /// The place of a part of a text, by its bytes; of several lines, the first counts.
+    pub(crate) fn of(text: &str, part: &Range<usize>) -> Self {
+        let before = text.get(..part.start).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default().trim_start_matches('\u{feff}');
+        let on_line = text.get(part.clone()).unwrap_or_default().split('\n').next().unwrap_or_default();
+        Self {
+            line: 1 + before.matches('\n').count() as u32,
+            column: 1 + line.chars().count() as u32,
+            length: on_line.chars().count().max(1) as u32,
+        }
+    }
 }
 
 /// One step into a document.

@@ -131,15 +131,7 @@ impl Table {
 
     /// The place of a part of the text.
     fn place(&self, at: &Range<usize>) -> Place {
-        let before = self.text.get(..at.start).unwrap_or_default();
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        let part = self.text.get(at.clone()).unwrap_or_default();
-        let on_line = part.split('\n').next().unwrap_or_default();
-        Place {
-            line: 1 + before.matches('\n').count() as u32,
-            column: 1 + line.chars().count() as u32,
-            length: on_line.chars().count().max(1) as u32,
-        }
+        Place::of(&self.text, at)
     }
 
     fn diagnose(&self, flaw: Flaw) -> Diagnostic {

@@ -3,7 +3,7 @@
 
 use crate::platform::files;
 use crate::scenario::diagnostic::{Diagnostic, listed};
-use crate::scenario::ratings::{self, DISAGREEMENT, DRAWN, Ratings, SATISFIED, TRIAL};
+use crate::scenario::ratings::{self, DISAGREEMENT, DRAWN, RANDOM, Ratings, SATISFIED, TRIAL};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ impl RatingsTable {
                 fields[self.column(SATISFIED).unwrap_or_default()] = yes_or_no(satisfied);
             }
             if let Some(drawn) = self.column(DRAWN).filter(|_| row.chosen && sampled) {
-                fields[drawn] = String::from("random");
+                fields[drawn] = String::from(RANDOM);
             }
             text.replace_range(row.span.clone(), &self.line(&fields)?);
         } else {
@@ -87,7 +87,7 @@ impl RatingsTable {
             let mut fields = vec![String::new(); columns];
             trial.clone_into(&mut fields[self.column(TRIAL).unwrap_or_default()]);
             fields[self.column(SATISFIED).unwrap_or_default()] = yes_or_no(satisfied);
-            fields[drawn] = String::from(if sampled { "random" } else { DISAGREEMENT });
+            fields[drawn] = String::from(if sampled { RANDOM } else { DISAGREEMENT });
             let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
             if !text.ends_with('\n') {
                 text.push_str(end);
