@@ -67,7 +67,12 @@ fn table(found: &Mutants, all: bool) -> String {
         let _ = writeln!(out, "\n{} nothing about {topic} ({defect}):", asserting(cases.len()));
         let shown = if all { cases.len() } else { cases.len().min(CASES) };
         for one in &cases[..shown] {
-            let _ = writeln!(out, "  {}\n    expect: {}", line(&one.case), line(&one.lines));
+            let _ = match one.lines.as_str() {
+                "" => {
+                    writeln!(out, "  {}\n    its trials that pass differ in it: no line holds in all", line(&one.case))
+                }
+                lines => writeln!(out, "  {}\n    expect: {}", line(&one.case), line(lines)),
+            };
         }
         if shown < cases.len() {
             let _ = writeln!(out, "  and {} more: --all", cases.len() - shown);

@@ -134,6 +134,45 @@ fn a_case_that_asserts_nothing_is_found_with_the_lines_to_add() {
     );
 }
 
+#[test]
+fn whole_lines_that_are_proposed_hold_on_the_run_that_they_were_made_of() {
+    let project = Project::starter();
+    let run = |project: &Project| project.run(&["run", "--no-history"]);
+    run(&project).expect_code(0);
+    let found = mutants(&project, &project.newest());
+    let silent = found["silent"].as_array().expect("a list");
+    // One of the two variants tries again, so the line of a case holds in some of its trials.
+    let lines = |defect: &str| silent.iter().find(|row| row["defect"] == defect).map(|row| row["lines"].clone());
+    assert_eq!(lines("retries-in-vain"), Some(Value::from("")), "{silent:?}");
+    let human = project.run(&["mutate", &project.newest(), "--all"]);
+    assert!(human.stdout.contains("no line holds in all"), "{}", human.stdout);
+    let scenario = "scenarios/questions.yaml";
+    let sound = project.read(scenario);
+    let whole = |row: &&Value| {
+        let lines = row["lines"].as_str().expect("lines");
+        !lines.is_empty() && !lines.split(|one: char| !one.is_ascii_uppercase()).any(|word| word.len() > 3)
+    };
+    let mut tried = 0;
+    for row in silent.iter().filter(whole) {
+        let text = |key: &str| row[key].as_str().expect(key);
+        let case = text("case").rsplit('/').next().expect("a case");
+        let begin = sound.find(&format!("  - case: {case}\n")).expect("the case");
+        let block =
+            sound[begin..].find("    expect:\n").map(|at| begin + at + "    expect:\n".len()).expect("its block");
+        let (name, _) = text("lines").split_once(':').expect("a key");
+        // A key that is there already would be there twice.
+        let end = sound[block..].find("  - case:").map_or(sound.len(), |at| block + at);
+        if sound[block..end].contains(&format!("      {name}:")) {
+            continue;
+        }
+        project.write(scenario, &format!("{}      {}\n{}", &sound[..block], text("lines"), &sound[block..]));
+        let outcome = run(&project);
+        assert_eq!(outcome.code, 0, "{case}: {}: {}{}", text("lines"), outcome.stdout, outcome.stderr);
+        tried += 1;
+    }
+    assert!(tried > 0, "{silent:?}");
+}
+
 /// The text of the file that holds a test, by its path in this binary or in the library.
 fn text_of(modules: &[&str], test: &str) -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

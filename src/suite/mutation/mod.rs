@@ -5,15 +5,14 @@
 //! a trial's defect if its verdict falls and the trial's units are other ones.
 
 mod defects;
+mod proposal;
 
 use super::evaluation::{ScoreError, read_plan, read_traces, requirement_states};
 use crate::gate::{Evaluation, Evaluator, Examined, RequirementCoverage, RequirementState, Verdict};
 use crate::metric::Outcome;
 use crate::plan::Plan;
 use crate::platform::files;
-use crate::trace::{
-    self, Arm, Grades, MUTANTS, Passages, Role, ToolCalled, ToolOutcome, ToolResult, Trace, TurnOutcome, What,
-};
+use crate::trace::{self, Arm, Grades, MUTANTS, Passages, Trace};
 use defects::{DEFECTS, Defect};
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -71,7 +70,7 @@ pub(crate) struct Silent {
     pub defect: &'static str,
     /// What the case asserts nothing about.
     pub topic: &'static str,
-    /// The lines to add below `expect`.
+    /// The lines to add below `expect`; empty if they do not hold in each of its trials that pass.
     pub lines: String,
 }
 
@@ -263,7 +262,8 @@ pub(crate) fn mutants(folder: &Path) -> Result<Mutants, ScoreError> {
         };
         let noticed = sound.bent(of, defect.bend)?;
         if noticed.trials > 0 {
-            heard.insert(defect.name, add(&mut found, defect, noticed, &sound.traces));
+            let lines = sound.proposed(defect, &noticed.silent)?;
+            heard.insert(defect.name, add(&mut found, defect, noticed, lines));
         }
     }
     found.requirements = requirements(&sound.plan, &sound.scored.evaluation, &heard);
@@ -307,7 +307,7 @@ fn requirements(plan: &Plan, sound: &Evaluation, noticed: &BTreeMap<&str, BTreeS
 }
 
 /// Adds what noticed a defect, and the cases in which nothing did; returns the cases that notice it.
-fn add(found: &mut Mutants, defect: &Defect, noticed: Noticed, traces: &[Trace]) -> BTreeSet<String> {
+fn add(found: &mut Mutants, defect: &Defect, noticed: Noticed, lines: BTreeMap<String, String>) -> BTreeSet<String> {
     let mut expectations: Vec<(String, usize)> = noticed.expectations.into_iter().collect();
     expectations.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
     found.defects.push(DefectRow {
@@ -320,12 +320,8 @@ fn add(found: &mut Mutants, defect: &Defect, noticed: Noticed, traces: &[Trace])
         criteria: noticed.criteria.into_iter().collect(),
         unnoticed: noticed.trials - noticed.by_expectations - noticed.by_criteria,
     });
-    found.silent.extend(noticed.silent.into_iter().map(|(case, place)| Silent {
-        case,
-        defect: defect.name,
-        topic: defect.topic,
-        lines: filled(defect.lines, &traces[place]),
-    }));
+    let silent = |(case, lines)| Silent { case, defect: defect.name, topic: defect.topic, lines };
+    found.silent.extend(lines.into_iter().map(silent));
     noticed.heard
 }
 
@@ -342,54 +338,4 @@ fn has_fault(plan: &Plan, trace: &Trace) -> bool {
     let scenario = plan.scenarios.iter().find(|scenario| scenario.name == trace.scenario);
     let case = scenario.and_then(|one| one.cases.iter().find(|case| case.case.case == trace.case));
     case.is_some_and(|case| case.case.fault.is_some())
-}
-
-/// The lines with the trace's own tools, passages and words in place of the words in capitals.
-fn filled(lines: &str, trace: &Trace) -> String {
-    let whats = || trace.events.iter().map(|event| &event.what);
-    let calls: Vec<&ToolCalled> =
-        whats().filter_map(|what| if let What::ToolCalled(call) = what { Some(call) } else { None }).collect();
-    let of_role = |role: Role| calls.iter().find(|call| trace.role(&call.tool) == role).map(|call| &*call.tool);
-    let ran: Vec<&str> =
-        calls.iter().filter(|call| matches!(call.outcome, ToolOutcome::Ok(_))).map(|call| &*call.tool).collect();
-    let second = ran.iter().position(|tool| Some(tool) != ran.first()).map(|at| ran[at]);
-    let search = trace.searches().next();
-    let answer = whats().find_map(|what| match what {
-        What::TurnEnded(end) => match &end.outcome {
-            TurnOutcome::Answered(answer) => Some(answer),
-            TurnOutcome::Failed { .. } => None,
-        },
-        _ => None,
-    });
-    let error = whats().find_map(|what| match what {
-        What::TurnEnded(end) => match &end.outcome {
-            TurnOutcome::Failed { kind, .. } => Some(kind.as_str()),
-            TurnOutcome::Answered(_) => None,
-        },
-        _ => None,
-    });
-    let keyword = calls.iter().find_map(|call| match &call.outcome {
-        ToolOutcome::Ok(ToolResult::Indexed(index)) => index.keywords.first().map(String::as_str),
-        _ => None,
-    });
-    let known = [
-        ("SEARCH_TOOL", of_role(Role::Knowledge)),
-        ("EXTERNAL_TOOL", of_role(Role::External)),
-        ("RESPONSE_TOOL", of_role(Role::Respond)),
-        ("FIRST_TOOL", ran.first().copied()),
-        ("SECOND_TOOL", second),
-        ("CALLED", ran.first().copied()),
-        ("PASSAGE", search.and_then(|search| search.hits.first()).map(|hit| hit.id.as_str())),
-        ("BASE", search.map(|search| search.kb_id.as_str())),
-        ("DOCUMENT", answer.and_then(|answer| answer.sources.first()).map(|source| source.id.as_str())),
-        ("KIND", error),
-        ("KEYWORD", keyword),
-    ];
-    let mut out = lines.to_owned();
-    for (word, value) in known {
-        if let Some(value) = value {
-            out = out.replace(word, &crate::trace::text::quote(value, 60));
-        }
-    }
-    out
 }

@@ -172,7 +172,7 @@ pub(crate) static DEFECTS: &[Defect] = &[
         "claims-turned",
         "answers claim the kinds of sources that they did not use",
         "which kinds of sources are claimed",
-        "sources: {internal: true, external: false}",
+        "sources: {internal: CLAIMS_INTERNAL, external: CLAIMS_EXTERNAL}",
         |trace| {
             answers(trace, |answer| {
                 answer.used_internal_kb ^= true;
