@@ -1,6 +1,8 @@
 //! Words that people know from other test tools: `--json` is read, and a subcommand of another name is answered with the command
 //! that is meant.
 
+use super::arguments::Arguments;
+use clap::CommandFactory as _;
 use std::ffi::OsString;
 
 /// Subcommands of other tools, and what is meant here.
@@ -16,14 +18,26 @@ const MEANT: [(&str, &str); 9] = [
     ("ls", "list"),
 ];
 
-/// The words with `--json` as `--format=json`, up to `--`.
+/// The words with `--json`, up to `--`, as the option of the subcommand that takes `json`: `--format=json` of most. A
+/// subcommand without such an option is given `--json` as typed, and refuses it.
 pub(super) fn read(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut ours = true;
-    let word = |word: OsString| {
-        ours &= word != "--";
-        if ours && word == "--json" { OsString::from("--format=json") } else { word }
-    };
-    words.map(word).collect()
+    let mut words: Vec<OsString> = words.collect();
+    let ours = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let (ours, _) = words.split_at_mut(ours);
+    if let Some(option) = ours.iter().any(|word| word == "--json").then(|| option_of_json(ours)).flatten() {
+        ours.iter_mut().filter(|word| *word == "--json").for_each(|word| *word = OsString::from(&option));
+    }
+    words
+}
+
+/// The option with which the subcommand prints JSON, and its value.
+fn option_of_json(words: &[OsString]) -> Option<String> {
+    let all = Arguments::command();
+    let named = words.iter().skip(1).filter_map(|word| word.to_str());
+    let command = named.fold(&all, |command, word| command.find_subcommand(word).unwrap_or(command));
+    let takes_json = |value: &clap::builder::PossibleValue| value.get_name() == "json";
+    let option = command.get_arguments().find(|option| option.get_possible_values().iter().any(takes_json))?;
+    Some(format!("--{}=json", option.get_long()?))
 }
 
 /// The command that is meant by a subcommand that ragcheck does not have, with the other words as typed.
@@ -36,7 +50,6 @@ pub(super) fn meant(words: &[OsString]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::arguments::Arguments;
     use clap::Parser;
 
     fn words(typed: &str) -> Vec<OsString> {
@@ -68,5 +81,22 @@ mod tests {
             assert!(parsed(typed).is_ok(), "{typed}: {:?}", parsed(typed).err());
         }
         assert_eq!(read(words("ragcheck exec -- pytest --json").into_iter())[4], "--json");
+    }
+
+    #[test]
+    fn json_is_the_option_that_prints_json_and_is_refused_as_typed_where_there_is_none() {
+        for (typed, option) in [
+            ("ragcheck run --json", "--format=json"),
+            ("ragcheck cassette refresh --json", "--format=json"),
+            ("ragcheck promote t.json --case a --json", "--output=json"),
+            ("ragcheck report reports/latest --json", "--to=json"),
+        ] {
+            let read = read(words(typed).into_iter());
+            assert_eq!(read.last().and_then(|word| word.to_str()), Some(option), "{typed}");
+            assert!(Arguments::try_parse_from(&read).is_ok(), "{typed}");
+        }
+        let told = Arguments::try_parse_from(read(words("ragcheck completions bash --json").into_iter()));
+        let told = told.expect_err("an option that it has not").to_string();
+        assert!(told.contains("'--json'") && !told.contains("--format"), "{told}");
     }
 }
