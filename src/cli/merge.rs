@@ -12,6 +12,7 @@ impl From<MergeError> for Problem {
     fn from(error: MergeError) -> Self {
         match error {
             missing @ MergeError::Missing { .. } => Self::Incomplete(missing.to_string()),
+            beside @ MergeError::Unlisted(_) => Self::Unwritten(beside.to_string()),
             other => Self::Words(other.to_string()),
         }
     }

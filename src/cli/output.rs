@@ -74,6 +74,7 @@ impl From<SuiteError> for Problem {
                 Self::Incomplete(ended.to_string())
             }
             full @ SuiteError::Write { .. } if full.is_full_disk() => Self::Unwritten(full.to_string()),
+            beside @ SuiteError::Unlisted(_) => Self::Unwritten(beside.to_string()),
             other => Self::Words(other.to_string()),
         }
     }
@@ -93,6 +94,7 @@ impl From<GradingError> for Problem {
         match error {
             GradingError::Files(mistakes) => Self::Diagnostics(mistakes),
             full @ GradingError::Write { .. } if full.is_full_disk() => Self::Unwritten(full.to_string()),
+            beside @ GradingError::Unlisted(_) => Self::Unwritten(beside.to_string()),
             other => Self::Words(other.to_string()),
         }
     }

@@ -7,6 +7,7 @@ use super::select::{newest_run, reports_folder};
 use crate::report;
 use crate::report::runs::RunRow;
 use crate::suite::evaluation;
+use crate::trace;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
@@ -14,18 +15,15 @@ pub(super) fn run(given: &Runs) -> Result<Exit, Problem> {
     let runs = listed(&reports)?;
     output::data(given.format, &runs, |runs| report::runs::terminal(runs, output::width()))?;
     if reports.is_dir() {
-        evaluation::write_page_of(&reports, &runs).map_err(|why| unwritten(&reports, &why))?;
+        let unwritten = |why| Problem::unwritten(&reports.join(trace::INDEX_HTML), &why);
+        evaluation::write_page_of(&reports, &runs).map_err(unwritten)?;
     }
     Ok(Exit::Passed)
 }
 
 /// Rewrites the list beside a run folder, if there is one.
 pub(super) fn renew_page(folder: &Path) -> Result<(), Problem> {
-    evaluation::renew_runs_page(folder).map_err(|why| unwritten(folder.parent().unwrap_or(folder), &why))
-}
-
-fn unwritten(reports: &Path, why: &std::io::Error) -> Problem {
-    Problem::Unwritten(format!("{}: index.html: {why}", reports.display()))
+    evaluation::renew_runs_page(folder).map_err(|why| Problem::Unwritten(why.to_string()))
 }
 
 fn listed(reports: &Path) -> Result<Vec<RunRow>, Problem> {

@@ -12,7 +12,7 @@ use crate::trial::external::runner::RunnerError;
 use crate::trial::run::JournalError;
 use crate::trial::{HoldError, SetupError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a suite cannot be loaded, planned or run. A trial that cannot be run is an ERROR of that trial instead.
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +116,9 @@ pub enum SuiteError {
         /// The error.
         error: io::Error,
     },
+    /// The run folder is written, and what is beside it is not.
+    #[error(transparent)]
+    Unlisted(#[from] Unlisted),
     /// There is no earlier run whose trials could be rerun.
     #[error("--failed needs an earlier run, and {} cannot be read: {reason}", file.display())]
     NoEarlierRun {
@@ -156,6 +159,27 @@ pub enum SuiteError {
         /// Path of its `run.json`.
         file: PathBuf,
     },
+}
+
+/// The run folder is written, and a page or an old replay beside it cannot be renewed or removed.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the run in {} is whole; beside it, {error}; {}`ragcheck runs` writes the list of runs",
+    folder.display(),
+    if is_full_disk(error) { "free some space, then " } else { "" }
+)]
+pub struct Unlisted {
+    /// The run folder.
+    folder: PathBuf,
+    /// The error, with its file.
+    error: io::Error,
+}
+
+impl Unlisted {
+    /// The error of what is written beside that run folder.
+    pub(super) fn beside(folder: &Path) -> impl Fn(io::Error) -> Self {
+        move |error| Self { folder: folder.to_owned(), error }
+    }
 }
 
 /// Message for a test runner that began no case.

@@ -3,7 +3,7 @@
 //! The runner decides which cases there are, so the plan is finished when it has ended. A case with the name of one of the
 //! scenario's must meet what that one expects; the others have only the rules that always apply.
 
-use super::{FinishedRun, HistoryPoint, Mode, SuiteError, environment};
+use super::{FinishedRun, HistoryPoint, Mode, SuiteError, Unlisted, environment};
 use crate::gate::Verdict;
 use crate::plan::{self, Part, Plan, PlannedCase, Selection};
 use crate::platform::{secrets, yaml};
@@ -237,9 +237,9 @@ fn written(
         evaluated = evaluation::score(&folder, false)?;
     }
     if options.mode == Mode::Replay {
-        run::folder::prune(&reports, loaded.project.keep_replays(), &folder).map_err(unwritten)?;
+        run::folder::prune(&reports, loaded.project.keep_replays(), &folder).map_err(Unlisted::beside(&folder))?;
     }
-    let kept = evaluation::write_runs_page(&reports, &loaded.root).map_err(unwritten)?;
+    let kept = evaluation::write_runs_page(&reports, &loaded.root).map_err(Unlisted::beside(&folder))?;
     let (old, stopped, history) = (Vec::new(), None, HistoryPoint::NotAsked);
     Ok(FinishedRun { folder, evaluated, unused, old, stopped, notes: aside.into_iter().chain(kept).collect(), history })
 }

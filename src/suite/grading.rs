@@ -1,7 +1,7 @@
 //! Grades the answers of a run folder by a rubric, with a model: writes `grades.jsonl` and `judgements.csv`, and
 //! updates verdicts and reports.
 
-use super::Mode;
+use super::{Mode, Unlisted};
 use crate::grader::{self, Graded, Grader, GradingTask, Scope, Tally};
 use crate::plan::Plan;
 use crate::platform::files::{self, LockError};
@@ -90,6 +90,9 @@ pub(crate) enum GradingError {
     /// No request can be sent.
     #[error("no runtime could be started: {0}")]
     Runtime(io::Error),
+    /// The grades are written, and the list of runs is not.
+    #[error(transparent)]
+    Unlisted(#[from] Unlisted),
     /// The grades or reports cannot be written.
     #[error("{} cannot be written: {error}", folder.display())]
     Write {
@@ -155,7 +158,7 @@ pub(crate) fn grade(folder: &Path, options: &GradingOptions) -> Result<GradedRun
         trace::claim(folder, &written).map_err(unwritten)?;
         let mut evaluated = evaluation::score(folder, false)?;
         evaluated.write(folder).map_err(unwritten)?;
-        evaluation::renew_runs_page(folder).map_err(unwritten)?;
+        evaluation::renew_runs_page(folder).map_err(Unlisted::beside(folder))?;
         graded.evaluated = Some(evaluated);
     }
     Ok(graded)

@@ -1,6 +1,6 @@
 //! Makes a run folder from another agent's conversations: reads, evaluates and writes it.
 
-use super::{SuiteError, environment};
+use super::{SuiteError, Unlisted, environment};
 use crate::platform::bounds::Bound;
 use crate::platform::{files, secrets};
 use crate::scenario::{Criteria, Scenario};
@@ -142,7 +142,7 @@ fn written(read: Imported, reports: &Path, root: &Path) -> Result<ImportedRun, S
     evaluated.write(writing.path()).map_err(unwritten)?;
     environment::write(writing.path(), "import", None, root, None).map_err(unwritten)?;
     let (folder, aside) = writing.finish(false).map_err(unwritten)?;
-    let kept = evaluation::write_runs_page(reports, root).map_err(unwritten)?;
+    let kept = evaluation::write_runs_page(reports, root).map_err(Unlisted::beside(&folder))?;
     Ok(ImportedRun {
         folder,
         evaluated,

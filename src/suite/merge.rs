@@ -1,7 +1,7 @@
 //! Merges the runs of partitions (`run --partition`) into the run that one machine would have made: the same plan and the same
 //! traces in plan order, judged anew.
 
-use super::environment;
+use super::{Unlisted, environment};
 use crate::plan::{self, Partition, Plan};
 use crate::platform::{files, secrets};
 use crate::suite::evaluation::{self, EvaluatedRun, ScoreError};
@@ -65,6 +65,9 @@ pub(crate) enum MergeError {
         /// Number of partitions; 1 if the runs are not partitions.
         of: u32,
     },
+    /// The merged run is written, and what is beside it is not.
+    #[error(transparent)]
+    Unlisted(#[from] Unlisted),
     /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
@@ -152,7 +155,7 @@ pub(crate) fn merge(folders: &[PathBuf], reports: &Path, root: &Path) -> Result<
     environment::write(writing.path(), &first.mode, None, root, None).map_err(unwritten)?;
     let newest = plan.part.as_ref().is_none_or(|part| !part.cases);
     let (folder, aside) = writing.finish(newest).map_err(unwritten)?;
-    let kept = evaluation::write_runs_page(reports, root).map_err(unwritten)?;
+    let kept = evaluation::write_runs_page(reports, root).map_err(Unlisted::beside(&folder))?;
     let graded = runs.iter().any(|run| run.folder.join(trace::GRADES).exists());
     let graded =
         graded.then(|| "grades of the partitions are not merged: `ragcheck judge` grades the whole run".to_owned());

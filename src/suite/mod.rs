@@ -35,6 +35,7 @@ mod run;
 pub(crate) mod storage;
 
 pub use error::SuiteError;
+use error::Unlisted;
 pub(crate) use grading::{GradedRun, GradingError, GradingOptions, grade};
 pub(crate) use import_run::{ImportFileError, OfProject, import, imported};
 pub(crate) use merge::{MergeError, merge};

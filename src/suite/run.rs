@@ -3,7 +3,7 @@
 mod prepare;
 
 use super::first_replay::ForeignTools;
-use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, environment};
+use super::{DEFAULT_JOBS, Mode, RunOptions, Suite, SuiteError, Unlisted, environment};
 use crate::gate::{Evaluation, Examiner, Verdict};
 use crate::history::{self, Gather, HISTORY, HistoryError, NoPoint};
 use crate::plan::Plan;
@@ -205,10 +205,10 @@ impl Suite {
             // What ended and cannot be measured would not be run again.
             journal.end(stopped.is_none() && !failed);
         }
-        let unlisted = |error: io::Error| SuiteError::Write { reports: reports.clone(), error };
+        let unlisted = Unlisted::beside(&folder);
         if options.mode == Mode::Replay {
             let pruned = run::folder::prune(&reports, self.loaded().project.keep_replays(), &folder);
-            pruned.map_err(unlisted)?;
+            pruned.map_err(&unlisted)?;
         }
         notes.extend(evaluation::write_runs_page(&reports, root).map_err(unlisted)?);
         Ok(FinishedRun { folder, evaluated, unused, old, stopped, notes, history })

@@ -71,10 +71,11 @@ fn is_list(file: &Path) -> bool {
 /// # Errors
 /// If a folder cannot be read, or a page cannot be written.
 pub(crate) fn write_runs_page(reports: &Path, root: &Path) -> io::Result<Option<String>> {
-    let (runs, list) = (runs(reports)?, reports.join(trace::INDEX_HTML));
+    let runs = runs(reports).map_err(named(reports))?;
+    let (list, page) = (reports.join(trace::INDEX_HTML), reports.join(HISTORY_HTML));
     let listed = !list.exists() || is_list(&list);
-    let history = history_page::write_beside(reports, root, &runs, listed)?;
-    write_page_of(reports, &runs)?;
+    let history = history_page::write_beside(reports, root, &runs, listed).map_err(named(&page))?;
+    write_page_of(reports, &runs).map_err(named(&list))?;
     let pages = [(trace::INDEX_HTML, listed), (HISTORY_HTML, history)];
     let kept: Vec<&str> = pages.into_iter().filter(|(_, own)| !own).map(|(page, _)| page).collect();
     Ok((!kept.is_empty()).then(|| {
@@ -84,6 +85,11 @@ pub(crate) fn write_runs_page(reports: &Path, root: &Path) -> io::Result<Option<
              `reports` in ragcheck.yaml names a folder for reports alone"
         )
     }))
+}
+
+/// An error with its file.
+fn named(file: &Path) -> impl Fn(io::Error) -> io::Error {
+    move |why| io::Error::new(why.kind(), format!("{}: {why}", file.display()))
 }
 
 /// Writes the page for runs that were just read.
@@ -105,7 +111,9 @@ pub(crate) fn renew_runs_page(folder: &Path) -> io::Result<()> {
     // `latest` is beside the folder that it points to.
     let whole = files::resolved(folder).unwrap_or_else(|_| folder.to_owned());
     match whole.parent() {
-        Some(reports) if reports.join(trace::INDEX_HTML).exists() => write_page_of(reports, &runs(reports)?),
+        Some(reports) if reports.join(trace::INDEX_HTML).exists() => {
+            write_page_of(reports, &runs(reports)?).map_err(named(&reports.join(trace::INDEX_HTML)))
+        }
         _ => Ok(()),
     }
 }
