@@ -87,7 +87,7 @@ mod tests {
     fn json_is_the_option_that_prints_json_and_is_refused_as_typed_where_there_is_none() {
         for (typed, option) in [
             ("ragcheck run --json", "--format=json"),
-            ("ragcheck cassette refresh --json", "--format=json"),
+            ("ragcheck cassette scan --json", "--format=json"),
             ("ragcheck promote t.json --case a --json", "--output=json"),
             ("ragcheck report reports/latest --json", "--to=json"),
         ] {

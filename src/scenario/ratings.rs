@@ -176,7 +176,7 @@ mod tests {
         let drawn = told("trial,who,satisfied,drawn\na,\"x, y\",yes,random\nb,\"x, y\",no, Disagreement\n");
         let message = "`drawn` is `random`, `disagreement` or empty, found `Disagreement`; did you mean `disagreement`? \
                        known: random, disagreement";
-        assert_eq!(drawn, [(message.to_owned(), 3, 13, 12)]);
+        assert_eq!(drawn, [(message.to_owned(), 3, 14, 12)]);
     }
 
     #[test]

@@ -467,3 +467,24 @@ fn needs_namespace_a_full_disk_ends_the_run_and_what_was_finished_is_kept() {
         );
     }
 }
+
+#[test]
+#[ignore = "needs_namespace: mounts a small disk"]
+fn needs_namespace_a_disk_that_fills_under_the_list_of_runs_leaves_a_whole_run_and_the_list_is_named() {
+    let project = Project::starter();
+    let command = project.command(&[]);
+    let run = format!("{} run --report-dir full", command.get_program().to_string_lossy());
+    let script = format!(
+        "set -e; mkdir full; mount -t tmpfs -o size=64m tmpfs full; {run} >/dev/null; rm full/index.html full/history.html; \
+         used=$(du -sk full | cut -f1); rm -r full/*; mount -o remount,size=$((used + 8))k full; \
+         code=0; {run} || code=$?; echo \"ended $code\"; ls full/latest/; mount -o remount,size=64m full; {run}"
+    );
+    let mut shell = Command::new("unshare");
+    shell.args(["-rm", "sh", "-c", &script]).current_dir(project.path("")).env("NO_COLOR", "1");
+    let outcome = Outcome::of(&mut shell);
+    outcome.expect_code(0);
+    assert!(outcome.stdout.contains("ended 5") && outcome.stdout.contains("run.json"), "{}", outcome.stdout);
+    let told = &outcome.stderr;
+    assert!(told.contains(" is whole; beside it, full/history.html: ") && told.contains("free some space"), "{told}");
+    assert!(!told.contains("the run cannot be written"), "{told}");
+}

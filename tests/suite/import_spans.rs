@@ -112,8 +112,7 @@ fn labelled_conversations_have_the_same_verdicts_as_spans_and_as_messages() {
 #[test]
 fn a_turn_with_a_span_of_an_impossible_time_has_no_time_and_another_has() {
     let project = Project::starter();
-    let criteria =
-        "criteria: [{id: TIME, about: Turns are fast, metric: answer_latency, target: 'p95 <= 30s', kind: point}]\n";
+    let criteria = "criteria: [{id: TIME, about: Turns are fast, metric: latency_p95, target: <= 30s, kind: point}]\n";
     project.write("time.yaml", criteria);
     let known = [
         ("startTimeUnixNano", json!("1700000001000000000"), "1"),

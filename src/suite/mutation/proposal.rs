@@ -123,7 +123,7 @@ fn filled(lines: &str, trace: &Trace) -> (String, bool) {
         ("CLAIMS_EXTERNAL", answer.map(|answer| if answer.used_external_kb { "true" } else { "false" })),
     ];
     let mut words =
-        lines.split(|letter: char| !letter.is_ascii_uppercase() && letter != '_').filter(|word| word.len() > 1);
+        lines.split(|letter: char| !letter.is_ascii_uppercase() && letter != '_').filter(|word| !word.is_empty());
     let is_whole = words.all(|word| known.iter().any(|(name, value)| *name == word && value.is_some()));
     let mut out = lines.to_owned();
     for (word, value) in known {
