@@ -132,7 +132,7 @@ fn a_turn_with_a_span_of_an_impossible_time_has_no_time_and_another_has() {
             import(&project, "otlp", &export(&spans), &["--criteria", "time.yaml"]);
             let run = project.latest("run.json");
             let row = &run["criteria"][0];
-            assert_eq!(row["units"].to_string(), units, "{place}, span {span}: {row}");
+            assert_eq!(row["n"].to_string(), units, "{place}, span {span}: {row}");
             let notes = project.traces()[0]["notes"].to_string();
             assert_eq!(notes.contains("with an impossible time"), units == "0", "{place}, span {span}: {notes}");
         }

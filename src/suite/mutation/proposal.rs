@@ -122,8 +122,9 @@ fn filled(lines: &str, trace: &Trace) -> (String, bool) {
         ("CLAIMS_INTERNAL", answer.map(|answer| if answer.used_internal_kb { "true" } else { "false" })),
         ("CLAIMS_EXTERNAL", answer.map(|answer| if answer.used_external_kb { "true" } else { "false" })),
     ];
-    let mut words =
-        lines.split(|letter: char| !letter.is_ascii_uppercase() && letter != '_').filter(|word| !word.is_empty());
+    let mut words = lines
+        .split(|letter: char| !letter.is_ascii_uppercase() && letter != '_')
+        .filter(|word| word.contains(|letter: char| letter.is_ascii_uppercase()));
     let is_whole = words.all(|word| known.iter().any(|(name, value)| *name == word && value.is_some()));
     let mut out = lines.to_owned();
     for (word, value) in known {
