@@ -136,9 +136,13 @@ fn responses_request(body: &Value, plain: &mut Request) {
     plain.tools = ours.map(|tool| string(tool, "/name")).collect();
 }
 
-/// The call of an item of Responses: a function's arguments are JSON, a custom tool's input is any text.
-fn called(item: &Value) -> Option<(String, Value)> {
+/// The call of an item of Responses: a function's arguments are JSON, a custom tool's input is any text. Tools that OpenAI
+/// defines are named by their type.
+pub(super) fn called(item: &Value) -> Option<(String, Value)> {
     match item["type"].as_str()? {
+        "shell_call" => Some(("shell".into(), item["action"].clone())),
+        "local_shell_call" => Some(("local_shell".into(), item["action"].clone())),
+        "apply_patch_call" => Some(("apply_patch".into(), item["operation"].clone())),
         "function_call" => Some((string(item, "/name"), json(&string(item, "/arguments")))),
         "custom_tool_call" => Some((string(item, "/name"), Value::String(string(item, "/input")))),
         _ => None,
@@ -219,7 +223,11 @@ pub fn response(dialect: &'static dyn Dialect, body: &Value) -> Response {
                 } else {
                     String::new()
                 });
-                plain.calls.extend(called(item));
+                // What has its output beside it, the service ran.
+                let output = list(body, "/output");
+                let is_run =
+                    |other: &&Value| string(other, "/type").ends_with("_output") && other["call_id"] == item["call_id"];
+                plain.calls.extend(called(item).filter(|_| !output.iter().any(is_run)));
             }
             finish = string(body, "/status");
             plain.input = number("/usage/input_tokens");

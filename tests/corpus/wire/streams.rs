@@ -91,6 +91,20 @@ fn sum(dialect: &'static dyn Dialect, stream: &str) -> plain::Response {
                             *arguments = text(&chunk["arguments"]);
                         }
                     }
+                    "response.output_item.done" => {
+                        let item = &chunk["item"];
+                        let answers = |other: &Value| {
+                            other["item"]["type"].as_str().is_some_and(|kind| kind.ends_with("_output"))
+                                && other["item"]["call_id"] == item["call_id"]
+                        };
+                        let own = ["shell_call", "local_shell_call", "apply_patch_call"]
+                            .iter()
+                            .any(|kind| item["type"] == *kind);
+                        if own && !chunks.iter().any(answers) {
+                            let (name, arguments) = plain::called(item).expect("a call");
+                            calls.push((call, name, arguments.to_string()));
+                        }
+                    }
                     _ => {}
                 }
             }
