@@ -18,6 +18,8 @@ mod clock;
 mod date;
 mod facts;
 mod quantity;
+#[cfg(test)]
+mod quantity_tests;
 mod support;
 mod units;
 

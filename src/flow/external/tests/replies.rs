@@ -1,0 +1,142 @@
+//! Answers in replies of every content type.
+
+use crate::flow::external::reply::{AnswerAt, Unread, read};
+use crate::transport::HttpResponse;
+use bytes::Bytes;
+use serde_json::Value;
+use std::time::Duration;
+
+fn answer(kind: &str, body: &str, answer: &AnswerAt) -> Result<(String, Value), Unread> {
+    let headers = vec![("content-type".to_owned(), kind.to_owned())];
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    read(&HttpResponse { status: 200, headers, body, took: Duration::ZERO, chunks: Vec::new() }, answer)
+}
+
+fn text(kind: &str, body: &str) -> String {
+    answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect(body).0
+}
+
+#[test]
+fn json_plain_text_and_streams_of_the_usual_shapes_are_read() {
+    for (kind, body) in [
+        ("application/json", r#"{"answer":"It is 60 months."}"#),
+        ("application/json", r#""It is 60 months.""#),
+        ("text/plain; charset=utf-8", "It is 60 months.\n"),
+        (
+            "text/plain; charset=utf-8",
+            "f:{\"messageId\":\"m\"}\n0:\"It is \"\n0:\"60 months.\"\nd:{\"finishReason\":\"stop\"}\n",
+        ),
+        ("text/event-stream", "data: It is\n\ndata:  60 months.\n\n"),
+        ("text/event-stream", "data: \"It is \"\n\ndata: \"60 months.\"\n\n"),
+        ("text/event-stream", "data: {\"answer\":\"It is \"}\n\ndata: {\"answer\":\"60 months.\"}\n\ndata: [DONE]\n\n"),
+        ("text/event-stream", "data: {\"answer\":\"It is\"}\n\ndata: {\"answer\":\"It is 60 months.\"}\n\n"),
+        (
+            "text/event-stream",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"It is \"}}]}\n\ndata: \
+             {\"choices\":[{\"delta\":{\"content\":\"60 months.\"}}]}\n\ndata: [DONE]",
+        ),
+        (
+            "text/event-stream",
+            "data: {\"type\":\"reasoning-delta\",\"delta\":\"hm\"}\n\ndata: \
+             {\"type\":\"text-delta\",\"delta\":\"It is \"}\n\ndata: {\"type\":\"text-delta\",\"delta\":\"60 months.\"}\n\n",
+        ),
+        (
+            "text/event-stream",
+            "data: {\"type\":\"THINKING_TEXT_MESSAGE_CONTENT\",\"delta\":\"hm\"}\n\ndata: \
+             {\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"It is 60 months.\"}\n\ndata: {\"type\":\"RUN_FINISHED\"}\n\n",
+        ),
+        (
+            "text/event-stream",
+            "data: {\"type\":\"reasoning-delta\",\"payload\":{\"text\":\"hm\"}}\n\ndata: \
+             {\"type\":\"text-delta\",\"payload\":{\"text\":\"It is 60 months.\"}}\n\n",
+        ),
+        (
+            "text/event-stream",
+            "event: token\ndata: {\"delta\":\"It \"}\n\nevent: done\ndata: {\"answer\":\"It is 60 months.\"}\n\n",
+        ),
+    ] {
+        assert_eq!(text(kind, body), "It is 60 months.", "{body}");
+    }
+    let chat = r#"{"choices":[{"message":{"role":"assistant","content":"It is 60 months."}}]}"#;
+    assert_eq!(answer("application/json", chat, &AnswerAt::OpenAi).expect("an answer").0, "It is 60 months.");
+}
+
+#[test]
+fn at_a_pointer_only_events_of_the_text_count() {
+    let body = "data: {\"type\":\"TOOL_CALL_ARGS\",\"delta\":\"{\\\"q\\\": 80}\"}\n\ndata: \
+                {\"type\":\"response.reasoning_summary_text.delta\",\"delta\":\"80\"}\n\ndata: \
+                {\"type\":\"answer\",\"delta\":\"It is 60 months.\"}\n\n";
+    let found = answer("text/event-stream", body, &AnswerAt::Pointer("/delta".into())).expect("an answer");
+    assert_eq!(found.0, "It is 60 months.");
+}
+
+#[test]
+fn a_stream_that_ends_with_an_error_is_no_answer_and_one_that_goes_on_after_it_is() {
+    for (kind, body) in [
+        (
+            "text/event-stream",
+            "data: {\"delta\":\"It is \"}\n\nevent: error\ndata: {\"message\":\"overloaded\"}\n\ndata: [DONE]\n\n",
+        ),
+        ("text/event-stream", "event: error\ndata: overloaded\n\n"),
+        (
+            "text/event-stream",
+            "data: {\"answer\":\"It is \"}\n\ndata: {\"error\":\"overloaded\"}\n\nevent: done\ndata: {}\n\n",
+        ),
+        (
+            "text/event-stream",
+            "data: {\"type\":\"text-delta\",\"delta\":\"It\"}\n\ndata: {\"type\":\"error\",\"errorText\":\"overloaded\"}\n\n",
+        ),
+        (
+            "text/event-stream",
+            "data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"It\"}\n\ndata: {\"type\":\"RUN_ERROR\",\"message\":\"overloaded\"}\n\n",
+        ),
+        (
+            "text/event-stream",
+            "data: {\"type\":\"text-delta\",\"delta\":\"It\"}\n\ndata: {\"type\":\"abort\",\"reason\":\"overloaded\"}\n\n",
+        ),
+        ("text/plain", "0:\"It is \"\n3:\"overloaded\"\n"),
+    ] {
+        let why = answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect_err(body);
+        let told = why.to_string();
+        assert!(why.failed && told.contains("ends with an error; it says: ") && told.contains("overloaded"), "{told}");
+    }
+    for (kind, body) in [
+        ("text/event-stream", "event: error\ndata: {\"tool\":\"down\"}\n\ndata: {\"answer\":\"It is 60 months.\"}\n\n"),
+        ("text/event-stream", "data: {\"answer\":\"It is 60 months.\",\"error\":null}\n\n"),
+        ("text/event-stream", "data: {\"answer\":\"It is 60 months.\"}\n\ndata: {\"error\":null}\n\n"),
+        ("text/plain", "3:\"tool down\"\n0:\"It is 60 months.\"\n"),
+    ] {
+        assert_eq!(text(kind, body), "It is 60 months.", "{body}");
+    }
+}
+
+#[test]
+fn a_reply_that_cannot_be_read_says_its_content_type_and_its_beginning() {
+    for (kind, body, words) in [
+        (
+            "text/html",
+            "<html>Sign in",
+            "(text/html) is neither JSON, events nor plain text; it begins with: <html>Sign in",
+        ),
+        (
+            "application/json",
+            r#"{"reply":"x"}"#,
+            r#"(application/json) has no text at /answer; it begins with: {"reply":"x"}"#,
+        ),
+        (
+            "application/json",
+            r#"{"answer":"\ud800"}"#,
+            r#"(application/json) is no JSON: unexpected end of hex escape at line 1 column 18; it begins with: {"answer":"\ud800"}"#,
+        ),
+        (
+            "application/json",
+            r#"{"answer":" \n"}"#,
+            "(application/json) has an empty text at /answer; it begins with: ",
+        ),
+        ("application/json", "", "(application/json) is neither JSON, events nor plain text; it is empty"),
+        ("text/event-stream", ": ping\n\n", "(text/event-stream) holds no text in its events"),
+    ] {
+        let why = answer(kind, body, &AnswerAt::Pointer("/answer".into())).expect_err(body).to_string();
+        assert!(why.contains(words), "{why}");
+    }
+}

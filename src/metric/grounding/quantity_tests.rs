@@ -1,0 +1,138 @@
+//! Numbers of texts, and which agree.
+
+use super::quantity::*;
+
+fn agrees(answer: &str, source: &str) -> bool {
+    quantities(source).iter().any(|other| quantities(answer)[0].agrees(other))
+}
+
+#[test]
+fn numbers_agree_by_value_after_locale_scale_and_unit() {
+    for (answer, source) in [
+        ("1,234", "1.234"),
+        ("1 234", "1234"),
+        ("1.234,50", "1,234.5"),
+        ("3 km", "3000 m"),
+        ("2.5 million", "2,500,000"),
+        ("$160 million", "$ 160 million"),
+        ("24 months", "2 years"),
+        ("48 ohms", "48 Ω"),
+        ("50%", "50 percent"),
+        ("3.14", "3.14159"),
+        ("180,000", "181,674"),
+        ("5 GB", "5000 MB"),
+        ("12 s", "12"),
+        ("€5", "5 euros"),
+        ("500 µg", "500 mcg"),
+        ("500 μg", "0.5 mg"),
+        ("US$300", "$300"),
+        ("USD 300", "300 dollars"),
+        ("CHF 5", "5 CHF"),
+        ("-40 °C", "minus 40 °C"),
+        ("40 °C", "-40 °C"),
+        ("−450 euros", "-450 euros"),
+        ("6:30 pm", "18:30"),
+        ("6:30", "6:30 p.m."),
+        ("100 km/h", "100 kilometres per hour"),
+        ("20 m²", "20 square metres"),
+        ("100%", "99.6%"),
+        ("1000 kg", "999.7 kg"),
+        ("5 - 10 V", "5 to 10 V"),
+        ("-40 °C", "\u{2013}40 °C to +85 °C"),
+        ("-40 °C", "40 degrees below zero"),
+        ("-40", "|-40|85|"),
+        ("20 %", "the price minus 20 % discount"),
+        ("9:00 am", "9 am"),
+        ("5:00 pm", "9 am to 5 pm"),
+        ("18:30", "18.30 Uhr"),
+        ("10:15", "2024-05-03T10:15:20Z"),
+        ("2.5 mm²", "2.5mm²"),
+        ("120 Km/h", "120 km pro Stunde"),
+        ("A$300", "$300"),
+        ("1,25 kg", "Es wiegt 1.25 kg."),
+        ("It weighs 1250 kg", "It weighs 1,250 kg"),
+        ("It weighs 1.25 kg", "Het gewicht is 1,250 kg"),
+        ("1,25 t", "Das sind 1,250 t."),
+        ("1,25 kg", "Das Gerät der IT-Abteilung wiegt 1,250 kg"),
+        ("15 Nm", "15 N·m"),
+        ("15 Nm", "15 N m"),
+        ("500 kWh", "500 kW h"),
+        ("10 MPa", "10 N/mm²"),
+        ("5 million", "5.4 million"),
+        ("0.5 kWh", "500Wh"),
+        ("1 MW", "1000 kW"),
+        ("2 bar", "200 kPa"),
+    ] {
+        assert!(agrees(answer, source), "{answer} | {source}");
+    }
+    for (answer, source) in [
+        ("38 ohms", "48 ohms"),
+        ("5 V", "5 A"),
+        ("1,234", "1,235"),
+        ("2.5", "25"),
+        ("30 days", "30 hours"),
+        ("1999", "1998"),
+        ("3.15", "3.14159"),
+        ("20 %", "25 %"),
+        ("450", "45"),
+        ("500 mg", "500 µg"),
+        ("US$300", "US$200"),
+        ("A$300", "US$300"),
+        ("R$300", "no prices"),
+        ("HK$300", "US$300"),
+        ("-40 °C", "40 °C"),
+        ("a balance of -$450", "$450"),
+        ("6:30 pm", "5:30 pm"),
+        ("6:30 am", "18:30"),
+        ("18:30", "17:30"),
+        ("CHF 5", "CHF 4"),
+        ("100 km/h", "100 km"),
+        ("100 m²", "100 m"),
+        ("100%", "99.4%"),
+        ("1000 kg", "600 kg"),
+        ("It costs 1.25 euros", "The bike costs 1,250 euros, and its bag 20 euros"),
+        ("2.4 kg", "the limit is 2,400 kg"),
+        ("2 bar", "2.4 bar"),
+        ("5 kWh", "5.4 kWh"),
+        ("5 km", "5.4 km"),
+        ("500 mWh", "500 MWh"),
+        ("500 kWh", "500 Wh"),
+        ("36 kV", "36 V"),
+        ("65 bar", "65 psi"),
+        ("15 A", "15 mA"),
+        ("500 W", "500 Wh"),
+        ("1 MW", "1 mW"),
+    ] {
+        assert!(!agrees(answer, source), "{answer} | {source}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn quantities_stand_in_order_in_any_text(text in "[0-9a-zµ:.,T$€% °²–-]{0,40}") {
+        let found = quantities(&text);
+        for pair in found.windows(2) {
+            proptest::prop_assert!(pair[0].start < pair[0].end && pair[0].end <= pair[1].start, "{:?}", found);
+        }
+        for one in &found {
+            proptest::prop_assert!(text.get(one.start..one.end).is_some(), "{:?}", one);
+        }
+    }
+}
+
+#[test]
+fn numbers_within_words_are_none() {
+    for text in ["AB12", "3rd", "B2B", "v2beta"] {
+        assert_eq!(quantities(text), [], "{text}");
+    }
+    assert_eq!(quantities("in the 1990s").len(), 1);
+}
+
+#[test]
+fn numbers_in_words_have_their_value() {
+    let words = |text: &str| text.split([' ', '-']).map(str::to_owned).collect::<Vec<_>>();
+    for (text, value) in [("two hundred and five", 205.0), ("twenty-five", 25.0), ("three million", 3e6)] {
+        assert_eq!(spelled(&words(text)).iter().map(|one| one.values[0]).collect::<Vec<_>>(), [value], "{text}");
+    }
+    assert_eq!(spelled(&words("nothing to hundred")), []);
+}
