@@ -157,7 +157,9 @@ impl Watched<'_> {
             Ok(done) => done,
             Err(problem) => {
                 if begun || self.is_news(files, &format!("{problem:?}")) {
-                    output::result(if begun { "" } else { &changed });
+                    if !begun {
+                        output::result(&changed);
+                    }
                     output::problem(&problem);
                 }
                 return;

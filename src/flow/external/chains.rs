@@ -2,7 +2,7 @@
 //! what is new alone, and an answer in the background is fetched when it is complete. Here the request gets what came before,
 //! and its answer, so that both are read as in every other dialect.
 
-use crate::provider::wire::{self, anthropic_messages, openai_responses};
+use crate::provider::wire::{self, anthropic_messages, is_unfinished, openai_responses};
 use crate::provider::{EXACT, ended_by, observed};
 use crate::transport::{HttpResponse, Passed};
 use serde_json::{Map, Value, json};
@@ -116,12 +116,12 @@ fn fetch(passed: &mut [Passed]) {
         let (before, fetched) = passed.split_at_mut(later);
         let request = &fetched[0].request;
         let (["responses", id], "GET") = (&segments(&request.path)[..], request.method) else { continue };
-        let polls = before.iter().filter(|one| one.request.path == request.path && one.request.method == "GET");
-        let polled: Duration = polls.map(Passed::took).sum();
         let Some(whole) = fetched[0].result.as_ref().ok().and_then(answered).filter(|answer| !is_waiting(answer))
         else {
             continue;
         };
+        let polls = before.iter().filter(|one| one.request.path == request.path && one.request.method == "GET");
+        let polled: Duration = polls.map(Passed::took).sum();
         let asked = before.iter_mut().rev().filter(|one| one.request.profile.name == openai_responses::NAME);
         let mut waiting = asked.filter_map(|one| {
             let response = one.result.as_mut().ok()?;
@@ -139,7 +139,7 @@ fn fetch(passed: &mut [Passed]) {
 
 /// Whether an answer is not complete.
 fn is_waiting(answer: &Value) -> bool {
-    matches!(answer["status"].as_str(), Some("queued" | "in_progress"))
+    answer["status"].as_str().is_some_and(is_unfinished)
 }
 
 /// The segments of a path without its query.

@@ -45,6 +45,11 @@ const INSUFFICIENT: &str = "insufficient_system_resource";
 /// Values of Responses for an unfinished answer.
 const NOT_ENDED: [&str; 2] = ["queued", "in_progress"];
 
+/// Whether a status of Responses is that of an unfinished answer.
+pub(crate) fn is_unfinished(status: &str) -> bool {
+    NOT_ENDED.contains(&status)
+}
+
 /// The outage, if the service broke off the answer, or left it unfinished without a request to work in the background:
 /// by its first choice's `finish_reason`, or its `status`. A request for `background` is recognised in the response,
 /// which repeats it.
@@ -54,7 +59,7 @@ pub(super) fn broken_off(document: &Value) -> Option<WireError> {
     let status = document.get("status").and_then(Value::as_str).filter(|_| document.get("output").is_some());
     let word = finish.or(status)?.to_lowercase();
     let background = document.get("background") == Some(&Value::Bool(true));
-    let waiting = status.is_some() && NOT_ENDED.contains(&word.as_str());
+    let waiting = status.is_some() && is_unfinished(&word);
     if !BROKEN_OFF.contains(&word.as_str()) && (!waiting || background) {
         return None;
     }

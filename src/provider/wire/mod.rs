@@ -52,8 +52,8 @@ pub(crate) use assembler::Assembler;
 pub(crate) use call_ids::continue_ids;
 pub use document::WireError;
 pub(super) use error::reported;
-pub(crate) use error::reported_kind;
 pub use error::{error_kind, error_message};
+pub(crate) use error::{is_unfinished, reported_kind};
 pub(crate) use openai_responses_items::built_in;
 pub(crate) use passthrough::arguments_object;
 

@@ -367,7 +367,7 @@ mod tests {
         let taken = desk.take_spans(first);
         assert_eq!((taken.spans.len(), taken.notes.len(), taken.unread), (2, 2, 1), "{:?}", taken.notes);
         assert_eq!(desk.reported(first, "7"), (0, false), "they are taken once");
-        assert_eq!(desk.take_spans(first).unread, 0, "it is told once");
+        assert_eq!(desk.take_spans(first).unread, 0, "it is counted once");
         let taken = desk.take_spans(second);
         assert_eq!((taken.spans.len(), taken.unread), (1, 1), "what was not read may be of any trial");
         desk.end(second);

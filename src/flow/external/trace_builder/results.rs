@@ -53,7 +53,7 @@ impl TraceBuilder<'_> {
             let last =
                 |fits: &dyn Fn(&Waiting) -> bool| waiting.iter().rposition(|call| call.as_ref().is_some_and(fits));
             let exact = last(&|call| call.id == *id && is_it(call));
-            // An agent may give calls ids of its own, as clients do for models that give none: ids that no completion gave.
+            // Clients make up ids where a model gives none. No completion has such an id.
             let renamed = || {
                 let is_new = !self.ids.contains(id);
                 last(&|call| is_new && is_it(call) && !has_call(&asked.messages, &call.id))
