@@ -264,6 +264,28 @@ fn labelled_conversations_have_the_same_verdicts_and_calls_by_each_convention() 
 }
 
 #[test]
+fn a_line_that_cannot_be_read_may_be_a_call_and_metrics_in_the_file_are_none() {
+    let project = Project::starter();
+    project.write(
+        "agent.yaml",
+        "scenario: agent\nflow: external\ntarget: {http: \"http://127.0.0.1:8100/chat\"}\nmodel: {provider: simulator, name: m}\n\
+         cases:\n  - {case: task-0, ask: \"Question 0?\", expect: {calls: [{never: delete_account}]}}\n",
+    );
+    let about = json!({"gen_ai.operation.name": "invoke_agent", "ragcheck.task_id": "task-0"});
+    let whole = export(&[&[span(0, 1, 0, &about)][..], &labelled(0).1[1..]].concat());
+    for (beside, verdict, said) in [
+        ("", "PASS", ""),
+        (r#"{"resourceMetrics": []}"#, "PASS", "`resourceMetrics` passed over"),
+        (r#"{"resourceSpans": [{"scopeSpans": [{"spans": [{"na"#, "ERROR", "1 part of the file not read"),
+        (r#"{"traceId": "x", "spanId": "y", "name": "delete_account"}"#, "ERROR", "its trace id is \"x\""),
+    ] {
+        let outcome = import(&project, "otlp", &format!("{whole}\n{beside}\n"), &["--scenario", "agent.yaml"]);
+        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+        assert_eq!(verdicts(&project), [("\"task-0\"".to_owned(), format!("\"{verdict}\""))], "{beside}");
+    }
+}
+
+#[test]
 fn the_last_line_says_how_many_traces_are_complete_without_contents_or_broken_and_why() {
     let mut spans = labelled(0).1;
     let chat = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 7});

@@ -20,7 +20,7 @@ use serde_json::json;
 
 /// What an instrumented agent shows in any case.
 const SHOWN: [Member; 4] = [Member::Completions, Member::Calls, Member::Answers, Member::Took];
-/// Unread items that a note names.
+/// Remarks of one kind that are named.
 const NAMED: usize = 3;
 
 /// Conversations in a file of spans, and what of the file is none.
@@ -41,6 +41,13 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
     if seen(|story| !story.logged.is_empty()) {
         absent.retain(|member| *member != Member::Log);
     }
+    let unread = (!batch.unread.is_empty()).then(|| {
+        absent.extend([Member::Calls, Member::Passages]);
+        format!(
+            "{} of the file could not be read, and may be a call or a search of this trace",
+            plural(batch.unread.len(), "part")
+        )
+    });
     let (mut records, mut others) = (Vec::new(), 0);
     for story in stories {
         if story.operations.is_empty() {
@@ -52,7 +59,8 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
         (record.task, record.id) = (story.task.clone(), Some(story.trace.clone()));
         let reward = story.reward.as_ref().map(|reward| grade(REWARD, reward)).transpose();
         match told(&story, &turns, absent.clone()).and_then(|told| Ok((told, reward?))) {
-            Ok((told, reward)) => {
+            Ok((mut told, reward)) => {
+                told.notes.extend(unread.clone());
                 record.reward = reward;
                 let asked = turns.iter().filter_map(|turn| turn.query.as_ref());
                 record.messages = Ok(asked.map(|query| json!({"role": "user", "content": query})).collect());
@@ -67,12 +75,20 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
         parts.push(format!("{others} of other work, left out"));
     }
     if let [_, ..] = batch.unread.as_slice() {
-        let named = batch.unread.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-        let more = batch.unread.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        parts.push(format!("{} of the file not read: {named}{more}", plural(batch.unread.len(), "part")));
+        let of = format!("{} of the file not read", plural(batch.unread.len(), "part"));
+        parts.push(format!("{of}: {}", first(&batch.unread)));
+    }
+    if let [_, ..] = batch.odd.as_slice() {
+        parts.push(first(&batch.odd));
     }
     Ok((records, Aside { traces: others, parts }))
+}
+
+/// The first of some remarks, and how many more there are.
+fn first(remarks: &[String]) -> String {
+    let named = remarks.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    let more = remarks.len().saturating_sub(NAMED);
+    if more > 0 { format!("{named}; and {more} more") } else { named }
 }
 
 /// Events of a story.
@@ -141,6 +157,7 @@ fn told(story: &Story, turns: &[SpanTurn], mut absent: Vec<Member>) -> Result<To
         notes.push(format!("{runs} with other arguments than the model's call, which counts"));
     }
     absent.sort_unstable();
+    absent.dedup();
     let ends = turns.iter().map(|turn| turn.at_ns.saturating_sub(began) / 1_000 + turn.took_us);
     Ok(Told {
         took_us: ends.max().unwrap_or_default(),

@@ -12,6 +12,8 @@ use std::borrow::Cow;
 
 /// Members in which documents keep lists of resources, and those their scopes.
 const RESOURCES: [&str; 3] = ["resourceSpans", "resource_spans", "batches"];
+/// Members of what a collector may write to the same file.
+const OTHERS: [&str; 3] = ["resourceMetrics", "resourceLogs", "resourceProfiles"];
 const SCOPES: [&str; 4] = ["scopeSpans", "scope_spans", "instrumentationLibrarySpans", "ilSpans"];
 /// Digits that every reader of numbers keeps.
 const SAFE_DIGITS: usize = 18;
@@ -104,6 +106,11 @@ fn of_document(document: Value, batch: &mut Batch, runs: &mut Vec<Value>) {
         if let Some((root, said)) = root.zip(object.remove("final_output")).filter(|(_, said)| !said.is_null()) {
             let words = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
             root.attributes.entry("output.value").or_insert(Value::String(words));
+        }
+    } else if let Some(other) = OTHERS.into_iter().find(|name| object.contains_key(*name)) {
+        let remark = format!("`{other}` passed over");
+        if !batch.odd.contains(&remark) {
+            batch.odd.push(remark);
         }
     } else {
         add(&Value::Object(object), batch);

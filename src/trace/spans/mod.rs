@@ -64,8 +64,10 @@ impl Span {
 pub(crate) struct Batch {
     /// The spans, in the order of the input.
     pub(crate) spans: Vec<Span>,
-    /// What could not be read: which, and why.
+    /// What could not be read: which, and why. Any of it may be a span that is missing.
     pub(crate) unread: Vec<String>,
+    /// What is odd, without a span that is missing.
+    pub(crate) odd: Vec<String>,
 }
 
 impl Batch {
@@ -86,7 +88,7 @@ impl Batch {
                 all(attributes);
             }
         }
-        self.unread.iter_mut().for_each(text);
+        self.unread.iter_mut().chain(&mut self.odd).for_each(text);
     }
 }
 
@@ -121,7 +123,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Batch, SpansError> {
     }
     let begins = bytes.trim_ascii_start().first().copied();
     if matches!(bytes.first(), Some(b'{' | b'[')) || !protobuf::fits(bytes) && is_text(bytes, begins) {
-        json::read(&text(bytes, &mut batch.unread), &mut batch)?;
+        json::read(&text(bytes, &mut batch.odd), &mut batch)?;
     } else if !protobuf::read(bytes, &mut batch) {
         return Err(SpansError("neither JSON nor protobuf".to_owned()));
     }
@@ -134,8 +136,8 @@ fn is_text(bytes: &[u8], begins: Option<u8>) -> bool {
     matches!(begins, Some(b'{' | b'[')) || marks.iter().any(|mark| bytes.starts_with(mark))
 }
 
-/// The input as text; letters that are not in its encoding are replaced, and listed.
-fn text(bytes: &[u8], unread: &mut Vec<String>) -> String {
+/// The input as text; letters that are not in its encoding are replaced, and counted in a remark.
+fn text(bytes: &[u8], odd: &mut Vec<String>) -> String {
     let wide = |of: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
         String::from_utf16_lossy(&units)
@@ -147,7 +149,7 @@ fn text(bytes: &[u8], unread: &mut Vec<String>) -> String {
     };
     let wrong = text.matches('\u{fffd}').count();
     if wrong > 0 {
-        unread.push(format!("{wrong} letters in another encoding than UTF-8 are replaced"));
+        odd.push(format!("{wrong} letters in another encoding than UTF-8 are replaced"));
     }
     text
 }

@@ -47,8 +47,10 @@ pub(super) fn runs(bytes: &[u8], batch: &mut Batch) -> Vec<Value> {
                 batch.unread.push("the last part is cut off".to_owned());
                 (body, &b"--"[..])
             };
-            if let Err(why) = add(part, &mut runs, &mut places) {
-                batch.unread.push(why.to_string());
+            match add(part, &mut runs, &mut places) {
+                Ok(None) => {}
+                Ok(Some(remark)) => batch.odd.push(remark),
+                Err(why) => batch.unread.push(why.to_string()),
             }
             body = next;
         }
@@ -59,18 +61,21 @@ pub(super) fn runs(bytes: &[u8], batch: &mut Batch) -> Vec<Value> {
     runs.into_iter().map(Value::Object).collect()
 }
 
-/// Adds what a part says of a run.
+/// Adds what a part says of a run. An attachment is of none, and is a remark.
 fn add(
     part: &[u8],
     runs: &mut Vec<Map<String, Value>>,
     places: &mut BTreeMap<(bool, String), usize>,
-) -> Result<(), SpanError> {
+) -> Result<Option<String>, SpanError> {
     let end = memmem::find(part, b"\r\n\r\n").ok_or(SpanError::from("a part has no head"))?;
     let head = String::from_utf8_lossy(&part[..end]);
     let name = head.split_once("name=\"").and_then(|(_, rest)| rest.split('"').next()).unwrap_or_default();
     let shown = || quote(name, 60);
     let mut words = name.splitn(3, '.');
     let (kind, id, member) = (words.next().unwrap_or_default(), words.next().unwrap_or_default(), words.next());
+    if kind == "attachment" {
+        return Ok(Some(format!("the part `{}` is of no run", shown())));
+    }
     if !matches!(kind, "post" | "patch") || id.is_empty() {
         return Err(SpanError(format!("the part `{}` is of no run", shown())));
     }
@@ -85,5 +90,5 @@ fn add(
         (None, Value::Object(run)) => runs[place].extend(run),
         (None, _) => return Err(SpanError(format!("the part `{}` is no run", shown()))),
     }
-    Ok(())
+    Ok(None)
 }

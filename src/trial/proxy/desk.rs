@@ -197,7 +197,8 @@ impl Desk {
     /// Gives spans to the trials with their trace ids. What could not be read may be of any trial that is served.
     pub(super) fn report(&mut self, batch: Batch) {
         let unread = batch.unread.len();
-        let mut odd: BTreeSet<String> = batch.unread.into_iter().map(|why| format!("of its spans, {why}")).collect();
+        let remarks = batch.unread.into_iter().chain(batch.odd);
+        let mut odd: BTreeSet<String> = remarks.map(|why| format!("of its spans, {why}")).collect();
         for span in batch.spans {
             let traced = |served: &&mut Served| served.trace.as_ref().is_some_and(|trace| trace.id() == span.trace);
             match self.served.iter_mut().find(traced) {
@@ -362,7 +363,7 @@ mod tests {
         };
         let other = "4bf92f3577b34da6a3ce929d0e0e4736";
         let spans = vec![span(one.id(), "7"), span(other, "7"), span(two.id(), "8"), span(one.id(), "9")];
-        desk.report(Batch { spans, unread: vec!["one is broken".to_owned()] });
+        desk.report(Batch { spans, unread: vec!["one is broken".to_owned()], ..Batch::default() });
         assert_eq!((desk.reported(first, "7"), desk.reported(first, "8")), ((2, true), (2, false)));
         let taken = desk.take_spans(first);
         assert_eq!((taken.spans.len(), taken.notes.len(), taken.unread), (2, 2, 1), "{:?}", taken.notes);
