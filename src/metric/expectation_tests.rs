@@ -282,3 +282,24 @@ fn a_call_of_which_nothing_shows_what_came_of_it_holds_or_fails_only_where_that_
         assert_eq!(seen, told, "{expect}: {}", check.seen);
     }
 }
+
+#[test]
+fn a_refusal_that_states_a_number_from_nowhere_is_none() {
+    let refuses =
+        |text: &'static str| failing("{answer: {refusal: true}}", move |s: Story| s.search(&[]).answer(text, &[]));
+    for text in [
+        "I could not find it.",
+        "I could not find it. We reply within 24 hours.",
+        "I could not find model KX-300, nor 2 of the others.",
+    ] {
+        assert_eq!(refuses(text), [""; 0], "{text}");
+    }
+    for text in [
+        "I am not sure, but it is usually 80 euros.",
+        "I don't know. Typically it takes 30 days.",
+        "Das weiß ich nicht, üblich sind 5 kg.",
+    ] {
+        let failed = refuses(text);
+        assert!(failed.len() == 1 && failed[0].contains("neither found nor asked"), "{text}: {failed:?}");
+    }
+}

@@ -49,6 +49,7 @@ pub(super) fn checks(
     let most = expected.unsupported_facts;
     results.extend(most.map(|most| (format!("answer.unsupported_facts: {most}"), grounded(most))));
     if let Some(wanted) = expected.refusal {
+        let found = grounding::grounded(view, turn);
         let seen = |answer: &Answer| match wanted {
             true if !may_be_refusal(answer) && answer.sources.is_empty() => {
                 Err(Seen::new("it lists no source, but says that it uses one"))
@@ -59,6 +60,12 @@ pub(super) fn checks(
             }
             true if !says_so(answer, Some(expected)) => {
                 Err(Seen::new(format!("it does not say that it cannot answer: {}", quote(&answer.text, 160))))
+            }
+            true if let Some(fact) = found.and_then(|found| found.invented(&answer.text)) => {
+                let words = quote(&fact.words, 60);
+                Err(Seen::new(format!(
+                    "it says that it cannot answer, but states {words}, which was neither found nor asked"
+                )))
             }
             false if refuses(answer, turn.query) => {
                 Err(Seen::new(format!("it says that it cannot answer: {}", quote(&answer.text, 160))))

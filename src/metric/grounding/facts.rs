@@ -23,6 +23,13 @@ pub(crate) struct Fact {
     pub(super) kind: Kind,
 }
 
+impl Fact {
+    /// Whether it is a number with a unit.
+    pub(super) fn has_unit(&self) -> bool {
+        matches!(&self.kind, Kind::Number(quantity) if quantity.unit.is_some())
+    }
+}
+
 /// What has to be found.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
