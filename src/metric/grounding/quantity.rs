@@ -1,7 +1,7 @@
 //! Numbers in a text, compared by value after locale and unit: `1.234,5 kg` is `1234.5 kg` is `1,234,500 g`.
 
 use super::clock;
-use super::units::{are_one_unit, scale_of, unit_of};
+use super::units::{are_one_unit, is_of_time, scale_of, unit_before_words, unit_of};
 use regex::Regex;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
@@ -18,6 +18,8 @@ pub(super) struct Quantity {
     pub values: Vec<f64>,
     /// The base unit.
     pub unit: Option<&'static str>,
+    /// The base unit of time that it is said of: `month` of `30 euros a month`.
+    pub per: Option<&'static str>,
     /// Whether it is a bare whole number without separator, scale or unit.
     pub bare: bool,
     /// Digits behind the decimal mark, and significant digits, for rounding.
@@ -37,14 +39,16 @@ const ENGLISH: [&str; 14] =
 const RANGE: [&str; 7] = ["to", "-", "–", "and", "or", "bis", "und"];
 
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-    let codes = "(?:USD|EUR|GBP|CHF|JPY|INR|AUD|CAD|BRL|SEK|NOK|DKK|PLN)";
-    let before = format!(r"(?P<before>(?:\b[A-Z]{{1,3}}\$|[$€£¥₹]|\b{codes}\b)\s?)?");
+    let codes = "(?:USD|EUR|GBP|CHF|JPY|CNY|KRW|INR|AUD|CAD|BRL|SEK|NOK|DKK|PLN|CZK|RUB|TRY|kr)";
+    let before = format!(r"(?P<before>(?:\b[A-Z]{{1,3}}\$|[$€£¥₹₩₽₺]|\b{codes}\b)\s?)?");
     let number = r"(?P<number>\d{1,3}(?:[\u{a0}\u{202f}'’,. ]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?)";
     let length = "(?:km|kilomet(?:re|er)s?|miles)";
     let area = r"[ckm]?m[²³]|[ckm]?m[23]\b|(?:square|cubic) \p{L}+";
     let product = r"N/mm[²2]|N[·⋅ ]m\b|k?W[·⋅ ]h\b|A[·⋅ ]h\b|newton met(?:re|er)s";
     let compound = format!("(?i:km/hr?|m/s|{area}|{length} (?:per hour|pro stunde))|{product}");
-    let word = format!(r"(?P<word>{compound}|per cent|%|°[CFcf]|Ω|€|\$|£|\p{{L}}+)");
+    let word = format!(
+        r"(?P<word>{compound}|(?:per|pour) cent|(?:por|per) ciento|(?:por|per) cento|[%‰¢Ω€$£¥₩₽₺]|°[CFcf]|\p{{L}}+)"
+    );
     Regex::new(&format!(r"{before}{number}(?:[\s\u{{a0}}\u{{202f}}-]?{word})?")).expect("an expression")
 });
 
@@ -81,12 +85,15 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
                 {
                     (unit, end) = (Some(known), stop);
                 }
-            } else if let Some(known) = unit_of(word.as_str()) {
+            } else if let Some(known) = unit_of(word.as_str()).filter(|_| currency.is_none()) {
                 (unit, end) = (Some(known), word.end());
+            } else if let Some((base, factor, length)) = unit_before_words(word.as_str()) {
+                (unit, end) = (Some((base, factor)), word.start() + length);
             } else if attached && !matches!(lower.as_str(), "s" | "am" | "pm") {
                 continue;
             }
         }
+        let per = unit.and_then(|_| said_per(&text[end..]));
         let written = number.as_str();
         let (readings, decimals) = match readings(written) {
             // `1,250` of an English text is no 1.25.
@@ -95,7 +102,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
         };
         let sign = sign_before(&text[..whole.start()]);
         let below = is_below_zero(&text[end..]) || sign == Sign::Word;
-        let factor = scale * unit.map_or(1.0, |(_, factor)| factor);
+        let factor = scale * unit.map_or(1.0, |(_, factor)| factor) / per.map_or(1.0, |(_, factor)| factor);
         let digits: String = written.chars().filter(char::is_ascii_digit).collect();
         found.push(Quantity {
             start: whole.start() - if let Sign::Minus(length) = sign { length } else { 0 },
@@ -109,6 +116,7 @@ pub(super) fn quantities(text: &str) -> Vec<Quantity> {
                 })
                 .collect(),
             unit: unit.map(|(base, _)| base),
+            per: per.map(|(base, _)| base),
             bare: unit.is_none()
                 && equal(scale, 1.0)
                 && written.chars().all(|letter| letter.is_ascii_digit())
@@ -168,6 +176,16 @@ fn is_below_zero(after: &str) -> bool {
     ["below zero", "below freezing", "unter null"].iter().any(|words| near.contains(words))
 }
 
+/// The unit of time behind a unit: `/h`, ` per day`, ` a month`, ` im Monat`.
+fn said_per(after: &str) -> Option<(&'static str, f64)> {
+    static PER: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^(?:\s?/\s?| (?:per|an?|each|every|pro|je|im|am|par|por|al|all') ?)(\p{L}+)")
+            .expect("an expression")
+    });
+    let word = PER.captures(after)?.get(1)?.as_str();
+    unit_of(word).filter(|(base, _)| is_of_time(base))
+}
+
 /// The word behind `from`, after at most one space or hyphen, and its end.
 fn next_word(text: &str, from: usize) -> Option<(&str, usize)> {
     let rest = text[from..].strip_prefix([' ', '-', '\u{a0}'])?;
@@ -215,13 +233,35 @@ impl Quantity {
     /// A time of day by its possible minutes after midnight; none is a rounded one.
     pub(super) fn time(place: Range<usize>, values: Vec<f64>) -> Self {
         let (start, end, unit) = (place.start, place.end, Some(clock::UNIT));
-        Self { start, end, values, unit, bare: false, decimals: 0, significant: 0, scale: 1.0, scaled: false }
+        Self {
+            start,
+            end,
+            values,
+            unit,
+            per: None,
+            bare: false,
+            decimals: 0,
+            significant: 0,
+            scale: 1.0,
+            scaled: false,
+        }
     }
 
     /// A number that was not written in digits.
     pub(super) fn spelled(value: f64) -> Self {
         let (values, unit) = (vec![value], None);
-        Self { start: 0, end: 0, values, unit, bare: true, decimals: 0, significant: 1, scale: 1.0, scaled: false }
+        Self {
+            start: 0,
+            end: 0,
+            values,
+            unit,
+            per: None,
+            bare: true,
+            decimals: 0,
+            significant: 1,
+            scale: 1.0,
+            scaled: false,
+        }
     }
 
     /// Whether `source` says the same: an equal value, or one that rounds to this one as it is written, where both
@@ -232,11 +272,15 @@ impl Quantity {
         };
         match (self.unit, source.unit) {
             (Some(clock::UNIT), None) => return any(&clock::is_written_as),
+            // `9–17 h` are hours of a day as well as hours.
+            (Some(clock::UNIT), Some("s")) => return any(&|value, other| clock::is_written_as(value, other / 3600.0)),
+            (Some("s"), Some(clock::UNIT)) => return any(&|value, other| clock::is_written_as(other, value / 3600.0)),
             (None, Some(clock::UNIT)) => return any(&|value, other| clock::is_written_as(other, value)),
             (Some(one), Some(other)) if !are_one_unit(one, other) => return false,
+            _ if self.per.is_some() && source.per.is_some() && self.per != source.per => return false,
             _ => {}
         }
-        let same_unit = self.unit.is_some() == source.unit.is_some();
+        let same_unit = (self.unit.is_some(), self.per) == (source.unit.is_some(), source.per);
         any(&|value, other| {
             // A unit on one side only may have scaled its value.
             equal(value, other)

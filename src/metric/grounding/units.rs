@@ -2,11 +2,19 @@
 
 /// Units by their spellings, each with its base unit and factor.
 const UNITS: &[(&str, &[&str], f64)] = &[
-    ("%", &["%", "percent", "per cent", "prozent", "pct"], 1.0),
-    ("m", &["m", "metre", "metres", "meter", "meters"], 1.0),
-    ("m", &["mm", "millimetre", "millimetres", "millimeter", "millimeters"], 1e-3),
-    ("m", &["cm", "centimetre", "centimetres", "centimeter", "centimeters"], 1e-2),
-    ("m", &["km", "kilometre", "kilometres", "kilometer", "kilometers"], 1e3),
+    (
+        "%",
+        &[
+            "%", "percent", "per cent", "prozent", "pct", "pour cent", "por ciento", "por cento", "per cento",
+            "procent", "prosent", "procento", "процент", "процента", "процентов",
+        ],
+        1.0,
+    ),
+    ("%", &["‰", "per mille", "promille"], 1e-1),
+    ("m", &["m", "metre", "metres", "meter", "meters", "м"], 1.0),
+    ("m", &["mm", "мм", "millimetre", "millimetres", "millimeter", "millimeters"], 1e-3),
+    ("m", &["cm", "см", "centimetre", "centimetres", "centimeter", "centimeters"], 1e-2),
+    ("m", &["km", "км", "kilometre", "kilometres", "kilometer", "kilometers"], 1e3),
     ("m", &["µm", "μm", "micrometre", "micrometres", "micrometer", "micrometers"], 1e-6),
     (
         "m²",
@@ -39,28 +47,83 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     ("g", &["g", "gram", "grams", "gramm"], 1.0),
     ("g", &["mg", "milligram", "milligrams"], 1e-3),
     ("g", &["µg", "μg", "mcg", "microgram", "micrograms"], 1e-6),
-    ("g", &["kg", "kilogram", "kilograms", "kilogramm"], 1e3),
+    ("g", &["kg", "кг", "kilogram", "kilograms", "kilogramm"], 1e3),
     ("g", &["tonne", "tonnes"], 1e6),
     ("pound", &["lb", "lbs", "pounds"], 1.0),
     ("ounce", &["oz", "ounce", "ounces"], 1.0),
-    ("l", &["l", "litre", "litres", "liter", "liters"], 1.0),
+    ("l", &["l", "л", "litre", "litres", "liter", "liters"], 1.0),
     ("l", &["cl", "centilitre", "centilitres", "centiliter", "centiliters"], 1e-2),
     ("l", &["dl", "decilitre", "decilitres", "deciliter", "deciliters"], 1e-1),
     ("gallon", &["gal", "gallon", "gallons"], 1.0),
-    ("l", &["ml", "millilitre", "millilitres", "milliliter", "milliliters"], 1e-3),
-    ("s", &["s", "sec", "second", "seconds", "sekunde", "sekunden"], 1.0),
+    ("l", &["ml", "мл", "millilitre", "millilitres", "milliliter", "milliliters"], 1e-3),
+    (
+        "s",
+        &[
+            "s", "sec", "second", "seconds", "sekunde", "sekunden", "seconde", "secondes", "segundo", "segundos",
+            "secondo", "secondi", "seconden", "sekund", "sekunder", "sekunda", "sekundy", "секунда", "секунды",
+            "секунд", "сек", "saniye",
+        ],
+        1.0,
+    ),
     ("s", &["µs", "μs", "microsecond", "microseconds"], 1e-6),
-    ("s", &["ms", "millisecond", "milliseconds"], 1e-3),
-    ("s", &["min", "mins", "minute", "minutes", "minuten"], 60.0),
-    ("s", &["h", "hr", "hrs", "hour", "hours", "stunde", "stunden"], 3600.0),
-    ("day", &["day", "days", "tag", "tage", "tagen"], 1.0),
-    ("day", &["week", "weeks", "woche", "wochen"], 7.0),
-    ("month", &["month", "months", "monat", "monate", "monaten"], 1.0),
-    ("month", &["year", "years", "jahr", "jahre", "jahren"], 12.0),
+    ("s", &["ms", "millisecond", "milliseconds", "мс"], 1e-3),
+    (
+        "s",
+        &[
+            "min", "mins", "minute", "minutes", "minuten", "minuto", "minutos", "minuti", "minuut", "minut", "minuter",
+            "minutter", "minutt", "minuta", "minuty", "минута", "минуты", "минут", "мин", "dakika", "分間", "分钟",
+            "分鐘",
+        ],
+        60.0,
+    ),
+    (
+        "s",
+        &[
+            "h", "hr", "hrs", "hour", "hours", "stunde", "stunden", "heure", "heures", "hora", "horas", "ora", "ore",
+            "uur", "uren", "timme", "timmar", "godzina", "godziny", "godzin", "час", "часа", "часов", "ч", "saat",
+            "時間", "小时", "小時", "시간",
+        ],
+        3600.0,
+    ),
+    (
+        "day",
+        &[
+            "day", "days", "tag", "tage", "tagen", "jour", "jours", "día", "días", "dia", "dias", "giorno", "giorni",
+            "dag", "dagen", "dagar", "dage", "dager", "dzień", "dni", "день", "дня", "дней", "дні", "днів", "gün",
+            "日間", "天",
+        ],
+        1.0,
+    ),
+    (
+        "day",
+        &[
+            "week", "weeks", "woche", "wochen", "semaine", "semaines", "semana", "semanas", "settimana", "settimane",
+            "weken", "vecka", "veckor", "uge", "uger", "uke", "uker", "tydzień", "tygodnie", "tygodni", "неделя",
+            "недели", "недель", "hafta", "週間", "星期", "个星期",
+        ],
+        7.0,
+    ),
+    (
+        "month",
+        &[
+            "month", "months", "monat", "monate", "monaten", "mois", "mes", "meses", "mese", "mesi", "mês", "maand",
+            "maanden", "månad", "månader", "måned", "måneder", "miesiąc", "miesiące", "miesięcy", "месяц", "месяца",
+            "месяцев", "ay", "か月", "ヶ月", "カ月", "个月", "個月", "개월",
+        ],
+        1.0,
+    ),
+    (
+        "month",
+        &[
+            "year", "years", "jahr", "jahre", "jahren", "ans", "année", "années", "año", "años", "anno", "anni", "ano",
+            "anos", "jaar", "jaren", "år", "lata", "lat", "год", "года", "лет", "yıl", "年間",
+        ],
+        12.0,
+    ),
     ("V", &["v", "volt", "volts"], 1.0),
     ("V", &["mv", "millivolt", "millivolts"], 1e-3),
     ("V", &["kv", "kilovolt", "kilovolts"], 1e3),
-    ("A", &["a", "amp", "amps", "ampere", "amperes"], 1.0),
+    ("A", &["A", "amp", "amps", "ampere", "amperes"], 1.0),
     ("A", &["ma", "milliamp", "milliamps", "milliampere"], 1e-3),
     ("Ah", &["ah", "a·h", "a⋅h", "a h"], 1.0),
     ("Ah", &["mah"], 1e-3),
@@ -96,6 +159,10 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     ("psi", &["psi"], 1.0),
     ("°C", &["°c", "celsius"], 1.0),
     ("°F", &["°f", "fahrenheit"], 1.0),
+    ("bit", &["bit", "bits", "bps"], 1.0),
+    ("bit", &["kbit", "kbps"], 1e3),
+    ("bit", &["mbit", "mbps"], 1e6),
+    ("bit", &["gbit", "gbps"], 1e9),
     ("byte", &["byte", "bytes"], 1.0),
     ("byte", &["kb", "kilobyte", "kilobytes"], 1e3),
     ("byte", &["mb", "megabyte", "megabytes"], 1e6),
@@ -108,16 +175,25 @@ const UNITS: &[(&str, &[&str], f64)] = &[
     ("S$", &["s$", "sgd"], 1.0),
     ("A$", &["a$", "au$", "aud"], 1.0),
     ("C$", &["c$", "ca$", "cad"], 1.0),
-    ("R$", &["r$", "brl"], 1.0),
-    ("¥", &["¥", "jpy", "yen"], 1.0),
+    ("BRL", &["r$", "brl", "reais"], 1.0),
+    ("¥", &["¥"], 1.0),
+    ("JPY", &["jpy", "yen", "円"], 1.0),
+    ("CNY", &["cny", "rmb", "yuan", "元"], 1.0),
+    ("KRW", &["₩", "krw", "원"], 1.0),
     ("₹", &["₹", "inr", "rupee", "rupees"], 1.0),
     ("CHF", &["chf"], 1.0),
     ("SEK", &["sek"], 1.0),
     ("NOK", &["nok"], 1.0),
     ("DKK", &["dkk"], 1.0),
-    ("PLN", &["pln"], 1.0),
-    ("€", &["€", "eur", "euro", "euros"], 1.0),
+    ("kr", &["kr", "kronor", "kroner", "krone", "krona"], 1.0),
+    ("PLN", &["pln", "zł", "złoty", "złote", "złotych"], 1.0),
+    ("CZK", &["czk", "kč"], 1.0),
+    ("RUB", &["₽", "RUB", "руб", "рубль", "рубля", "рублей"], 1.0),
+    ("TRY", &["₺", "TRY", "TL", "lira"], 1.0),
+    ("€", &["€", "eur", "euro", "euros", "евро"], 1.0),
     ("£", &["£", "gbp"], 1.0),
+    ("£", &["pence", "penny"], 1e-2),
+    ("cent", &["¢", "cent", "cents", "centimes", "centavos", "céntimos"], 1e-2),
 ];
 
 /// Words that multiply the number before them.
@@ -141,7 +217,31 @@ pub(super) fn scale_of(word: &str) -> Option<f64> {
     SCALES.iter().find(|(names, _)| names.contains(&word)).map(|(_, factor)| *factor)
 }
 
-/// Whether two base units are the same, as far as is known: a bare `$` is that of any country.
+/// The unit at the beginning of a word of a script without spaces: `30日間有効` has `日間`.
+pub(super) fn unit_before_words(word: &str) -> Option<(&'static str, f64, usize)> {
+    let is_unspaced = |name: &str| name.starts_with(|letter: char| ('\u{3040}'..'\u{d7a4}').contains(&letter));
+    let begins = |name: &&&str| is_unspaced(name) && word.starts_with(**name);
+    let fitting = |(base, names, factor): &(&'static str, &[&str], f64)| {
+        names.iter().find(begins).map(|name| (*base, *factor, name.len()))
+    };
+    if is_unspaced(word) { UNITS.iter().find_map(fitting) } else { None }
+}
+
+/// Currencies that share a spelling: `$` is that of several countries, and so are `kr`, `¥` and cents.
+const SHARED: &[(&str, &[&str])] = &[
+    ("$", &["US$", "HK$", "NZ$", "S$", "A$", "C$"]),
+    ("kr", &["SEK", "NOK", "DKK"]),
+    ("¥", &["JPY", "CNY"]),
+    ("cent", &["€", "$", "US$", "HK$", "NZ$", "S$", "A$", "C$", "BRL"]),
+];
+
+/// Whether two base units are the same, as far as is known: a bare `$` is that of any country that has dollars.
 pub(super) fn are_one_unit(one: &str, other: &str) -> bool {
-    one == other || one.ends_with('$') && other.ends_with('$') && (one == "$" || other == "$")
+    let shared = |one: &str, other: &str| SHARED.iter().any(|(name, all)| *name == one && all.contains(&other));
+    one == other || shared(one, other) || shared(other, one)
+}
+
+/// Whether a base unit is one of time.
+pub(super) fn is_of_time(base: &str) -> bool {
+    ["s", "day", "month"].contains(&base)
 }
