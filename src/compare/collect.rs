@@ -6,7 +6,7 @@ use crate::metric::turns::turns;
 use crate::metric::{Group, Metric, Observation, Outcome};
 use crate::plan::{Plan, PlannedScenario, ResolvedCase};
 use crate::scenario::{Criterion, GateKind, Target, parse_target};
-use crate::stats::quantile::nearest_rank;
+use crate::stats::quantile::median;
 use crate::trace::normalise::same_question;
 use crate::trace::{Arm, Member, Mode, Trace, What};
 use serde_json::json;
@@ -143,7 +143,10 @@ impl<'p> Collector<'p> {
         usage.add_calls(trace, seen.cost);
         let is_timed = trace.evidence.mode != Mode::Imported || !trace.lacks(Member::Took);
         for turn in turns(planned, trace) {
-            usage.add_turn(turn.ended().map(|end| (&end.outcome, end.took_us)), is_timed);
+            let time = usage.add_turn(turn.ended().map(|end| (&end.outcome, end.took_us)), is_timed);
+            if let Some(time) = time {
+                case.figures.times.entry(trial.lane.repetition).or_default().push(time);
+            }
         }
         if trace.evidence.mode == Mode::Imported {
             case.said.insert(said(trace));
@@ -164,7 +167,7 @@ impl<'p> Collector<'p> {
             }
             let usage = figures.usage.get_or_insert_default();
             usage.turns_us.sort_unstable();
-            figures.turn_us = nearest_rank(&usage.turns_us, 0.5).filter(|time| *time != u64::MAX);
+            figures.turn_us = median(&usage.turns_us).filter(|time| *time != u64::MAX);
             for (key, repetitions) in &case.open {
                 let group = asked.iter().find(|one| one.measured.key == *key).and_then(|one| one.group);
                 if let Some(group) = group {

@@ -16,6 +16,7 @@ pub(crate) fn summary(label: &str, cases: &[(&str, u64, u64)]) -> Summary {
         trials: *trials,
         passed: *passed,
         errors: 0,
+        times: [].into(),
         turn_us: Some(2_000_000),
         units: [(CASES.to_owned(), (*passed, *trials).into())].into(),
         repetitions: [(

@@ -128,7 +128,16 @@ pub(crate) struct CaseFigures {
     /// Planned trials that could not be run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub errors: u64,
-    /// The median time of a turn in microseconds; `None` where that turn got no answer.
+    /// Times of the turns by repetition, in microseconds; `u64::MAX` for one without an answer, which a file holds as `null`.
+    /// Empty where they were not recorded, and in a baseline file of an older build.
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        serialize_with = "super::usage::times_by_repetition",
+        deserialize_with = "super::usage::read_times_by_repetition"
+    )]
+    pub times: BTreeMap<u32, Vec<u64>>,
+    /// The median time of a turn in microseconds; `None` where it is that of a turn without an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_us: Option<u64>,
     /// Successes and units by criterion, as the metric counts; criteria without units here are left out.
@@ -159,6 +168,7 @@ impl CaseFigures {
         possible(self.passed, self.trials)
             && self.errors <= MOST
             && self.usage.as_ref().is_none_or(|usage| usage.is_possible(MOST))
+            && self.times.values().flatten().all(|time| *time == u64::MAX || *time <= MOST)
             && self.units.values().all(|one| possible(one.successes, one.n))
             && self.repetitions.values().flatten().all(|one| possible(one.successes, one.n))
     }
@@ -192,6 +202,20 @@ impl CaseFigures {
     /// Whether the times of its queries were recorded, as far as is known.
     pub(super) fn is_timed(&self) -> bool {
         self.usage.as_ref().is_none_or(Usage::is_timed)
+    }
+
+    /// Times of the turns of this case under A and of `other` under B, over the repetitions that both have; of all where a
+    /// side does not say which is of which. `None` if a side did not keep them.
+    pub(super) fn paired_times(&self, other: &Self) -> Option<(Vec<u64>, Vec<u64>)> {
+        if self.times.is_empty() || other.times.is_empty() {
+            let (ours, theirs) = self.usage.as_ref().zip(other.usage.as_ref())?;
+            return Some((ours.turns_us.clone(), theirs.turns_us.clone()));
+        }
+        let common = |one: &Self, beside: &Self| {
+            let both = one.times.iter().filter(|(number, _)| beside.times.contains_key(number));
+            both.flat_map(|(_, times)| times.iter().copied()).collect()
+        };
+        Some((common(self, other), common(other, self)))
     }
 
     /// This case under A beside `other` under B.

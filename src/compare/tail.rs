@@ -8,7 +8,7 @@
 
 use super::pairing::Pair;
 use super::sentences::{change, p_value};
-use super::usage::Usage;
+use super::summary::CaseFigures;
 use super::{ComparedCriterion, Finding, Scale};
 use crate::stats::percent::percent;
 use crate::stats::quantile::{Bounded, nearest_rank, quantile_in_clusters, rank};
@@ -42,21 +42,18 @@ pub(super) fn tail(pairs: &[Pair<'_>]) -> Tail {
     let mut found = Tail::default();
     for pair in pairs {
         let run: Vec<_> = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0).collect();
-        let kept: Option<Vec<(&Usage, &Usage)>> =
-            run.iter().map(|(a, b)| a.usage.as_ref().zip(b.usage.as_ref())).collect();
+        let kept: Option<Vec<Times>> = run.iter().map(|(a, b)| a.paired_times(b)).collect();
         let Some(kept) = kept else {
             found.not_kept = true;
             continue;
         };
-        if !kept.iter().any(|(a, b)| !a.turns_us.is_empty() && !b.turns_us.is_empty()) {
+        if !kept.iter().any(|(a, b)| !a.is_empty() && !b.is_empty()) {
             continue;
         }
-        found.uneven |= run.iter().any(|(a, b)| a.trials != b.trials);
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for (a, b) in kept {
-            ours.extend(&a.turns_us);
-            theirs.extend(&b.turns_us);
-        }
+        let (ours, theirs): (Vec<_>, Vec<_>) = kept.into_iter().unzip();
+        let (ours, theirs) = (ours.concat(), theirs.concat());
+        let unpaired = |(a, b): &&(&CaseFigures, &CaseFigures)| a.times.is_empty() || b.times.is_empty();
+        found.uneven |= run.iter().copied().filter(unpaired).any(|(a, b)| a.trials != b.trials);
         found.cases.push((ours, theirs));
     }
     if found.not_kept {

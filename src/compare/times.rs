@@ -2,7 +2,9 @@
 
 use super::pairing::Pair;
 use super::rates::normal_difference;
+use super::summary::CaseFigures;
 use crate::stats::power::fewest_cases;
+use crate::stats::quantile;
 use crate::stats::signed_rank::{hodges_lehmann, shift_p};
 
 /// The times of both sides, paired.
@@ -22,7 +24,7 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for pair in pairs {
         let run = pair.rows.iter().filter(|(a, b)| a.trials > 0 && b.trials > 0);
-        let medians: Vec<_> = run.clone().filter_map(|(a, b)| a.turn_us.zip(b.turn_us)).collect();
+        let medians: Vec<_> = run.clone().filter_map(|(a, b)| medians_of(a, b)).collect();
         let timed = run.filter(|(a, b)| a.is_timed() && b.is_timed()).count();
         found.unanswered += u64::from(medians.len() < timed);
         // A time of 0 has no logarithm: the clock's own step stands for it.
@@ -39,6 +41,20 @@ pub(super) fn times(pairs: &[Pair<'_>]) -> Times {
     }
     found.medians = (median(&mut ours), median(&mut theirs));
     found
+}
+
+/// The median times of a case under A and under B, over the repetitions that both have, in microseconds; `None` where one is
+/// that of a turn without an answer, or was not recorded.
+fn medians_of(a: &CaseFigures, b: &CaseFigures) -> Option<(u64, u64)> {
+    if a.times.is_empty() || b.times.is_empty() {
+        return a.turn_us.zip(b.turn_us);
+    }
+    let (mut ours, mut theirs) = a.paired_times(b)?;
+    let of = |times: &mut [u64]| {
+        times.sort_unstable();
+        quantile::median(times).filter(|time| *time != u64::MAX)
+    };
+    of(&mut ours).zip(of(&mut theirs))
 }
 
 fn median(values: &mut [f64]) -> f64 {
@@ -100,6 +116,21 @@ mod tests {
         assert_eq!((found.ratios.len(), found.unanswered), (1, 1));
         assert!((found.ratios[0] - 2.0_f64.ln()).abs() < 1e-9);
         assert!((found.medians.1 - 4.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_median_of_two_is_their_mean_and_a_repetition_of_one_side_counts_nowhere() {
+        let (mut a, mut b) = (summary("a", &[("one", 2, 2)]), summary("b", &[("one", 3, 3)]));
+        a.cases[0].times = [(1, vec![1_000_000]), (2, vec![1_200_000])].into();
+        b.cases[0].times = [(1, vec![1_000_000]), (2, vec![10_200_000]), (3, vec![90_000_000])].into();
+        let found = times(&pair(&a, &b).pairs);
+        assert!((found.medians.0 - 1.1).abs() < 1e-9 && (found.medians.1 - 5.6).abs() < 1e-9, "{:?}", found.medians);
+        b.cases[0].times.insert(2, vec![u64::MAX]);
+        let found = times(&pair(&a, &b).pairs);
+        assert_eq!((found.ratios.len(), found.unanswered), (0, 1), "a median between a time and no answer is none");
+        let text = b.to_text().expect("JSON");
+        assert!(text.contains(r#""times":{"1":[1000000],"2":[null],"3":[90000000]}"#), "{text}");
+        assert_eq!(crate::compare::Summary::parse(&text).expect("the text of a baseline").cases[0].times, b.cases[0].times);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::metric::taken::{Taken, plus};
 use crate::trace::{Member, Mode, ToolResult, Trace, TurnOutcome, What};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 
 /// Summed usage of trials, without control arms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -107,19 +108,22 @@ impl Usage {
         self.turns == 0 || !self.turns_us.is_empty()
     }
 
-    /// Adds one query: how it ended and after how long, if that was recorded; `None` for one that never ended.
-    pub(super) fn add_turn(&mut self, ended: Option<(&TurnOutcome, u64)>, is_timed: bool) {
+    /// Adds one query: how it ended and after how long, if that was recorded; `None` for one that never ended. Returns what was
+    /// added to the times.
+    pub(super) fn add_turn(&mut self, ended: Option<(&TurnOutcome, u64)>, is_timed: bool) -> Option<u64> {
         self.turns += 1;
         let answered = ended.and_then(|(outcome, took_us)| match outcome {
             TurnOutcome::Answered(answer) => Some((answer, took_us)),
             TurnOutcome::Failed { .. } => None,
         });
-        self.turns_us.extend(is_timed.then(|| answered.map_or(u64::MAX, |(_, took_us)| took_us)));
+        let time = is_timed.then(|| answered.map_or(u64::MAX, |(_, took_us)| took_us));
+        self.turns_us.extend(time);
         if let Some((answer, _)) = answered {
             self.answers += 1;
             self.citing += u64::from(!answer.sources.is_empty());
             self.citations += answer.sources.len() as u64;
         }
+        time
     }
 
     /// Adds the usage of other trials.
@@ -159,11 +163,29 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// A time as a file holds it.
+fn written(time: u64) -> Option<u64> {
+    Some(time).filter(|time| *time != u64::MAX)
+}
+
 fn times<S: Serializer>(times: &[u64], out: S) -> Result<S::Ok, S::Error> {
-    out.collect_seq(times.iter().map(|time| Some(*time).filter(|time| *time != u64::MAX)))
+    out.collect_seq(times.iter().map(|time| written(*time)))
 }
 
 fn read_times<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u64>, D::Error> {
     let times = Vec::<Option<u64>>::deserialize(text)?;
     Ok(times.into_iter().map(|time| time.unwrap_or(u64::MAX)).collect())
+}
+
+pub(super) fn times_by_repetition<S: Serializer>(all: &BTreeMap<u32, Vec<u64>>, out: S) -> Result<S::Ok, S::Error> {
+    let list = |times: &[u64]| times.iter().map(|time| written(*time)).collect::<Vec<_>>();
+    out.collect_map(all.iter().map(|(number, times)| (number, list(times))))
+}
+
+pub(super) fn read_times_by_repetition<'de, D: Deserializer<'de>>(
+    text: D,
+) -> Result<BTreeMap<u32, Vec<u64>>, D::Error> {
+    let all = BTreeMap::<u32, Vec<Option<u64>>>::deserialize(text)?;
+    let read = |times: Vec<Option<u64>>| times.into_iter().map(|time| time.unwrap_or(u64::MAX)).collect();
+    Ok(all.into_iter().map(|(number, times)| (number, read(times))).collect())
 }

@@ -8,6 +8,13 @@ pub(crate) fn nearest_rank(sorted: &[u64], q: f64) -> Option<u64> {
     rank(sorted.len() as u64, q).map(|rank| sorted[rank as usize - 1])
 }
 
+/// The mean of the two middle values, or the middle one; `u64::MAX` if the upper of them is that.
+pub(crate) fn median(sorted: &[u64]) -> Option<u64> {
+    let n = sorted.len();
+    let (lower, upper) = (*sorted.get(n.checked_sub(1)? / 2)?, *sorted.get(n / 2)?);
+    Some(if upper == u64::MAX { upper } else { u64::midpoint(lower, upper) })
+}
+
 /// The rank `ceil(q n)`, counted from 1; `None` for `n` of 0.
 pub(crate) fn rank(n: u64, q: f64) -> Option<u64> {
     // 0.95 * 100 is 95.00000000000001 or 94.99999999999999 depending on the factors: forgive that much.
