@@ -8,7 +8,8 @@ use super::{
 use crate::platform::bounds::Bound;
 use crate::scenario::document::Variant;
 use crate::scenario::{Case, Criterion, Diagnostic, Loaded, LoadedScenario, Requirement, Scenario, diagnostic};
-use crate::settings::ModelSettings;
+use crate::settings::{DeclaredFault, ModelSettings};
+
 use crate::trace::{Arm, EXTERNAL, Lane};
 use globset::{GlobBuilder, GlobMatcher};
 use sha2::{Digest, Sha256};
@@ -125,7 +126,8 @@ pub fn build(loaded: &Loaded, selection: &Selection, seed: u64) -> Result<Plan, 
             scenarios.push(planned(source, cases, selection));
         }
     }
-    let mistakes = fits_nothing(loaded, selection, &wanted);
+    let mut mistakes = fits_nothing(loaded, selection, &wanted);
+    mistakes.extend(in_no_lane(loaded, selection));
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
@@ -290,6 +292,37 @@ fn fits_nothing(loaded: &Loaded, selection: &Selection, wanted: &Wanted<'_>) -> 
                 Diagnostic::error("unknown-case", "", format!("`--{option} {text}` fits no case or trial"));
             let help = nearest_case(loaded, text).map(|meant| format!("did you mean `--{option} {meant}`?"));
             mistakes.push(diagnostic.with_help(help.unwrap_or_else(|| SHOWS.into())));
+        }
+    }
+    mistakes
+}
+
+/// An error for each declared fault whose lane no trial of its cases has: it would strike nothing.
+fn in_no_lane(loaded: &Loaded, selection: &Selection) -> Vec<Diagnostic> {
+    let mut mistakes = Vec::new();
+    for scenario in loaded.scenarios.iter().map(|source| &source.scenario) {
+        let name = &scenario.scenario;
+        let mut check = |faults: &[DeclaredFault], cases: &[Case], whose: &str| {
+            for (fault, named) in faults.iter().filter_map(|fault| Some((fault, fault.lane.as_deref()?))) {
+                let repeats = [None, selection.passes.or(selection.repeat)];
+                let all =
+                    cases.iter().flat_map(|case| repeats.iter().flat_map(|repeat| lanes(scenario, case, *repeat)));
+                let all: Vec<Lane> = all.collect();
+                if all.iter().any(|lane| fault.is_in(&lane.to_string())) {
+                    continue;
+                }
+                let known: BTreeSet<String> =
+                    all.iter().map(|lane| format!("{}.{}", lane.flow, lane.variant)).collect();
+                let kind = fault.fault.as_str();
+                let message =
+                    format!("the fault `{kind}` strikes nothing: no trial of `{whose}` has the lane `{named}`");
+                let help = diagnostic::did_you_mean(named, known.iter().map(String::as_str));
+                mistakes.push(Diagnostic::error("unknown-lane", "", message).with_help(help));
+            }
+        };
+        check(&scenario.faults, &scenario.cases, name);
+        for case in &scenario.cases {
+            check(&case.faults, std::slice::from_ref(case), &format!("{name}/{}", case.case));
         }
     }
     mistakes

@@ -148,6 +148,12 @@ impl DeclaredFault {
         Self { fault, service: None, tool: None, call: 1, times: 1, lane: None, share: None, seconds: None }
     }
 
+    /// Whether it strikes trials of a lane, such as `tool-rag.base.2`.
+    pub(crate) fn is_in(&self, lane: &str) -> bool {
+        let of = |named: &str| lane.strip_prefix(named).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        self.lane.as_deref().is_none_or(of)
+    }
+
     /// The service that it strikes.
     pub(crate) fn service(&self) -> &str {
         self.service.as_deref().unwrap_or("model")

@@ -127,6 +127,30 @@ fn a_flow_may_be_what_variants_differ_in() {
 }
 
 #[test]
+fn a_fault_in_a_lane_that_no_trial_of_its_cases_has_is_an_error() {
+    let with = |lane: &str, on_case: bool| {
+        let mut loaded = loaded();
+        let scenario = &mut loaded.scenarios[0].scenario;
+        let fault = DeclaredFault { lane: Some(lane.into()), ..DeclaredFault::new(crate::settings::FaultKind::Reset) };
+        if on_case {
+            scenario.cases[1].faults.push(fault)
+        } else {
+            scenario.faults.push(fault)
+        }
+        build(&loaded, &Selection { only: vec!["one".into()], ..Selection::default() }, 0)
+    };
+    for lane in ["tool-rag.forced", "tool-rag.feedback.2", "tool-rag"] {
+        assert!(with(lane, false).is_ok(), "{lane}: case `one` has it");
+    }
+    for (lane, on_case) in
+        [("forced", false), ("tool-rag.force", false), ("tool-rag.forced.3", false), ("tool-rag.forced.2", true)]
+    {
+        let said = format!("{:?}", with(lane, on_case).expect_err(lane)[0]);
+        assert!(said.contains("strikes nothing") && said.contains("tool-rag.forced"), "{said}");
+    }
+}
+
+#[test]
 fn a_selection_of_nothing_is_an_error_that_helps() {
     let code = |selection: Selection| build(&loaded(), &selection, 0).expect_err("an error")[0].clone();
     let only = code(Selection { only: vec!["onee".into()], ..Selection::default() });

@@ -63,10 +63,7 @@ impl Faults {
         limit: Duration,
     ) -> Option<Arc<Self>> {
         let chosen = declared.iter().enumerate().filter(|(place, fault)| {
-            let here = fault.lane.as_deref().is_none_or(|named| {
-                lane == named || lane.strip_prefix(named).is_some_and(|rest| rest.starts_with('.'))
-            });
-            here && fault.share.is_none_or(|share| draw(seed, trial, *place) < share)
+            fault.is_in(lane) && fault.share.is_none_or(|share| draw(seed, trial, *place) < share)
         });
         let armed: Vec<DeclaredFault> = chosen.map(|(_, fault)| fault.clone()).collect();
         let (poison, clock) = (poison.cloned(), Arc::clone(clock));
