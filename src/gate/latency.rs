@@ -39,9 +39,9 @@ pub struct Latency {
     /// Times of answered turns, ascending; at most 100 points, at equal steps of rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve: Vec<CurvePoint>,
-    /// Time by stage along the critical path.
+    /// Time by stage along the critical path; empty if a turn does not show how long its parts took.
     pub stages: Vec<StageTime>,
-    /// Microseconds of all answered turns: the sum of the stages.
+    /// Microseconds of all answered turns: the sum of the stages, if there are any.
     pub answered_us: u64,
     /// From the request to the first token or call of the completion; `None` if nothing was streamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,10 @@ struct Group {
     /// Times with the number of their trial; the largest number for an unanswered turn.
     times_us: Vec<(u64, u32)>,
     unanswered: u64,
+    answered_us: u64,
     stages_us: BTreeMap<Stage, u64>,
+    /// Whether a turn does not show how long its parts took.
+    unstaged: bool,
     first_tokens: Vec<(u64, u32)>,
     trials: u32,
     sources: Sources,
@@ -217,6 +220,8 @@ impl Latencies {
         group.first_tokens.extend(timed.first_tokens.into_iter().map(|us| (us, trial)));
         for turn in timed.answered {
             group.times_us.push((turn.took_us, trial));
+            group.answered_us = group.answered_us.saturating_add(turn.took_us);
+            group.unstaged |= turn.stages_us.is_empty();
             for (stage, more) in turn.stages_us {
                 let sum = group.stages_us.entry(stage).or_default();
                 *sum = sum.saturating_add(more);
@@ -236,8 +241,11 @@ impl Latencies {
                 unanswered: group.unanswered,
                 curve: curve(&group.times_us),
                 quantiles: quantiles(group.times_us),
-                answered_us: group.stages_us.values().fold(0, |sum: u64, more| sum.saturating_add(*more)),
-                stages: group.stages_us.into_iter().map(|(stage, took_us)| StageTime { stage, took_us }).collect(),
+                answered_us: group.answered_us,
+                stages: if group.unstaged { BTreeMap::new() } else { group.stages_us }
+                    .into_iter()
+                    .map(|(stage, took_us)| StageTime { stage, took_us })
+                    .collect(),
                 first_token: (n > 0).then(|| FirstToken { n, quantiles: quantiles(group.first_tokens) }),
             }
         };

@@ -5,7 +5,7 @@
 
 use super::turns::executed;
 use crate::stats::critical_path::{Span, attribute};
-use crate::trace::{FlowSearch, Trace, TurnOutcome, What};
+use crate::trace::{FlowSearch, Member, Trace, TurnOutcome, What};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ impl From<Stage> for String {
 pub(crate) struct TurnTime {
     /// From the user's input to the answer.
     pub took_us: u64,
-    /// The same by stage; the values sum to `took_us`.
+    /// The same by stage; the values sum to `took_us`. Empty if the trace does not show how long its parts took.
     pub stages_us: BTreeMap<Stage, u64>,
 }
 
@@ -93,7 +93,8 @@ pub(crate) fn turn_times(trace: &Trace) -> Vec<TurnTime> {
                 let mut spans = open.remove(&key).unwrap_or_default();
                 let Some(whole) = spans.first_mut() else { continue };
                 whole.end_us = whole.start_us.saturating_add(ended.took_us);
-                let Ok(stages_us) = attribute(&spans) else { continue };
+                let stages = if trace.lacks(Member::TookParts) { Ok(BTreeMap::new()) } else { attribute(&spans) };
+                let Ok(stages_us) = stages else { continue };
                 if matches!(ended.outcome, TurnOutcome::Answered(_)) {
                     times.insert(key, TurnTime { took_us: ended.took_us, stages_us });
                 }

@@ -41,6 +41,7 @@ members! {
     Completions = "turns[].completions", "what the model was asked";
     Shown = "turns[].completions[].shown", "which messages the model was shown";
     ToolChoice = "turns[].completions[].tool_choice", "what the model was made to call";
+    TookParts = "turns[].completions[].took_ms", "how long completions, calls and searches took";
     Calls = "turns[].calls", "which tools an agent called";
     CallsOfCompletions = "turns[].calls[].completion", "which completion made a call";
     Outcomes = "turns[].calls[].outcome", "which calls an agent refused as out of order";

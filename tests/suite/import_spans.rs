@@ -286,6 +286,19 @@ fn a_line_that_cannot_be_read_may_be_a_call_and_metrics_in_the_file_are_none() {
 }
 
 #[test]
+fn spans_that_contradict_each_other_about_the_grade_or_the_case_are_an_error() {
+    let about = |reward: &Value, task: &str| json!({"ragcheck.reward": reward, "ragcheck.task_id": task});
+    let project = Project::starter();
+    for (reward, task, verdict) in
+        [(json!(1), "task-0", "PASS"), (json!(0.0), "task-0", "ERROR"), (json!(1), "delivery", "ERROR")]
+    {
+        let spans = [labelled(0).1, vec![span(0, 9, 1, &about(&reward, task))]].concat();
+        import(&project, "otlp", &export(&spans), &[]);
+        assert_eq!(verdicts(&project)[0].1, format!("\"{verdict}\""), "{reward} {task}");
+    }
+}
+
+#[test]
 fn the_last_line_says_how_many_traces_are_complete_without_contents_or_broken_and_why() {
     let mut spans = labelled(0).1;
     let chat = json!({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 7});

@@ -603,6 +603,42 @@ fn times_of_traces_are_in_the_tables_and_what_was_not_recorded_is_empty() {
 }
 
 #[test]
+fn a_turn_that_took_too_long_fails_whatever_the_others_took_and_parts_without_times_have_no_stages() {
+    let project = Project::starter();
+    project.write(
+        "agent.yaml",
+        "scenario: agent\nflow: external\ntarget: {http: \"http://127.0.0.1:8100/chat\"}\nmodel: {provider: simulator, name: m}\n\
+         cases:\n  - {case: two, turns: [{ask: \"How?\"}, {ask: \"And?\"}], expect: {within: 2s}}\n",
+    );
+    let traces = |times: [Option<u64>; 2]| {
+        let mut trace = turn(json!({"answer": {"text": "It is 80."}, "completions": [{"model": "m"}]}));
+        let mut second = trace["conversations"][0]["turns"][0].clone();
+        (trace["case"], trace["conversations"][0]["turns"][0]["message"], second["message"]) =
+            ("two".into(), "How?".into(), "And?".into());
+        trace["conversations"][0]["turns"].as_array_mut().expect("turns").push(second);
+        for (place, time) in times.into_iter().enumerate() {
+            if let Some(time) = time {
+                trace["conversations"][0]["turns"][place]["took_ms"] = time.into();
+            }
+        }
+        trace
+    };
+    for (times, verdict) in
+        [([Some(3000), None], "FAIL"), ([Some(1000), None], "ERROR"), ([Some(1000), Some(1000)], "PASS")]
+    {
+        project.write("log.jsonl", &lines(&[traces(times)]));
+        project.run(&["score", "--import", "log.jsonl", "--scenario", "agent.yaml"]);
+        assert_eq!(project.latest("run.json")["trials"][0]["verdict"], verdict, "{times:?}");
+    }
+    let run = project.newest();
+    let latency = project.read(&format!("{run}/latency.csv"));
+    assert!(
+        latency.contains("turn_p50") && latency.contains("stage_total") && !latency.contains("stage_model"),
+        "{latency}"
+    );
+}
+
+#[test]
 fn a_trace_with_the_name_of_a_case_and_another_question_says_both_questions() {
     let project = Project::starter();
     project.write(

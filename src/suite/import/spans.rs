@@ -19,7 +19,7 @@ use events::Events;
 use serde_json::json;
 
 /// What an instrumented agent shows in any case.
-const SHOWN: [Member; 4] = [Member::Completions, Member::Calls, Member::Answers, Member::Took];
+const SHOWN: [Member; 5] = [Member::Completions, Member::Calls, Member::Answers, Member::Took, Member::TookParts];
 /// Remarks of one kind that are named.
 const NAMED: usize = 3;
 
@@ -58,7 +58,8 @@ pub(super) fn records(bytes: &[u8]) -> Result<(Vec<Record>, Aside), SpansError> 
         let mut record = Record::of(Ok(Vec::new()));
         (record.task, record.id) = (story.task.clone(), Some(story.trace.clone()));
         let reward = story.reward.as_ref().map(|reward| grade(REWARD, reward)).transpose();
-        match told(&story, &turns, absent.clone()).and_then(|told| Ok((told, reward?))) {
+        let contradiction = story.contradiction.clone().map_or(Ok(()), |why| Err(ConversationError::Source(why)));
+        match told(&story, &turns, absent.clone()).and_then(|told| contradiction.and(Ok((told, reward?)))) {
             Ok((mut told, reward)) => {
                 told.notes.extend(unread.clone());
                 record.reward = reward;

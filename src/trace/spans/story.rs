@@ -9,6 +9,7 @@ use crate::trace::text::{plural, quote};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// Ancestors of a span that are looked at.
 const MOST_ANCESTORS: usize = 1_000;
@@ -33,6 +34,8 @@ pub(crate) struct Story {
     /// Attributes of all spans that say which task, trial and grade the trace belongs to.
     pub(crate) task: Option<String>,
     pub(crate) reward: Option<Value>,
+    /// How two spans contradict each other about one of them.
+    pub(crate) contradiction: Option<String>,
 }
 
 /// One operation, with the span that reports it.
@@ -171,11 +174,26 @@ impl Story {
     }
 
     fn about(&mut self, span: &Span) {
-        let task = span.attributes.get(TASK).map(super::messages::plain);
-        self.task = self.task.take().or(task);
         self.has_outcomes |= span.attributes.contains_key(OUTCOME);
-        let reward = span.attributes.get(REWARD).filter(|reward| !reward.is_null());
-        self.reward = self.reward.take().or_else(|| reward.cloned());
+        let mut contradicts = |name: &str, one: &dyn fmt::Display, other: &dyn fmt::Display| {
+            let why = || format!("`{name}` is {one} in a span and {other} in another");
+            self.contradiction.get_or_insert_with(why);
+        };
+        if let Some(task) = span.attributes.get(TASK).map(super::messages::plain) {
+            match &self.task {
+                Some(known) if *known != task => contradicts(TASK, &quote(known, 60), &quote(&task, 60)),
+                _ => self.task = Some(task),
+            }
+        }
+        let number = |grade: &Value| grade.as_bool().map(|full| f64::from(u8::from(full))).or_else(|| grade.as_f64());
+        if let Some(reward) = span.attributes.get(REWARD).filter(|reward| !reward.is_null()) {
+            match &self.reward {
+                Some(known) if known != reward && (number(known) != number(reward) || number(known).is_none()) => {
+                    contradicts(REWARD, known, reward);
+                }
+                _ => self.reward = Some(reward.clone()),
+            }
+        }
     }
 
     /// Marks operations that two spans report: the one that counts gets what only the other says.

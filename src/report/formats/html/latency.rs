@@ -84,7 +84,11 @@ pub(super) fn latency(evaluation: &Evaluation) -> Option<Latency> {
     Some(Latency {
         kinds,
         rows: rows.iter().map(quantiles).collect(),
-        stages: rows.iter().filter(|row| row.answered() > 0).map(|row| stages(row, &all)).collect(),
+        stages: rows
+            .iter()
+            .filter(|row| row.answered() > 0 && !row.stages.is_empty())
+            .map(|row| stages(row, &all))
+            .collect(),
         names: all.iter().map(|stage| stage.as_str().to_owned()).collect(),
         first: first.collect(),
     })

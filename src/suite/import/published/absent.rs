@@ -26,6 +26,12 @@ fn turn_has(turn: &Turn, member: Member) -> bool {
         Member::Completions => completions(|_| true),
         Member::Shown => completions(|one| one.shown.is_some()),
         Member::ToolChoice => completions(|one| one.tool_choice.is_some()),
+        Member::TookParts => {
+            let untimed = turn.completions.iter().flatten().any(|one| one.took_ms.is_none())
+                || turn.calls.iter().flatten().any(|one| one.took_ms.is_none())
+                || turn.searches.iter().flatten().any(|one| one.took_ms.is_none());
+            !untimed
+        }
         Member::Calls => calls(|_| true),
         Member::CallsOfCompletions => calls(|call| call.completion.is_some()),
         Member::Outcomes => calls(|call| call.outcome.is_some()),
